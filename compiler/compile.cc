@@ -1,0 +1,124 @@
+// The front door: parses a program and what it imports, unrolls it, runs the passes.
+#include "compiler/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/ast.h"
+#include "compiler/parser.h"
+#include "compiler/unroll.h"
+
+namespace mscclc {
+namespace {
+
+/// Replaces imports by the items of the files they name, each file once.
+class Loader {
+ public:
+  Loader(Sources& sources, const FrontEndOptions& options, ast::Ast& ast, Diagnostics& diagnostics)
+      : sources_(sources), options_(options), ast_(ast), diagnostics_(diagnostics) {}
+
+  /// nullptr after errors; `items` then must not be used.
+  const ast::File* load(FileId file, std::vector<Item>& items) {
+    open_.push_back(file);
+    const ast::File* main = parse_file(sources_, file, ast_, diagnostics_);
+    if (main != nullptr) add_items(*main, items);
+    open_.pop_back();
+    return diagnostics_.has_errors() ? nullptr : main;
+  }
+
+ private:
+  static std::string normal(const std::string& path) {
+    return std::filesystem::path(path).lexically_normal().string();
+  }
+
+  Diagnostic& error(std::string code, ast::Place place, std::string message) {
+    return diagnostics_.error(std::move(code), ast_.span(place), std::move(message));
+  }
+
+  void add_items(const ast::File& file, std::vector<Item>& items) {
+    const bool imported = open_.size() > 1;
+    for (const ast::Stmt* s : file.items) {
+      if (s->kind == ast::StmtKind::import) {
+        import(file, s->as<ast::Import>(), items);
+        continue;
+      }
+      const bool definition = s->kind == ast::StmtKind::def || s->kind == ast::StmtKind::let ||
+                              s->kind == ast::StmtKind::language;
+      if (imported && !definition) {
+        error("import", s->keyword,
+              fmt::format("'{}' in an imported file, which has only 'def' "
+                          "and 'let'",
+                          ast_.text(s->keyword)));
+      } else {
+        items.push_back({s, imported});
+      }
+    }
+  }
+
+  /// Reports an import of a file that is being loaded.
+  bool is_cycle(const std::string& path, const ast::Import& s) {
+    std::vector<std::string> names;
+    for (const FileId id : open_) names.push_back(normal(sources_.file(id).name));
+    const auto cycle = std::ranges::find(names, path);
+    if (cycle == names.end()) return false;
+    Diagnostic& d = error("import-cycle", s.path_place, "import cycle");
+    for (auto file = cycle; file != names.end(); ++file) {
+      const std::string& next = file + 1 == names.end() ? path : file[1];
+      d.notes.push_back({fmt::format("'{}' imports '{}'", *file, next), {}});
+    }
+    return true;
+  }
+
+  void import(const ast::File& from, const ast::Import& s, std::vector<Item>& items) {
+    const std::filesystem::path folder =
+        std::filesystem::path(sources_.file(from.id).name).parent_path();
+    const std::string path = normal((folder / std::string(s.path)).string());
+    if (is_cycle(path, s)) return;
+    if (std::ranges::find(done_, path) != done_.end()) return;
+    const std::optional<std::string> text =
+        options_.read_file ? options_.read_file(path) : std::nullopt;
+    if (!text) {
+      error("import", s.path_place, fmt::format("cannot read '{}'", path));
+      return;
+    }
+    done_.push_back(path);
+    const FileId id = sources_.add(path, *text);
+    open_.push_back(id);
+    if (const ast::File* file = parse_file(sources_, id, ast_, diagnostics_)) {
+      add_items(*file, items);
+    }
+    open_.pop_back();
+  }
+
+  Sources& sources_;
+  const FrontEndOptions& options_;
+  ast::Ast& ast_;
+  Diagnostics& diagnostics_;
+  std::vector<FileId> open_;       ///< being loaded
+  std::vector<std::string> done_;  ///< paths of those that were imported
+};
+
+}  // namespace
+
+std::optional<Program> parse_program(Sources& sources, FileId file, const FrontEndOptions& options,
+                                     Diagnostics& diagnostics, bool* is_ir) {
+  ast::Ast ast(sources);
+  std::vector<Item> items;
+  const ast::File* main = Loader(sources, options, ast, diagnostics).load(file, items);
+  if (main == nullptr) return std::nullopt;
+  if (is_ir != nullptr) *is_ir = main->is_ir;
+  return unroll(sources, ast, *main, items, options, diagnostics);
+}
+
+std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOptions& options,
+                               const PipelineOptions& passes, Diagnostics& diagnostics) {
+  bool is_ir = false;
+  std::optional<Program> program = parse_program(sources, file, options, diagnostics, &is_ir);
+  if (!program || (is_ir && passes.only.empty())) return program;
+  if (!run_passes(*program, passes, diagnostics)) return std::nullopt;
+  return program;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,21 @@
+// Unrolls a program: evaluates its header, then runs the body of each rank twice, first for what
+// the rank owns, then for its ops, and hands everything to the builder, which checks and keeps it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/ast.h"
+#include "compiler/compile.h"
+#include "compiler/resolve.h"
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+/// REQUIRES: `items` are those of `main` with imports replaced, without syntax errors.
+std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const ast::File& main,
+                              const std::vector<Item>& items, const FrontEndOptions& options,
+                              Diagnostics& diagnostics);
+
+}  // namespace mscclc

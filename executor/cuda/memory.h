@@ -1,0 +1,56 @@
+// Device memory that frees itself, and the one way in which CUDA calls are checked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc::cuda {
+
+/// True if a call went well; else reports "cannot <attempt>: <what CUDA says>".
+inline bool succeeded(cudaError_t result, const std::string& attempt, Diagnostics& diagnostics) {
+  if (result == cudaSuccess) return true;
+  diagnostics.error("cuda", {}, "cannot " + attempt + ": " + cudaGetErrorString(result));
+  return false;
+}
+
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  ~DeviceMemory() { cudaFree(data_); }
+  DeviceMemory(DeviceMemory&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+
+  /// `bytes` of zeros; at least one byte, so that data() is an address.
+  bool allocate(uint64_t bytes, Diagnostics& diagnostics) {
+    cudaFree(data_);
+    data_ = nullptr;
+    const uint64_t n = bytes == 0 ? 1 : bytes;
+    return succeeded(cudaMalloc(&data_, n), "allocate device memory", diagnostics) &&
+           succeeded(cudaMemset(data_, 0, n), "clear device memory", diagnostics);
+  }
+  /// Allocates and fills.
+  template <class T>
+  bool upload(const std::vector<T>& from, Diagnostics& diagnostics) {
+    return allocate(from.size() * sizeof(T), diagnostics) &&
+           succeeded(
+               cudaMemcpy(data_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
+               "copy to the device", diagnostics);
+  }
+  template <class T = uint8_t>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace mscclc::cuda

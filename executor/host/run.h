@@ -1,0 +1,68 @@
+// Runs a plan on the host machine and checks what it gives: what `mscclc run` and the tests call.
+//
+//   HostRunner runner(program);
+//   RunResult result = runner.run({.bytes = 1 << 20, .op = ReduceOp::max}, diagnostics);
+//
+// A runner lowers its program once and keeps memory and stacks from run to run, so that many runs
+// of one program (sizes, types, schedules) cost little more than the data they move.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+struct RunSpec {
+  /// Message size as `select sizes` and nccl-tests tables mean it: bytes of the larger of input and
+  /// output. Rounded down to whole elements in every rank's part (see RunResult::bytes).
+  uint64_t bytes = 0;
+  Dtype dtype = Dtype::f32;
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  std::optional<bool> in_place = {};     ///< default: what the contract demands, else out of place
+  uint32_t iterations = 1;               ///< calls in succession, without a barrier between ranks
+  /// 0: every block runs until it must wait, in order. Others: a schedule made from the number.
+  uint64_t schedule_seed = 0;
+  bool check = true;  ///< fill inputs and compare outputs in every call
+};
+
+enum class RunStatus : uint8_t {
+  right,    ///< ran, and every output is what the contract promises
+  wrong,    ///< ran, and elements or guard bytes are wrong (told in the diagnostics)
+  hung,     ///< no thread block could go on (told in the diagnostics)
+  refused,  ///< not run: the plan is broken, or cannot do this size, type or reduction
+};
+
+struct RunResult {
+  RunStatus status = RunStatus::refused;
+  uint64_t bytes = 0;  ///< message size that was run
+  uint64_t count = 0;  ///< elements of the message
+  uint64_t wrong = 0;  ///< wrong elements, all ranks and calls together
+  double seconds = 0;  ///< time of one call, without filling and checking
+  bool in_place = false;
+};
+
+class HostRunner {
+ public:
+  /// REQUIRES: program.split; the program outlives the runner.
+  explicit HostRunner(const Program& program);
+  ~HostRunner();
+  HostRunner(HostRunner&&) noexcept;
+
+  /// Runs `spec.iterations` calls on all ranks. Every result other than `right` comes with errors
+  /// in `diagnostics`.
+  RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// One run of a program that is not run again.
+RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,88 @@
+// Whole plans for tests of the executor, built by hand.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/test_programs.h"
+
+namespace mscclc::testing {
+
+/// Appends an op of a thread block whose operands are in vectors. Blocks in ascending order.
+inline Op& add_op(TestProgram& t, uint32_t rank, uint32_t block, OpKind kind,
+                  const std::vector<Operand>& dsts, const std::vector<Operand>& srcs = {}) {
+  Op& op = t.op_in(rank, block, kind, {});
+  t.program.set_operands(op, dsts, srcs);
+  t.program.split = true;
+  return op;
+}
+
+/// Channels of every rank to every other, in both directions partners: index of peer p among the
+/// channels of r is `mesh(r, p)`, counted from the first that the call made.
+inline uint32_t mesh(uint32_t r, uint32_t p) { return p < r ? p : p - 1; }
+inline void connect_all(TestProgram& t, ChannelKind kind, std::string_view name = "ch") {
+  const auto ranks = static_cast<uint32_t>(t.program.ranks.size());
+  const auto before = static_cast<uint32_t>(t.program.ranks[0].channels.size());
+  for (uint32_t r = 0; r < ranks; ++r) {
+    for (uint32_t p = 0; p < ranks; ++p) {
+      if (p != r) t.channel(r, kind, name, {p}, p, before + mesh(p, r));
+    }
+  }
+}
+
+/// Ranks other than `r`.
+inline std::vector<uint32_t> others(uint32_t r, uint32_t ranks) {
+  std::vector<uint32_t> out;
+  for (uint32_t p = 0; p < ranks; ++p) {
+    if (p != r) out.push_back(p);
+  }
+  return out;
+}
+
+/// Allreduce: everyone puts every chunk to everyone as packets and adds up.
+inline TestProgram one_shot(uint32_t ranks, uint32_t blocks, PacketFormat format,
+                            uint32_t copies = 2) {
+  TestProgram t(ranks, blocks);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", (ranks - 1) * blocks, format, copies);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      std::vector<Operand> to, from, sources = {local(kInput, b)};
+      for (const uint32_t p : others(r, ranks)) {
+        to.push_back(far(mesh(r, p), inbox, mesh(p, r) * blocks + b));
+        from.push_back(local(kInput, b));
+        sources.push_back(local(inbox, mesh(r, p) * blocks + b));
+      }
+      add_op(t, r, b, OpKind::put_packets, to, from);
+      add_op(t, r, b, OpKind::reduce_packets, {local(kOutput, b)}, sources).complete = true;
+    }
+  }
+  return t;
+}
+
+/// Allreduce in two steps over plain memory: chunk r is added up at rank r. One block; the sums
+/// are put to everyone by reduce_send.
+inline TestProgram two_shot(uint32_t ranks) {
+  TestProgram t(ranks, ranks);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const uint32_t parts = t.buffer(r, "parts", ranks - 1);
+    std::vector<Operand> ends, to, from, sums = {local(kOutput, r)}, sources = {local(kInput, r)};
+    for (const uint32_t p : others(r, ranks)) {
+      ends.push_back(end_of(mesh(r, p)));
+      to.push_back(far(mesh(r, p), parts, mesh(p, r)));
+      from.push_back(local(kInput, p));
+      sums.push_back(far(mesh(r, p), kOutput, r));
+      sources.push_back(local(parts, mesh(r, p)));
+    }
+    add_op(t, r, 0, OpKind::put, to, from);
+    add_op(t, r, 0, OpKind::signal, ends);
+    add_op(t, r, 0, OpKind::wait, ends);
+    add_op(t, r, 0, OpKind::reduce_send, sums, sources).complete = true;
+    add_op(t, r, 0, OpKind::signal, ends);
+    add_op(t, r, 0, OpKind::wait, ends);
+  }
+  return t;
+}
+
+}  // namespace mscclc::testing

@@ -1,0 +1,161 @@
+// What a machine must offer the interpreter, and the words both share.
+//
+// A machine M runs the ops of one thread block. The interpreter says what is moved, added up and
+// waited for, and in what order; the machine says how: one fiber that walks over long tiles, or
+// the threads of a block over 16 bytes each.
+//
+//   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
+//   M::kTogether            sources that the machine reads (and waits for) at once
+//   m.enter(op)             an op begins: for reports; a host fiber may hand over here
+//   m.base(i)               address of bases[i] in this call (with its copy)
+//   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
+//                           add(sums, tile, bytes), finish(sums, tile, bytes), which divides for
+//                           avg
+//   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order
+//   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
+//   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
+//   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
+//   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
+//   m.empty_packets(slot, piece)       puts the sentinel back
+//   m.copy(to, from, bytes)            plain bytes
+//   m.signal(c, relaxed), m.wait(c, relaxed), m.flush(c), m.release(s), m.acquire(s)
+//                                      channels and semaphores of this rank, by index; called by
+//                                      one thread, in for_each_target
+//   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
+//   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel
+#pragma once
+
+#include "executor/interpreter/layout.h"
+#include "executor/interpreter/packets.h"
+
+namespace mscclc::device {
+
+/// What an op runs in: the rank's program, and the pipeline round.
+struct Frame {
+  RankView rank;
+  uint64_t round_begin = 0;  ///< virtual bytes, in a pipeline
+  uint64_t round_unit = 0;
+};
+
+/// The part of a run that a block moves in one go; counts bytes, or units of a packet format.
+struct Stretch {
+  const Move* move;
+  const Run* run;
+  uint64_t skip;  ///< of the run, before the stretch
+  uint64_t count;
+};
+
+/// Some of a stretch: whole units, or one lane of a unit.
+struct Piece {
+  uint64_t unit;     ///< packet formats: first unit, counted from the run's begin
+  uint64_t offset;   ///< of its payload from the run's begin, in bytes
+  uint32_t payload;  ///< bytes of its payload
+  uint32_t bytes;    ///< how many of them are data; zeros follow
+  uint32_t lane;     ///< a machine that gives several lanes to a unit says which
+};
+
+/// One place to read a piece from: plain bytes, or the slot of packets.
+struct Source {
+  const uint8_t* address;  ///< of the piece if plain; of the run's first unit if packets
+  bool packets;
+};
+
+/// A piece of whole units: `first` counts from the run's begin, in bytes for plain stretches.
+template <PacketFormat F>
+MSCCLC_HD inline Piece piece_of(const Stretch& s, uint64_t first, uint32_t count) {
+  constexpr uint32_t kData = F == PacketFormat::none ? 1 : Unit<F>::kData;
+  const uint64_t offset = first * kData;
+  const uint32_t payload = count * kData;
+  const uint64_t left = offset < s.run->length ? s.run->length - offset : 0;
+  return {first, offset, payload, left < payload ? static_cast<uint32_t>(left) : payload, 0};
+}
+
+/// What of a move's virtual range this block moves now.
+MSCCLC_HD inline Range range_of(const Frame& f, const DeviceOp& op, const Move& move) {
+  if ((op.flags & kInLoop) == 0) return {move.begin, move.end};
+  Range round = {f.round_begin, f.round_begin + f.round_unit};
+  if (round.end > move.end) round.end = move.end;
+  if (round.begin >= round.end || op.parts < 2) return round;
+  const uint64_t granules = (round.end - round.begin + f.rank.align - 1) / f.rank.align;
+  const Range part = part_of(granules, op.parts, op.part);
+  const uint64_t end = round.begin + part.end * f.rank.align;
+  return {round.begin + part.begin * f.rank.align, end < round.end ? end : round.end};
+}
+
+/// Calls fn(stretch) for what this block moves of a move, run by run.
+template <PacketFormat F, class Fn>
+MSCCLC_RUN inline void for_each_stretch(const Frame& f, const DeviceOp& op, const Move& move,
+                                        Fn fn) {
+  const Range range = range_of(f, op, move);
+  for (uint32_t i = 0; i < move.run_count; ++i) {
+    const Run& run = f.rank.runs[move.runs + i];
+    const uint64_t run_end = run.begin + (F == PacketFormat::none ? run.length : run.size);
+    const uint64_t begin = range.begin > run.begin ? range.begin : run.begin;
+    const uint64_t end = range.end < run_end ? range.end : run_end;
+    if (begin < end) fn(Stretch{&move, &run, begin - run.begin, end - begin});
+  }
+}
+
+/// Where operand `k` of a move begins in a run, at one member of its switch.
+template <class M>
+MSCCLC_RUN inline uint8_t* address_of(M& m, const Frame& f, const Stretch& s, uint32_t k,
+                                      uint32_t member = 0) {
+  const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
+  return m.base(operand.base + member) + f.rank.offsets[s.run->offsets + k];
+}
+
+/// Reads a piece of every source in written order (at a switch: of all members in rank order) and
+/// calls use(tile, first) for each. Reading a sentinel packet empties it.
+template <PacketFormat F, class M, class Use>
+MSCCLC_RUN inline void gather(M& m, const Frame& f, const Stretch& s, const Piece& piece, Use use) {
+  Source batch[M::kTogether];
+  typename M::Tile tiles[M::kTogether];
+  uint32_t filled = 0;
+  bool first = true;
+  const auto take = [&] {
+    m.template fetch<F>(batch, filled, piece, tiles);
+    for (uint32_t i = 0; i < filled; ++i) {
+      if constexpr (F == PacketFormat::sentinel) {
+        if (batch[i].packets) {
+          m.empty_packets(const_cast<uint8_t*>(batch[i].address), piece);
+        } else {
+          m.drop_minus_zeros(tiles[i], piece.payload);
+        }
+      }
+      use(tiles[i], first);
+      first = false;
+    }
+    filled = 0;
+  };
+  for (uint32_t k = s.move->dsts; k < uint32_t{s.move->dsts} + s.move->srcs; ++k) {
+    const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
+    const bool packets = F != PacketFormat::none && (operand.flags & kPackets) != 0;
+    for (uint32_t member = 0; member < operand.members; ++member) {
+      const uint8_t* address = address_of(m, f, s, k, member);
+      batch[filled++] = {packets ? address : address + piece.offset, packets};
+      if (filled == M::kTogether) take();
+    }
+  }
+  if (filled > 0) take();
+}
+
+/// Writes a piece to every destination of a move: plain, or as packets.
+template <PacketFormat F, class M>
+MSCCLC_RUN inline void scatter(M& m, const Frame& f, const Stretch& s, const Piece& piece,
+                               const typename M::Tile& tile) {
+  for (uint32_t k = 0; k < s.move->dsts; ++k) {
+    const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
+    for (uint32_t member = 0; member < operand.members; ++member) {
+      uint8_t* address = address_of(m, f, s, k, member);
+      if constexpr (F != PacketFormat::none) {
+        if ((operand.flags & kPackets) != 0) {
+          m.template write_packets<F>(address, piece, tile);
+          continue;
+        }
+      }
+      m.store(address + piece.offset, piece, tile);
+    }
+  }
+}
+
+}  // namespace mscclc::device

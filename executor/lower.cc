@@ -1,0 +1,298 @@
+// The part of lowering that does not depend on the message size: ops become device ops, operands
+// learn which base they start from, barriers get numbers, pipeline bodies stand behind a `pipeline`
+// op.
+#include "executor/lower.h"
+
+#include <algorithm>
+
+#include "ir/op_error.h"
+
+namespace mscclc {
+namespace {
+
+using device::Base;
+using device::DeviceOp;
+using device::DeviceOperand;
+using device::Move;
+
+class RankLowering {
+ public:
+  RankLowering(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics)
+      : program_(program),
+        rank_id_(rank),
+        rank_(program.ranks[rank]),
+        out_(out),
+        diagnostics_(diagnostics) {}
+
+  bool run();
+
+ private:
+  bool lower_op(uint32_t index);
+  bool lower_moves(const Op& op, DeviceOp& lowered);
+  void lower_targets(const Op& op, DeviceOp& lowered);
+  void enter_loop(uint32_t loop, uint32_t index);
+  bool add_move(const Op& op, DeviceOp& lowered, std::span<const Operand> dsts,
+                std::span<const Operand> srcs);
+  bool add_operand(const Op& op, DeviceOp& lowered, const Operand& operand, uint32_t count);
+  uint32_t find_base(uint32_t owner, uint32_t buffer);
+  uint32_t find_switch_bases(uint32_t channel, uint32_t buffer);
+  uint32_t add_base(uint32_t owner, uint32_t buffer);
+  uint32_t member_buffer(uint32_t member, uint32_t buffer) const;
+  uint32_t find_barrier(const Op& op);
+  bool fail(const Op& op, const char* code, const std::string& what);
+
+  const Program& program_;
+  const uint32_t rank_id_;
+  const Rank& rank_;
+  RankProgram& out_;
+  Diagnostics& diagnostics_;
+  uint32_t loop_ = kNone;     ///< loop whose body is being lowered
+  uint32_t pipeline_op_ = 0;  ///< its op
+  /// Bases by owner (ranks, then this rank's switch channels) as chains: first of each, next.
+  std::vector<uint32_t> first_base_, next_base_;
+};
+
+bool RankLowering::fail(const Op& op, const char* code, const std::string& what) {
+  op_error(diagnostics_, code, program_, rank_id_, op, what);
+  return false;
+}
+
+uint32_t RankLowering::add_base(uint32_t owner, uint32_t buffer) {
+  const auto index = static_cast<uint32_t>(out_.bases.size());
+  const uint32_t copies = program_.ranks[owner].buffers[buffer].copies;
+  out_.bases.push_back({owner, buffer, copies, 0, 0});
+  next_base_.push_back(kNone);
+  return index;
+}
+
+uint32_t RankLowering::find_base(uint32_t owner, uint32_t buffer) {
+  uint32_t* link = &first_base_[owner];
+  while (*link != kNone) {
+    if (out_.bases[*link].buffer == buffer) return *link;
+    link = &next_base_[*link];
+  }
+  const auto index = static_cast<uint32_t>(out_.bases.size());
+  *link = index;  // before the chain's vector grows
+  return add_base(owner, buffer);
+}
+
+// A switch's buffers are told by name: members may have declared them in another order.
+uint32_t RankLowering::member_buffer(uint32_t member, uint32_t buffer) const {
+  const NameId name = rank_.buffers[buffer].name;
+  const std::vector<Buffer>& theirs = program_.ranks[member].buffers;
+  if (buffer < theirs.size() && theirs[buffer].name == name) return buffer;
+  for (uint32_t i = 0; i < theirs.size(); ++i) {
+    if (theirs[i].name == name) return i;
+  }
+  return kNone;
+}
+
+uint32_t RankLowering::find_switch_bases(uint32_t channel, uint32_t buffer) {
+  uint32_t* link = &first_base_[program_.ranks.size() + channel];
+  const std::span<const int64_t> group = program_.values(rank_.channels[channel].group);
+  const uint32_t own = buffer;
+  while (*link != kNone) {
+    // The chain's first entry of a group is the bases' first; it remembers this rank's index.
+    if (out_.bases[*link].reserved == own) return *link;
+    link = &next_base_[*link];
+  }
+  *link = static_cast<uint32_t>(out_.bases.size());
+  const uint32_t first = *link;
+  for (const int64_t member : group) {
+    const uint32_t theirs = member_buffer(static_cast<uint32_t>(member), buffer);
+    if (theirs == kNone) return kNone;
+    out_.bases[add_base(static_cast<uint32_t>(member), theirs)].reserved = own;
+  }
+  return first;
+}
+
+bool RankLowering::add_operand(const Op& op, DeviceOp& lowered, const Operand& operand,
+                               uint32_t count) {
+  if (operand.count != count) return fail(op, "operand-size", "operands of unequal chunk counts");
+  const Buffer& buffer = program_.buffer_of(rank_id_, operand);
+  DeviceOperand made{0, 1, operand.channel, 0};
+  RankProgram::Chunks chunks{rank_id_, operand.first, buffer.kind};
+  const Channel* channel = operand.channel == kNone ? nullptr : &rank_.channels[operand.channel];
+  if (channel != nullptr && channel->kind == ChannelKind::switch_) {
+    made.base = find_switch_bases(operand.channel, operand.buffer);
+    made.members = channel->group.count;
+    if (made.base == kNone)
+      return fail(op, "switch-buffer", "a rank of the switch lacks the buffer");
+  } else {
+    chunks.owner = program_.owner_of(rank_id_, operand);
+    made.base = find_base(chunks.owner, operand.buffer);
+    if (channel != nullptr && channel->kind == ChannelKind::port) made.flags |= device::kPort;
+  }
+  if (buffer.packets != PacketFormat::none) {
+    made.flags |= device::kPackets;
+    if (lowered.format != PacketFormat::none && lowered.format != buffer.packets) {
+      return fail(op, "packet-format", "packet buffers of different formats");
+    }
+    lowered.format = buffer.packets;
+  }
+  out_.operands.push_back(made);
+  out_.chunks.push_back(chunks);
+  return true;
+}
+
+bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Operand> dsts,
+                            std::span<const Operand> srcs) {
+  Move move{};
+  move.operands = static_cast<uint32_t>(out_.operands.size());
+  move.dsts = static_cast<uint16_t>(dsts.size());
+  move.srcs = static_cast<uint16_t>(srcs.size());
+  const uint32_t count = dsts.front().count;
+  for (const Operand& o : dsts) {
+    if (!add_operand(op, lowered, o, count)) return false;
+  }
+  for (const Operand& o : srcs) {
+    if (!add_operand(op, lowered, o, count)) return false;
+  }
+  const DeviceOperand* made = &out_.operands[move.operands];
+  const bool port = (made->flags & device::kPort) != 0;
+  for (uint32_t k = 1; k < move.dsts; ++k) {
+    if (((made[k].flags & device::kPort) != 0) != port) {
+      return fail(op, "mixed-channels", "destinations behind ports and others in one op");
+    }
+  }
+  // What a port sends as packets must be packets already.
+  if (port && (made->flags & device::kPackets) && !(made[move.dsts].flags & device::kPackets)) {
+    return fail(op, "port-packets", "a port sends packets as they lie; copy_packets makes them");
+  }
+  out_.moves.push_back(move);
+  out_.move_chunks.push_back(count);
+  out_.move_ops.push_back(static_cast<uint32_t>(out_.ops.size()));
+  ++lowered.count;
+  return true;
+}
+
+bool RankLowering::lower_moves(const Op& op, DeviceOp& lowered) {
+  lowered.first = static_cast<uint32_t>(out_.moves.size());
+  const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  if (dsts.empty() || srcs.empty()) return fail(op, "no-operands", "an op that moves nothing");
+  const OpInfo& row = info(op.kind);
+  if (!row.srcs.slot[0].pairwise) {
+    if (!add_move(op, lowered, dsts, srcs)) return false;
+  } else {
+    if (dsts.size() != srcs.size()) return fail(op, "operand-count", "sources do not pair up");
+    for (size_t i = 0; i < dsts.size(); ++i) {
+      if (!add_move(op, lowered, dsts.subspan(i, 1), srcs.subspan(i, 1))) return false;
+    }
+  }
+  const bool packets = lowered.format != PacketFormat::none;
+  if (packets != (row.cost == CostClass::kPacket)) {
+    return fail(op, "packet-buffer",
+                packets ? "a packet buffer in an op that moves plain bytes"
+                        : "a packet op without a packet buffer");
+  }
+  if (packets && op.loop != kNone) return fail(op, "packet-loop", "packets inside a pipeline");
+  return true;
+}
+
+uint32_t RankLowering::find_barrier(const Op& op) {
+  BarrierMembers members;
+  for (const Operand& o : program_.dsts(op)) members.blocks.push_back(o.first);
+  std::sort(members.blocks.begin(), members.blocks.end());
+  for (uint32_t i = 0; i < out_.barriers.size(); ++i) {
+    if (out_.barriers[i].blocks == members.blocks) return i;
+  }
+  out_.barriers.push_back(std::move(members));
+  return static_cast<uint32_t>(out_.barriers.size() - 1);
+}
+
+void RankLowering::lower_targets(const Op& op, DeviceOp& lowered) {
+  lowered.first = static_cast<uint32_t>(out_.targets.size());
+  if (op.kind == OpKind::barrier) {
+    out_.targets.push_back(find_barrier(op));
+  } else {
+    const bool channels = op.dsts > 0 && info(op.kind).dsts.slot[0].kind == SlotKind::channel;
+    for (const Operand& o : program_.dsts(op)) {
+      out_.targets.push_back(channels ? o.channel : o.first);
+    }
+  }
+  lowered.count = static_cast<uint32_t>(out_.targets.size()) - lowered.first;
+}
+
+void RankLowering::enter_loop(uint32_t loop, uint32_t index) {
+  loop_ = loop;
+  if (loop == kNone) return;
+  DeviceOp op{};
+  op.kind = OpKind::pipeline;
+  op.first = static_cast<uint32_t>(out_.loops.size());
+  op.source = index;
+  pipeline_op_ = static_cast<uint32_t>(out_.ops.size());
+  out_.ops.push_back(op);
+  out_.loops.push_back({program_.loops[loop].unit, 0});
+  out_.loop_chunks.push_back(program_.loops[loop].chunks);
+}
+
+bool RankLowering::lower_op(uint32_t index) {
+  const Op& op = rank_.ops[index];
+  if (op.loop != loop_) enter_loop(op.loop, index);
+  DeviceOp lowered{};
+  lowered.kind = op.kind;
+  lowered.reduce = op.reduce;
+  lowered.format = PacketFormat::none;
+  lowered.flags = static_cast<uint8_t>((op.relaxed ? device::kRelaxed : 0) |
+                                       (op.complete ? device::kComplete : 0) |
+                                       (op.loop != kNone ? device::kInLoop : 0));
+  lowered.part = op.part;
+  lowered.parts = op.parts;
+  lowered.source = index;
+  if (info(op.kind).moves_data()) {
+    if (!lower_moves(op, lowered)) return false;
+  } else {
+    lower_targets(op, lowered);
+  }
+  out_.ops.push_back(lowered);
+  if (loop_ != kNone) ++out_.ops[pipeline_op_].count;
+  return true;
+}
+
+bool RankLowering::run() {
+  out_ = {};
+  out_.align = program_.launch.align;
+  out_.ops.reserve(rank_.ops.size());
+  first_base_.assign(program_.ranks.size() + rank_.channels.size(), kNone);
+  for (const Buffer& b : rank_.buffers) out_.buffers.push_back({0, 0, b.copies, b.packets});
+  uint32_t block = 0;
+  out_.block_begin.push_back(0);
+  for (uint32_t i = 0; i < rank_.ops.size(); ++i) {
+    for (; block < rank_.ops[i].block; ++block) {
+      out_.block_begin.push_back(static_cast<uint32_t>(out_.ops.size()));
+      loop_ = kNone;
+    }
+    if (!lower_op(i)) return false;
+  }
+  for (; block < rank_.blocks; ++block) {
+    out_.block_begin.push_back(static_cast<uint32_t>(out_.ops.size()));
+  }
+  return true;
+}
+
+bool check_split(const Program& program, Diagnostics& diagnostics) {
+  if (program.split) return true;
+  diagnostics.error("not-split", {}, "the program's ops are not yet placed in thread blocks");
+  return false;
+}
+
+}  // namespace
+
+device::RankView RankProgram::view() const {
+  return {ops.data(),     moves.data(), operands.data(), runs.data(),
+          offsets.data(), loops.data(), targets.data(),  align};
+}
+
+bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics) {
+  return check_split(program, diagnostics) && RankLowering(program, rank, out, diagnostics).run();
+}
+
+bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics) {
+  out.ranks.resize(program.ranks.size());
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    if (!lower_rank(program, r, out.ranks[r], diagnostics)) return false;
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,105 @@
+// From plan to device program (interpreter/layout.h): once per plan, then patched per message size.
+//
+//   DeviceProgram device;
+//   lower(program, device, diagnostics);                     // ops, moves, operands, bases
+//   patch(device, program, {.part_bytes = 4096}, diagnostics);  // ranges, runs, offsets
+//
+// A rank is lowered by itself, so that a process may lower only its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "executor/interpreter/layout.h"
+#include "ir/contract.h"
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+/// A buffer of a rank as it lies in memory: `copies` copies, `stride` bytes from one to the next.
+struct BufferLayout {
+  uint64_t bytes = 0;   ///< patched: of one copy
+  uint64_t stride = 0;  ///< patched: `bytes` rounded up to whole lines
+  uint32_t copies = 1;
+  PacketFormat packets = PacketFormat::none;
+};
+
+/// Blocks of a rank that meet; named by barrier ops through its index.
+struct BarrierMembers {
+  std::vector<uint32_t> blocks;  ///< sorted
+};
+
+/// One rank's device program, with what patching needs to know about it.
+struct RankProgram {
+  std::vector<device::DeviceOp> ops;
+  std::vector<uint32_t> block_begin;  ///< ops of block b are [block_begin[b], block_begin[b + 1])
+  std::vector<device::Move> moves;
+  std::vector<device::DeviceOperand> operands;
+  std::vector<device::Base> bases;
+  std::vector<device::DeviceLoop> loops;
+  std::vector<uint32_t> targets;
+  std::vector<device::Run> runs;
+  std::vector<uint64_t> offsets;
+  uint32_t align = 16;
+
+  std::vector<BufferLayout> buffers;
+  std::vector<BarrierMembers> barriers;
+  /// Which chunks an operand names: parallel to `operands`.
+  struct Chunks {
+    uint32_t owner, first;  ///< rank that owns the buffer; first chunk
+    BufferKind kind;
+  };
+  std::vector<Chunks> chunks;
+  std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
+  std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the op, in `ops`
+  std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
+
+  device::RankView view() const;
+};
+
+struct DeviceProgram {
+  std::vector<RankProgram> ranks;
+};
+
+/// What a caller asks for, once checked and completed.
+struct Call {
+  uint64_t part_bytes = 0;  ///< see Chunking
+  Dtype dtype = Dtype::f32;
+  Dtype accumulate = Dtype::f32;
+  ReduceOp reduce = ReduceOp::sum;
+  uint32_t contributions = 1;  ///< what avg divides by
+};
+
+/// True if sums of `dtype` may be taken in `accumulate`: its own accumulation type or a wider one
+/// of the same kind that the processor computes in.
+bool can_accumulate(Dtype dtype, Dtype accumulate);
+
+/// Checks that the plan can do this call at all (type, reduction, size) and fills in
+/// `contributions`. Reports why not.
+bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
+
+/// Builds the device program of one rank, without what depends on the message size.
+/// REQUIRES: program.split and verify_structure().
+bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics);
+
+/// Fills in what depends on the message size. May be called again for another size.
+bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
+                const Chunking& chunking, Diagnostics& diagnostics);
+
+/// How a caller's input and output lie in memory. In place the smaller lies in the larger.
+struct CallerBuffers {
+  bool shared = false;
+  uint32_t outer = kInput;    ///< shared: the buffer (kInput or kOutput) that holds the other ...
+  uint64_t inner_offset = 0;  ///< ... from this byte on
+};
+CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
+                             bool in_place);
+
+/// All ranks.
+bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);
+bool patch(DeviceProgram& device, const Program& program, const Call& call,
+           Diagnostics& diagnostics);
+
+}  // namespace mscclc

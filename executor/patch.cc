@@ -1,0 +1,341 @@
+// The part of lowering that a message size decides: how long buffers are, which bytes each op
+// moves, how often a pipeline turns. Also whether the plan can do a call at all.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/lower.h"
+#include "ir/op_error.h"
+
+namespace mscclc {
+namespace {
+
+using device::DeviceOp;
+using device::Move;
+using device::Run;
+
+constexpr uint64_t kLine = 128;  ///< copies and buffers begin at whole lines
+/// Of a buffer: whatever is computed from it stays far from the end of 64 bits.
+constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+
+uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+/// Sizes that all operands of a call share.
+struct Slots {
+  uint64_t longest;  ///< W: bytes of a plain scratch chunk
+  uint64_t units(PacketFormat f) const {
+    const PacketUnit unit = packet_unit(f);
+    return (longest + unit.data - 1) / unit.data;
+  }
+  /// Bytes of a scratch chunk as it lies in memory.
+  uint64_t stride(PacketFormat f) const {
+    return f == PacketFormat::none ? longest : units(f) * packet_unit(f).wire;
+  }
+};
+
+class RankPatch {
+ public:
+  RankPatch(RankProgram& rank, const Chunking& chunking)
+      : rank_(rank), chunking_(chunking), slots_{chunking.longest()} {}
+
+  bool layout(const Program& program, uint32_t rank_id);
+  void loops();
+  /// False if operands of `failed` differ in size.
+  bool moves(const DeviceOp** failed);
+
+ private:
+  bool patch_move(const DeviceOp& op, Move& move, uint32_t chunks);
+  bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
+  uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
+  bool continues(const Move& move, uint32_t k, uint64_t stride) const;
+
+  RankProgram& rank_;
+  const Chunking& chunking_;
+  const Slots slots_;
+};
+
+Side side_of(BufferKind kind) { return kind == BufferKind::input ? Side::input : Side::output; }
+
+/// Bytes of one copy of a buffer; false if they are too many.
+bool buffer_bytes(const Program& program, uint32_t rank, uint32_t index, const Chunking& chunking,
+                  uint64_t& bytes) {
+  const Buffer& b = program.ranks[rank].buffers[index];
+  if (b.kind != BufferKind::scratch) {
+    bytes = chunking.buffer_bytes(side_of(b.kind), rank);
+    return bytes < kMostBytes;
+  }
+  const auto total =
+      static_cast<unsigned __int128>(Slots{chunking.longest()}.stride(b.packets)) * b.chunks;
+  bytes = static_cast<uint64_t>(total);
+  return (total + kLine) * b.copies < kMostBytes;
+}
+
+bool RankPatch::layout(const Program& program, uint32_t rank_id) {
+  for (uint32_t i = 0; i < rank_.buffers.size(); ++i) {
+    BufferLayout& b = rank_.buffers[i];
+    if (!buffer_bytes(program, rank_id, i, chunking_, b.bytes)) return false;
+    b.stride = round_up(b.bytes, kLine);
+  }
+  for (device::Base& base : rank_.bases) {
+    if (base.copies < 2) continue;
+    uint64_t bytes = 0;
+    if (!buffer_bytes(program, base.rank, base.buffer, chunking_, bytes)) return false;
+    base.copy_stride = round_up(bytes, kLine);
+  }
+  return true;
+}
+
+void RankPatch::loops() {
+  for (size_t i = 0; i < rank_.loops.size(); ++i) {
+    device::DeviceLoop& loop = rank_.loops[i];
+    const uint64_t bytes = slots_.longest * rank_.loop_chunks[i];
+    loop.rounds = bytes / loop.unit + (bytes % loop.unit != 0 ? 1 : 0);
+  }
+}
+
+// Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk.
+bool RankPatch::chunk_length(const Move& move, uint32_t k, uint64_t& length) const {
+  length = slots_.longest;
+  bool known = false;
+  for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
+    const RankProgram::Chunks& c = rank_.chunks[move.operands + o];
+    if (c.kind == BufferKind::scratch) continue;
+    const uint64_t bytes = chunking_.length(side_of(c.kind), c.owner, c.first + k);
+    if (known && bytes != length) return false;
+    length = bytes;
+    known = true;
+  }
+  return true;
+}
+
+uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const {
+  const RankProgram::Chunks& c = rank_.chunks[operand];
+  const uint64_t chunk = uint64_t{c.first} + k;
+  if (c.kind != BufferKind::scratch) {
+    return chunking_.offset(side_of(c.kind), c.owner, static_cast<uint32_t>(chunk));
+  }
+  return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : slots_.longest);
+}
+
+// True if chunk k begins in every operand where chunk k - 1, a longest one, ends.
+bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
+  for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
+    const uint32_t operand = move.operands + o;
+    if (rank_.chunks[operand].kind == BufferKind::scratch) continue;
+    if (chunk_offset(operand, k, stride) != chunk_offset(operand, k - 1, stride) + slots_.longest) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
+  const bool packets = op.format != PacketFormat::none;
+  // A chunk's share of the virtual range, and where a packet operand's next slot begins.
+  const uint64_t size = packets ? slots_.units(op.format) : slots_.longest;
+  const uint64_t stride = slots_.stride(op.format);
+  const bool whole_units = !packets || slots_.longest % packet_unit(op.format).data == 0;
+  move.runs = static_cast<uint32_t>(rank_.runs.size());
+  uint64_t last = 0;  // length of the chunk before
+  for (uint32_t k = 0; k < chunks; ++k) {
+    uint64_t length = 0;
+    if (!chunk_length(move, k, length)) return false;
+    if (k > 0 && last == slots_.longest && whole_units && continues(move, k, stride)) {
+      rank_.runs.back().size += size;
+      rank_.runs.back().length += length;
+    } else {
+      rank_.runs.push_back({k * size, size, length, rank_.offsets.size()});
+      for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
+        rank_.offsets.push_back(chunk_offset(move.operands + o, k, stride));
+      }
+    }
+    last = length;
+  }
+  move.run_count = static_cast<uint32_t>(rank_.runs.size()) - move.runs;
+  move.begin = 0;
+  move.end = chunks * size;
+  if (op.parts > 1 && (op.flags & device::kInLoop) == 0) {
+    const uint64_t granule = packets ? 1 : rank_.align;
+    const device::Range part = device::part_of(move.end / granule, op.parts, op.part);
+    move.begin = part.begin * granule;
+    move.end = part.end * granule;
+  }
+  return true;
+}
+
+bool RankPatch::moves(const DeviceOp** failed) {
+  rank_.runs.clear();
+  rank_.offsets.clear();
+  rank_.runs.reserve(rank_.moves.size());
+  rank_.offsets.reserve(rank_.operands.size());
+  for (size_t i = 0; i < rank_.moves.size(); ++i) {
+    *failed = &rank_.ops[rank_.move_ops[i]];
+    if (!patch_move(**failed, rank_.moves[i], rank_.move_chunks[i])) return false;
+  }
+  return true;
+}
+
+bool too_large(Diagnostics& diagnostics) {
+  diagnostics.error("too-large", {}, "a buffer would have 256 TiB or more");
+  return false;
+}
+
+/// The sizes that an even-only plan takes, for a message.
+uint64_t even_step(const Program& program) {
+  const Contract& c = program.contract;
+  return Chunking(c, uint64_t{c.part_chunks()} * program.launch.align, program.launch.align)
+      .message_bytes();
+}
+
+bool check_size(const Program& program, const Call& call, Diagnostics& diagnostics) {
+  const uint32_t element = info(call.dtype).bytes, align = program.launch.align;
+  const auto error = [&](const char* code, const std::string& text) {
+    diagnostics.error(code, {}, text);
+    return false;
+  };
+  if (call.part_bytes >= kMostBytes) return too_large(diagnostics);
+  if (call.part_bytes % element != 0) {
+    return error("part-size",
+                 fmt::format("{} bytes of a rank are not a whole number of {} elements",
+                             call.part_bytes, info(call.dtype).name));
+  }
+  if (align % element != 0) {
+    return error("align-size",
+                 fmt::format("'align' {} cuts {} elements", align, info(call.dtype).name));
+  }
+  if (program.contract.even_only && !Chunking(program.contract, call.part_bytes, align).even()) {
+    return error("uneven-size",
+                 fmt::format("the plan only takes messages that divide evenly: multiples of {} "
+                             "bytes",
+                             even_step(program)));
+  }
+  return true;
+}
+
+/// Looks through the plan for what the call's type and reduction must fit.
+struct PlanUse {
+  bool sentinel = false;
+  bool from_call = false;           ///< a reduction that the caller chooses
+  bool complete = false;            ///< ... with its last addition marked
+  ReduceOp fixed = ReduceOp::call;  ///< a reduction that the plan fixes
+};
+
+PlanUse look_through(const Program& program) {
+  PlanUse use;
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) use.sentinel |= b.packets == PacketFormat::sentinel;
+    for (const Op& op : rank.ops) {
+      if (!info(op.kind).has(kReduces)) continue;
+      if (op.reduce != ReduceOp::call) {
+        use.fixed = op.reduce;
+      } else {
+        use.from_call = true;
+        use.complete |= op.complete;
+      }
+    }
+  }
+  return use;
+}
+
+/// Contributions of every reduction that the contract promises; 0 if they differ.
+uint32_t contributions(const Contract& contract) {
+  if (contract.kind != CollectiveKind::custom) return contract.ranks;
+  size_t most = 0, least = ~size_t{0};
+  for (const Promise& p : contract.promises) {
+    if (!p.reduced) continue;
+    most = std::max(most, p.inputs.size());
+    least = std::min(least, p.inputs.size());
+  }
+  return most == least ? static_cast<uint32_t>(most) : 0;
+}
+
+bool check_reduction(const Program& program, const PlanUse& use, Call& call,
+                     Diagnostics& diagnostics) {
+  if (!program.contract.reduces()) return true;
+  const auto error = [&](const char* code, const std::string& text) {
+    diagnostics.error(code, {}, text);
+    return false;
+  };
+  if (use.fixed != ReduceOp::call && !use.from_call && use.fixed != call.reduce) {
+    return error("fixed-reduction",
+                 fmt::format("the plan's reduction is always '{}'; it cannot do '{}'",
+                             name(use.fixed), name(call.reduce)));
+  }
+  if (call.reduce != ReduceOp::avg) return true;
+  call.contributions = contributions(program.contract);
+  if (call.contributions == 0) {
+    return error("avg-contributions", "'avg' needs outputs that are sums of equally many inputs");
+  }
+  if (use.from_call && !use.complete) {
+    return error("avg-incomplete", "'avg' needs a plan that marks where a sum is complete");
+  }
+  return true;
+}
+
+}  // namespace
+
+bool can_accumulate(Dtype dtype, Dtype accumulate) {
+  const DtypeInfo& type = info(dtype);
+  const DtypeInfo& sums = info(accumulate);
+  const bool computed = sums.accumulate == accumulate;  // not f16, which is added up in f32
+  return computed && sums.kind == type.kind &&
+         (sums.bytes > type.bytes || accumulate == type.accumulate);
+}
+
+bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
+  const DtypeInfo& type = info(call.dtype);
+  const PlanUse use = look_through(program);
+  if (use.sentinel && type.kind != DtypeKind::kFloat) {
+    diagnostics.error("sentinel-type", {},
+                      fmt::format("sentinel packets carry float types only, not '{}': they tell "
+                                  "by -0.0 that no data has come",
+                                  type.name));
+    return false;
+  }
+  if (!can_accumulate(call.dtype, call.accumulate)) {
+    diagnostics.error(
+        "accumulate-type", {},
+        fmt::format("'{}' cannot be added up in '{}'", type.name, info(call.accumulate).name));
+    return false;
+  }
+  return check_size(program, call, diagnostics) && check_reduction(program, use, call, diagnostics);
+}
+
+bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
+                const Chunking& chunking, Diagnostics& diagnostics) {
+  RankPatch patch(rank, chunking);
+  if (!patch.layout(program, rank_id)) return too_large(diagnostics);
+  patch.loops();
+  const DeviceOp* failed = nullptr;
+  if (patch.moves(&failed)) return true;
+  op_error(diagnostics, "operand-size", program, rank_id,
+           program.ranks[rank_id].ops[failed->source],
+           "the operands differ in size for this message");
+  return false;
+}
+
+CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
+                             bool in_place) {
+  CallerBuffers out;
+  const auto alias = in_place ? contract.alias(rank) : std::nullopt;
+  if (!alias) return out;
+  const uint64_t input = chunking.buffer_bytes(Side::input, rank);
+  const uint64_t output = chunking.buffer_bytes(Side::output, rank);
+  out.shared = true;
+  out.outer = output > input ? kOutput : kInput;
+  if (std::min(input, output) == 0) return out;
+  out.inner_offset = out.outer == kInput ? chunking.offset(Side::input, rank, alias->input_chunk)
+                                         : chunking.offset(Side::output, rank, alias->output_chunk);
+  return out;
+}
+
+bool patch(DeviceProgram& device, const Program& program, const Call& call,
+           Diagnostics& diagnostics) {
+  const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
+  for (uint32_t r = 0; r < device.ranks.size(); ++r) {
+    if (!patch_rank(device.ranks[r], program, r, chunking, diagnostics)) return false;
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,136 @@
+// Ops, data types, reductions, packet formats and channel kinds: enums and their tables, all made
+// from ops.def and dtypes.def. Everything that knows an op by name or shape asks here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace mscclc {
+
+/// What one operand slot of an op accepts.
+enum class SlotKind : uint8_t { local, remote, switched, channel, semaphore, block };
+
+/// One operand slot, parsed from the table's notation ("Rp*").
+struct Slot {
+  SlotKind kind = SlotKind::local;
+  bool packets = false;       ///< the chunk lies in a packet buffer
+  bool many = false;          ///< one or more ('*')
+  bool pairwise = false;      ///< as many as destinations ('=')
+  bool floating = false;      ///< may stand anywhere among the following slot's operands ('~')
+  bool port_packets = false;  ///< in a packet buffer where the op's channels are ports ('/')
+};
+
+/// The operand slots of one side of an op; at most three.
+struct Slots {
+  std::array<Slot, 3> slot{};
+  uint8_t count = 0;
+  const Slot* begin() const { return slot.data(); }
+  const Slot* end() const { return slot.data() + count; }
+  /// The slot that operand `i` of this side falls into; `in_packets`: it lies in a packet buffer.
+  /// REQUIRES: count > 0.
+  const Slot& of(size_t i, bool in_packets) const {
+    if (slot[0].floating) return slot[in_packets ? 1 : 0];
+    return slot[i < count ? i : count - 1u];
+  }
+};
+
+/// Kinds of channel, as bits so that a row can accept several.
+enum ChannelKinds : uint8_t { kNoChannel = 0, kMemory = 1, kPort = 2, kSwitch = 4 };
+
+/// What an op does besides moving its operands, as bits.
+enum Effects : uint16_t {
+  kNoEffect = 0,
+  kSignals = 1,
+  kWaits = 2,
+  kFlushes = 4,
+  kReleases = 8,
+  kAcquires = 16,
+  kMeets = 32,
+  kSyncs = 64,
+  kReduces = 128,
+  kPolls = 256,
+};
+
+enum class CostClass : uint8_t { kControl, kMove, kReduce, kPacket };
+
+enum class OpKind : uint8_t {
+#define OP(name, ...) name,
+#include "ir/ops.def"
+#undef OP
+};
+
+/// One row of the op table.
+struct OpInfo {
+  OpKind kind;
+  std::string_view name;
+  std::string_view wire;     ///< "" if the peer's format has no such op
+  std::string_view relaxed;  ///< wire name of the relaxed form, or ""
+  uint8_t channels;          ///< ChannelKinds bits
+  std::string_view dst_text, src_text;
+  Slots dsts, srcs;
+  uint16_t effects;  ///< Effects bits
+  CostClass cost;
+  std::string_view made_of;  ///< names of the parts in execution order, separated by spaces
+  std::string_view summary;
+
+  bool has(Effects e) const { return (effects & e) != 0; }
+  /// True for ops that move data (their operands are chunks).
+  bool moves_data() const { return dsts.count > 0 && dsts.slot[0].kind <= SlotKind::switched; }
+};
+
+/// All rows, in table order; index by OpKind.
+std::span<const OpInfo> op_table();
+inline const OpInfo& info(OpKind kind) { return op_table()[static_cast<size_t>(kind)]; }
+std::optional<OpKind> find_op(std::string_view name);
+/// Finds the row whose wire or relaxed wire name this is; `relaxed` says which.
+std::optional<OpKind> find_wire_op(std::string_view wire, bool& relaxed);
+
+enum class DtypeKind : uint8_t { kFloat, kSigned, kUnsigned };
+
+enum class Dtype : uint8_t {
+#define DTYPE(name, ...) name,
+#include "ir/dtypes.def"
+#undef DTYPE
+};
+
+struct DtypeInfo {
+  Dtype dtype;
+  std::string_view name;
+  uint32_t bytes;
+  DtypeKind kind;
+  Dtype accumulate;
+  std::string_view aliases;
+};
+
+std::span<const DtypeInfo> dtype_table();
+inline const DtypeInfo& info(Dtype t) { return dtype_table()[static_cast<size_t>(t)]; }
+/// Finds a data type by name or alias.
+std::optional<Dtype> find_dtype(std::string_view name);
+
+/// A reduction; `call` means the one that the caller asks for.
+enum class ReduceOp : uint8_t { call, sum, min, max, prod, avg };
+std::string_view name(ReduceOp op);
+std::optional<ReduceOp> find_reduce_op(std::string_view name);
+
+/// How data in a packet buffer says that it has come.
+enum class PacketFormat : uint8_t { none, LL8, LL16, LL128, sentinel };
+std::string_view name(PacketFormat format);
+std::optional<PacketFormat> find_packet_format(std::string_view name);
+
+/// Geometry of a packet format: a unit of `data` payload bytes takes `wire` bytes in the slot.
+struct PacketUnit {
+  uint32_t data, wire;
+};
+/// LL8: 16 -> 32 (four packets of 4 + 4); LL16: 16 -> 32 (two of 8 + 8, {data, flag, data, flag});
+/// LL128: 120 -> 128 (a line, its last 8 bytes the flag); sentinel: 16 -> 16; none: 16 -> 16.
+PacketUnit packet_unit(PacketFormat format);
+
+enum class ChannelKind : uint8_t { memory, port, switch_ };
+std::string_view name(ChannelKind kind);
+std::optional<ChannelKind> find_channel_kind(std::string_view name);
+inline uint8_t bit(ChannelKind kind) { return static_cast<uint8_t>(1u << static_cast<int>(kind)); }
+
+}  // namespace mscclc

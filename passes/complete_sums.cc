@@ -1,0 +1,76 @@
+// complete_sums: marks the ops whose result is a whole reduction that the contract promises
+// (`complete`): there, and only there, `avg` divides. And finds plans that get stuck.
+//
+// Both come out of one symbolic run of the whole program, see symbolic_run.h.
+//
+//   reduce_packets output[0] <- input[0], inbox[0]
+//       =>  reduce_packets output[0] <- input[0], inbox[0] complete
+#include <algorithm>
+#include <vector>
+
+#include "passes/passes.h"
+#include "passes/symbolic_run.h"
+
+namespace mscclc {
+namespace {
+
+/// The symbols of all reductions that a contract promises.
+class PromisedSums {
+ public:
+  explicit PromisedSums(const Contract& contract) {
+    if (!contract.reduces()) return;
+    if (contract.kind == CollectiveKind::custom) {
+      for (const Promise& promise : contract.promises) {
+        if (!promise.reduced) continue;
+        Symbol sum = 0;
+        for (const Place& place : promise.inputs) sum += contribution(place.rank, place.chunk);
+        sums_.push_back(sum);
+      }
+    } else {
+      add_rows(contract);
+    }
+    std::sort(sums_.begin(), sums_.end());
+    sums_.erase(std::unique(sums_.begin(), sums_.end()), sums_.end());
+  }
+
+  bool contains(Symbol symbol) const {
+    return std::binary_search(sums_.begin(), sums_.end(), symbol);
+  }
+
+ private:
+  /// Chunk c of the input, summed over all ranks, for every c: what allreduce, reduce and
+  /// reducescatter promise somewhere.
+  void add_rows(const Contract& contract) {
+    const uint32_t chunks = contract.shape(Side::input, contract.root).chunks();
+    sums_.assign(chunks, 0);
+    for (uint32_t rank = 0; rank < contract.ranks; ++rank) {
+      for (uint32_t c = 0; c < chunks; ++c) sums_[c] += contribution(rank, c);
+    }
+  }
+
+  std::vector<Symbol> sums_;
+};
+
+}  // namespace
+
+bool run_complete_sums(Program& program, Diagnostics& diagnostics) {
+  if (!program.split) {
+    diagnostics.error("not-split", {}, "'split' must run before 'complete_sums'");
+    return false;
+  }
+  const PromisedSums promised(program.contract);
+  SymbolicRun run(program, program.contract.reduces());
+  if (!run.fits()) {
+    diagnostics.error("too-many-chunks", {}, "the program has too many chunks to be checked");
+    return false;
+  }
+  const bool ended = run.run([&](uint32_t rank, uint32_t op, std::span<const Symbol> symbols) {
+    program.ranks[rank].ops[op].complete =
+        !symbols.empty() &&
+        std::ranges::all_of(symbols, [&](Symbol s) { return promised.contains(s); });
+  });
+  if (!ended) run.report_stuck(diagnostics);
+  return ended;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,402 @@
+#include "passes/fuse.h"
+
+#include <algorithm>
+#include <array>
+
+#include "passes/fuse_order.h"
+#include "passes/fuse_reads.h"
+#include "passes/fuse_rules.h"
+#include "passes/passes.h"
+
+namespace mscclc {
+namespace {
+
+using namespace fusion;
+
+constexpr size_t kMostOperands = 0xffff;  // Op counts them in 16 bits
+constexpr int kMostRounds = 8;            // usually the second one finds nothing
+
+constexpr uint32_t kind_bit(OpKind kind) { return 1u << static_cast<size_t>(kind); }
+
+/// Ops [first, last] of a rank.
+struct Run {
+  Number first, last;
+};
+
+/// Finds the runs of ops in which some may fuse, by kind and block alone. Whatever is written the
+/// way it should be, or between waits, costs next to nothing.
+class Runs {
+ public:
+  Runs() {
+    for (const OpInfo& row : op_table()) {
+      (row.moves_data() ? data_ : control_) |= kind_bit(row.kind);
+      lefts_[static_cast<size_t>(row.kind)] = lefts_of(row.kind);
+    }
+    for (const Rule& rule : rules()) {
+      results_[static_cast<size_t>(rule.right)] |= kind_bit(rule.result);
+    }
+    for (const OpInfo& row : op_table()) behind_[static_cast<size_t>(row.kind)] = behind(row);
+  }
+
+  const std::vector<Run>& find(const Rank& rank) {
+    const auto is_port = [](const Channel& c) { return c.kind == ChannelKind::port; };
+    const bool ports = std::any_of(rank.channels.begin(), rank.channels.end(), is_port);
+    const uint32_t closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
+    runs_.clear();
+    open_.assign(count_blocks(rank) + 1, {});
+    for (Number n = 1; n <= rank.ops.size(); ++n) {
+      const Op& op = rank.ops[n - 1];
+      const size_t kind = static_cast<size_t>(op.kind);
+      const bool is_control = (control_ & kind_bit(op.kind)) != 0;
+      const uint32_t not_behind = is_control ? closed : 0;
+      Open& open = open_[op.block == kNone ? open_.size() - 1 : op.block];
+      if (op.block != kNone && open.loop != op.loop) open.kinds = 0;
+      const bool may_fuse = (open.kinds & lefts_[kind] & ~not_behind) != 0;
+      if (may_fuse) add(open.since, n);
+      if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
+      if (open.kinds == 0) open.since = n;
+      open.kinds |= kind_bit(op.kind) | (may_fuse ? results_[kind] : 0);
+      open.loop = op.loop;
+    }
+    return runs_;
+  }
+
+ private:
+  /// Ops of a block that later ones may still fuse with.
+  struct Open {
+    uint32_t kinds = 0;
+    Number since = kNobody;
+    uint32_t loop = kNone;
+  };
+
+  /// Kinds of op that others can still join behind an op of this kind.
+  uint32_t behind(const OpInfo& row) const {
+    if (row.moves_data()) return data_;
+    const uint32_t port = kind_bit(OpKind::put_with_signal);
+    if (row.has(kSignals) || row.has(kReleases)) {
+      return kind_bit(OpKind::signal) | kind_bit(OpKind::release) | kind_bit(OpKind::put) | port;
+    }
+    if (row.has(kMeets) || row.has(kSyncs)) return 0;
+    return kind_bit(OpKind::wait) | kind_bit(OpKind::acquire) | kind_bit(OpKind::flush) | port;
+  }
+
+  void add(Number first, Number last) {
+    while (!runs_.empty() && runs_.back().last >= first) {
+      first = std::min(first, runs_.back().first);
+      runs_.pop_back();
+    }
+    runs_.push_back({first, last});
+  }
+
+  uint32_t data_ = 0, control_ = 0;                              ///< kinds of op
+  std::array<uint32_t, kKinds> lefts_{}, results_{}, behind_{};  ///< by kind
+  std::vector<Open> open_;  ///< by block; the last one for all groups, which stays open
+  std::vector<Run> runs_;
+};
+
+class Fuser {
+ public:
+  Fuser(Program& program, const FuseLimits& limits)
+      : program_(program), limits_(limits), order_(program), matcher_(program), reads_(program) {}
+
+  FuseStats run() {
+    FuseStats stats;
+    fired_.assign(rules().size(), 0);
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      stats.before += program_.ranks[r].ops.size();
+      for (int round = 0; round < kMostRounds; ++round) {
+        const std::vector<Run>& runs = runs_.find(program_.ranks[r]);
+        if (runs.empty() || !fuse_rank(r, runs)) break;
+      }
+      stats.after += program_.ranks[r].ops.size();
+    }
+    stats.fired.swap(fired_);
+    return stats;
+  }
+
+ private:
+  /// What has become of an op.
+  struct Live {
+    OpKind kind;
+    ReduceOp reduce;
+    bool complete, gone = false;
+    uint32_t operands = kNone;  ///< in pool_, or those of the op itself
+  };
+
+  /// Goes once through a rank. Returns true if ops have been fused: what they no longer read may
+  /// let earlier ones fuse.
+  bool fuse_rank(uint32_t rank, const std::vector<Run>& runs) {
+    rank_ = rank;
+    const std::vector<Op>& ops = program_.ranks[rank].ops;
+    if (!order_.start(rank)) return false;
+    matcher_.start(rank);
+    live_.clear();
+    live_.push_back({});  // numbers begin with 1
+    for (const Op& op : ops) live_.push_back({op.kind, op.reduce, op.complete});
+    used_ = 0;
+    latest_.assign(order_.places().count() * kKinds, kNobody);
+    fused_ = false;
+    for (const Run& run : runs) {
+      if (!order_.start_run(run.first, run.last)) continue;
+      run_first_ = run.first;
+      for (Number n = run.first; n <= run.last; ++n) {
+        order_.add(n);
+        if (order_.places().of(n) != kNone) settle(n);
+      }
+    }
+    if (fused_) write_back(program_.ranks[rank].ops);
+    reads_.settle();
+    return fused_;
+  }
+
+  const Op& op(Number n) const { return program_.ranks[rank_].ops[n - 1]; }
+
+  View view(Number n) const {
+    const Live& live = live_[n];
+    View view{live.kind, live.reduce, op(n).relaxed, program_.dsts(op(n)), program_.srcs(op(n))};
+    if (live.operands == kNone) return view;
+    view.dsts = pool_[live.operands].dsts;
+    view.srcs = pool_[live.operands].srcs;
+    return view;
+  }
+
+  /// Fuses the newest op with earlier ones for as long as that is possible.
+  void settle(Number n) {
+    Number op = n;
+    for (Number news = n; news != kNobody;) {
+      const Fused fused = fuse_once(op, news);
+      if (fused.op == kNobody) break;
+      op = fused.op;
+      news = fused.news;
+    }
+    latest_[slot(op, live_[op].kind)] = op;
+  }
+
+  struct Fused {
+    Number op = kNobody;    ///< what two ops have become
+    Number news = kNobody;  ///< its first part that may have more in common with earlier ops
+  };
+
+  /// Tries the ops that wrote what the parts of `right` from `news` on read, then its neighbours.
+  Fused fuse_once(Number right, Number news) {
+    Fused fused;
+    Number tried = kNobody;
+    for (Number part = news; part != kNobody; part = order_.next_part(part)) {
+      order_.each_writer(part, right, [&](Number left) {
+        if (fused.op != kNobody || left == kNobody || left == tried) return;
+        tried = left;
+        fused = try_pair(left, right);
+      });
+      if (fused.op != kNobody) return fused;
+    }
+    const OpKind kind = live_[right].kind;
+    fused = try_neighbour(right, kind);
+    if (fused.op == kNobody && kind == OpKind::signal) fused = try_neighbour(right, OpKind::put);
+    if (fused.op == kNobody && kind == OpKind::flush) {
+      fused = try_neighbour(right, OpKind::put_with_signal);
+    }
+    return fused;
+  }
+
+  size_t slot(Number n, OpKind kind) const {
+    return order_.places().of(n) * kKinds + static_cast<size_t>(kind);
+  }
+
+  /// Tries the latest op of a kind in the same place.
+  Fused try_neighbour(Number right, OpKind kind) {
+    const Number left = latest_[slot(right, kind)];
+    return left == kNobody ? Fused{} : try_pair(left, right);
+  }
+
+  Fused try_pair(Number left, Number right) {
+    if (left < run_first_ || left >= right || live_[left].gone) return {};
+    if (!side_by_side(left, right)) return {};
+    for (const Rule& rule : rules(live_[left].kind, live_[right].kind)) {
+      if (const Fused fused = try_rule(rule, left, right); fused.op != kNobody) return fused;
+    }
+    return {};
+  }
+
+  bool side_by_side(Number left, Number right) const {
+    const Op &a = op(left), &b = op(right);
+    return order_.places().of(left) == order_.places().of(right) && a.part == b.part &&
+           a.parts == b.parts;
+  }
+
+  Fused try_rule(const Rule& rule, Number left, Number right) {
+    const View a = view(left), b = view(right);
+    Match match;
+    if (!matcher_.match(rule, a, b, match) || exceeds_limits(rule, a, b)) return {};
+    const Meet where = order_.meet(left, right, match.flow);
+    if (where == Meet::never || !settle_scratch(rule, match)) return {};
+    return merge(rule, match, left, right, where);
+  }
+
+  /// False if the rule would take something from ops that still read it.
+  bool settle_scratch(const Rule& rule, Match& match) {
+    for (const Operand& o : match.shorter) {
+      if (reads_.count(rank_, o) != match.flow.uses) return false;
+    }
+    const uint32_t uses = match.gone.size() == 1 ? match.flow.uses : 1;
+    const bool alone = std::ranges::all_of(
+        match.gone, [&](const Operand& o) { return reads_.count(rank_, o) == uses; });
+    if (rule.form != Form::forward) return alone;
+    // A sentinel slot is emptied by its one reader: kept for nobody, it would never be.
+    const PacketFormat format = program_.buffer_of(rank_, match.gone[0]).packets;
+    if (!alone) return format != PacketFormat::sentinel;
+    match.keeps_packets = false;
+    match.result = OpKind::reduce_send_packets;
+    return true;
+  }
+
+  bool exceeds_limits(const Rule& rule, const View& left, const View& right) const {
+    size_t dsts = left.dsts.size(), srcs = left.srcs.size();
+    switch (rule.form) {
+      case Form::join:
+        dsts += right.dsts.size();
+        srcs += right.srcs.size();
+        break;
+      case Form::fan:
+      case Form::send:
+      case Form::forward:
+        dsts += right.dsts.size();
+        break;
+      case Form::sum:
+        dsts = right.dsts.size();
+        srcs += right.srcs.size() - 1;
+        break;
+      default:  // as large as one of the two
+        return false;
+    }
+    return std::max(dsts, srcs) > most_operands(rule.result, left);
+  }
+
+  size_t most_operands(OpKind kind, const View& left) const {
+    const OpInfo& row = info(kind);
+    const auto least = [](size_t a, uint32_t limit) {
+      return limit == 0 ? a : std::min<size_t>(a, limit);
+    };
+    if (row.has(kReleases) || row.has(kAcquires)) return least(kMostOperands, limits_.semaphores);
+    if (!row.moves_data()) return least(kMostOperands, limits_.channels);
+    const size_t most = least(kMostOperands, limits_.operands);
+    const uint32_t channel = left.dsts[0].channel;
+    const bool by_port =
+        channel != kNone && program_.ranks[rank_].channels[channel].kind == ChannelKind::port;
+    return by_port ? least(most, limits_.channels) : most;
+  }
+
+  Fused merge(const Rule& rule, const Match& match, Number left, Number right, Meet where) {
+    count_reads(rule, match, view(left), view(right));
+    const Number right_part = order_.first_part(right);
+    const uint32_t operands = own_operands(left);
+    matcher_.build(rule, match, view(right), pool_[operands]);
+    const bool right_counts = rule.form == Form::sum || rule.form == Form::through;
+    const Live made{match.result, match.reduce,
+                    right_counts ? live_[right].complete : live_[left].complete, false, operands};
+    const Number to = order_.merge(left, right, where);
+    live_[to == left ? right : left].gone = true;
+    live_[to] = made;
+    fused_ = true;
+    ++fired_[static_cast<size_t>(&rule - rules().data())];
+    switch (rule.form) {
+      case Form::join:  // only grown: what is in common with earlier ops lies in the new part
+        return {to, to == left ? right_part : order_.first_part(to)};
+      case Form::queue:
+      case Form::through:
+      case Form::retarget:
+        return {to, order_.first_part(to)};
+      default:
+        return {to, kNobody};
+    }
+  }
+
+  /// What the right op has read of the left one's results it does not read any more. What goes
+  /// through the left op is read by the right one instead.
+  void count_reads(const Rule& rule, const Match& match, const View& left, const View& right) {
+    const int32_t uses = static_cast<int32_t>(match.flow.uses);
+    switch (rule.form) {
+      case Form::join:
+      case Form::queue:
+        return;
+      case Form::fan:
+        return reads_.change(rank_, right.srcs[0], -1);
+      case Form::through:
+        for (const Operand& o : left.dsts)
+          reads_.change(rank_, o, left.dsts.size() > 1 ? -1 : -uses);
+        for (const Operand& o : left.srcs) {
+          reads_.change(rank_, o, static_cast<int32_t>(match.reads) - 1);
+        }
+        return;
+      default:
+        return reads_.change(rank_, right.srcs[0], -uses);
+    }
+  }
+
+  /// The op's operands in the pool, where they can be changed.
+  uint32_t own_operands(Number n) {
+    if (live_[n].operands != kNone) return live_[n].operands;
+    if (used_ == pool_.size()) pool_.emplace_back();
+    Operands& own = pool_[used_];
+    const View now = view(n);
+    own.dsts.assign(now.dsts.begin(), now.dsts.end());
+    own.srcs.assign(now.srcs.begin(), now.srcs.end());
+    return live_[n].operands = used_++;
+  }
+
+  void write_back(std::vector<Op>& ops) {
+    out_.clear();
+    for (Number n = 1; n < live_.size(); ++n) {
+      const Live& live = live_[n];
+      if (live.gone) continue;
+      Op op = ops[n - 1];
+      if (live.operands != kNone) {
+        op.kind = live.kind;
+        op.reduce = live.reduce;
+        op.complete = live.complete;
+        program_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
+        op.locations = all_locations(ops, n);
+      }
+      out_.push_back(op);
+    }
+    ops.swap(out_);
+  }
+
+  Slice all_locations(const std::vector<Op>& ops, Number n) {
+    std::vector<Location>& arena = program_.locations;
+    const uint32_t first = static_cast<uint32_t>(arena.size());
+    order_.each_part(n, [&](Number part) {
+      const Slice from = ops[part - 1].locations;
+      for (uint32_t i = 0; i < from.count; ++i) arena.push_back(Location(arena[from.first + i]));
+    });
+    return {first, static_cast<uint32_t>(arena.size()) - first};
+  }
+
+  Program& program_;
+  const FuseLimits limits_;
+  Runs runs_;
+  Order order_;
+  Matcher matcher_;
+  ScratchReads reads_;
+  uint32_t rank_ = 0;
+  Number run_first_ = kNobody;
+  std::vector<Live> live_;      ///< by op number
+  std::vector<Number> latest_;  ///< by place and kind
+  std::vector<Operands> pool_;
+  uint32_t used_ = 0;  ///< of pool_, by this rank
+  bool fused_ = false;
+  std::vector<uint64_t> fired_;  ///< by rule
+  std::vector<Op> out_;
+};
+
+}  // namespace
+
+FuseStats fuse_ops(Program& program, const FuseLimits& limits) {
+  return Fuser(program, limits).run();
+}
+
+bool run_fuse(Program& program, Diagnostics&) {
+  if (program.launch.fuse) fuse_ops(program);
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,48 @@
+// fuse: neighbouring ops become one. On GPUs every op saved is worth about half a microsecond, so
+// ops that serve all peers at once are the point:
+//
+//   put ch[1].inbox[0] <- input[0]
+//   put ch[2].inbox[0] <- input[0]       =>  put ch[1].inbox[0], ch[2].inbox[0] <- input[0],
+//   input[0]
+//
+//   reduce output[0] <- input[0], inbox[1]
+//   put ch[1].output[0] <- output[0]     =>  reduce_send output[0], ch[1].output[0]
+//                                                          <- input[0], inbox[1]
+//
+// Which ops, and what becomes of them: the table in fuse_rules.cc. They need not stand side by
+// side: fuse_order.h says what one may be moved past. Values that others may still look at are
+// kept; only scratch that nobody on any rank reads is done without. All source locations are kept.
+//
+// Runs after `assign`, as only ops of one place can be one op, and before
+//  - `groups`: ops of a group fuse as one; cut in parts, with barriers between, they would not;
+//  - `replicate`: instances are copies of what has been fused, not fused one by one;
+//  - `sync`: a sync between two ops that become one would be in the way, and not needed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+/// How large fused ops may become; 0: as large as they like. Ops that the author has written are
+/// left as they are.
+struct FuseLimits {
+  uint32_t operands = 0;    ///< destinations of an op, and sources
+  uint32_t channels = 0;    ///< channels of an op that signals, waits or uses ports
+  uint32_t semaphores = 0;  ///< of a release or acquire
+};
+
+struct FuseStats {
+  uint64_t before = 0, after = 0;  ///< ops
+  std::vector<uint64_t> fired;     ///< by row of the table of rules (fuse_rules.h)
+};
+
+/// Fuses the ops of all ranks, whatever `launch fuse` says.
+FuseStats fuse_ops(Program& program, const FuseLimits& limits = {});
+/// The pass: does nothing under `launch fuse: false`.
+bool run_fuse(Program& program, Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,96 @@
+// Finds what must be added to a rank's list so that its ops take effect in written order where they
+// touch the same bytes: semaphores and barriers between blocks, made here; syncs inside blocks,
+// only noted, as `sync` puts them where they serve several needs at once.
+//
+// A block that must follow another acquires a semaphore before its op that the other releases
+// behind its own. Does one of the ops stand in a pipeline that the other is not in, this happens
+// behind, or in front of, the whole pipeline. Blocks of a group that touch each other's parts have
+// a barrier. What the author's semaphores and barriers order already is left alone.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "passes/block_run.h"
+#include "passes/conflicts.h"
+#include "passes/inserts.h"
+
+namespace mscclc {
+
+/// What one rank needs.
+struct RankOrder {
+  Inserts inserts;  ///< releases, acquires, barriers
+  std::vector<uint32_t>
+      after;  ///< by op: the last op of its block that it conflicts with, or kNone
+  std::vector<uint32_t> heads;  ///< first ops of bodies (of one block) whose rounds conflict
+};
+
+class OrderFinder {
+ public:
+  OrderFinder(Program& program, Diagnostics& diagnostics)
+      : program_(program), diagnostics_(diagnostics), conflicts_(program) {}
+  /// Fills `out` for `rank` and gives it the new semaphores. False after reporting an error.
+  bool find(uint32_t rank, RankOrder& out);
+  /// The ops of that rank by block, as the list was.
+  const BlockSequence& sequence() const { return run_.sequence(); }
+
+ private:
+  /// The op at hand must follow what another block has done up to an op of its own.
+  struct Need {
+    uint32_t from, conflict;    ///< the other block, and its latest conflicting op
+    uint32_t release, acquire;  ///< ops behind and before which to synchronise
+    uint32_t loop;              ///< the pipeline that both stand in, or kNone
+  };
+  /// A release behind one op and the acquire before another that takes it.
+  struct Edge {
+    uint32_t from, to, loop, release, acquire, semaphore;
+    uint32_t older;  ///< the edge before it to the same block, or kNone
+  };
+  /// A barrier to insert: the ops before which its blocks meet.
+  struct Meeting {
+    std::vector<uint32_t> ops;
+    bool whole_loop;  ///< in front of the pipeline that they begin
+  };
+
+  bool visit(uint32_t op);
+  void find_needs(uint32_t op, std::span<const Conflict> conflicts);
+  void add_conflict(uint32_t op, const Conflict& conflict);
+  void drop_implied_needs();
+  bool is_ordered(uint32_t op, const Conflict& conflict);
+  bool meet_group(uint32_t op);
+  bool can_meet(const std::vector<uint32_t>& ops);
+  void meet(std::vector<uint32_t> ops, bool whole_loop);
+  bool add_edge(uint32_t op, const Need& need);
+  uint32_t semaphore_for(uint32_t from, uint32_t to, uint32_t loop);
+
+  void emit(RankOrder& out);
+  void emit_side(RankOrder& out, bool releases);
+  void emit_barrier(RankOrder& out, const std::vector<uint32_t>& ops, Inserts::Slot slot);
+  void emit_rounds(RankOrder& out);
+  bool begins_with_barrier(const std::vector<uint32_t>& heads) const;
+  uint32_t loop_begin(uint32_t op) const;
+  uint32_t loop_end(uint32_t op) const;
+
+  Program& program_;
+  Diagnostics& diagnostics_;
+  NameId label_ = kNone;  ///< of our semaphores, once there is one
+  Conflicts conflicts_;
+  BlockRun run_;
+
+  uint32_t rank_ = 0;
+  Rank* here_ = nullptr;
+  bool contradiction_ = false;
+  std::vector<uint32_t>* after_ = nullptr;
+  std::vector<Need> needs_;  ///< of the op at hand
+  std::vector<Edge> edges_;
+  std::vector<uint32_t> newest_edge_;  ///< by block: to it
+  uint32_t labels_ = 0;                ///< semaphores added to the rank
+  std::vector<Meeting> meetings_;
+  /// Pipelines whose rounds conflict with each other: pipeline, first op of a block's body.
+  std::vector<std::pair<uint32_t, uint32_t>> rounds_;
+};
+
+}  // namespace mscclc

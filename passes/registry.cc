@@ -1,0 +1,114 @@
+// The list of passes, and running them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/verify.h"
+#include "passes/describe.h"
+#include "passes/fuse.h"
+#include "passes/pass.h"
+#include "passes/passes.h"
+
+namespace mscclc {
+namespace {
+
+constexpr PassInfo kPasses[] = {
+    {"assign", "place ops that name no thread block", run_assign},
+    {"fuse", "join neighbouring ops into one that does the work of all", run_fuse},
+    {"groups", "expand ops of groups into one op per thread block", run_groups},
+    {"replicate", "make the copies that 'launch instances' asks for", run_replicate},
+    {"sync", "order ops of a rank that touch the same bytes", run_sync},
+    {"split", "sort ops by thread block", run_split},
+    {"complete_sums", "find stuck plans and the ops that complete a sum", run_complete_sums},
+};
+
+/// The passes that `options` asks for; false after reporting an unknown name.
+bool select_passes(const PipelineOptions& options, std::vector<const PassInfo*>& selected,
+                   Diagnostics& diagnostics) {
+  if (options.none) return true;
+  if (options.only.empty()) {
+    for (const PassInfo& pass : kPasses) selected.push_back(&pass);
+    return true;
+  }
+  std::vector<std::string_view> names;
+  for (const PassInfo& pass : kPasses) names.push_back(pass.name);
+  bool known = true;
+  for (const std::string& name : options.only) {
+    selected.push_back(find_pass(name));
+    if (selected.back() != nullptr) continue;
+    known = false;
+    const std::string near = nearest(name, names);
+    const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+    diagnostics.error("unknown-pass", {}, fmt::format("unknown pass '{}'{}", name, hint));
+  }
+  return known;
+}
+
+}  // namespace
+
+std::span<const PassInfo> passes() { return kPasses; }
+
+const PassInfo* find_pass(std::string_view name) {
+  const auto found = std::find_if(std::begin(kPasses), std::end(kPasses),
+                                  [&](const PassInfo& pass) { return pass.name == name; });
+  return found == std::end(kPasses) ? nullptr : found;
+}
+
+bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
+  std::vector<const PassInfo*> selected;
+  if (!select_passes(options, selected, diagnostics)) return false;
+  for (const PassInfo* pass : selected) {
+    if (options.before) options.before(*pass, program, options.context);
+    if (!pass->run(program, diagnostics)) return false;
+    if (options.after) options.after(*pass, program, options.context);
+    if (options.verify_each && !verify_structure(program, diagnostics)) return false;
+  }
+  return true;
+}
+
+bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
+                   Diagnostics& diagnostics) {
+  uint32_t blocks = program.ranks[rank].blocks;
+  for (const Op& op : program.ranks[rank].ops) {
+    if (op.block == kNone) {
+      const std::string_view first = op.group == kNone ? "assign" : "groups";
+      diagnostics
+          .error("op-not-placed", span_of(program, op),
+                 fmt::format("{} has no thread block of its own", describe(program, rank, op)))
+          .notes.push_back({fmt::format("'{}' must run before '{}'", first, pass), {}});
+      return false;
+    }
+    blocks = std::max(blocks, op.block + 1);
+  }
+  program.ranks[rank].blocks = blocks;
+  return true;
+}
+
+uint32_t count_blocks(const Rank& rank) {
+  uint32_t blocks = rank.blocks;
+  for (const Op& op : rank.ops) {
+    if (op.block != kNone) blocks = std::max(blocks, op.block + 1);
+  }
+  return blocks;
+}
+
+NameId unused_name(Program& program, std::string_view wish) {
+  std::string name(wish);
+  for (int n = 2; std::ranges::find(program.names(), name) != program.names().end(); ++n) {
+    name = fmt::format("{}{}", wish, n);
+  }
+  return program.intern(name);
+}
+
+ChannelKind channel_kind(const Program& program, uint32_t rank, const Op& op) {
+  const Operand* operands = program.operands.data() + op.operands;
+  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
+    if (operands[i].channel != kNone) {
+      return program.ranks[rank].channels[operands[i].channel].kind;
+    }
+  }
+  return ChannelKind::memory;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,346 @@
+// Between blocks; inside a block: sync_test.cc.
+#include <catch2/catch.hpp>
+
+#include "passes/test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::after;
+using testing::fail;
+using testing::two_ranks;
+
+std::string synced(std::string_view body, std::string_view more = "") {
+  return after({"assign", "groups", "sync"}, two_ranks(body, more));
+}
+
+}  // namespace
+
+TEST_CASE("sync: blocks are ordered by a semaphore") {
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] ; copy s[1] <- input[1] }
+    tb 1 { put up.s[2] <- s[0] ; put up.s[3] <- s[1] }
+    tb 2 { put up.output[0] <- s[1] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+0: copy s[1] <- input[1]
+0: sync
+0: release order[0], order[1]
+1: acquire order[0]
+1: sync
+1: put up.s[2] <- s[0]
+1: acquire order[0]
+1: sync
+1: put up.s[3] <- s[1]
+2: acquire order[1]
+2: sync
+2: put up.output[0] <- s[1]
+)");
+}
+
+TEST_CASE("sync: one acquire for all that an op must follow, none for what follows from others") {
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { copy s[1] <- input[1] }
+    tb 2 { reduce s[2] <- s[0], s[1] }
+    tb 3 { reduce s[3] <- s[2], s[0] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+1: copy s[1] <- input[1]
+1: sync
+1: release order[1]
+2: acquire order[0], order[1]
+2: sync
+2: reduce s[2] <- s[0], s[1]
+2: sync
+2: release order[2]
+3: acquire order[2]
+3: sync
+3: reduce s[3] <- s[2], s[0]
+)");
+}
+
+TEST_CASE("sync: bytes of other ranks count, too") {
+  REQUIRE(synced("tb 0 { put up.s[0] <- input[0] }  tb 1 { put up.s[0] <- input[1] }") == R"(
+0: put up.s[0] <- input[0]
+0: sync
+0: release order[0]
+1: acquire order[0]
+1: sync
+1: put up.s[0] <- input[1]
+)");
+}
+
+TEST_CASE("sync: at a switch all members' chunks are touched") {
+  REQUIRE(synced(R"(
+    channel sw = switch(0..2)
+    tb 0 { put up.s[0] <- input[0] }
+    tb 1 { switch_broadcast sw.s[0] <- input[0] }
+    tb 1 { put up.output[0] <- s[0] })") == R"(
+0: put up.s[0] <- input[0]
+0: sync
+0: release order[0]
+1: acquire order[0]
+1: sync
+1: switch_broadcast sw.s[0] <- input[0]
+1: sync
+1: put up.output[0] <- s[0]
+)");
+}
+
+TEST_CASE("sync: what the author has ordered is left alone") {
+  REQUIRE(synced(R"(
+    semaphore done
+    tb 0 { copy s[0] <- input[0] ; release done }
+    tb 1 { acquire done ; put up.s[1] <- s[0] }
+    tb 2 { copy s[2] <- input[2] ; barrier 2..4 }
+    tb 3 { barrier 2..4 ; put up.s[3] <- s[2] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release done
+1: acquire done
+1: sync
+1: put up.s[1] <- s[0]
+2: copy s[2] <- input[2]
+2: barrier 2..4
+3: barrier 2..4
+3: put up.s[3] <- s[2]
+)");
+}
+
+TEST_CASE("sync: the author may order against the written order") {
+  REQUIRE(synced(R"(
+    semaphore filled
+    tb 0 { acquire filled ; put up.s[1] <- s[0] }
+    tb 1 { copy s[0] <- input[0] ; release filled })") == R"(
+0: acquire filled
+0: sync
+0: put up.s[1] <- s[0]
+1: copy s[0] <- input[0]
+1: sync
+1: release filled
+)");
+}
+
+TEST_CASE("sync: an initial value orders nothing") {
+  REQUIRE(synced(R"(
+    semaphore credit = 1
+    tb 0 { copy s[0] <- input[0] ; release credit }
+    tb 1 { acquire credit ; put up.s[1] <- s[0] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+0: release credit
+1: acquire credit
+1: acquire order[0]
+1: sync
+1: put up.s[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: a semaphore with several releasers orders nothing") {
+  REQUIRE(synced(R"(
+    semaphore any
+    tb 0 { copy s[0] <- input[0] ; release any }
+    tb 1 { release any }
+    tb 2 { acquire any ; acquire any ; put up.s[1] <- s[0] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+0: release any
+1: release any
+2: acquire any
+2: acquire any
+2: acquire order[0]
+2: sync
+2: put up.s[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: blocks of one pipeline are ordered round by round") {
+  REQUIRE(synced(R"(pipeline unit: 1KiB {
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { put up.s[1] <- s[0] }
+  })") == R"(
+0~ copy s[0] <- input[0]
+0~ sync
+0~ release order[0]
+1~ acquire order[0]
+1~ sync
+1~ put up.s[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: what is outside of a pipeline waits for all of it") {
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    pipeline unit: 1KiB {
+      tb 1 { put up.s[1] <- s[2] ; put up.s[2] <- s[0] }
+      tb 2 { copy s[3] <- input[3] }
+    }
+    tb 0 { copy s[0] <- input[1] ; copy s[2] <- s[3] })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+1: acquire order[0]
+1: sync
+1~ put up.s[1] <- s[2]
+1~ put up.s[2] <- s[0]
+2~ copy s[3] <- input[3]
+1: sync
+1: release order[1]
+2: sync
+2: release order[2]
+0: acquire order[1]
+0: sync
+0: copy s[0] <- input[1]
+0: acquire order[2]
+0: sync
+0: copy s[2] <- s[3]
+)");
+}
+
+TEST_CASE("sync: of two pipelines the second waits for the first") {
+  REQUIRE(synced(R"(
+    pipeline unit: 1KiB { tb 0 { copy s[0] <- input[0] } }
+    pipeline unit: 2KiB { tb 1 { put up.s[1] <- s[0] } })") == R"(
+0~ copy s[0] <- input[0]
+0: sync
+0: release order[0]
+1: acquire order[0]
+1: sync
+1~ put up.s[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: the end of a body is followed by its beginning") {
+  REQUIRE(synced(R"(
+    tb 0 { signal up ; wait up }
+    pipeline unit: 1KiB { tb 0 { put up.s[0] <- input[0] ; signal up ; wait up } })") == R"(
+0: signal up
+0: wait up
+0~ sync
+0~ put up.s[0] <- input[0]
+0~ sync
+0~ signal up
+0~ wait up
+)");
+}
+
+TEST_CASE("sync: rounds that overlap each other are separated") {
+  // Round i + 1 of the first op writes what round i of the second has read, where chunks are as
+  // long as a unit.
+  REQUIRE(synced(R"(pipeline unit: 1KiB, chunks: 2 {
+    tb 0 { copy s[0..2] <- input[0..2] }
+    tb 0 { put up.s[2..4] <- s[1..3] }
+  })") == R"(
+0~ sync
+0~ copy s[0..2] <- input[0..2]
+0~ sync
+0~ put up.s[2..4] <- s[1..3]
+)");
+  REQUIRE(synced(R"(pipeline unit: 1KiB, chunks: 2 {
+    tb 0 { copy s[0..2] <- input[0..2] }
+    tb 1 { put up.s[2..4] <- s[1..3] }
+  })") == R"(
+0~ barrier 0..2
+0~ copy s[0..2] <- input[0..2]
+0~ sync
+0~ release order[0]
+1~ barrier 0..2
+1~ acquire order[0]
+1~ sync
+1~ put up.s[2..4] <- s[1..3]
+)");
+}
+
+TEST_CASE("sync: parts of a group cut alike need no barrier") {
+  REQUIRE(synced("group 0..2 { copy s[0] <- input[0] ; put up.s[1] <- s[0] }") == R"(
+0: copy s[0] <- input[0] part: [0, 2]
+1: copy s[0] <- input[0] part: [1, 2]
+0: sync
+1: sync
+0: put up.s[1] <- s[0] part: [0, 2]
+1: put up.s[1] <- s[0] part: [1, 2]
+)");
+}
+
+TEST_CASE("sync: parts cut differently need one") {
+  REQUIRE(synced("group 0..2 { copy s[0..2] <- input[0..2] ; put up.s[2] <- s[1] }") == R"(
+0: copy s[0..2] <- input[0..2] part: [0, 2]
+1: copy s[0..2] <- input[0..2] part: [1, 2]
+0: barrier 0..2
+1: barrier 0..2
+0: put up.s[2] <- s[1] part: [0, 2]
+1: put up.s[2] <- s[1] part: [1, 2]
+)");
+  // Packets are cut in units of their format, LL128 in 120 bytes.
+  REQUIRE(synced(R"(
+    buffer p[4] packets: LL128
+    group 0..2 { copy s[0] <- input[0] ; put_packets up.p[1] <- s[0] })") == R"(
+0: copy s[0] <- input[0] part: [0, 2]
+1: copy s[0] <- input[0] part: [1, 2]
+0: barrier 0..2
+1: barrier 0..2
+0: put_packets up.p[1] <- s[0] part: [0, 2]
+1: put_packets up.p[1] <- s[0] part: [1, 2]
+)");
+}
+
+TEST_CASE("sync: one block behind a group waits for each of its blocks") {
+  REQUIRE(synced("group 0..3 { copy s[0] <- input[0] } tb 0 { put up.s[1] <- s[0] }") == R"(
+0: copy s[0] <- input[0] part: [0, 3]
+1: copy s[0] <- input[0] part: [1, 3]
+2: copy s[0] <- input[0] part: [2, 3]
+1: sync
+1: release order[1]
+2: sync
+2: release order[0]
+0: acquire order[0], order[1]
+0: sync
+0: put up.s[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: what cannot be ordered is an error") {
+  Program p = testing::parse(two_ranks(R"(
+    semaphore go
+    pipeline unit: 1KiB { tb 0 { copy s[0] <- input[0] ; acquire go } }
+    tb 1 { put up.s[1] <- s[0] }
+    pipeline unit: 1KiB { tb 1 { release go } })"));
+  REQUIRE(fail(p, {"sync"}) == R"(
+'put up.s[1] <- s[0]' in tb 1 of rank 0 (r = 0) must follow 'copy s[0] <- input[0]' in tb 0 of rank 0 (r = 0), which the semaphores and barriers make impossible
+both touch the same bytes; this one is written first
+)");
+}
+
+TEST_CASE("sync: semaphores that nobody releases are an error") {
+  Program p = testing::parse(two_ranks(R"(
+    semaphore a, b
+    tb 0 { acquire a ; release b }
+    tb 1 { acquire b ; release a })"));
+  REQUIRE(fail(p, {"sync"}) == R"(
+'acquire a' in tb 0 of rank 0 (r = 0) waits for ever
+)");
+}
+
+TEST_CASE("sync: its semaphores have a name of their own") {
+  REQUIRE(synced(R"(
+    semaphore order
+    tb 0 { copy s[0] <- input[0] ; release order }
+    tb 1 { put up.s[1] <- s[0] }
+    tb 2 { acquire order })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order2[0]
+0: release order
+1: acquire order2[0]
+1: sync
+1: put up.s[1] <- s[0]
+2: acquire order
+)");
+}
+
+}  // namespace mscclc

@@ -1,0 +1,103 @@
+// Writes a parsed plan again in canonical form, into the hash.
+#include "plans/json/content_hash.h"
+#include "plans/json/json_out.h"
+#include "plans/json/json_tape.h"
+
+namespace mscclc {
+namespace {
+
+class Canonical {
+ public:
+  explicit Canonical(const JsonTape& tape)
+      : tape_(tape), out_([this](std::string_view text) {
+          hash_.update(text);
+          return true;
+        }) {}
+
+  std::string run() {
+    for (NodeId node = 0; node < tape_.size();) {
+      close_until(node);
+      node = write(node);
+    }
+    close_until(static_cast<NodeId>(tape_.size()));
+    out_.flush();
+    return hash_.digits();
+  }
+
+ private:
+  /// Ends the arrays and objects that end in front of `node`.
+  void close_until(NodeId node) {
+    while (!open_.empty() && tape_[open_.back()].next <= node) {
+      const bool object = tape_[open_.back()].kind() == JsonType::object;
+      open_.pop_back();
+      out_.need(2);
+      out_.character(object ? '}' : ']');
+      first_ = false;
+    }
+  }
+
+  bool is_left_out(NodeId node) const {
+    const Word key = tape_[node].key;
+    return (key == w_hash || key == w_proof) && open_.size() == 2 &&
+           tape_[open_[0]].kind() == JsonType::object && tape_[open_[1]].key == w_mscclc &&
+           tape_[open_[1]].kind() == JsonType::object;
+  }
+
+  /// Writes one node, of an array or object its beginning. Returns the next.
+  NodeId write(NodeId node) {
+    if (!open_.empty()) {
+      if (is_left_out(node)) return tape_[node].next;
+      out_.need(1);
+      if (!first_) out_.character(',');
+      if (tape_[open_.back()].kind() == JsonType::object) {
+        out_.string(tape_.text(tape_[node].key));
+        out_.need(1);
+        out_.character(':');
+      }
+    }
+    first_ = false;
+    write_value(node);
+    return node + 1;
+  }
+
+  void write_value(NodeId node) {
+    const JsonNode& n = tape_[node];
+    out_.need(32);
+    switch (n.kind()) {
+      case JsonType::null:
+      case JsonType::real:
+        out_.literal("null");
+        break;
+      case JsonType::boolean:
+        out_.word(n.value != 0 ? "true" : "false");
+        break;
+      case JsonType::number:
+        out_.number64(n.value);
+        break;
+      case JsonType::negative:
+        out_.integer(static_cast<int64_t>(n.value));
+        break;
+      case JsonType::string:
+        out_.string(tape_.text(static_cast<Word>(n.value)));
+        break;
+      case JsonType::array:
+      case JsonType::object:
+        out_.character(n.kind() == JsonType::object ? '{' : '[');
+        open_.push_back(node);
+        first_ = true;
+        break;
+    }
+  }
+
+  const JsonTape& tape_;
+  ContentHash hash_;
+  JsonOut out_;
+  std::vector<NodeId> open_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::string canonical_hash(const JsonTape& tape) { return Canonical(tape).run(); }
+
+}  // namespace mscclc

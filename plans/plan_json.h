@@ -1,0 +1,35 @@
+// Execution plans as JSON: the peer-compatible format plus our one extra key, told in FORMAT.md.
+// The same program gives the same bytes on every machine and run.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "plans/target.h"
+
+namespace mscclc {
+
+/// The version of what the extra key holds. A reader refuses all others.
+inline constexpr uint32_t kPlanSchema = 1;
+
+/// Writes `program` as one line of compact JSON. REQUIRES: program.split, verify_structure.
+/// Reports what `target` cannot run; nullopt then.
+std::optional<std::string> write_plan(const Program& program, const Target& target,
+                                      Diagnostics& diagnostics);
+
+/// The same without holding the text: hands it on block by block, in order. After an error (false)
+/// what has been handed on is worth nothing. `sink` returns false to stop: that is an error too,
+/// but the sink's to report.
+bool write_plan(const Program& program, const Target& target,
+                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics);
+
+/// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
+/// Every error names the JSON path. A content hash that does not match is an error.
+std::optional<Program> read_plan(std::string_view json, const std::string& name,
+                                 Diagnostics& diagnostics);
+
+}  // namespace mscclc

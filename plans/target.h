@@ -1,0 +1,31 @@
+// What a plan is compiled for: a named set of limits, read from plans/targets/*.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+/// Limits of an executor; 0 means unlimited. Names are those of the JSON file.
+struct Target {
+  std::string name;
+  std::string description;
+  bool peer_wire_only = false;  ///< only what the peer's executor runs rightly (target mscclpp)
+  uint32_t max_threads_per_block = 0, max_blocks = 0;
+  uint32_t max_ops_per_block = 0, max_operands_per_op = 0, max_channels_per_op = 0;
+  uint32_t max_channels_per_block = 0, max_remote_buffers_per_block = 0;
+  uint32_t max_semaphores_per_op = 0, max_barriers = 0;
+  uint64_t max_bytes = 0;  ///< largest offset or size
+};
+
+/// The built-in targets: host, sm_90, mscclpp (the files of plans/targets, embedded).
+const std::vector<Target>& builtin_targets();
+/// A built-in target by name, or a target file by path.
+std::optional<Target> find_target(const std::string& name_or_path, Diagnostics& diagnostics);
+
+}  // namespace mscclc

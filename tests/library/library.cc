@@ -1,0 +1,241 @@
+#include "tests/library/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/compile.h"
+
+namespace mscclc {
+namespace {
+
+std::vector<Defines> ranks(std::initializer_list<int> counts, std::string_view name = "R") {
+  std::vector<Defines> worlds;
+  for (const int n : counts) worlds.push_back({{std::string(name), std::to_string(n)}});
+  return worlds;
+}
+
+/// Worlds of whole nodes: ranks and GPUs per node.
+std::vector<Defines> nodes(std::initializer_list<std::pair<int, int>> shapes) {
+  std::vector<Defines> worlds;
+  for (const auto& [world, gpus] : shapes) {
+    worlds.push_back({{"world", std::to_string(world)}, {"gpus", std::to_string(gpus)}});
+  }
+  return worlds;
+}
+
+std::vector<Defines> with_roots() {
+  std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
+  worlds.push_back({{"R", "5"}, {"root", "3"}});
+  worlds.push_back({{"R", "8"}, {"root", "7"}});
+  return worlds;
+}
+
+/// Counts with pairs of ranks that have nothing to say to each other, one way or both.
+std::vector<Defines> with_silent_pairs() {
+  std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
+  worlds.push_back({{"R", "2"}, {"counts", "1,0,0,2"}});
+  worlds.push_back({{"R", "3"}, {"counts", "0,2,0,0,1,1,3,0,0"}});
+  return worlds;
+}
+
+/// A value for each factor that makes the most of the pairs not yet seen, from a few random tries.
+class PairwiseRows {
+ public:
+  explicit PairwiseRows(const std::vector<uint32_t>& levels) : levels_(levels) {
+    for (const uint32_t n : levels) {
+      first_.push_back(total_);
+      total_ += n;
+    }
+    seen_.assign(static_cast<size_t>(total_) * total_, false);
+    for (size_t i = 0; i < levels.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) missing_ += static_cast<size_t>(levels[i]) * levels[j];
+    }
+  }
+
+  std::vector<std::vector<uint32_t>> make() {
+    std::vector<std::vector<uint32_t>> rows;
+    while (missing_ > 0) {
+      std::vector<uint32_t> best;
+      size_t best_gain = 0;
+      for (int attempt = 0; attempt < 40 || best_gain == 0; ++attempt) {
+        std::vector<uint32_t> row = random_row();
+        const size_t gain = mark(row, false);
+        if (gain > best_gain) {
+          best_gain = gain;
+          best = std::move(row);
+        }
+      }
+      missing_ -= mark(best, true);
+      rows.push_back(std::move(best));
+    }
+    return rows;
+  }
+
+ private:
+  std::vector<uint32_t> random_row() {
+    std::vector<uint32_t> row;
+    for (const uint32_t n : levels_) {
+      state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+      row.push_back(static_cast<uint32_t>((state_ >> 33) % n));
+    }
+    return row;
+  }
+
+  /// Counts the pairs of `row` not seen before; remembers them if `keep`.
+  size_t mark(const std::vector<uint32_t>& row, bool keep) {
+    size_t gain = 0;
+    for (size_t i = 0; i < row.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const size_t pair = static_cast<size_t>(first_[i] + row[i]) * total_ + first_[j] + row[j];
+        if (seen_[pair]) continue;
+        ++gain;
+        if (keep) seen_[pair] = true;
+      }
+    }
+    return gain;
+  }
+
+  const std::vector<uint32_t>& levels_;
+  std::vector<uint32_t> first_;
+  uint32_t total_ = 0;
+  std::vector<bool> seen_;
+  size_t missing_ = 0;
+  uint64_t state_ = 20;
+};
+
+}  // namespace
+
+const std::vector<LibraryProgram>& library() {
+  static const auto all = ranks({2, 3, 4, 5, 8, 16});
+  static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
+  static const std::vector<LibraryProgram> programs = {
+      {"allgather_direct", all},
+      {"allgather_groups", all},
+      {"allgather_hier", shapes},
+      {"allgather_hier_packets", shapes},
+      {"allgather_packets", all},
+      {"allgather_ring", all},
+      {"allgather_switch", all},
+      {"allgather_switch_packets", all},
+      {"allreduce_1shot", all},
+      {"allreduce_1shot_sentinel", all},
+      {"allreduce_2shot", all},
+      {"allreduce_2shot_packets", all},
+      {"allreduce_allpairs", all},
+      {"allreduce_halving_doubling", ranks({2, 4, 8, 16})},
+      {"allreduce_hier", shapes},
+      {"allreduce_hier_packets", shapes},
+      {"allreduce_hier_pipeline", shapes},
+      {"allreduce_ring", all},
+      {"allreduce_switch", all},
+      {"allreduce_switch_direct", all},
+      {"alltoall_direct", all},
+      {"alltoall_packets", all},
+      {"alltoall_pipeline", all},
+      {"alltoall_ring", all},
+      {"alltoall_scratch", all},
+      {"alltoallv", all},
+      {"alltoallv_packets", with_silent_pairs()},
+      {"broadcast_direct", with_roots()},
+      {"broadcast_packets", with_roots()},
+      {"broadcast_tree", with_roots()},
+      {"reducescatter_direct", all},
+      {"reducescatter_hier", shapes},
+      {"reducescatter_hier_packets", shapes},
+      {"reducescatter_packets", all},
+      {"sendrecv", all},
+      {"sendrecv_get", all},
+      {"sendrecv_port", all},
+  };
+  return programs;
+}
+
+std::string library_text(std::string_view name) {
+  std::ifstream in(fmt::format("plans/{}.mscl", name));
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+const std::vector<RunSize>& run_sizes() {
+  static const std::vector<RunSize> sizes = {{0, 0},   {1, 0},    {3, 0},     {31, 0},
+                                             {257, 0}, {0, 4096}, {0, 65544}, {0, 1 << 20}};
+  return sizes;
+}
+
+CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines) {
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add(fmt::format("{}.mscl", name), library_text(name));
+  FrontEndOptions options;
+  options.defines = defines;
+  PipelineOptions passes;
+  passes.verify_each = true;
+  auto compiled = compile(sources, file, options, passes, diagnostics);
+  errors_ = render_text(diagnostics, sources);
+  if (!compiled) return;
+  program_ = std::make_unique<Program>(std::move(*compiled));
+  runner_ = std::make_unique<HostRunner>(*program_);
+}
+
+std::vector<Dtype> CompiledWorld::dtypes() const {
+  if (!program_->select.dtypes.empty()) return program_->select.dtypes;
+  std::vector<Dtype> all;
+  for (const DtypeInfo& t : dtype_table()) all.push_back(t.dtype);
+  return all;
+}
+
+std::vector<ReduceOp> CompiledWorld::reductions() const {
+  if (!program_->contract.reduces()) return {ReduceOp::sum};
+  if (!program_->select.ops.empty()) return program_->select.ops;
+  return {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod, ReduceOp::avg};
+}
+
+std::vector<bool> CompiledWorld::in_place() const {
+  switch (program_->contract.in_place) {
+    case InPlace::yes:
+      return {true};
+    case InPlace::no:
+      return {false};
+    case InPlace::either:
+      break;
+  }
+  return program_->contract.alias(0) ? std::vector<bool>{false, true} : std::vector<bool>{false};
+}
+
+uint64_t CompiledWorld::bytes(const RunSize& size, Dtype dtype) const {
+  if (size.elements == 0) return size.bytes;
+  const uint64_t part = size.elements * info(dtype).bytes;
+  return Chunking(program_->contract, part, program_->launch.align).message_bytes();
+}
+
+std::string CompiledWorld::run(const RunSpec& spec) {
+  Diagnostics diagnostics;
+  const RunResult result = runner_->run(spec, diagnostics);
+  if (result.status == RunStatus::right && result.wrong == 0) return "";
+  return fmt::format("{}: {} wrong\n{}", text(spec), result.wrong,
+                     render_text(diagnostics, Sources()));
+}
+
+std::string text(const Defines& defines) {
+  std::string out;
+  for (const auto& [key, value] : defines) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, value);
+  }
+  return out;
+}
+
+std::string text(const RunSpec& spec) {
+  return fmt::format("{} bytes, {}, {}, {}, seed {}", spec.bytes, info(spec.dtype).name,
+                     name(spec.op), spec.in_place.value_or(false) ? "in place" : "out of place",
+                     spec.schedule_seed);
+}
+
+std::vector<std::vector<uint32_t>> pairwise(const std::vector<uint32_t>& levels) {
+  return PairwiseRows(levels).make();
+}
+
+}  // namespace mscclc

@@ -1,0 +1,44 @@
+// The peer's plans beside ours: which library program is the port of which plan, and what both
+// cost. docs/peer_ports.md shows the table; a test holds it to what is measured here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mscclc {
+
+struct PeerPort {
+  std::string_view plan;     ///< tests/peer_plans/<plan>.json
+  std::string_view program;  ///< plans/<program>.mscl
+  std::string_view defines;  ///< its -D options, separated by spaces: "R=4 B=1"
+  std::string_view excuse;   ///< why a number of ours is larger; "" if none is
+  std::string_view remark;   ///< what else a reader should know
+};
+/// The names and values in `defines`.
+std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& port);
+
+/// All of the peer's plans, in the order of the table.
+const std::vector<PeerPort>& peer_ports();
+
+/// What a plan asks of a rank's thread blocks; the largest of all blocks, or ranks.
+struct PlanCost {
+  int blocks = 0;      ///< with ops, of a rank
+  int ops = 0;         ///< of a block: data ops, synchronisations, pipelines and what is in them
+  int syncs = 0;       ///< of a block: those that move no data
+  double scratch = 0;  ///< of a rank, in messages (the larger of input and output), packets in full
+};
+
+/// Reads tests/peer_plans/<plan>.json. REQUIRES: runs in the repository root.
+PlanCost peer_cost(const PeerPort& port);
+/// Compiles the program with all passes; nothing after errors, which are in `errors`.
+std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors);
+
+/// The table of docs/peer_ports.md. Stops with `errors` set if a program does not compile.
+std::string peer_ports_table(std::string& errors);
+/// `page` with its table replaced by `table`; "" if the page has no place for one.
+std::string with_table(const std::string& page, const std::string& table);
+
+}  // namespace mscclc

@@ -1,0 +1,57 @@
+// The table of docs/peer_ports.md.
+#include <fmt/format.h>
+
+#include "tests/peer_ports/peer_ports.h"
+
+namespace mscclc {
+namespace {
+
+constexpr std::string_view kBegin = "<!-- table: bazel run //tests/peer_ports:update -->\n";
+constexpr std::string_view kEnd = "<!-- end of table -->\n";
+
+std::string options_text(const PeerPort& port) {
+  std::string text;
+  for (const auto& [name, value] : split_defines(port)) {
+    text += fmt::format(" -D {}={}", name, value);
+  }
+  return text;
+}
+
+/// "3 · 2", peer's and ours; bold where ours is larger.
+template <typename T>
+std::string both(T peer, T ours, std::string_view format = "{}") {
+  const std::string number = fmt::format(fmt::runtime(format), ours);
+  return fmt::format("{} · {}", fmt::format(fmt::runtime(format), peer),
+                     ours > peer ? "**" + number + "**" : number);
+}
+
+std::string remark(const PeerPort& port) {
+  const std::string_view between = port.excuse.empty() || port.remark.empty() ? "" : "; ";
+  return fmt::format("{}{}{}", port.excuse, between, port.remark);
+}
+
+}  // namespace
+
+std::string peer_ports_table(std::string& errors) {
+  std::string table =
+      "| peer's plan | our program | blocks | ops | synchronisations | scratch | remark |\n"
+      "|---|---|--:|--:|--:|--:|---|\n";
+  for (const PeerPort& port : peer_ports()) {
+    const PlanCost peer = peer_cost(port);
+    const auto ours = our_cost(port, errors);
+    if (!ours) return "";
+    table += fmt::format("| {} | [{}](../plans/{}.mscl){} | {} · {} | {} | {} | {} | {} |\n",
+                         port.plan, port.program, port.program, options_text(port), peer.blocks,
+                         ours->blocks, both(peer.ops, ours->ops), both(peer.syncs, ours->syncs),
+                         both(peer.scratch, ours->scratch, "{:.3g}"), remark(port));
+  }
+  return table;
+}
+
+std::string with_table(const std::string& page, const std::string& table) {
+  const size_t begin = page.find(kBegin), end = page.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return "";
+  return page.substr(0, begin + kBegin.size()) + table + page.substr(end);
+}
+
+}  // namespace mscclc

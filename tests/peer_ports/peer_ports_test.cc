@@ -1,0 +1,51 @@
+// Ports of the peer's plans are no worse than these, but for reasons given; the page is current.
+#include "tests/peer_ports/peer_ports.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace mscclc {
+namespace {
+
+TEST_CASE("every plan of the peer has a port") {
+  std::set<std::string> plans, ported;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
+    if (entry.path().extension() == ".json") plans.insert(entry.path().stem());
+  }
+  for (const PeerPort& port : peer_ports()) {
+    INFO(port.plan);
+    CHECK(ported.insert(std::string(port.plan)).second);
+  }
+  CHECK(plans == ported);
+}
+
+TEST_CASE("ports need no more ops, synchronisations and scratch, or say why") {
+  for (const PeerPort& port : peer_ports()) {
+    DYNAMIC_SECTION(port.plan) {
+      const PlanCost peer = peer_cost(port);
+      std::string errors;
+      const auto ours = our_cost(port, errors);
+      REQUIRE(errors == "");
+      const bool worse =
+          ours->ops > peer.ops || ours->syncs > peer.syncs || ours->scratch > peer.scratch;
+      CHECK(worse == !port.excuse.empty());
+    }
+  }
+}
+
+TEST_CASE("docs/peer_ports.md is current (bazel run //tests/peer_ports:update)") {
+  std::ifstream file("docs/peer_ports.md", std::ios::binary);
+  REQUIRE(file);
+  std::stringstream page;
+  page << file.rdbuf();
+  std::string errors;
+  const std::string table = peer_ports_table(errors);
+  REQUIRE(errors == "");
+  CHECK(page.str() == with_table(page.str(), table));
+}
+
+}  // namespace
+}  // namespace mscclc

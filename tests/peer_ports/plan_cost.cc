@@ -1,0 +1,111 @@
+// What a plan costs, counted in its JSON, the same way for both.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "compiler/compile.h"
+#include "plans/plan_json.h"
+#include "tests/peer_ports/peer_ports.h"
+
+namespace mscclc {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// Ops that only synchronise have neither sources nor destinations.
+void count_ops(const Json& ops, int& all, int& syncs) {
+  for (const Json& op : ops) {
+    ++all;
+    if (op.contains("ops")) {
+      count_ops(op["ops"], all, syncs);
+    } else if (!op.contains("src_buff") && !op.contains("dst_buff")) {
+      ++syncs;
+    }
+  }
+}
+
+PlanCost count_blocks(const Json& plan) {
+  PlanCost cost;
+  for (const Json& rank : plan["gpus"]) {
+    int blocks = 0;
+    for (const Json& block : rank["threadblocks"]) {
+      int all = 0, syncs = 0;
+      count_ops(block["ops"], all, syncs);
+      blocks += all > 0 ? 1 : 0;
+      cost.ops = std::max(cost.ops, all);
+      cost.syncs = std::max(cost.syncs, syncs);
+    }
+    cost.blocks = std::max(cost.blocks, blocks);
+  }
+  return cost;
+}
+
+/// Scratch of one rank, in messages.
+double scratch_of(const Program& program, uint32_t rank) {
+  const std::vector<Buffer>& buffers = program.ranks[rank].buffers;
+  double chunks = 0;
+  for (uint32_t b = kFirstScratch; b < buffers.size(); ++b) {
+    const PacketUnit unit = packet_unit(buffers[b].packets);
+    chunks += 1.0 * buffers[b].chunks * buffers[b].copies * unit.wire / unit.data;
+  }
+  return chunks / std::max(buffers[kInput].chunks, buffers[kOutput].chunks);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& port) {
+  std::vector<std::pair<std::string, std::string>> defines;
+  std::istringstream words{std::string(port.defines)};
+  for (std::string word; words >> word;) {
+    const size_t equals = word.find('=');
+    defines.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return defines;
+}
+
+PlanCost peer_cost(const PeerPort& port) {
+  const Json plan = Json::parse(slurp(fmt::format("tests/peer_plans/{}.json", port.plan)));
+  PlanCost cost = count_blocks(plan);
+  const double packets = plan["protocol"] == "LL" ? 2 : 1;
+  const double copies = plan["use_double_scratch_buffer"].get<bool>() ? 2 : 1;
+  for (const Json& rank : plan["gpus"]) {
+    const double message =
+        std::max(rank["input_chunks"].get<int>(), rank["output_chunks"].get<int>());
+    const double chunks = rank["scratch_chunks"].get<int>();
+    cost.scratch = std::max(cost.scratch, chunks * packets * copies / message);
+  }
+  return cost;
+}
+
+std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors) {
+  Sources sources;
+  Diagnostics diagnostics;
+  const std::string path = fmt::format("plans/{}.mscl", port.program);
+  const FileId file = sources.add(path, slurp(path));
+  FrontEndOptions options;
+  options.defines = split_defines(port);
+  const auto program = compile(sources, file, options, {}, diagnostics);
+  const auto plan =
+      program ? write_plan(*program, builtin_targets().front(), diagnostics) : std::nullopt;
+  if (!plan) {
+    errors = render_text(diagnostics, sources);
+    return std::nullopt;
+  }
+  PlanCost cost = count_blocks(Json::parse(*plan));
+  for (uint32_t r = 0; r < program->ranks.size(); ++r) {
+    cost.scratch = std::max(cost.scratch, scratch_of(*program, r));
+  }
+  return cost;
+}
+
+}  // namespace mscclc

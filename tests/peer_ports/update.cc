@@ -1,0 +1,25 @@
+// Rewrites the table of docs/peer_ports.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/peer_ports/peer_ports.h"
+
+int main() {
+  const char* folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  if (folder != nullptr && chdir(folder) != 0) return 2;
+  std::string errors;
+  const std::string table = mscclc::peer_ports_table(errors);
+  std::stringstream page;
+  page << std::ifstream("docs/peer_ports.md", std::ios::binary).rdbuf();
+  const std::string text = mscclc::with_table(page.str(), table);
+  if (!errors.empty() || text.empty()) {
+    fmt::print(stderr, "{}", errors.empty() ? "docs/peer_ports.md has no table\n" : errors);
+    return 1;
+  }
+  std::ofstream("docs/peer_ports.md", std::ios::binary | std::ios::trunc) << text;
+  return 0;
+}

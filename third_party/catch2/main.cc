@@ -1,0 +1,3 @@
+// The test runner's main, compiled once for all tests.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>

@@ -1,0 +1,62 @@
+// The frame of the mscclc command: what a subcommand registers with, and the exit codes.
+//
+// Each subcommand is one file with one `add_NAME` function: it declares options, and returns
+// through `Command::run` what to do once they are parsed.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mscclc {
+
+inline constexpr const char* kVersion = "0.1.0";
+
+/// What the process returns; scripts depend on these.
+enum ExitCode : int {
+  kFine = 0,
+  kWrongProgram = 1,  ///< the program or plan is wrong
+  kUsage = 2,         ///< the command line is, or a file cannot be read or written
+  kWrongResult = 3,   ///< the run gave wrong data or hung
+};
+
+/// One subcommand: its parser, what it does, and the examples that its help ends with.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+  std::string examples;
+};
+
+/// The whole command line. Knows the words that options take, for completion scripts.
+struct CommandLine {
+  CLI::App app;
+  std::deque<Command> commands;
+  /// Words that an option or argument may have; no entry and no flag: a file.
+  std::map<const CLI::Option*, std::vector<std::string>> words;
+  /// Options whose value is neither a word of a list nor a file.
+  std::map<const CLI::Option*, bool> free_text;
+
+  /// Adds a subcommand; its help shows `examples`, one per line.
+  Command& add(const std::string& name, const std::string& summary, const std::string& examples);
+  /// Says that `option` takes one (or several, separated by commas) of `list`.
+  CLI::Option* takes(CLI::Option* option, std::vector<std::string> list);
+  /// Says that `option` takes a value that cannot be completed.
+  CLI::Option* takes_text(CLI::Option* option);
+};
+
+void add_compile(CommandLine& line);
+void add_run(CommandLine& line);
+void add_fmt(CommandLine& line);
+void add_ops(CommandLine& line);
+void add_passes(CommandLine& line);
+void add_completion(CommandLine& line);
+
+/// What an option's value is called in help: "FILE".
+std::string type_of(const CLI::Option& option);
+/// Help of the whole command (`app` is the root) or of a subcommand.
+std::string help_text(const CommandLine& line, const CLI::App& app);
+
+}  // namespace mscclc

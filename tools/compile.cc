@@ -1,0 +1,194 @@
+// mscclc compile: a program (or IR text, or a plan) to a plan, IR text, a picture or a summary.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "ir/print.h"
+#include "passes/pass.h"
+#include "plans/plan_json.h"
+#include "plans/target.h"
+#include "tools/command_line.h"
+#include "tools/files.h"
+#include "tools/input.h"
+#include "tools/summary.h"
+
+namespace mscclc {
+namespace {
+
+struct CompileOptions {
+  InputOptions input;
+  std::string output = "-", emit = "plan", target = "sm_90";
+  std::string print_before, print_after;
+  std::vector<std::string> passes;
+  bool verify_each = false;
+};
+
+void print_before(const PassInfo& pass, const Program& program, void* context) {
+  const auto& options = *static_cast<const CompileOptions*>(context);
+  if (options.print_before != pass.name && options.print_before != "all") return;
+  put_error(fmt::format("# before {}\n{}", pass.name, print_ir(program)));
+}
+
+void print_after(const PassInfo& pass, const Program& program, void* context) {
+  const auto& options = *static_cast<const CompileOptions*>(context);
+  if (options.print_after != pass.name && options.print_after != "all") return;
+  put_error(fmt::format("# after {}\n{}", pass.name, print_ir(program)));
+}
+
+// "unknown pass 'fuze'; did you mean 'fuse'?", or "" if `name` is a pass.
+std::string unknown_pass(const std::string& name) {
+  if (find_pass(name) != nullptr) return "";
+  std::vector<std::string_view> known;
+  for (const PassInfo& pass : passes()) known.push_back(pass.name);
+  const std::string near = nearest(name, known);
+  return fmt::format(
+      "unknown pass '{}'{}", name,
+      near.empty() ? "; 'mscclc passes' lists them" : fmt::format("; did you mean '{}'?", near));
+}
+
+std::string check_passes(const CompileOptions& options) {
+  for (const std::string& name : options.passes) {
+    if (name == "none" && options.passes.size() == 1) continue;
+    if (std::string error = unknown_pass(name); !error.empty()) return error;
+  }
+  for (const std::string* name : {&options.print_before, &options.print_after}) {
+    if (name->empty() || *name == "all") continue;
+    if (std::string error = unknown_pass(*name); !error.empty()) return error;
+  }
+  return "";
+}
+
+PipelineOptions pipeline_of(CompileOptions& options) {
+  PipelineOptions pipeline;
+  pipeline.none = options.passes.size() == 1 && options.passes[0] == "none";
+  if (!pipeline.none) pipeline.only = options.passes;
+  pipeline.verify_each = options.verify_each;
+  pipeline.before = print_before;
+  pipeline.after = print_after;
+  pipeline.context = &options;
+  return pipeline;
+}
+
+// A plan names its sources relative to the program's folder: its bytes must not depend on where
+// the program was compiled.
+void shorten_file_names(Program& program, const std::string& input) {
+  const std::string folder = input.substr(0, input.rfind('/') + 1);
+  if (folder.empty()) return;
+  for (std::string& name : program.files) {
+    if (name.starts_with(folder)) name.erase(0, folder.size());
+  }
+}
+
+std::optional<std::string> plan_text(const CompileOptions& options, Input& input) {
+  const auto target = find_target(options.target, input.diagnostics);
+  if (!target) return std::nullopt;
+  auto json = write_plan(input.program, *target, input.diagnostics);
+  if (json) *json += '\n';
+  return json;
+}
+
+// The content hash stands in the last key of a plan, behind everything that a user wrote.
+std::string_view hash_of(std::string_view plan) {
+  constexpr std::string_view kKey = "\"hash\":\"";
+  const size_t at = plan.rfind(kKey);
+  return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
+}
+
+std::optional<std::string> summary_text(const CompileOptions& options, Input& input) {
+  const auto plan = plan_text(options, input);
+  if (!plan) return std::nullopt;
+  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan",
+                                                plan->size(), options.target, hash_of(*plan));
+}
+
+std::optional<std::string> emitted(const CompileOptions& options, Input& input) {
+  if (options.emit == "ir") return print_ir(input.program);
+  if (options.emit == "dot") return print_dot(input.program);
+  return options.emit == "plan" ? plan_text(options, input) : summary_text(options, input);
+}
+
+int run_compile(CompileOptions& options) {
+  if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
+  Input input(options.input);
+  if (const int code = input.load(pipeline_of(options)); code != kFine) return code;
+  const bool needs_plan = options.emit == "plan" || options.emit == "summary";
+  if (needs_plan && !input.program.split) {
+    return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
+  }
+  shorten_file_names(input.program, options.input.file);
+  const auto text = emitted(options, input);
+  input.report();
+  if (!text) return kWrongProgram;
+  std::string error;
+  return write_file(options.output, *text, error) ? kFine : Input::usage(error);
+}
+
+std::vector<std::string> pass_names(const char* also) {
+  std::vector<std::string> names;
+  for (const PassInfo& pass : passes()) names.emplace_back(pass.name);
+  names.emplace_back(also);
+  return names;
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const Target& target : builtin_targets()) names.push_back(target.name);
+  return names;
+}
+
+void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
+  line.takes(app.add_option("--passes", options.passes,
+                            "run these passes only, in this order, separated by commas; or none")
+                 ->type_name("LIST")
+                 ->delimiter(',')
+                 ->allow_extra_args(false),
+             pass_names("none"));
+  line.takes(app.add_option("--print-before", options.print_before,
+                            "print the IR before this pass (or all) to standard error")
+                 ->type_name("PASS"),
+             pass_names("all"));
+  line.takes(app.add_option("--print-after", options.print_after,
+                            "print the IR after this pass (or all) to standard error")
+                 ->type_name("PASS"),
+             pass_names("all"));
+  app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
+}
+
+}  // namespace
+
+void add_compile(CommandLine& line) {
+  Command& command =
+      line.add("compile", "compile a program to an execution plan",
+               "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
+               "  mscclc compile ring.mscl --emit=summary\n"
+               "  mscclc compile ring.mscl --emit=dot | dot -Tsvg > ring.svg\n"
+               "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
+               "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
+               "  mscclc compile allreduce.json --emit=ir\n"
+               "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n");
+  auto options = std::make_shared<CompileOptions>();
+  CLI::App& app = *command.app;
+  add_input_options(line, app, options->input);
+  app.add_option("-o,--output", options->output, "where to write (default: standard output)")
+      ->type_name("FILE");
+  const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary"};
+  line.takes(
+      app.add_option("--emit", options->emit,
+                     "plan: JSON, one line (default); ir: IR text; dot: a picture of channels "
+                     "and dependencies for Graphviz; summary: the plan at a glance")
+          ->type_name("KIND")
+          ->check(CLI::IsMember(kinds)),
+      kinds);
+  line.takes(app.add_option("--target", options->target,
+                            "whose limits the plan must keep: " +
+                                fmt::format("{}", fmt::join(target_names(), ", ")) +
+                                ", or a target file (default: sm_90)")
+                 ->type_name("TARGET"),
+             target_names());
+  add_pass_options(line, app, *options);
+  command.run = [options] { return run_compile(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,100 @@
+#include "tools/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace mscclc {
+namespace {
+
+// Places in a file are 32-bit.
+constexpr size_t kMaxBytes = std::numeric_limits<uint32_t>::max() - 1;
+
+// REQUIRES: errno of what failed.
+std::string failure(const char* what, const std::string& name) {
+  const std::string reason = std::strerror(errno);
+  return std::string("cannot ") + what + " " + name + ": " + reason;
+}
+
+std::string quoted(const std::string& path) { return "'" + path + "'"; }
+
+bool read_all(int fd, std::string& text) {
+  struct stat st;
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && static_cast<size_t>(st.st_size) <= kMaxBytes) {
+    text.reserve(static_cast<size_t>(st.st_size) + 1);
+  }
+  size_t used = 0;
+  for (;;) {
+    text.resize(std::max<size_t>(text.capacity(), used + 65536));
+    const ssize_t n = read(fd, text.data() + used, text.size() - used);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    if (n == 0) break;
+    used += static_cast<size_t>(n);
+    if (used > kMaxBytes) {
+      errno = EFBIG;
+      return false;
+    }
+  }
+  text.resize(used);
+  return true;
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> read_file(const std::string& path, std::string& error) {
+  const bool standard = path == "-";
+  const int fd = standard ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  const bool fine = fd >= 0 && read_all(fd, text);
+  if (!fine) error = failure("read", standard ? "standard input" : quoted(path));
+  if (!standard && fd >= 0) close(fd);
+  if (!fine) return std::nullopt;
+  return text;
+}
+
+bool write_file(const std::string& path, std::string_view text, std::string& error) {
+  const bool standard = path == "-";
+  const int fd = standard ? 1 : open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool fine = fd >= 0 && write_all(fd, text);
+  if (!fine) error = failure("write", standard ? "standard output" : quoted(path));
+  if (!standard && fd >= 0 && close(fd) != 0 && fine) {
+    fine = false;
+    error = failure("write", quoted(path));
+  }
+  return fine;
+}
+
+void put(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void put_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void protect_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // Opened for the wrong direction, so that using it still fails and is reported.
+    const int got = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    if (got >= 0 && got != fd) {
+      dup2(got, fd);
+      close(got);
+    }
+  }
+}
+
+}  // namespace mscclc

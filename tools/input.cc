@@ -1,0 +1,113 @@
+#include "tools/input.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+
+#include "plans/plan_json.h"
+#include "tools/files.h"
+
+namespace mscclc {
+namespace {
+
+bool looks_like_json(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && text[at] == '{';
+}
+
+std::optional<std::string> read_import(const std::string& path) {
+  std::string error;
+  return read_file(path, error);
+}
+
+}  // namespace
+
+void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format) {
+  const std::vector<std::string> formats = {"text", "json"};
+  line.takes(app.add_option("--diagnostics", format,
+                            "how errors and warnings are shown on standard error: text (default), "
+                            "or json, one object per line")
+                 ->type_name("FORMAT")
+                 ->check(CLI::IsMember(formats)),
+             formats);
+}
+
+void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
+  app.add_option("FILE", options.file,
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  line.takes_text(app.add_option("-D", options.defines,
+                                 "set a parameter of the program, as in -D R=16 or "
+                                 "-D counts=1,0,2; may be repeated")
+                      ->type_name("NAME=VALUE")
+                      ->allow_extra_args(false));
+  add_diagnostics_option(line, app, options.diagnostics);
+}
+
+void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
+                       const std::string& format) {
+  if (diagnostics.all().empty()) return;
+  put_error(format == "json" ? render_json(diagnostics, sources)
+                             : render_text(diagnostics, sources));
+}
+
+int Input::usage(const std::string& message) {
+  put_error(fmt::format("mscclc: {}\n", message));
+  return kUsage;
+}
+
+void Input::report() {
+  print_diagnostics(diagnostics, sources, options_.diagnostics);
+  diagnostics = Diagnostics();
+}
+
+bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
+  for (const std::string& define : options_.defines) {
+    const size_t at = define.find('=');
+    if (at == std::string::npos || at == 0) {
+      error = fmt::format("-D '{}' is not of the form NAME=VALUE", define);
+      return false;
+    }
+    front.defines.emplace_back(define.substr(0, at), define.substr(at + 1));
+  }
+  return true;
+}
+
+int Input::load(const PipelineOptions& passes) {
+  FrontEndOptions front;
+  front.read_file = read_import;
+  std::string error;
+  if (!split_defines(front, error)) return usage(error);
+  auto text = read_file(options_.file, error);
+  if (!text) return usage(error);
+  int code = kFine;
+  if (looks_like_json(*text)) {
+    kind = InputKind::plan;
+    if (!front.defines.empty()) return usage("-D sets parameters of programs; this is a plan");
+    code = load_plan(*text, passes);
+  } else {
+    code = load_text(std::move(*text), front, passes);
+  }
+  report();
+  return code;
+}
+
+int Input::load_plan(std::string_view json, const PipelineOptions& passes) {
+  auto loaded = read_plan(json, options_.file, diagnostics);
+  if (!loaded) return kWrongProgram;
+  program = std::move(*loaded);
+  if (!passes.only.empty() && !run_passes(program, passes, diagnostics)) return kWrongProgram;
+  return kFine;
+}
+
+int Input::load_text(std::string text, const FrontEndOptions& front,
+                     const PipelineOptions& passes) {
+  const FileId file = sources.add(options_.file, std::move(text));
+  auto compiled = compile(sources, file, front, passes, diagnostics);
+  if (!compiled) return kWrongProgram;
+  program = std::move(*compiled);
+  return kFine;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,58 @@
+// What subcommands that read a program have in common: FILE, -D and --diagnostics, the three kinds
+// of input, and the printing of diagnostics.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "tools/command_line.h"
+
+namespace mscclc {
+
+struct InputOptions {
+  std::string file;
+  std::vector<std::string> defines;
+  std::string diagnostics = "text";
+};
+
+/// Declares FILE, -D and --diagnostics.
+void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options);
+/// Declares --diagnostics alone.
+void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
+
+enum class InputKind { program, ir, plan };
+
+/// One input on its way to IR, with the text and the diagnostics that belong to it.
+class Input {
+ public:
+  explicit Input(const InputOptions& options) : options_(options) {}
+
+  /// Reads the file (a program, IR text, or a plan: JSON begins with '{') and brings it to IR;
+  /// programs go through `passes`. Returns kFine, or prints why not and returns the exit code.
+  int load(const PipelineOptions& passes);
+  /// Prints diagnostics that came since the last call, to standard error.
+  void report();
+  /// Prints "mscclc: <message>" and returns kUsage.
+  static int usage(const std::string& message);
+
+  Program program;
+  InputKind kind = InputKind::program;
+  Sources sources;
+  Diagnostics diagnostics;
+
+ private:
+  bool split_defines(FrontEndOptions& front, std::string& error) const;
+  int load_plan(std::string_view json, const PipelineOptions& passes);
+  int load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes);
+
+  const InputOptions& options_;
+};
+
+/// Prints `diagnostics` to standard error in the format that --diagnostics chose.
+void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
+                       const std::string& format);
+
+}  // namespace mscclc

@@ -1,0 +1,111 @@
+// The mscclc command: parses the command line, hands over to a subcommand, turns every outcome into
+// an exit code.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "ir/diagnostic.h"
+#include "tools/command_line.h"
+#include "tools/files.h"
+
+namespace {
+
+using namespace std::string_literals;
+
+constexpr const char* kFooter =
+    "exit codes:\n"
+    "  0  fine\n"
+    "  1  the program or plan is wrong\n"
+    "  2  the command line is wrong, or a file cannot be read or written\n"
+    "  3  the run gave wrong data or hung\n"
+    "\n"
+    "examples:\n"
+    "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
+    "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
+    "  mscclc COMMAND --help\n";
+
+int usage_error(const CLI::App& app, const std::string& message) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const std::string name = at == &app ? "mscclc"s : "mscclc " + at->get_name();
+  mscclc::put_error(fmt::format("{}: {}\ntry '{} --help'\n", name, message, name));
+  return mscclc::kUsage;
+}
+
+// CLI11's texts are fine but for one: "--emit: 1 required KIND:{plan,ir} missing".
+std::string text_of(const CLI::ParseError& e) {
+  const std::string text = e.what();
+  const size_t at = text.find(": 1 required ");
+  return at == std::string::npos ? text : text.substr(0, at) + " needs a value";
+}
+
+// "unknown command 'complie'; did you mean 'compile'?", or "" if the first word is a command.
+std::string unknown_command(const mscclc::CommandLine& line, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string_view> names;
+  for (const mscclc::Command& command : line.commands) {
+    if (command.app->get_name() == argv[1]) return "";
+    names.push_back(command.app->get_name());
+  }
+  const std::string near = mscclc::nearest(argv[1], names);
+  return fmt::format("unknown command '{}'", argv[1]) +
+         (near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+}
+
+int run(mscclc::CommandLine& line, int argc, char** argv) {
+  if (const std::string error = unknown_command(line, argc, argv); !error.empty()) {
+    return usage_error(line.app, error);
+  }
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* at = &line.app;
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    mscclc::put(mscclc::help_text(line, *at));
+    return mscclc::kFine;
+  } catch (const CLI::CallForVersion&) {
+    mscclc::put(fmt::format("mscclc {}\n", mscclc::kVersion));
+    return mscclc::kFine;
+  } catch (const CLI::ParseError& e) {
+    return usage_error(line.app, text_of(e));
+  }
+  for (const mscclc::Command& command : line.commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return usage_error(line.app, "which command?");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mscclc::protect_standard_streams();
+  mscclc::CommandLine line;
+  line.app.name("mscclc");
+  line.app.description("mscclc: a compiler for GPU collectives");
+  line.app.footer(kFooter);
+  line.app.set_help_flag("-h,--help", "show this help");
+  line.app.set_version_flag("--version", mscclc::kVersion, "show the version");
+  mscclc::add_compile(line);
+  mscclc::add_run(line);
+  mscclc::add_fmt(line);
+  mscclc::add_ops(line);
+  mscclc::add_passes(line);
+  mscclc::add_completion(line);
+  int code = mscclc::kUsage;
+  try {
+    code = run(line, argc, argv);
+  } catch (const std::bad_alloc&) {
+    mscclc::put_error("mscclc: out of memory\n");
+    return mscclc::kUsage;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    mscclc::put_error(
+        fmt::format("mscclc: cannot write standard output: {}\n", std::strerror(errno)));
+    return mscclc::kUsage;
+  }
+  return code;
+}

@@ -1,0 +1,17 @@
+// A plan at a glance: what `mscclc compile --emit=summary` and ./quickstart show.
+#pragma once
+
+#include <string>
+
+#include "ir/program.h"
+
+namespace mscclc {
+
+/// Six lines: collective and ranks, blocks, ops, channels, scratch, message sizes.
+std::string summarize(const Program& program);
+
+/// Bytes that all ranks' buffers take for a message of `bytes`. In floating point, because the
+/// answer may be absurd.
+double memory_needed(const Program& program, uint64_t bytes);
+
+}  // namespace mscclc
