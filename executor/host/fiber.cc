@@ -41,7 +41,13 @@ constexpr size_t kPerBlock = 16;  // stacks mapped at once
 
 FiberPool::~FiberPool() {
   fibers_.clear();
-  for (void* block : blocks_) munmap(block, kStride * kPerBlock);
+  for (void* block : blocks_) {
+#if defined(MSCCLC_ASAN)
+    // Fibers that were given up leave red zones, and the addresses may come back as anything.
+    __asan_unpoison_memory_region(block, kStride * kPerBlock);
+#endif
+    munmap(block, kStride * kPerBlock);
+  }
 }
 
 bool FiberPool::map_more() {
@@ -49,10 +55,6 @@ bool FiberPool::map_more() {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (block == MAP_FAILED) return false;
   blocks_.push_back(block);
-#if defined(MSCCLC_ASAN)
-  // The addresses may be those of an earlier pool, with red zones of fibers that were given up.
-  __asan_unpoison_memory_region(block, kStride * kPerBlock);
-#endif
   for (size_t i = 0; i < kPerBlock; ++i) {
     char* guard = static_cast<char*>(block) + i * kStride;
     if (mprotect(guard, kGuard, PROT_NONE) != 0) return !free_.empty();
