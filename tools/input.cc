@@ -32,16 +32,20 @@ void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& forma
              formats);
 }
 
-void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
-  app.add_option("FILE", options.file,
-                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input")
-      ->type_name("FILE")
-      ->required();
+void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) {
   line.takes_text(app.add_option("-D", options.defines,
                                  "set a parameter of the program, as in -D R=16 or "
                                  "-D counts=1,0,2; may be repeated")
                       ->type_name("NAME=VALUE")
                       ->allow_extra_args(false));
+}
+
+void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
+  app.add_option("FILE", options.file,
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options);
   add_diagnostics_option(line, app, options.diagnostics);
 }
 

@@ -20,6 +20,8 @@ struct InputOptions {
 
 /// Declares FILE, -D and --diagnostics.
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options);
+/// Declares -D alone.
+void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options);
 /// Declares --diagnostics alone.
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
 

@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
   line.app.set_version_flag("--version", mscclc::kVersion, "show the version");
   mscclc::add_compile(line);
   mscclc::add_run(line);
+  mscclc::add_verify(line);
   mscclc::add_fmt(line);
   mscclc::add_ops(line);
   mscclc::add_passes(line);

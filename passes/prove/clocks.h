@@ -1,0 +1,114 @@
+// Vector clocks as immutable, shared rows. Row[p] says how many ops of process p are known to be
+// over. A row changes only where processes meet, and what is told is the row itself, so telling
+// costs nothing; joining copies a row only if somebody else still holds it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace mscclc::proof {
+
+/// A shared row of `width` counts; all processes of a run have rows of one width. Null: all zero.
+class Row {
+ public:
+  Row() = default;
+  Row(const Row& o) : data_(o.data_) {
+    if (data_) ++data_->holders;
+  }
+  Row(Row&& o) noexcept : data_(std::exchange(o.data_, nullptr)) {}
+  Row& operator=(Row o) noexcept {
+    std::swap(data_, o.data_);
+    return *this;
+  }
+  ~Row() {
+    if (data_ && --data_->holders == 0) std::free(data_);
+  }
+
+  uint32_t operator[](uint32_t process) const { return data_ ? counts()[process] : 0; }
+  bool same(const Row& o) const { return data_ == o.data_; }
+
+  /// Learns all that `o` knows.
+  void join(const Row& o, uint32_t width) {
+    if (!o.data_ || same(o)) return;
+    if (!data_) {
+      *this = o;
+      return;
+    }
+    own(width);
+    uint32_t* mine = counts();
+    const uint32_t* theirs = o.counts();
+    for (uint32_t p = 0; p < width; ++p) mine[p] = std::max(mine[p], theirs[p]);
+  }
+  /// Learns that process `p` has done `count` ops.
+  void raise(uint32_t p, uint32_t count, uint32_t width) {
+    if ((*this)[p] >= count) return;
+    own(width);
+    counts()[p] = count;
+  }
+
+ private:
+  struct Data {
+    uint32_t holders;
+  };
+  uint32_t* counts() const { return reinterpret_cast<uint32_t*>(data_ + 1); }
+  /// Makes the row this holder's alone.
+  void own(uint32_t width) {
+    if (data_ && data_->holders == 1) return;
+    auto* fresh = static_cast<Data*>(std::malloc(sizeof(Data) + width * sizeof(uint32_t)));
+    if (fresh == nullptr) throw std::bad_alloc();
+    fresh->holders = 1;
+    auto* to = reinterpret_cast<uint32_t*>(fresh + 1);
+    if (data_) {
+      std::copy_n(counts(), width, to);
+      --data_->holders;
+    } else {
+      std::fill_n(to, width, 0u);
+    }
+    data_ = fresh;
+  }
+
+  Data* data_ = nullptr;
+};
+
+/// What a process knows of the others. `full`: their stores are visible here too. `loads`: their
+/// loads have returned, so that what they have read may be overwritten. `loads` covers `full`.
+struct Knowledge {
+  Row full, loads;
+};
+
+/// What a signal, release, packet or proxy tells: knowledge, and how far the teller itself has come.
+struct News {
+  Knowledge knowledge;
+  uint32_t process = 0xffffffffu;
+  uint32_t full = 0, loads = 0;  ///< ops of `process` whose stores are visible, loads have returned
+};
+
+inline bool same(const News& a, const News& b) {
+  return a.process == b.process && a.full == b.full && a.loads == b.loads &&
+         a.knowledge.full.same(b.knowledge.full) && a.knowledge.loads.same(b.knowledge.loads);
+}
+
+/// Does the news say that op `time` of `process` is over: its stores visible, or its loads returned?
+inline bool knows(const News& news, uint32_t process, uint32_t time, bool store) {
+  const Row& row = store ? news.knowledge.full : news.knowledge.loads;
+  return row[process] >= time ||
+         (process == news.process && (store ? news.full : news.loads) >= time);
+}
+
+inline void learn(Knowledge& knowledge, const News& news, uint32_t width) {
+  const bool alike = knowledge.full.same(knowledge.loads) &&
+                     news.knowledge.full.same(news.knowledge.loads) && news.full == news.loads;
+  knowledge.full.join(news.knowledge.full, width);
+  if (news.process != 0xffffffffu) knowledge.full.raise(news.process, news.full, width);
+  if (alike) {
+    knowledge.loads = knowledge.full;
+    return;
+  }
+  knowledge.loads.join(news.knowledge.loads, width);
+  if (news.process != 0xffffffffu) knowledge.loads.raise(news.process, news.loads, width);
+}
+
+}  // namespace mscclc::proof

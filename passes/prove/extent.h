@@ -1,0 +1,71 @@
+// Which bytes of a chunk an op touches: all of them, or one piece of a way to cut the chunk (the
+// parts of a group op, the rounds of a pipeline). Two pieces of one way of cutting are the same
+// bytes or none in common, for every message size. Pieces of different ways have boundaries that
+// depend on the size, so that nothing is known: they may overlap.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace mscclc::proof {
+
+struct Extent {
+  uint32_t way = 0;    ///< 0: the whole chunk
+  uint32_t piece = 0;  ///< which of the way's pieces
+  bool operator==(const Extent&) const = default;
+
+  bool whole() const { return way == 0; }
+  bool may_touch(const Extent& o) const { return way != o.way || whole() || piece == o.piece; }
+  /// True if every byte of `o` is one of these.
+  bool covers(const Extent& o) const { return whole() || *this == o; }
+};
+
+/// The ways in which a program's ops cut chunks, numbered from 1.
+class Cuts {
+ public:
+  /// `rounds`: by loop of the program, how many rounds are run.
+  Cuts(const Program& program, std::vector<uint32_t> rounds)
+      : program_(program), rounds_(std::move(rounds)) {}
+
+  uint32_t rounds(uint32_t loop) const { return rounds_[loop]; }
+  /// Piece of the `k`-th chunk of operands with `count` chunks that `op` touches in a round.
+  Extent extent(const Op& op, bool packets, uint32_t k, uint32_t count, uint32_t round) {
+    if (op.parts == 0 && op.loop == kNone) return {};
+    Key key{op.parts, packets, k, count, 0, 0};
+    uint32_t piece = op.parts == 0 ? 0 : op.part, pieces = op.parts == 0 ? 1 : op.parts;
+    if (op.loop != kNone) {
+      const Loop& loop = program_.loops[op.loop];
+      std::get<4>(key) = loop.unit;
+      std::get<5>(key) = loop.chunks;
+      piece += round * pieces;
+      pieces *= rounds_[op.loop];
+    }
+    return {way(key, pieces), piece};
+  }
+  /// How many pieces a way has.
+  uint32_t pieces(uint32_t way) const { return way == 0 ? 1 : pieces_[way - 1]; }
+
+ private:
+  using Key = std::tuple<uint32_t, bool, uint32_t, uint32_t, uint64_t, uint32_t>;
+  uint32_t way(const Key& key, uint32_t pieces) {
+    if (last_way_ != 0 && key == last_) return last_way_;
+    const auto [entry, added] = ways_.try_emplace(key, static_cast<uint32_t>(ways_.size() + 1));
+    if (added) pieces_.push_back(pieces);
+    last_ = key;
+    last_way_ = entry->second;
+    return last_way_;
+  }
+
+  const Program& program_;
+  std::vector<uint32_t> rounds_;
+  std::map<Key, uint32_t> ways_;
+  std::vector<uint32_t> pieces_;
+  Key last_{};
+  uint32_t last_way_ = 0;
+};
+
+}  // namespace mscclc::proof

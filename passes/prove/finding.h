@@ -1,0 +1,49 @@
+// What the prover finds: facts about ops, not yet words (report.h makes these).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace mscclc::proof {
+
+/// One op done by one process, once.
+struct Event {
+  uint32_t process = kNone;
+  uint32_t time = 0;    ///< how many ops the process had done when this one was over
+  uint32_t op = kNone;  ///< index in the rank's ops; kNone: the caller
+  uint32_t call = 0;
+};
+
+/// A chunk of a rank's buffer.
+struct ChunkName {
+  uint32_t rank = 0, buffer = 0, chunk = 0;
+};
+
+struct Finding {
+  enum class Kind : uint8_t {
+    race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
+    slot_twice,   ///< both put packets into `chunk` in one call
+    wrong_value,  ///< output `chunk` does not hold at the end of a call what is promised
+    input_lost,   ///< input `chunk` is not what the caller put there, though it is not in place
+    stuck,        ///< thread blocks wait for ever
+    unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
+    not_met,      ///< a barrier that a rank may leave before another rank is in
+    undecided,    ///< outside what the prover can decide
+  };
+  Kind kind;
+  Event first, second;
+  ChunkName chunk;
+  bool first_writes = false, second_writes = false;
+  bool in_place = false;
+  uint32_t rank = kNone;     ///< unbalanced, not_met
+  uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
+  uint32_t semaphore = kNone;
+  int64_t surplus = 0;  ///< unbalanced: signals more than waits
+  std::string text;     ///< what report.h adds as it is
+  std::vector<std::string> notes;
+};
+
+}  // namespace mscclc::proof

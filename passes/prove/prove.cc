@@ -1,0 +1,148 @@
+#include "passes/prove/prove.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "passes/prove/report.h"
+#include "passes/prove/run.h"
+#include "passes/prove/system.h"
+
+namespace mscclc {
+namespace {
+
+using proof::Finding;
+using proof::Run;
+using proof::RunFacts;
+using proof::System;
+
+constexpr uint32_t kMostCopies = 16;
+constexpr uint64_t kMostChunks = uint64_t{1} << 28;
+
+class Prover {
+ public:
+  Prover(const Program& program, Diagnostics& diagnostics)
+      : program_(program), diagnostics_(diagnostics) {}
+
+  Proof run() {
+    if (!decidable()) return proof_;
+    const Contract& contract = program_.contract;
+    const bool apart = contract.in_place != InPlace::yes;
+    const bool together = contract.in_place != InPlace::no && contract.can_alias();
+    bool right = true;
+    if (apart) right &= proof_.out_of_place = prove_placement(false);
+    if (together && right) right &= proof_.in_place = prove_placement(true);
+    if (!apart && !together) right = refuse("the contract allows neither placement");
+    proof_.proved = right;
+    proof_.deterministic = facts_.deterministic;
+    proof_.keeps_input = proof_.out_of_place && facts_.keeps_input;
+    proof_.synchronizes = facts_.meets;
+    return proof_;
+  }
+
+ private:
+  bool refuse(const std::string& why) {
+    diagnostics_.error("undecided", {}, "not decided: " + why);
+    return false;
+  }
+
+  bool decidable() {
+    uint64_t chunks = 0;
+    for (const Rank& rank : program_.ranks) {
+      for (const Buffer& buffer : rank.buffers) {
+        if (buffer.copies > kMostCopies) {
+          return refuse(fmt::format("a buffer has {} copies; up to {} are looked at", buffer.copies,
+                                    kMostCopies));
+        }
+        chunks += uint64_t{buffer.chunks} * buffer.copies;
+      }
+    }
+    if (chunks > kMostChunks) return refuse(fmt::format("the buffers have {} chunks", chunks));
+    return one_reduction();
+  }
+
+  /// Sums of sums are sums; a maximum of sums is something else.
+  bool one_reduction() {
+    std::optional<ReduceOp> found;
+    for (const Rank& rank : program_.ranks) {
+      for (const Op& op : rank.ops) {
+        if (!info(op.kind).has(kReduces)) continue;
+        divides_ |= op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
+        if (found.value_or(op.reduce) != op.reduce) {
+          return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
+                                    name(op.reduce)));
+        }
+        found = op.reduce;
+      }
+    }
+    return true;
+  }
+
+  bool prove_placement(bool in_place) {
+    const System system(program_, in_place);
+    std::vector<std::vector<uint32_t>> choices = round_choices();
+    for (size_t i = 0; i < choices.size(); ++i) {
+      Run run(system, symbols_,
+              {.calls = system.period() + 1, .rounds = choices[i], .divides = divides_});
+      run.go();
+      const RunFacts& facts = run.facts();
+      facts_.deterministic &= facts.deterministic;
+      if (!in_place) facts_.keeps_input &= facts.keeps_input;
+      facts_.meets &= facts.meets;
+      if (run.findings().empty()) continue;
+      report_all(system, run.findings());
+      return false;
+    }
+    return true;
+  }
+
+  /// Races first: what else is found often follows from them.
+  void report_all(const System& system, const std::vector<Finding>& findings) {
+    const bool races = std::ranges::any_of(
+        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
+    for (const Finding& finding : findings) {
+      if (races && finding.kind != Finding::Kind::race) continue;
+      proof::report(system, finding, diagnostics_);
+    }
+  }
+
+  /// How many rounds to try for each pipeline. Pipelines whose units are the same part of their
+  /// bytes have equally many rounds for every message; others have their own number.
+  std::vector<std::vector<uint32_t>> round_choices() const {
+    if (program_.loops.empty()) return {{}};
+    uint32_t credit = 0;
+    for (const Rank& rank : program_.ranks) {
+      for (const Semaphore& s : rank.semaphores) credit = std::max(credit, std::min(s.initial, 8u));
+    }
+    const auto finer = [](const Loop& a, const Loop& b) {
+      return uint64_t{a.chunks} * b.unit > uint64_t{b.chunks} * a.unit;
+    };
+    std::vector<Loop> classes = program_.loops;
+    std::sort(classes.begin(), classes.end(), [&](auto& a, auto& b) { return finer(b, a); });
+    std::vector<uint32_t> one(program_.loops.size(), 1), many;
+    for (const Loop& loop : program_.loops) {
+      uint32_t more = 0;
+      for (size_t i = 1; i < classes.size(); ++i) {
+        more += finer(classes[i], classes[i - 1]) && !finer(classes[i], loop);
+      }
+      many.push_back(3 + credit + 2 * more);
+    }
+    return {one, many};
+  }
+
+  const Program& program_;
+  Diagnostics& diagnostics_;
+  const proof::Symbols symbols_;
+  bool divides_ = false;
+  RunFacts facts_;
+  Proof proof_;
+};
+
+}  // namespace
+
+Proof prove(const Program& program, Diagnostics& diagnostics) {
+  return Prover(program, diagnostics).run();
+}
+
+}  // namespace mscclc

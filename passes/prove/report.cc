@@ -1,0 +1,204 @@
+#include "passes/prove/report.h"
+
+#include <fmt/format.h>
+
+#include "ir/op_error.h"
+#include "ir/print.h"
+#include "passes/symbolic_run.h"
+
+namespace mscclc::proof {
+namespace {
+
+class Reporter {
+ public:
+  Reporter(const System& system, const Finding& finding, Diagnostics& diagnostics)
+      : system_(system),
+        program_(system.program()),
+        finding_(finding),
+        diagnostics_(diagnostics) {}
+
+  void run() {
+    switch (finding_.kind) {
+      case Finding::Kind::race:
+        return race();
+      case Finding::Kind::slot_twice:
+        return slot_twice();
+      case Finding::Kind::wrong_value:
+        return wrong_value();
+      case Finding::Kind::input_lost:
+        return input_lost();
+      case Finding::Kind::stuck:
+        return stuck();
+      case Finding::Kind::unbalanced:
+        return unbalanced();
+      case Finding::Kind::not_met:
+        return not_met();
+      case Finding::Kind::undecided:
+        return undecided();
+    }
+  }
+
+ private:
+  const Process& process(const Event& e) const { return system_.processes()[e.process]; }
+  const Op& op(const Event& e) const { return program_.ranks[process(e).rank].ops[e.op]; }
+
+  std::string chunk() const {
+    const Rank& rank = program_.ranks[finding_.chunk.rank];
+    return fmt::format("{}[{}] of rank {}", program_.name_of(rank.buffers[finding_.chunk.buffer].name),
+                       finding_.chunk.chunk, finding_.chunk.rank);
+  }
+  std::string placement() const { return finding_.in_place ? " in place" : ""; }
+
+  std::string who(const Event& e) const {
+    const Process& p = process(e);
+    if (p.kind == ProcessKind::caller) return fmt::format("the caller of rank {}", p.rank);
+    std::string text = fmt::format("'{}'", print_op(program_, p.rank, op(e)));
+    if (p.kind == ProcessKind::port_reader) return "the port (later than the block), for " + text;
+    if (p.kind == ProcessKind::port_writer) return "the port, for " + text;
+    return text;
+  }
+  std::string place(const Event& e) const {
+    return e.op == kNone ? "" : fmt::format(" ({})", print_place(program_, process(e).rank, op(e)));
+  }
+  /// "in the call after it", seen from the earlier of the two.
+  std::string calls_apart() const {
+    const int64_t apart = int64_t{finding_.second.call} - finding_.first.call;
+    if (apart == 0) return "";
+    if (apart > 0) return apart == 1 ? "one call later, " : fmt::format("{} calls later, ", apart);
+    return apart == -1 ? "one call earlier, " : fmt::format("{} calls earlier, ", -apart);
+  }
+  static std::string does(bool writes) { return writes ? "writes" : "reads"; }
+
+  /// An error at the op of one of the events, the later one unless that is the caller.
+  Diagnostic& error(const char* code, const std::string& message) {
+    const Event& at = finding_.second.op != kNone ? finding_.second : finding_.first;
+    if (at.op == kNone) return diagnostics_.error(code, {}, message);
+    return op_error(diagnostics_, code, program_, process(at).rank, op(at), message);
+  }
+  void note(Diagnostic& d, const Event& e, const std::string& text) const {
+    if (e.op == kNone) {
+      d.notes.push_back({text});
+    } else {
+      d.notes.push_back(op_note(program_, op(e), text));
+    }
+  }
+
+  void race() {
+    const Event &a = finding_.first, &b = finding_.second;
+    Diagnostic& d = error("race", fmt::format("race at {}{}: nothing orders two accesses", chunk(),
+                                              placement()));
+    note(d, a, fmt::format("{} {} it{}", who(a), does(finding_.first_writes), place(a)));
+    note(d, b, fmt::format("{}{} {} it{}", calls_apart(), who(b), does(finding_.second_writes), place(b)));
+    d.notes.push_back({remedy()});
+  }
+
+  /// Where a signal, semaphore or sync is missing.
+  std::string remedy() const {
+    const Process &a = process(finding_.first), &b = process(finding_.second);
+    const bool same_rank = a.rank == b.rank;
+    const bool blocks = a.kind == ProcessKind::block && b.kind == ProcessKind::block;
+    if (blocks && finding_.first.process == finding_.second.process) {
+      return "the threads of the block do not meet between the two: a 'sync' is missing";
+    }
+    if (a.kind == ProcessKind::port_reader) {
+      return same_rank ? "a 'flush' behind the put is missing, or word from the peer that the data "
+                         "has come"
+                       : fmt::format("rank {} must be told, behind a 'flush', that the source may "
+                                     "change",
+                                     b.rank);
+    }
+    if (same_rank && blocks) {
+      return fmt::format("tb {} must 'acquire' what tb {} has released behind its op", b.index,
+                         a.index);
+    }
+    if (b.kind == ProcessKind::caller) {
+      return fmt::format("rank {} may leave the call before: it must wait for a signal, not relaxed, "
+                         "that rank {} sends behind its op",
+                         b.rank, a.rank);
+    }
+    if (a.kind == ProcessKind::caller) {
+      return fmt::format("rank {} may not have entered the call: rank {} must wait for a signal "
+                         "from it first",
+                         a.rank, b.rank);
+    }
+    return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends behind its "
+                       "op{}",
+                       b.rank, a.rank,
+                       finding_.first.call != finding_.second.call
+                           ? ", or use another copy of the buffer (copies:)"
+                           : "");
+  }
+
+  void slot_twice() {
+    Diagnostic& d = error("slot-twice", fmt::format("packets are put into {} twice in one call: a "
+                                                    "reader cannot tell which it sees",
+                                                    chunk()));
+    note(d, finding_.first, fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
+    note(d, finding_.second,
+         fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
+  }
+
+  void wrong_value() {
+    Diagnostic& d = diagnostics_.error(
+        "wrong-result", {},
+        fmt::format("{} does not hold what the collective promises at the end of a call{}", chunk(),
+                    placement()));
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+  }
+
+  void input_lost() {
+    diagnostics_.error("input-lost", {},
+                       fmt::format("{} is overwritten, though the program is not 'inplace: true'",
+                                   chunk()));
+  }
+
+  void stuck() {
+    const bool before = diagnostics_.has_errors();
+    SymbolicRun run(program_, false);
+    if (run.fits() && !run.run([](uint32_t, uint32_t, std::span<const mscclc::Symbol>) {})) {
+      run.report_stuck(diagnostics_);
+    } else if (!before) {
+      error("stuck", "the program gets stuck in its second call or in a pipeline");
+    }
+  }
+
+  void unbalanced() {
+    const Rank& rank = program_.ranks[finding_.rank];
+    const bool channel = finding_.channel != kNone;
+    const std::string name = program_.text(channel ? rank.channels[finding_.channel].label
+                                                   : rank.semaphores[finding_.semaphore].label);
+    const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
+    diagnostics_.error(
+        "unbalanced", {},
+        channel ? fmt::format("'{}' of rank {} is signalled {} time{} {} than it is waited for", name,
+                              finding_.rank, many, many == 1 ? "" : "s",
+                              finding_.surplus > 0 ? "more" : "less")
+                : fmt::format("'{}' of rank {} is released {} time{} {} than it is acquired", name,
+                              finding_.rank, many, many == 1 ? "" : "s",
+                              finding_.surplus > 0 ? "more" : "less"));
+  }
+
+  void not_met() {
+    diagnostics_.error("not-met", {},
+                       fmt::format("rank {} may leave the barrier before rank {} has come",
+                                   finding_.rank, finding_.chunk.rank));
+  }
+
+  void undecided() {
+    Diagnostic& d = error("undecided", "not decided: " + finding_.text);
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+  }
+
+  const System& system_;
+  const Program& program_;
+  const Finding& finding_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  Reporter(system, finding, diagnostics).run();
+}
+
+}  // namespace mscclc::proof

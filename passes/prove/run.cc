@@ -1,0 +1,277 @@
+#include "passes/prove/run.h"
+
+#include <algorithm>
+
+namespace mscclc::proof {
+
+Run::Run(const System& system, const Symbols& symbols, RunOptions options)
+    : system_(system),
+      program_(system.program()),
+      symbols_(symbols),
+      options_(std::move(options)),
+      cuts_(program_, options_.rounds),
+      mixed_(symbols.unknown(1)),
+      history_(system.chunks()),
+      values_(system.chunks(), ChunkValue(symbols.unknown(0))),
+      blocks_(system.width()),
+      proxies_(system.width()),
+      ends_(system.ends()),
+      semaphores_(system.semaphores()),
+      barriers_(program_.ranks.size()),
+      calls_(program_.ranks.size(), 0),
+      left_(program_.ranks.size(), 0),
+      caller_(program_.ranks.size()),
+      nodes_read_(program_.ranks.size()) {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    const Rank& rank = program_.ranks[r];
+    const std::vector<uint32_t> offsets = block_offsets(rank);
+    for (uint32_t b = 0; b < system.blocks(r); ++b) {
+      Block& block = blocks_[system.block_process(r, b)];
+      block.rank = r;
+      block.begin = offsets[b];
+      block.end = offsets[b + 1];
+    }
+    for (uint32_t s = 0; s < rank.semaphores.size(); ++s) {
+      semaphores_[system.semaphore(r, s)].free = rank.semaphores[s].initial;
+    }
+  }
+}
+
+Finding& Run::add_finding(Finding::Kind kind) {
+  findings_.push_back({});
+  findings_.back().kind = kind;
+  findings_.back().in_place = system_.in_place();
+  return findings_.back();
+}
+
+/// The first few findings of one place of the program tell all.
+bool Run::may_report(uint64_t key) {
+  constexpr size_t kMost = 50;
+  return findings_.size() < kMost && reported_[key]++ == 0;
+}
+
+void Run::go() {
+  find_sharing();
+  if (!findings_.empty()) return;
+  start_calls();
+  while (!ready_.empty()) {
+    const uint32_t process = ready_.back();
+    ready_.pop_back();
+    advance(process);
+  }
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    if (calls_[r] < options_.calls) return report_stuck();
+  }
+  report_balance();
+}
+
+// ---- calls ----
+
+void Run::start_calls() {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) enter_call(r);
+}
+
+/// The rank's caller hands over the buffers, and its blocks begin.
+void Run::enter_call(uint32_t rank) {
+  while (calls_[rank] < options_.calls) {
+    caller_touches(rank, calls_[rank], false);
+    left_[rank] = system_.blocks(rank);
+    const uint32_t caller = system_.caller_process(rank);
+    caller_[rank].full.raise(caller, calls_[rank] + 1, system_.width());
+    caller_[rank].loads.raise(caller, calls_[rank] + 1, system_.width());
+    for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
+      Block& block = blocks_[system_.block_process(rank, b)];
+      block.op = block.begin;
+      block.round = block.operand = 0;
+      block.knowledge = block.entry = caller_[rank];
+      block.entry_time = block.settled = block.now;
+      block.done = false;
+      wake(system_.block_process(rank, b));
+    }
+    if (left_[rank] > 0) return;
+    leave_call(rank);
+  }
+}
+
+/// All blocks have ended: all they did is over, and all they know the caller knows.
+void Run::leave_call(uint32_t rank) {
+  Knowledge& caller = caller_[rank];
+  for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
+    const uint32_t process = system_.block_process(rank, b);
+    Block& block = blocks_[process];
+    meet(block);
+    learn(caller, strong_news(process), system_.width());
+    nodes_read_[rank].insert(nodes_read_[rank].end(), block.nodes.begin(), block.nodes.end());
+    block.nodes.clear();
+    block.settled_nodes = 0;
+  }
+  for (uint32_t s = 0; s < program_.ranks[rank].semaphores.size(); ++s) {
+    Counter& counter = semaphores_[system_.semaphore(rank, s)];
+    counter.by_releaser.clear();
+    counter.taken = 0;
+  }
+  caller_touches(rank, calls_[rank], true);
+  check_outputs(rank, calls_[rank]);
+  check_met(rank, calls_[rank]);
+  ++calls_[rank];
+}
+
+/// Between calls the caller reads and writes its buffers as it likes: it reads the output when the
+/// call is over, and has written both before it begins.
+void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
+  nodes_.clear();
+  told_.clear();
+  const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
+  const Actor actor{event, &caller_[rank], event.time};
+  for (const uint32_t buffer : {kInput, kOutput}) {
+    const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
+    for (uint32_t c = 0; c < chunks; ++c) {
+      const uint64_t chunk = system_.chunk(rank, buffer, c, call);
+      Record access;
+      access.event = event;
+      access.write = true;
+      check(actor, chunk, {rank, buffer, c}, access);
+      history_.add(chunk, access);
+      if (leaving) continue;
+      const bool input = buffer == kInput;
+      Symbol symbol =
+          input ? symbols_.contribution(rank, c, call) : symbols_.unknown(2 + chunk);
+      if (input) symbol.size = program_.contract.size_class(Side::input, rank, c) + 1;
+      // In place the input has been written already.
+      if (!input && system_.in_place()) {
+        const auto alias = program_.contract.alias(rank);
+        const uint64_t first = system_.chunk(rank, kInput, 0, call);
+        if (alias && chunk >= first && chunk < first + program_.ranks[rank].buffers[kInput].chunks)
+          continue;
+      }
+      values_[chunk].write({}, 1, symbol, mixed_);
+    }
+  }
+}
+
+void Run::check_outputs(uint32_t rank, uint32_t call) {
+  const Contract& contract = program_.contract;
+  const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
+  Promise promise;
+  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
+    if (!contract.promise(rank, c, promise)) continue;
+    Symbol wanted;
+    for (const Place& p : promise.inputs) {
+      const Symbol term = symbols_.contribution(p.rank, p.chunk, call);
+      wanted.low += term.low;
+      wanted.high += term.high + (wanted.low < term.low ? 1 : 0);
+    }
+    if (promise.reduced && promise.inputs.size() > 1 && options_.divides) {
+      wanted = symbols_.rounded(wanted, true);
+    }
+    const Symbol found = values_[system_.chunk(rank, kOutput, c, call)].read({}, mixed_);
+    if (!found.same_contributions(wanted) && may_report(uint64_t{rank} << 32 | c)) {
+      Finding& finding = add_finding(Finding::Kind::wrong_value);
+      finding.chunk = {rank, kOutput, c};
+      finding.first.call = call;
+    }
+    if (call > 0 || promise.inputs.size() < 2) continue;
+    const auto [order, first] = orders_.try_emplace(wanted.low, found.order);
+    facts_.deterministic &= first || order->second == found.order;
+  }
+  for (uint32_t c = 0; c < buffers[kInput].chunks; ++c) {
+    const Symbol found = values_[system_.chunk(rank, kInput, c, call)].read({}, mixed_);
+    if (found.same_contributions(symbols_.contribution(rank, c, call))) continue;
+    facts_.keeps_input = false;
+  }
+}
+
+/// For a barrier: nobody leaves before all are in.
+void Run::check_met(uint32_t rank, uint32_t call) {
+  for (uint32_t q = 0; q < program_.ranks.size(); ++q) {
+    if (caller_[rank].loads[system_.caller_process(q)] > call) continue;
+    facts_.meets = false;
+    if (program_.contract.kind != CollectiveKind::barrier || !may_report(q)) continue;
+    Finding& finding = add_finding(Finding::Kind::not_met);
+    finding.rank = rank;
+    finding.chunk.rank = q;
+  }
+}
+
+// ---- ops ----
+
+/// Lets a thread block go on until it must wait or has done the call.
+void Run::advance(uint32_t process) {
+  Block& block = blocks_[process];
+  if (block.done) return;
+  while (block.op < block.end) {
+    const Op& op = op_of(block);
+    if (op.loop != kNone && cuts_.rounds(op.loop) == 0) {
+      ++block.op;
+      continue;
+    }
+    const uint32_t at = block.op, round = block.round;
+    if (!do_op(process, op)) return;
+    if (block.op != at || block.round != round) return;  // a barrier went on with it
+    next_op(block);
+  }
+  block.done = true;
+  if (--left_[block.rank] > 0) return;
+  leave_call(block.rank);
+  enter_call(block.rank);
+}
+
+/// Goes to the next op: the body of a pipeline begins again until all rounds are done.
+bool Run::next_op(Block& block) {
+  const std::vector<Op>& ops = program_.ranks[block.rank].ops;
+  const uint32_t loop = ops[block.op].loop;
+  ++block.now;
+  block.operand = 0;
+  ++block.op;
+  if (loop == kNone || (block.op < block.end && ops[block.op].loop == loop)) return true;
+  if (++block.round == cuts_.rounds(loop)) {
+    block.round = 0;
+    return true;
+  }
+  while (block.op > block.begin && ops[block.op - 1].loop == loop) --block.op;
+  return true;
+}
+
+bool Run::do_op(uint32_t process, const Op& op) {
+  const OpInfo& row = info(op.kind);
+  if (!row.moves_data()) return do_control(process, op, row);
+  nodes_.clear();
+  if (row.has(kPolls) && !await_packets(process, op)) return false;
+  move(process, op, row);
+  return true;
+}
+
+void Run::report_stuck() {
+  Finding& finding = add_finding(Finding::Kind::stuck);
+  for (uint32_t p = 0; p < system_.width(); ++p) {
+    if (system_.processes()[p].kind != ProcessKind::block || blocks_[p].done) continue;
+    const Block& block = blocks_[p];
+    finding.first = {p, block.now, block.op, calls_[block.rank]};
+    return;
+  }
+}
+
+/// Every count must be back where it was, or the next calls begin with more and more.
+void Run::report_balance() {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    const Rank& rank = program_.ranks[r];
+    for (uint32_t c = 0; c < rank.channels.size(); ++c) {
+      const Counter& counter = ends_[system_.end(r, c)];
+      if (counter.balance == 0) continue;
+      Finding& finding = add_finding(Finding::Kind::unbalanced);
+      finding.rank = r;
+      finding.channel = c;
+      finding.surplus = counter.balance;
+    }
+    for (uint32_t s = 0; s < rank.semaphores.size(); ++s) {
+      const Counter& counter = semaphores_[system_.semaphore(r, s)];
+      if (counter.balance == 0) continue;
+      Finding& finding = add_finding(Finding::Kind::unbalanced);
+      finding.rank = r;
+      finding.semaphore = s;
+      finding.surplus = counter.balance;
+    }
+  }
+}
+
+}  // namespace mscclc::proof

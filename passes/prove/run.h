@@ -1,0 +1,191 @@
+// Runs a plan once, for some calls in a row, and keeps for every process what it knows of the
+// others. Who meets whom does not depend on the schedule (`find_sharing` refuses plans where it
+// does), so what this run shows holds for all: docs/verification.md has the argument.
+//
+// In this run every process goes as far as it can; ports move their data at once.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/access.h"
+#include "passes/prove/clocks.h"
+#include "passes/prove/extent.h"
+#include "passes/prove/finding.h"
+#include "passes/prove/history.h"
+#include "passes/prove/system.h"
+#include "passes/prove/values.h"
+
+namespace mscclc::proof {
+
+struct RunOptions {
+  uint32_t calls = 2;
+  std::vector<uint32_t> rounds;  ///< by loop of the program
+  bool divides = false;          ///< the reduction may be avg
+};
+
+/// What a run shows besides findings.
+struct RunFacts {
+  bool deterministic = true;  ///< output chunks that all ranks share come from one expression
+  bool meets = true;          ///< no rank leaves a call before all are in it
+  bool keeps_input = true;
+};
+
+class Run {
+ public:
+  Run(const System& system, const Symbols& symbols, RunOptions options);
+  /// Runs all calls, or as far as it gets.
+  void go();
+  const std::vector<Finding>& findings() const { return findings_; }
+  const RunFacts& facts() const { return facts_; }
+
+ private:
+  /// What a wait may learn, if it is not relaxed, and if it is.
+  struct Token {
+    News strong, weak;
+  };
+  struct Counter {
+    std::deque<Token> tokens;  ///< given and not yet taken, oldest first
+    uint32_t free = 0;         ///< initial credit of a semaphore, not yet taken
+    uint32_t waiting = kNone;  ///< a process
+    int64_t balance = 0;       ///< given less taken
+    /// Several releasers: what each has told in this call, and how often all were taken.
+    std::vector<std::vector<Token>> by_releaser;
+    uint32_t taken = 0;
+  };
+  /// A semaphore that several blocks release: who, and how often in a call.
+  struct Shared {
+    uint32_t initial = 0, total = 0;
+    std::vector<uint32_t> releasers, releases;
+  };
+  struct Barrier {
+    std::vector<uint32_t> blocks;   ///< sorted
+    std::vector<uint32_t> arrived;  ///< processes
+  };
+  struct Block {
+    uint32_t rank = 0, begin = 0, end = 0;  ///< its ops
+    uint32_t op = 0, round = 0, operand = 0;
+    uint32_t now = 0;      ///< ops done, over all calls
+    uint32_t settled = 0;  ///< ops that all its threads have done
+    Knowledge knowledge, entry;
+    uint32_t entry_time = 0;
+    std::vector<News> gains;  ///< what single threads know, and all after the next meeting
+    std::vector<uint32_t> nodes;  ///< packets that it has read in this call
+    size_t settled_nodes = 0;     ///< how many of them all its threads know of
+    bool done = false;        ///< with this call
+  };
+  struct Proxy {
+    Knowledge knowledge;
+    uint32_t now = 0;
+  };
+  /// Who accesses: its process, what it knows, what is settled, and the op at hand.
+  struct Actor {
+    Event event;
+    const Knowledge* knowledge;
+    uint32_t settled;
+  };
+
+  // run.cc
+  void start_calls();
+  void enter_call(uint32_t rank);
+  void leave_call(uint32_t rank);
+  void caller_touches(uint32_t rank, uint32_t call, bool leaving);
+  void check_outputs(uint32_t rank, uint32_t call);
+  void check_met(uint32_t rank, uint32_t call);
+  void advance(uint32_t process);
+  bool next_op(Block& block);
+  bool do_op(uint32_t process, const Op& op);
+  void wake(uint32_t process) { ready_.push_back(process); }
+  void report_stuck();
+  void report_balance();
+
+  // run_control.cc
+  bool do_control(uint32_t process, const Op& op, const OpInfo& row);
+  bool take(uint32_t process, const Op& op, bool semaphores);
+  void take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block& block);
+  void give(Counter& counter, Token token);
+  void signal(uint32_t process, const Operand& target, bool relaxed);
+  void release(uint32_t process, const Operand& target);
+  void flush(uint32_t process, uint32_t channel);
+  bool arrive(uint32_t process, const Op& op);
+  void meet(Block& block);
+  News strong_news(uint32_t process) const;
+  News weak_news(uint32_t process) const;
+  void find_sharing();
+  void count_shared_releases();
+
+  // run_data.cc
+  bool await_packets(uint32_t process, const Op& op);
+  bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
+  void take_packets(Block& block, uint64_t chunk, const Extent& extent);
+  void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
+                  bool sentinel);
+  void move(uint32_t process, const Op& op, const OpInfo& row);
+  void move_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
+                  std::span<const Operand> srcs, uint32_t k);
+  void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
+                  const Operand& src, uint32_t k);
+  void load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls);
+  void store(const Actor& actor, const Op& op, const Operand& o, uint32_t k);
+  void store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
+                uint32_t k, const News& news);
+  template <class Each>
+  void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
+  void add_value(const Symbol& symbol);
+  void size_value(uint32_t rank, const Operand& o, uint32_t k);
+  Actor actor_of(uint32_t process) const;
+  bool copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const;
+  bool is_port(uint32_t rank, const Operand& o) const;
+  static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
+
+  // run_order.cc
+  void check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access);
+  bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
+  bool loaded_before_packets(const Actor& actor, const Record& load);
+  bool all_loads_known(const Actor& actor, uint64_t chunk, const Record& store,
+                       const Record& access);
+  bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
+  PacketFormat packet_format(uint32_t rank, const Op& op) const;
+  uint64_t report_key(const Event& a, const Event& b) const;
+
+  const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }
+  Finding& add_finding(Finding::Kind kind);
+  bool may_report(uint64_t key);
+
+  const System& system_;
+  const Program& program_;
+  const Symbols& symbols_;
+  const RunOptions options_;
+  Cuts cuts_;
+  const Symbol mixed_;
+  History history_;
+  PacketChains chains_;
+  std::vector<ChunkValue> values_;
+  std::vector<Block> blocks_;    ///< by process (empty entries for others)
+  std::vector<Proxy> proxies_;   ///< by process
+  std::vector<Counter> ends_, semaphores_;
+  std::unordered_map<uint32_t, Shared> shared_;
+  std::vector<std::vector<Barrier>> barriers_;
+  std::vector<uint32_t> calls_;  ///< by rank: the call it is in
+  std::vector<uint32_t> left_;   ///< by rank: blocks that have not done this call
+  std::vector<Knowledge> caller_;
+  std::vector<std::vector<uint32_t>> nodes_read_;  ///< by rank: packets read in earlier calls
+  std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
+  std::vector<uint32_t> ready_;
+  std::unordered_map<uint64_t, uint64_t> orders_;  ///< of sums: contributions -> expression
+  std::vector<Finding> findings_;
+  std::unordered_map<uint64_t, uint32_t> reported_;
+  RunFacts facts_;
+
+  // The op at hand
+  Symbol value_;
+  bool has_value_ = false;
+  std::vector<uint32_t> nodes_;  ///< packets that it has read
+  std::vector<News> told_;       ///< what they tell each thread before it stores
+};
+
+}  // namespace mscclc::proof

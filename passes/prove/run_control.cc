@@ -1,0 +1,238 @@
+// Ops that move no data: who learns what from whom.
+#include <algorithm>
+#include <set>
+
+#include "passes/prove/run.h"
+
+namespace mscclc::proof {
+
+// What a block tells: the stores and loads that all its threads have done, as of their last
+// meeting. A thread that signals alone knows no more about the others.
+News Run::strong_news(uint32_t process) const {
+  const Block& block = blocks_[process];
+  return {block.knowledge, process, block.settled, block.settled};
+}
+
+// Without release and acquire: loads that have returned, and what earlier kernels did, which is in
+// memory since they ended.
+News Run::weak_news(uint32_t process) const {
+  const Block& block = blocks_[process];
+  return {{block.entry.full, block.knowledge.loads}, process, block.entry_time, block.settled};
+}
+
+/// The threads of the block meet: what each has done and seen, all have.
+void Run::meet(Block& block) {
+  block.settled = block.now;
+  block.settled_nodes = block.nodes.size();
+  for (const News& news : block.gains) learn(block.knowledge, news, system_.width());
+  block.gains.clear();
+}
+
+bool Run::do_control(uint32_t process, const Op& op, const OpInfo& row) {
+  Block& block = blocks_[process];
+  if (row.has(kMeets)) return arrive(process, op);
+  if (row.has(kSyncs)) meet(block);
+  if (row.has(kWaits)) return take(process, op, false);
+  if (row.has(kAcquires)) return take(process, op, true);
+  for (const Operand& o : program_.dsts(op)) {
+    if (row.has(kSignals)) signal(process, o, op.relaxed);
+    if (row.has(kFlushes)) flush(process, o.channel);
+    if (row.has(kReleases)) release(process, o);
+  }
+  return true;
+}
+
+/// Takes one from each counter of the op; false if the block must wait for one.
+bool Run::take(uint32_t process, const Op& op, bool semaphores) {
+  Block& block = blocks_[process];
+  const std::span<const Operand> targets = program_.dsts(op);
+  for (; block.operand < targets.size(); ++block.operand) {
+    const Operand& o = targets[block.operand];
+    Counter& counter = semaphores ? semaphores_[system_.semaphore(block.rank, o.first)]
+                                  : ends_[system_.end(block.rank, o.channel)];
+    if (counter.free == 0 && counter.tokens.empty()) {
+      counter.waiting = process;
+      return false;
+    }
+    --counter.balance;
+    if (counter.by_releaser.size() > 1) {
+      take_shared(counter, block.rank, o.first, block);
+    } else if (counter.free > 0) {
+      --counter.free;
+    } else {
+      const Token& token = counter.tokens.front();
+      block.gains.push_back(op.relaxed ? token.weak : token.strong);
+      counter.tokens.pop_front();
+    }
+  }
+  block.operand = 0;
+  return true;
+}
+
+/// Of several releasers nobody knows whose release came first. But if so many have been taken that
+/// the count cannot have been reached without a certain release, that one is certainly over.
+void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block& block) {
+  if (counter.free > 0) {
+    --counter.free;
+  } else {
+    counter.tokens.pop_front();
+  }
+  uint32_t& taken = counter.taken;
+  ++taken;
+  const Shared& shared = shared_[system_.semaphore(rank, semaphore)];
+  for (size_t i = 0; i < counter.by_releaser.size(); ++i) {
+    const std::vector<Token>& told = counter.by_releaser[i];
+    const int64_t without = int64_t{shared.initial} + shared.total - taken;
+    // Its j-th release (from 1) is certain if all others and its first j - 1 are not enough.
+    for (size_t j = told.size(); j > 0; --j) {
+      const int64_t rest = int64_t{shared.releases[i]} - static_cast<int64_t>(j) + 1;
+      if (without >= rest) continue;
+      block.gains.push_back(told[j - 1].strong);
+      break;
+    }
+  }
+}
+
+void Run::give(Counter& counter, Token token) {
+  ++counter.balance;
+  counter.tokens.push_back(std::move(token));
+  if (counter.waiting == kNone) return;
+  wake(counter.waiting);
+  counter.waiting = kNone;
+}
+
+void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
+  const Block& block = blocks_[process];
+  const Channel& channel = program_.ranks[block.rank].channels[target.channel];
+  Token token{strong_news(process), weak_news(process)};
+  if (channel.kind == ChannelKind::port) {  // the proxy signals when it has done what came before
+    const uint32_t id = system_.port_writer(block.rank, target.channel);
+    Proxy& proxy = proxies_[id];
+    learn(proxy.knowledge, token.strong, system_.width());
+    token.strong = {proxy.knowledge, id, proxy.now, proxy.now};
+  }
+  if (relaxed) token.strong = token.weak;
+  if (channel.partner == kNone) return;
+  give(ends_[system_.end(channel.peer, channel.partner)], std::move(token));
+}
+
+void Run::release(uint32_t process, const Operand& target) {
+  const uint32_t id = system_.semaphore(blocks_[process].rank, target.first);
+  Counter& counter = semaphores_[id];
+  const Token token{strong_news(process), {}};
+  if (const auto shared = shared_.find(id); shared != shared_.end()) {
+    const auto& who = shared->second.releasers;
+    const size_t i = std::find(who.begin(), who.end(), process) - who.begin();
+    counter.by_releaser.resize(who.size());
+    counter.by_releaser[i].push_back(token);
+  }
+  give(counter, token);
+}
+
+/// The sources of all puts so far have been read. Nothing is said of the far end.
+void Run::flush(uint32_t process, uint32_t channel) {
+  Block& block = blocks_[process];
+  const uint32_t id = system_.port_reader(block.rank, channel);
+  const Proxy& proxy = proxies_[id];
+  block.gains.push_back({{Row(), proxy.knowledge.loads}, id, 0, proxy.now});
+}
+
+bool Run::arrive(uint32_t process, const Op& op) {
+  Block& block = blocks_[process];
+  std::vector<uint32_t> members;
+  for (const Operand& o : program_.dsts(op)) members.push_back(o.first);
+  std::sort(members.begin(), members.end());
+  std::vector<Barrier>& barriers = barriers_[block.rank];
+  auto barrier = std::find_if(barriers.begin(), barriers.end(),
+                              [&](const Barrier& b) { return b.blocks == members; });
+  if (barrier == barriers.end()) barrier = barriers.insert(barrier, {members, {}});
+  barrier->arrived.push_back(process);
+  if (barrier->arrived.size() < barrier->blocks.size()) return false;
+  const std::vector<uint32_t> arrived = std::exchange(barrier->arrived, {});
+  Knowledge all;
+  for (const uint32_t p : arrived) {
+    meet(blocks_[p]);
+    learn(all, strong_news(p), system_.width());
+  }
+  for (const uint32_t p : arrived) {
+    blocks_[p].knowledge = all;
+    if (p == process) continue;
+    next_op(blocks_[p]);
+    wake(p);
+  }
+  return true;
+}
+
+/// Counters must have one process that gives and one that takes; then the k-th taken is the k-th
+/// given, whatever the schedule. Semaphores with several releasers are decided by counting.
+void Run::find_sharing() {
+  struct Users {
+    uint32_t gives = kNone, takes = kNone;
+  };
+  std::vector<Users> ends(system_.ends()), semaphores(system_.semaphores());
+  const auto use = [&](uint32_t& user, uint32_t process, uint32_t rank, uint32_t op,
+                       const char* what) {
+    if (user == kNone) user = process;
+    if (user == process || !may_report(uint64_t{process} << 32 | op)) return;
+    Finding& finding = add_finding(Finding::Kind::undecided);
+    finding.first = {user, 0, kNone, 0};
+    finding.second = {process, 0, op, 0};
+    finding.rank = rank;
+    finding.text = what;
+  };
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    const Rank& rank = program_.ranks[r];
+    for (uint32_t i = 0; i < rank.ops.size(); ++i) {
+      const Op& op = rank.ops[i];
+      const OpInfo& row = info(op.kind);
+      const uint32_t p = system_.block_process(r, op.block);
+      for (const Operand& o : program_.dsts(op)) {
+        const bool port = o.channel != kNone &&
+                          rank.channels[o.channel].kind == ChannelKind::port;
+        if (row.has(kSignals) || (row.moves_data() && port)) {
+          use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through one end of a channel");
+        }
+        if (row.has(kWaits)) {
+          use(ends[system_.end(r, o.channel)].takes, p, r, i, "wait at one end of a channel");
+        }
+        if (row.has(kAcquires)) {
+          use(semaphores[system_.semaphore(r, o.first)].takes, p, r, i, "acquire one semaphore");
+        }
+        if (row.has(kReleases)) {
+          Users& users = semaphores[system_.semaphore(r, o.first)];
+          const uint32_t id = system_.semaphore(r, o.first);
+          if (users.gives == kNone) users.gives = p;
+          if (users.gives != p) shared_[id].initial = rank.semaphores[o.first].initial;
+        }
+      }
+    }
+  }
+  count_shared_releases();
+}
+
+/// How often each releaser of a shared semaphore releases it in a call.
+void Run::count_shared_releases() {
+  if (shared_.empty()) return;
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    for (const Op& op : program_.ranks[r].ops) {
+      if (!info(op.kind).has(kReleases)) continue;
+      const uint32_t p = system_.block_process(r, op.block);
+      const uint32_t times = op.loop == kNone ? 1 : cuts_.rounds(op.loop);
+      for (const Operand& o : program_.dsts(op)) {
+        const auto entry = shared_.find(system_.semaphore(r, o.first));
+        if (entry == shared_.end()) continue;
+        Shared& shared = entry->second;
+        const auto who = std::find(shared.releasers.begin(), shared.releasers.end(), p);
+        const size_t i = who - shared.releasers.begin();
+        if (who == shared.releasers.end()) {
+          shared.releasers.push_back(p);
+          shared.releases.push_back(0);
+        }
+        shared.releases[i] += times;
+        shared.total += times;
+      }
+    }
+  }
+}
+
+}  // namespace mscclc::proof

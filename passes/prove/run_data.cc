@@ -1,0 +1,277 @@
+// Ops that move data: every chunk they touch is checked against what was done to it before.
+#include <algorithm>
+
+#include "passes/prove/run.h"
+
+namespace mscclc::proof {
+
+/// Calls each(chunk's name, its number) for the `k`-th chunk of an operand: at a switch one of
+/// every member.
+template <class Each>
+void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const {
+  const auto at = [&](uint32_t owner, uint32_t buffer) {
+    const uint32_t chunk = o.first + k;
+    each(ChunkName{owner, buffer, chunk}, system_.chunk(owner, buffer, chunk, calls_[rank]));
+  };
+  if (o.channel == kNone) return at(rank, o.buffer);
+  const Rank& here = program_.ranks[rank];
+  const Channel& channel = here.channels[o.channel];
+  if (channel.kind != ChannelKind::switch_) return at(channel.peer, o.buffer);
+  for (const int64_t q : program_.values(channel.group)) {
+    const uint32_t member = static_cast<uint32_t>(q);
+    at(member, member_buffer(program_, member, here.buffers[o.buffer], o.buffer));
+  }
+}
+
+// ---- packets ----
+
+/// Have packets of this call come for every byte of the extent?
+bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
+  uint32_t pieces = 0, way = 0;
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.packets == kNone || (!sentinel && record.event.call != call)) continue;
+    if (record.extent.covers(extent)) return true;
+    way = record.extent.way;
+    ++pieces;
+  }
+  return way != 0 && pieces == cuts_.pieces(way);  // all of another way's pieces
+}
+
+/// Waits for the packets that the op reads, and learns what they tell.
+bool Run::await_packets(uint32_t process, const Op& op) {
+  Block& block = blocks_[process];
+  const uint32_t call = calls_[block.rank];
+  for (const Operand& o : program_.srcs(op)) {
+    const Buffer& buffer = program_.ranks[block.rank].buffers[o.buffer];
+    if (o.channel != kNone || buffer.packets == PacketFormat::none) continue;
+    for (uint32_t k = 0; k < o.count; ++k) {
+      const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
+      const Extent extent = cuts_.extent(op, true, k, o.count, block.round);
+      if (arrived(chunk, extent, call, buffer.packets == PacketFormat::sentinel)) continue;
+      awaited_[chunk].push_back(process);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What the packets of a slot tell their reader.
+void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
+    Packets& packets = history_.packets(record);
+    packets.observed = true;
+    nodes_.push_back(packets.node);
+    block.nodes.push_back(packets.node);
+    told_.push_back(packets.news);
+    if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
+      block.gains.push_back(packets.news);
+    }
+  }
+}
+
+/// Whoever puts packets into a slot where some of this call are already.
+void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
+                     const Extent& extent, bool sentinel) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& old = history_.record(i);
+    if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
+    if (!sentinel && old.event.call != event.call) continue;
+    if (!may_report(report_key(old.event, event))) continue;
+    Finding& finding = add_finding(Finding::Kind::slot_twice);
+    finding.first = old.event;
+    finding.second = event;
+    finding.chunk = name;
+  }
+}
+
+// ---- moving ----
+
+void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
+  Block& block = blocks_[process];
+  const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  if (row.srcs.slot[0].pairwise) {
+    for (size_t i = 0; i < dsts.size(); ++i) {
+      for (uint32_t k = 0; k < dsts[i].count; ++k) {
+        move_chunk(process, op, row, dsts.subspan(i, 1), srcs.subspan(i, 1), k);
+      }
+    }
+  } else {
+    for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
+  }
+  if (!row.has(kSignals)) return;
+  ++block.now;  // the threads meet between posting and signalling
+  meet(block);
+  for (const Operand& o : dsts) signal(process, o, false);
+  if (!row.has(kFlushes)) return;
+  for (const Operand& o : dsts) flush(process, o.channel);
+}
+
+bool Run::is_port(uint32_t rank, const Operand& o) const {
+  return o.channel != kNone &&
+         program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
+}
+
+void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
+                     std::span<const Operand> dsts, std::span<const Operand> srcs, uint32_t k) {
+  Block& block = blocks_[process];
+  nodes_.clear();
+  told_.clear();
+  has_value_ = false;
+  if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
+  if (copies_onto_itself(block.rank, op, k)) return;
+  const Actor actor = actor_of(process);
+  for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
+  if (row.has(kReduces)) {
+    const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
+    value_ = symbols_.rounded(value_, op.complete && call && options_.divides);
+  }
+  for (const Operand& o : dsts) size_value(block.rank, o, k);
+  for (const Operand& o : dsts) store(actor, op, o, k);
+}
+
+/// In place, a copy may find its chunk where it should be, and leaves it alone.
+bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
+  if (op.kind != OpKind::copy) return false;
+  const Operand &to = program_.dsts(op)[0], &from = program_.srcs(op)[0];
+  return system_.chunk(rank, to.buffer, to.first + k, calls_[rank]) ==
+         system_.chunk(rank, from.buffer, from.first + k, calls_[rank]);
+}
+
+Run::Actor Run::actor_of(uint32_t process) const {
+  const Block& block = blocks_[process];
+  return {{process, block.now + 1, block.op, calls_[block.rank]}, &block.knowledge, block.settled};
+}
+
+void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
+  Block& block = blocks_[actor.event.process];
+  const bool in_packets = is_packet_op(op);
+  const Extent extent = cuts_.extent(op, in_packets, k, o.count, block.round);
+  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+    const PacketFormat format = program_.ranks[name.rank].buffers[name.buffer].packets;
+    const bool packets = polls && format != PacketFormat::none;
+    const Record access{.event = actor.event, .extent = extent, .position = k};
+    add_value(values_[chunk].read(extent, mixed_));
+    if (packets) {
+      take_packets(block, chunk, extent);
+    } else {
+      check(actor, chunk, name, access);
+    }
+    history_.add(chunk, access);
+    if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
+      Record reset = access;
+      reset.write = true;
+      history_.add(chunk, reset);
+    }
+  });
+  size_value(block.rank, o, k);
+}
+
+void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
+  const Block& block = blocks_[actor.event.process];
+  const Extent extent = cuts_.extent(op, is_packet_op(op), k, o.count, block.round);
+  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+    store_at(actor, name, chunk, extent, k, weak_news(actor.event.process));
+  });
+}
+
+void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
+                   uint32_t k, const News& news) {
+  const PacketFormat format = program_.ranks[name.rank].buffers[name.buffer].packets;
+  Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
+  if (format != PacketFormat::none) {
+    access.packets = history_.add_packets({news, chains_.add(actor.event, k, nodes_), false});
+    check_slot(actor.event, chunk, name, extent, format == PacketFormat::sentinel);
+  }
+  check(actor, chunk, name, access);
+  history_.add(chunk, access);
+  values_[chunk].write(extent, cuts_.pieces(extent.way), value_, mixed_);
+  if (format == PacketFormat::none) return;
+  const auto waiting = awaited_.find(chunk);
+  if (waiting == awaited_.end()) return;
+  for (const uint32_t p : waiting->second) wake(p);
+  awaited_.erase(waiting);
+}
+
+// A port moves its data later: its reader takes the source, its writer fills the far end. They know
+// what the block knew when it posted. Packets are sent as they lie.
+void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
+                     std::span<const Operand> dsts, const Operand& src, uint32_t k) {
+  Block& block = blocks_[process];
+  const Extent extent = cuts_.extent(op, is_packet_op(op), k, src.count, block.round);
+  const uint32_t call = calls_[block.rank];
+  const uint64_t from = system_.chunk(block.rank, src.buffer, src.first + k, call);
+  const ChunkName from_name{block.rank, src.buffer, src.first + k};
+  if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
+    take_packets(block, from, extent);
+    history_.add(from, {.event = actor_of(process).event, .extent = extent, .position = k});
+    ++block.now;
+    meet(block);
+  }
+  add_value(values_[from].read(extent, mixed_));
+  size_value(block.rank, src, k);
+  const std::vector<uint32_t> nodes = nodes_;
+  told_.clear();
+  for (const Operand& dst : dsts) {
+    const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
+    Proxy &reader = proxies_[r], &writer = proxies_[w];
+    learn(reader.knowledge, strong_news(process), system_.width());
+    learn(writer.knowledge, strong_news(process), system_.width());
+    const Actor reads{{r, ++reader.now, block.op, call}, &reader.knowledge, 0};
+    const Record read{.event = reads.event, .extent = extent, .position = k};
+    nodes_.clear();
+    check(reads, from, from_name, read);
+    history_.add(from, read);
+    nodes_ = nodes;
+    writer.knowledge.full.raise(r, reader.now, system_.width());
+    writer.knowledge.loads.raise(r, reader.now, system_.width());
+    const Actor writes{{w, ++writer.now, block.op, call}, &writer.knowledge, 0};
+    const News news{{block.entry.full, writer.knowledge.loads}, process, block.entry_time,
+                    block.settled};
+    size_value(block.rank, dst, k);
+    each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
+      store_at(writes, name, chunk, extent, k, news);
+    });
+  }
+  const bool sentinel =
+      program_.ranks[block.rank].buffers[src.buffer].packets == PacketFormat::sentinel;
+  if (!row.has(kPolls) || !sentinel) return;
+  for (const Operand& dst : dsts) flush(process, dst.channel);  // then the slot is emptied
+  ++block.now;
+  meet(block);
+  const Actor resets = actor_of(process);
+  const Record reset{.event = resets.event, .extent = extent, .position = k, .write = true};
+  check(resets, from, from_name, reset);
+  history_.add(from, reset);
+}
+
+// ---- values ----
+
+void Run::add_value(const Symbol& symbol) {
+  if (!has_value_) {
+    value_ = symbol;
+  } else if (value_.size != 0 && symbol.size != 0 && value_.size != symbol.size) {
+    value_ = mixed_;
+  } else {
+    const uint64_t size = std::max(value_.size, symbol.size);
+    value_ = symbols_.add(value_, symbol);
+    value_.size = size;
+  }
+  has_value_ = true;
+}
+
+/// A chunk of the caller has its own length. What goes through chunks of different lengths loses
+/// its end for some message sizes.
+void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
+  each_place(rank, o, k, [&](const ChunkName& name, uint64_t) {
+    if (name.buffer >= kFirstScratch) return;
+    const Side side = name.buffer == kInput ? Side::input : Side::output;
+    const uint64_t size = program_.contract.size_class(side, name.rank, name.chunk) + 1;
+    if (value_.size != 0 && value_.size != size) value_ = mixed_;
+    value_.size = size;
+  });
+}
+
+}  // namespace mscclc::proof

@@ -1,0 +1,114 @@
+// Is an access ordered behind an earlier one? docs/verification.md gives the reason of each rule.
+#include "passes/prove/run.h"
+
+namespace mscclc::proof {
+
+uint64_t Run::report_key(const Event& a, const Event& b) const {
+  const auto place = [&](const Event& e) {
+    return uint64_t{system_.processes()[e.process].rank} * 0x9e3779b97f4a7c15u + e.op;
+  };
+  return place(a) * 0xbf58476d1ce4e5b9u + place(b);
+}
+
+/// Reports the earlier accesses that conflict with this one and are in no order with it.
+void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& old = history_.record(i);
+    if (!old.write && !access.write) continue;
+    if (!old.extent.may_touch(access.extent)) continue;
+    if (ordered(actor, chunk, old, access)) continue;
+    if (!may_report(report_key(old.event, access.event))) continue;
+    Finding& finding = add_finding(Finding::Kind::race);
+    finding.first = old.event;
+    finding.second = access.event;
+    finding.chunk = name;
+    finding.first_writes = old.write;
+    finding.second_writes = access.write;
+  }
+}
+
+bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
+  const bool own = old.event.process == actor.event.process;
+  if (own && old.event.time <= actor.settled) return true;
+  const bool block =
+      system_.processes()[actor.event.process].kind == ProcessKind::block;
+  if (own && block) {
+    // Within an op, and between ops cut alike, each thread touches what it has touched before.
+    if (old.position == access.position &&
+        (old.event.time == access.event.time ||
+         same_threads(system_.processes()[actor.event.process].rank, old, access))) {
+      return true;
+    }
+  } else {
+    const Row& known = old.write ? actor.knowledge->full : actor.knowledge->loads;
+    if (known[old.event.process] >= old.event.time) return true;
+    for (const News& news : told_) {
+      if (knows(news, old.event.process, old.event.time, old.write)) return true;
+    }
+  }
+  // A store of packets that was seen by loads which are over is over, too.
+  if (old.packets != kNone && history_.packets(old).observed) {
+    return all_loads_known(actor, chunk, old, access);
+  }
+  return !old.write && loaded_before_packets(actor, old);
+}
+
+/// Packets that have been read depend on what was loaded there: those that this op stores a value
+/// of, or any that all threads of the block know of.
+bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
+  if (!nodes_.empty() && chains_.reaches(nodes_, load.event, load.position)) return true;
+  const Process& process = system_.processes()[actor.event.process];
+  if (chains_.reaches(nodes_read_[process.rank], load.event, load.position)) return true;
+  if (process.kind != ProcessKind::block) return false;
+  const Block& block = blocks_[actor.event.process];
+  const std::vector<uint32_t> settled(block.nodes.begin(),
+                                      block.nodes.begin() + block.settled_nodes);
+  return chains_.reaches(settled, load.event, load.position);
+}
+
+bool Run::all_loads_known(const Actor& actor, uint64_t chunk, const Record& store,
+                          const Record& access) {
+  bool covered = false;
+  uint32_t pieces = 0, way = 0;
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& load = history_.record(i);
+    if (load.write || !load.extent.may_touch(store.extent)) continue;
+    if (!ordered(actor, chunk, load, access)) return false;
+    covered |= load.extent.covers(store.extent);
+    if (pieces == 0) way = load.extent.way;
+    pieces += load.extent.way == way ? 1 : 0;
+  }
+  return covered || (pieces > 0 && pieces == cuts_.pieces(way));
+}
+
+/// Do both ops give the same bytes of a chunk to the same thread? True for ops that walk over whole
+/// chunks of one in equal pieces: packet ops of one format, and reductions. Copies are cut as their
+/// addresses allow, a port's reader is no thread of the block.
+bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {
+  const Op& a = program_.ranks[rank].ops[old.event.op];
+  const Op& b = program_.ranks[rank].ops[access.event.op];
+  const auto walk = [&](const Op& op) {
+    const PacketFormat format = packet_format(rank, op);
+    return format != PacketFormat::none || info(op.kind).has(kReduces) ? std::optional(format)
+                                                                       : std::nullopt;
+  };
+  const auto walk_a = walk(a), walk_b = walk(b);
+  return walk_a && walk_a == walk_b && a.part == b.part && a.parts == b.parts && a.loop == kNone &&
+         b.loop == kNone && program_.operands[a.operands].count == 1 &&
+         program_.operands[b.operands].count == 1;
+}
+
+/// The format of an op's packet operands; none if it has none, or a port sends them.
+PacketFormat Run::packet_format(uint32_t rank, const Op& op) const {
+  const Operand* operands = program_.operands.data() + op.operands;
+  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
+    if (is_port(rank, operands[i])) return PacketFormat::none;
+  }
+  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
+    const PacketFormat format = program_.buffer_of(rank, operands[i]).packets;
+    if (format != PacketFormat::none) return format;
+  }
+  return PacketFormat::none;
+}
+
+}  // namespace mscclc::proof

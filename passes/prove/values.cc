@@ -1,0 +1,71 @@
+#include "passes/prove/values.h"
+
+#include <algorithm>
+#include <random>
+
+namespace mscclc::proof {
+
+Symbols::Symbols() {
+  std::random_device random;
+  for (uint64_t& key : keys_) key = uint64_t{random()} << 32 | random();
+}
+
+uint64_t Symbols::mix(uint64_t a, uint64_t b) const {
+  uint64_t x = a * 0x9e3779b97f4a7c15u + b;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
+  const uint64_t place = uint64_t{rank} << 32 | chunk;
+  const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
+  const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
+  return {low, high, mix(low, high), 0};
+}
+
+Symbol Symbols::unknown(uint64_t which) const {
+  const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
+  return {low, high, mix(low, high), 0};
+}
+
+Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
+  const uint64_t low = a.low + b.low;
+  return {low, a.high + b.high + (low < a.low ? 1 : 0), mix(a.order, b.order), a.size};
+}
+
+Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
+  Symbol result = sum;
+  result.order = mix(sum.order, keys_[0]);
+  if (divided) {
+    result.low = mix(sum.low, keys_[1]);
+    result.high = mix(sum.high, keys_[2]);
+  }
+  return result;
+}
+
+Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
+  if (way_ == 0) return whole_;
+  if (extent.way == way_) return pieces_[extent.piece];
+  const bool uniform = std::all_of(pieces_.begin(), pieces_.end(),
+                                   [&](const Symbol& s) { return s == pieces_[0]; });
+  return uniform ? pieces_[0] : mixed;
+}
+
+void ChunkValue::write(const Extent& extent, uint32_t pieces, const Symbol& symbol,
+                       const Symbol& mixed) {
+  if (extent.whole()) {
+    way_ = 0;
+    whole_ = symbol;
+    pieces_.clear();
+    return;
+  }
+  if (way_ != extent.way) {
+    const Symbol before = read({}, mixed);
+    way_ = extent.way;
+    pieces_.assign(pieces, before);
+  }
+  pieces_[extent.piece] = symbol;
+}
+
+}  // namespace mscclc::proof

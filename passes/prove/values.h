@@ -1,0 +1,58 @@
+// What chunks hold, as symbols: which contributions are in it, each how often, and in what order
+// they were added up.
+//
+// A set of contributions is the sum of random 128-bit numbers, one for each (rank, input chunk,
+// call). They are drawn anew in every process: two different multisets of n contributions have the
+// same sum with a probability of about n / 2^128, and nobody can prepare a plan for that.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "passes/prove/extent.h"
+
+namespace mscclc::proof {
+
+struct Symbol {
+  uint64_t low = 0, high = 0;  ///< which contributions
+  uint64_t order = 0;          ///< the expression that made it: what is rounded when
+  uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
+  bool same_contributions(const Symbol& o) const { return low == o.low && high == o.high; }
+  bool operator==(const Symbol&) const = default;
+};
+
+/// The random numbers behind symbols.
+class Symbols {
+ public:
+  Symbols();
+  /// Input chunk `chunk` of `rank` in call `call`; of no size yet.
+  Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
+  /// What is in memory that nobody has written, or of which nothing is known.
+  Symbol unknown(uint64_t which) const;
+  /// `a` and `b` in one sum, in this order. REQUIRES: of one size.
+  Symbol add(const Symbol& a, const Symbol& b) const;
+  /// The sum, rounded to the data type; `divided` by the number of contributions, if the call's
+  /// reduction is avg.
+  Symbol rounded(const Symbol& sum, bool divided) const;
+
+ private:
+  uint64_t mix(uint64_t a, uint64_t b) const;
+  uint64_t keys_[4];
+};
+
+/// The value of one chunk: one symbol for all of it, or one for every piece of a way of cutting it.
+class ChunkValue {
+ public:
+  explicit ChunkValue(const Symbol& symbol = {}) : whole_(symbol) {}
+  /// The symbol of these bytes; `mixed` if they do not all hold the same.
+  Symbol read(const Extent& extent, const Symbol& mixed) const;
+  /// `pieces`: of extent.way.
+  void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
+
+ private:
+  Symbol whole_;  ///< if way_ is 0
+  uint32_t way_ = 0;
+  std::vector<Symbol> pieces_;
+};
+
+}  // namespace mscclc::proof
