@@ -79,7 +79,8 @@ struct Knowledge {
   Row full, loads;
 };
 
-/// What a signal, release, packet or proxy tells: knowledge, and how far the teller itself has come.
+/// What a signal, release, packet or proxy tells: knowledge, and how far the teller itself has
+/// come.
 struct News {
   Knowledge knowledge;
   uint32_t process = 0xffffffffu;
@@ -91,7 +92,8 @@ inline bool same(const News& a, const News& b) {
          a.knowledge.full.same(b.knowledge.full) && a.knowledge.loads.same(b.knowledge.loads);
 }
 
-/// Does the news say that op `time` of `process` is over: its stores visible, or its loads returned?
+/// Does the news say that op `time` of `process` is over: its stores visible, or its loads
+/// returned?
 inline bool knows(const News& news, uint32_t process, uint32_t time, bool store) {
   const Row& row = store ? news.knowledge.full : news.knowledge.loads;
   return row[process] >= time ||

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "passes/prove/clocks.h"
@@ -14,7 +16,6 @@ namespace mscclc::proof {
 /// Packets of one store to a slot.
 struct Packets {
   News news;              ///< what their arrival tells
-  uint32_t node = kNone;  ///< see PacketChains
   bool observed = false;  ///< somebody has waited for them
 };
 
@@ -23,7 +24,9 @@ struct Record {
   Extent extent = {};
   uint32_t position = 0;  ///< which chunk of its operands this was
   bool write = false;
+  bool pinned = false;       ///< a store that a later one of the same value is in no order with
   uint32_t packets = kNone;  ///< in History, of a store of packets
+  uint32_t node = kNone;     ///< of a store, in ValueChains
   uint32_t next = kNone;
 };
 
@@ -33,20 +36,17 @@ class History {
 
   uint32_t head(uint64_t chunk) const { return heads_[chunk]; }
   const Record& record(uint32_t i) const { return records_[i]; }
+  void pin(uint32_t i, bool pinned) { records_[i].pinned = pinned; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 
   /// Adds an access that is ordered behind all that conflict with it, and forgets what it covers:
-  /// a store everything within its extent, a load older loads of its process there.
+  /// a store everything within its extent that is not pinned, a load older loads of its process.
   void add(uint64_t chunk, const Record& access) {
     uint32_t* link = &heads_[chunk];
     while (*link != kNone) {
       Record& old = records_[*link];
-      const bool covered =
-          access.extent.covers(old.extent) &&
-          (access.write ||
-           (!old.write && old.event.process == access.event.process && !old.extent.whole()) ||
-           (!old.write && old.event.process == access.event.process && access.extent.whole()));
-      if (covered) {
+      const bool older = !old.write && old.event.process == access.event.process;
+      if (access.extent.covers(old.extent) && !old.pinned && (access.write || older)) {
         const uint32_t gone = *link;
         *link = old.next;
         release(gone);
@@ -98,24 +98,28 @@ class History {
   std::vector<uint32_t> free_packets_;
 };
 
-/// Which packets were computed from which: the chains along which a store that depends on a value
-/// cannot overtake the loads that gave it.
-class PacketChains {
+/// Which stored values were computed from which: the chains along which a store that depends on a
+/// value cannot overtake the loads that gave it.
+class ValueChains {
  public:
-  /// Packets that `event` made as chunk `position` of its operands, from the packets `parents`.
-  uint32_t add(const Event& event, uint32_t position, const std::vector<uint32_t>& parents) {
-    nodes_.push_back({event, position, static_cast<uint32_t>(parents_.size()),
+  /// What `event` of `rank` stores as chunk `position` of its operands, made from `parents`.
+  uint32_t add(const Event& event, uint32_t rank, uint32_t position,
+               const std::vector<uint32_t>& parents) {
+    nodes_.push_back({event, rank, position, static_cast<uint32_t>(parents_.size()),
                       static_cast<uint32_t>(parents.size())});
     parents_.insert(parents_.end(), parents.begin(), parents.end());
     return static_cast<uint32_t>(nodes_.size() - 1);
   }
-  /// Do packets in `from`, or those that they were made of, come from `event` at `position`?
-  bool reaches(const std::vector<uint32_t>& from, const Event& event, uint32_t position) const;
+  /// Was the load of `event` of `rank` at `position` over before any of the values in `from` could
+  /// be made: do they, or those that they were made of, come from that op, or from a later call of
+  /// that rank?
+  bool follow(std::span<const uint32_t> from, const Event& event, uint32_t rank,
+              uint32_t position) const;
 
  private:
   struct Node {
     Event event;
-    uint32_t position, first, count;
+    uint32_t rank, position, first, count;
   };
   std::vector<Node> nodes_;
   std::vector<uint32_t> parents_;

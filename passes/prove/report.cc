@@ -12,10 +12,7 @@ namespace {
 class Reporter {
  public:
   Reporter(const System& system, const Finding& finding, Diagnostics& diagnostics)
-      : system_(system),
-        program_(system.program()),
-        finding_(finding),
-        diagnostics_(diagnostics) {}
+      : system_(system), program_(system.program()), finding_(finding), diagnostics_(diagnostics) {}
 
   void run() {
     switch (finding_.kind) {
@@ -44,7 +41,8 @@ class Reporter {
 
   std::string chunk() const {
     const Rank& rank = program_.ranks[finding_.chunk.rank];
-    return fmt::format("{}[{}] of rank {}", program_.name_of(rank.buffers[finding_.chunk.buffer].name),
+    return fmt::format("{}[{}] of rank {}",
+                       program_.name_of(rank.buffers[finding_.chunk.buffer].name),
                        finding_.chunk.chunk, finding_.chunk.rank);
   }
   std::string placement() const { return finding_.in_place ? " in place" : ""; }
@@ -85,10 +83,12 @@ class Reporter {
 
   void race() {
     const Event &a = finding_.first, &b = finding_.second;
-    Diagnostic& d = error("race", fmt::format("race at {}{}: nothing orders two accesses", chunk(),
-                                              placement()));
+    Diagnostic& d = error(
+        "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
     note(d, a, fmt::format("{} {} it{}", who(a), does(finding_.first_writes), place(a)));
-    note(d, b, fmt::format("{}{} {} it{}", calls_apart(), who(b), does(finding_.second_writes), place(b)));
+    note(
+        d, b,
+        fmt::format("{}{} {} it{}", calls_apart(), who(b), does(finding_.second_writes), place(b)));
     d.notes.push_back({remedy()});
   }
 
@@ -103,37 +103,42 @@ class Reporter {
     if (a.kind == ProcessKind::port_reader) {
       return same_rank ? "a 'flush' behind the put is missing, or word from the peer that the data "
                          "has come"
-                       : fmt::format("rank {} must be told, behind a 'flush', that the source may "
-                                     "change",
-                                     b.rank);
+                       : fmt::format(
+                             "rank {} must be told, behind a 'flush', that the source may "
+                             "change",
+                             b.rank);
     }
     if (same_rank && blocks) {
       return fmt::format("tb {} must 'acquire' what tb {} has released behind its op", b.index,
                          a.index);
     }
     if (b.kind == ProcessKind::caller) {
-      return fmt::format("rank {} may leave the call before: it must wait for a signal, not relaxed, "
-                         "that rank {} sends behind its op",
-                         b.rank, a.rank);
+      return fmt::format(
+          "rank {} may leave the call before: it must wait for a signal, not relaxed, "
+          "that rank {} sends behind its op",
+          b.rank, a.rank);
     }
     if (a.kind == ProcessKind::caller) {
-      return fmt::format("rank {} may not have entered the call: rank {} must wait for a signal "
-                         "from it first",
-                         a.rank, b.rank);
+      return fmt::format(
+          "rank {} may not have entered the call: rank {} must wait for a signal "
+          "from it first",
+          a.rank, b.rank);
     }
-    return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends behind its "
-                       "op{}",
-                       b.rank, a.rank,
-                       finding_.first.call != finding_.second.call
-                           ? ", or use another copy of the buffer (copies:)"
-                           : "");
+    return fmt::format(
+        "rank {} must wait for a signal, not relaxed, that rank {} sends behind its "
+        "op{}",
+        b.rank, a.rank,
+        finding_.first.call != finding_.second.call
+            ? ", or use another copy of the buffer (copies:)"
+            : "");
   }
 
   void slot_twice() {
     Diagnostic& d = error("slot-twice", fmt::format("packets are put into {} twice in one call: a "
                                                     "reader cannot tell which it sees",
                                                     chunk()));
-    note(d, finding_.first, fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
+    note(d, finding_.first,
+         fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
     note(d, finding_.second,
          fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
   }
@@ -147,9 +152,9 @@ class Reporter {
   }
 
   void input_lost() {
-    diagnostics_.error("input-lost", {},
-                       fmt::format("{} is overwritten, though the program is not 'inplace: true'",
-                                   chunk()));
+    diagnostics_.error(
+        "input-lost", {},
+        fmt::format("{} is overwritten, though the program is not 'inplace: true'", chunk()));
   }
 
   void stuck() {
@@ -170,8 +175,8 @@ class Reporter {
     const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
     diagnostics_.error(
         "unbalanced", {},
-        channel ? fmt::format("'{}' of rank {} is signalled {} time{} {} than it is waited for", name,
-                              finding_.rank, many, many == 1 ? "" : "s",
+        channel ? fmt::format("'{}' of rank {} is signalled {} time{} {} than it is waited for",
+                              name, finding_.rank, many, many == 1 ? "" : "s",
                               finding_.surplus > 0 ? "more" : "less")
                 : fmt::format("'{}' of rank {} is released {} time{} {} than it is acquired", name,
                               finding_.rank, many, many == 1 ? "" : "s",

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace mscclc::proof {
+namespace {
+
+bool has_packets(const Program& program) {
+  return std::ranges::any_of(program.ranks, [](const Rank& rank) {
+    return std::ranges::any_of(rank.buffers,
+                               [](const Buffer& b) { return b.packets != PacketFormat::none; });
+  });
+}
+
+}  // namespace
 
 Run::Run(const System& system, const Symbols& symbols, RunOptions options)
     : system_(system),
@@ -11,6 +21,7 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       options_(std::move(options)),
       cuts_(program_, options_.rounds),
       mixed_(symbols.unknown(1)),
+      chained_(has_packets(program_)),
       history_(system.chunks()),
       values_(system.chunks(), ChunkValue(symbols.unknown(0))),
       blocks_(system.width()),
@@ -134,8 +145,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
       history_.add(chunk, access);
       if (leaving) continue;
       const bool input = buffer == kInput;
-      Symbol symbol =
-          input ? symbols_.contribution(rank, c, call) : symbols_.unknown(2 + chunk);
+      Symbol symbol = input ? symbols_.contribution(rank, c, call) : symbols_.unknown(2 + chunk);
       if (input) symbol.size = program_.contract.size_class(Side::input, rank, c) + 1;
       // In place the input has been written already.
       if (!input && system_.in_place()) {

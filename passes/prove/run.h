@@ -73,10 +73,10 @@ class Run {
     uint32_t settled = 0;  ///< ops that all its threads have done
     Knowledge knowledge, entry;
     uint32_t entry_time = 0;
-    std::vector<News> gains;  ///< what single threads know, and all after the next meeting
+    std::vector<News> gains;      ///< what single threads know, and all after the next meeting
     std::vector<uint32_t> nodes;  ///< packets that it has read in this call
     size_t settled_nodes = 0;     ///< how many of them all its threads know of
-    bool done = false;        ///< with this call
+    bool done = false;            ///< with this call
   };
   struct Proxy {
     Knowledge knowledge;
@@ -122,6 +122,7 @@ class Run {
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
   void take_packets(Block& block, uint64_t chunk, const Extent& extent);
+  void take_values(uint64_t chunk, const Extent& extent);
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
   void move(uint32_t process, const Op& op, const OpInfo& row);
@@ -138,6 +139,9 @@ class Run {
   void add_value(const Symbol& symbol);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
   Actor actor_of(uint32_t process) const;
+  uint32_t rank_of(const Actor& actor) const {
+    return system_.processes()[actor.event.process].rank;
+  }
   bool copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const;
   bool is_port(uint32_t rank, const Operand& o) const;
   static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
@@ -146,8 +150,8 @@ class Run {
   void check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access);
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
   bool loaded_before_packets(const Actor& actor, const Record& load);
-  bool all_loads_known(const Actor& actor, uint64_t chunk, const Record& store,
-                       const Record& access);
+  bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
+  bool stores_the_same(uint64_t chunk, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
   PacketFormat packet_format(uint32_t rank, const Op& op) const;
   uint64_t report_key(const Event& a, const Event& b) const;
@@ -162,11 +166,12 @@ class Run {
   const RunOptions options_;
   Cuts cuts_;
   const Symbol mixed_;
+  const bool chained_;  ///< there are packets, which tell what their values come from
   History history_;
-  PacketChains chains_;
+  ValueChains chains_;
   std::vector<ChunkValue> values_;
-  std::vector<Block> blocks_;    ///< by process (empty entries for others)
-  std::vector<Proxy> proxies_;   ///< by process
+  std::vector<Block> blocks_;   ///< by process (empty entries for others)
+  std::vector<Proxy> proxies_;  ///< by process
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
@@ -184,8 +189,8 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
-  std::vector<uint32_t> nodes_;  ///< packets that it has read
-  std::vector<News> told_;       ///< what they tell each thread before it stores
+  std::vector<uint32_t> nodes_;  ///< values that it has read
+  std::vector<News> told_;       ///< what packets tell each thread before it stores
 };
 
 }  // namespace mscclc::proof

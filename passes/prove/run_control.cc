@@ -187,8 +187,7 @@ void Run::find_sharing() {
       const OpInfo& row = info(op.kind);
       const uint32_t p = system_.block_process(r, op.block);
       for (const Operand& o : program_.dsts(op)) {
-        const bool port = o.channel != kNone &&
-                          rank.channels[o.channel].kind == ChannelKind::port;
+        const bool port = o.channel != kNone && rank.channels[o.channel].kind == ChannelKind::port;
         if (row.has(kSignals) || (row.moves_data() && port)) {
           use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through one end of a channel");
         }

@@ -63,12 +63,21 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
     packets.observed = true;
-    nodes_.push_back(packets.node);
-    block.nodes.push_back(packets.node);
+    nodes_.push_back(record.node);
+    block.nodes.push_back(record.node);
     told_.push_back(packets.news);
     if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
       block.gains.push_back(packets.news);
     }
+  }
+}
+
+/// Plain values, too, depend on what they were made of.
+void Run::take_values(uint64_t chunk, const Extent& extent) {
+  if (!chained_) return;
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.push_back(record.node);
   }
 }
 
@@ -79,6 +88,7 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
     const Record& old = history_.record(i);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
+    if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
     if (!may_report(report_key(old.event, event))) continue;
     Finding& finding = add_finding(Finding::Kind::slot_twice);
     finding.first = old.event;
@@ -110,8 +120,7 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
 }
 
 bool Run::is_port(uint32_t rank, const Operand& o) const {
-  return o.channel != kNone &&
-         program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
+  return o.channel != kNone && program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
 }
 
 void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
@@ -158,6 +167,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
       take_packets(block, chunk, extent);
     } else {
       check(actor, chunk, name, access);
+      take_values(chunk, extent);
     }
     history_.add(chunk, access);
     if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
@@ -182,9 +192,10 @@ void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, co
   const PacketFormat format = program_.ranks[name.rank].buffers[name.buffer].packets;
   Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
   if (format != PacketFormat::none) {
-    access.packets = history_.add_packets({news, chains_.add(actor.event, k, nodes_), false});
+    access.packets = history_.add_packets({news, false});
     check_slot(actor.event, chunk, name, extent, format == PacketFormat::sentinel);
   }
+  if (chained_) access.node = chains_.add(actor.event, rank_of(actor), k, nodes_);
   check(actor, chunk, name, access);
   history_.add(chunk, access);
   values_[chunk].write(extent, cuts_.pieces(extent.way), value_, mixed_);
@@ -228,8 +239,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     writer.knowledge.full.raise(r, reader.now, system_.width());
     writer.knowledge.loads.raise(r, reader.now, system_.width());
     const Actor writes{{w, ++writer.now, block.op, call}, &writer.knowledge, 0};
-    const News news{{block.entry.full, writer.knowledge.loads}, process, block.entry_time,
-                    block.settled};
+    const News news{
+        {block.entry.full, writer.knowledge.loads}, process, block.entry_time, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
       store_at(writes, name, chunk, extent, k, news);

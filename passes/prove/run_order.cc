@@ -16,7 +16,10 @@ void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const
     const Record& old = history_.record(i);
     if (!old.write && !access.write) continue;
     if (!old.extent.may_touch(access.extent)) continue;
-    if (ordered(actor, chunk, old, access)) continue;
+    const bool in_order = ordered(actor, chunk, old, access);
+    const bool same = !in_order && stores_the_same(chunk, old, access);
+    history_.pin(i, same);
+    if (in_order || same) continue;
     if (!may_report(report_key(old.event, access.event))) continue;
     Finding& finding = add_finding(Finding::Kind::race);
     finding.first = old.event;
@@ -30,8 +33,7 @@ void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const
 bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
   const bool own = old.event.process == actor.event.process;
   if (own && old.event.time <= actor.settled) return true;
-  const bool block =
-      system_.processes()[actor.event.process].kind == ProcessKind::block;
+  const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
     if (old.position == access.position &&
@@ -48,7 +50,7 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
   }
   // A store of packets that was seen by loads which are over is over, too.
   if (old.packets != kNone && history_.packets(old).observed) {
-    return all_loads_known(actor, chunk, old, access);
+    return load_known(actor, chunk, old, access);
   }
   return !old.write && loaded_before_packets(actor, old);
 }
@@ -56,29 +58,37 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
 /// Packets that have been read depend on what was loaded there: those that this op stores a value
 /// of, or any that all threads of the block know of.
 bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
-  if (!nodes_.empty() && chains_.reaches(nodes_, load.event, load.position)) return true;
-  const Process& process = system_.processes()[actor.event.process];
-  if (chains_.reaches(nodes_read_[process.rank], load.event, load.position)) return true;
-  if (process.kind != ProcessKind::block) return false;
+  const uint32_t rank = system_.processes()[load.event.process].rank;
+  const auto follow = [&](std::span<const uint32_t> values) {
+    return !values.empty() && chains_.follow(values, load.event, rank, load.position);
+  };
+  if (!chained_) return false;
+  if (follow(nodes_) || follow(nodes_read_[rank_of(actor)])) return true;
+  if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
   const Block& block = blocks_[actor.event.process];
-  const std::vector<uint32_t> settled(block.nodes.begin(),
-                                      block.nodes.begin() + block.settled_nodes);
-  return chains_.reaches(settled, load.event, load.position);
+  return follow({block.nodes.data(), block.settled_nodes});
 }
 
-bool Run::all_loads_known(const Actor& actor, uint64_t chunk, const Record& store,
-                          const Record& access) {
-  bool covered = false;
+/// Is every byte of the store known to have been seen by a load that is over?
+bool Run::load_known(const Actor& actor, uint64_t chunk, const Record& store,
+                     const Record& access) {
   uint32_t pieces = 0, way = 0;
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& load = history_.record(i);
     if (load.write || !load.extent.may_touch(store.extent)) continue;
-    if (!ordered(actor, chunk, load, access)) return false;
-    covered |= load.extent.covers(store.extent);
+    if (!ordered(actor, chunk, load, access)) continue;
+    if (load.extent.covers(store.extent)) return true;
     if (pieces == 0) way = load.extent.way;
     pieces += load.extent.way == way ? 1 : 0;
   }
-  return covered || (pieces > 0 && pieces == cuts_.pieces(way));
+  return pieces > 0 && pieces == cuts_.pieces(way);
+}
+
+/// Two stores of the same bits leave the same, whoever is last. Both stay on record.
+bool Run::stores_the_same(uint64_t chunk, const Record& old, const Record& access) const {
+  if (!old.write || !access.write || !has_value_) return false;
+  return old.event.op != kNone && access.event.op != kNone &&
+         values_[chunk].read(access.extent, mixed_) == value_ && !(value_ == mixed_);
 }
 
 /// Do both ops give the same bytes of a chunk to the same thread? True for ops that walk over whole

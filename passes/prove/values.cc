@@ -47,8 +47,8 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
 Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
   if (way_ == 0) return whole_;
   if (extent.way == way_) return pieces_[extent.piece];
-  const bool uniform = std::all_of(pieces_.begin(), pieces_.end(),
-                                   [&](const Symbol& s) { return s == pieces_[0]; });
+  const bool uniform =
+      std::all_of(pieces_.begin(), pieces_.end(), [&](const Symbol& s) { return s == pieces_[0]; });
   return uniform ? pieces_[0] : mixed;
 }
 
