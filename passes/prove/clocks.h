@@ -11,6 +11,9 @@
 
 namespace mscclc::proof {
 
+/// to[i] = max(a[i], b[i]). Most of a large proof's time goes by here.
+void latest(uint32_t* to, const uint32_t* a, const uint32_t* b, uint32_t width);
+
 /// A shared row of `width` counts; all processes of a run have rows of one width. Null: all zero.
 class Row {
  public:
@@ -35,12 +38,14 @@ class Row {
     if (!o.data_ || same(o)) return;
     if (!data_) {
       *this = o;
-      return;
+    } else if (data_->holders == 1) {
+      latest(counts(), counts(), o.counts(), width);
+    } else {
+      Data* fresh = allocate(width);
+      latest(counts_of(fresh), counts(), o.counts(), width);
+      --data_->holders;
+      data_ = fresh;
     }
-    own(width);
-    uint32_t* mine = counts();
-    const uint32_t* theirs = o.counts();
-    for (uint32_t p = 0; p < width; ++p) mine[p] = std::max(mine[p], theirs[p]);
   }
   /// Learns that process `p` has done `count` ops.
   void raise(uint32_t p, uint32_t count, uint32_t width) {
@@ -53,14 +58,19 @@ class Row {
   struct Data {
     uint32_t holders;
   };
-  uint32_t* counts() const { return reinterpret_cast<uint32_t*>(data_ + 1); }
-  /// Makes the row this holder's alone.
-  void own(uint32_t width) {
-    if (data_ && data_->holders == 1) return;
+  static uint32_t* counts_of(Data* data) { return reinterpret_cast<uint32_t*>(data + 1); }
+  uint32_t* counts() const { return counts_of(data_); }
+  static Data* allocate(uint32_t width) {
     auto* fresh = static_cast<Data*>(std::malloc(sizeof(Data) + width * sizeof(uint32_t)));
     if (fresh == nullptr) throw std::bad_alloc();
     fresh->holders = 1;
-    auto* to = reinterpret_cast<uint32_t*>(fresh + 1);
+    return fresh;
+  }
+  /// Makes the row this holder's alone.
+  void own(uint32_t width) {
+    if (data_ && data_->holders == 1) return;
+    Data* fresh = allocate(width);
+    uint32_t* to = counts_of(fresh);
     if (data_) {
       std::copy_n(counts(), width, to);
       --data_->holders;

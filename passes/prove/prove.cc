@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "passes/prove/report.h"
 #include "passes/prove/run.h"
@@ -30,11 +32,18 @@ class Prover {
     const Contract& contract = program_.contract;
     const bool apart = contract.in_place != InPlace::yes;
     const bool together = contract.in_place != InPlace::no && contract.can_alias();
-    bool right = true;
-    if (apart) right &= proof_.out_of_place = prove_placement(false);
-    if (together && right) right &= proof_.in_place = prove_placement(true);
-    if (!apart && !together) right = refuse("the contract allows neither placement");
-    proof_.proved = right;
+    if (!apart && !together) return refuse("the contract allows neither placement"), proof_;
+    // The two have nothing to do with each other, and a large plan takes seconds.
+    Placement in_place(true);
+    std::thread other;
+    if (together && apart) other = std::thread([&] { run_placement(in_place); });
+    Placement out_of_place(false);
+    if (apart) run_placement(out_of_place);
+    if (together && !apart) run_placement(in_place);
+    if (other.joinable()) other.join();
+    proof_.out_of_place = apart && accept(out_of_place);
+    proof_.in_place = together && (proof_.out_of_place || !apart) && accept(in_place);
+    proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
     proof_.deterministic = facts_.deterministic;
     proof_.keeps_input = proof_.out_of_place && facts_.keeps_input;
     proof_.synchronizes = facts_.meets;
@@ -79,22 +88,35 @@ class Prover {
     return true;
   }
 
-  bool prove_placement(bool in_place) {
-    const System system(program_, in_place);
-    std::vector<std::vector<uint32_t>> choices = round_choices();
-    for (size_t i = 0; i < choices.size(); ++i) {
+  /// One of the two ways to place the caller's buffers, and what came of it.
+  struct Placement {
+    explicit Placement(bool in_place) : in_place(in_place) {}
+    bool in_place;
+    std::optional<System> system;
+    std::vector<Finding> findings;
+    RunFacts facts;
+  };
+
+  void run_placement(Placement& placement) const {
+    const System& system = placement.system.emplace(program_, placement.in_place);
+    for (const std::vector<uint32_t>& rounds : round_choices()) {
       Run run(system, symbols_,
-              {.calls = system.period() + 1, .rounds = choices[i], .divides = divides_});
+              {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
       run.go();
-      const RunFacts& facts = run.facts();
-      facts_.deterministic &= facts.deterministic;
-      if (!in_place) facts_.keeps_input &= facts.keeps_input;
-      facts_.meets &= facts.meets;
-      if (run.findings().empty()) continue;
-      report_all(system, run.findings());
-      return false;
+      placement.facts.deterministic &= run.facts().deterministic;
+      placement.facts.keeps_input &= run.facts().keeps_input;
+      placement.facts.meets &= run.facts().meets;
+      placement.findings = run.findings();
+      if (!placement.findings.empty()) return;
     }
-    return true;
+  }
+
+  bool accept(const Placement& placement) {
+    facts_.deterministic &= placement.facts.deterministic;
+    if (!placement.in_place) facts_.keeps_input &= placement.facts.keeps_input;
+    facts_.meets &= placement.facts.meets;
+    report_all(*placement.system, placement.findings);
+    return placement.findings.empty();
   }
 
   /// Races first: what else is found often follows from them.

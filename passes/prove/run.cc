@@ -159,29 +159,45 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   }
 }
 
-void Run::check_outputs(uint32_t rank, uint32_t call) {
-  const Contract& contract = program_.contract;
-  const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
+/// What an output chunk must hold. Ranks that share their promises ask for the same again and
+/// again.
+Run::Promised Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
+  const bool shared = program_.contract.uniform();
+  const uint64_t key = uint64_t{call} << 32 | chunk;
+  if (shared) {
+    if (const auto known = promised_.find(key); known != promised_.end()) return known->second;
+  }
+  Promised promised;
   Promise promise;
-  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
-    if (!contract.promise(rank, c, promise)) continue;
-    Symbol wanted;
+  if (program_.contract.promise(rank, chunk, promise)) {
+    promised.made = true;
+    promised.sum = promise.inputs.size() > 1;
     for (const Place& p : promise.inputs) {
       const Symbol term = symbols_.contribution(p.rank, p.chunk, call);
-      wanted.low += term.low;
-      wanted.high += term.high + (wanted.low < term.low ? 1 : 0);
+      promised.symbol.low += term.low;
+      promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
     }
-    if (promise.reduced && promise.inputs.size() > 1 && options_.divides) {
-      wanted = symbols_.rounded(wanted, true);
+    if (promise.reduced && promised.sum && options_.divides) {
+      promised.symbol = symbols_.rounded(promised.symbol, true);
     }
+  }
+  if (shared) promised_.emplace(key, promised);
+  return promised;
+}
+
+void Run::check_outputs(uint32_t rank, uint32_t call) {
+  const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
+  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
+    const Promised wanted = promised(rank, c, call);
+    if (!wanted.made) continue;
     const Symbol found = values_[system_.chunk(rank, kOutput, c, call)].read({}, mixed_);
-    if (!found.same_contributions(wanted) && may_report(uint64_t{rank} << 32 | c)) {
+    if (!found.same_contributions(wanted.symbol) && may_report(uint64_t{rank} << 32 | c)) {
       Finding& finding = add_finding(Finding::Kind::wrong_value);
       finding.chunk = {rank, kOutput, c};
       finding.first.call = call;
     }
-    if (call > 0 || promise.inputs.size() < 2) continue;
-    const auto [order, first] = orders_.try_emplace(wanted.low, found.order);
+    if (call > 0 || !wanted.sum) continue;
+    const auto [order, first] = orders_.try_emplace(wanted.symbol.low, found.order);
     facts_.deterministic &= first || order->second == found.order;
   }
   for (uint32_t c = 0; c < buffers[kInput].chunks; ++c) {

@@ -82,6 +82,11 @@ class Run {
     Knowledge knowledge;
     uint32_t now = 0;
   };
+  /// What is promised of an output chunk.
+  struct Promised {
+    Symbol symbol = {};
+    bool made = false, sum = false;
+  };
   /// Who accesses: its process, what it knows, what is settled, and the op at hand.
   struct Actor {
     Event event;
@@ -94,6 +99,7 @@ class Run {
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
+  Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
@@ -181,7 +187,8 @@ class Run {
   std::vector<std::vector<uint32_t>> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
-  std::unordered_map<uint64_t, uint64_t> orders_;  ///< of sums: contributions -> expression
+  std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
+  std::unordered_map<uint64_t, uint64_t> orders_;    ///< of sums: contributions -> expression
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
   RunFacts facts_;
