@@ -287,8 +287,8 @@ class GroupExpander {
 
 }  // namespace
 
-bool run_groups(Program& program, Diagnostics& diagnostics) {
-  GroupExpander expander(program, diagnostics);
+bool run_groups(Program& program, PassContext& context) {
+  GroupExpander expander(program, context.diagnostics);
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!expander.run(r)) return false;
   }

@@ -6,6 +6,7 @@
 
 #include "passes/describe.h"
 #include "passes/group_run.h"
+#include "passes/op_size.h"
 #include "passes/passes.h"
 
 namespace mscclc {
@@ -226,7 +227,8 @@ void OrderFinder::emit(RankOrder& out) {
   emit_rounds(out);
 }
 
-/// One release behind an op for all who wait for it, one acquire before an op for all it waits for.
+/// One release behind an op for all who wait for it, one acquire before an op for all it waits for;
+/// several where the target takes fewer semaphores an op.
 void OrderFinder::emit_side(RankOrder& out, bool releases) {
   const auto place = [releases](const Edge& e) { return releases ? e.release : e.acquire; };
   std::vector<const Edge*> sorted;
@@ -234,11 +236,13 @@ void OrderFinder::emit_side(RankOrder& out, bool releases) {
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Edge* a, const Edge* b) {
     return place(*a) != place(*b) ? place(*a) < place(*b) : a->loop < b->loop;
   });
+  const size_t most = most_operands(limits_, OpKind::release, ChannelKind::memory);
   std::vector<Operand> operands;
   for (size_t i = 0; i < sorted.size();) {
     const uint32_t at = place(*sorted[i]), loop = sorted[i]->loop;
     operands.clear();
     for (; i < sorted.size() && place(*sorted[i]) == at && sorted[i]->loop == loop; ++i) {
+      if (operands.size() == most) break;
       operands.push_back({.first = sorted[i]->semaphore});
     }
     const Op& neighbour = here_->ops[at];

@@ -17,6 +17,7 @@
 #include "passes/block_run.h"
 #include "passes/conflicts.h"
 #include "passes/inserts.h"
+#include "passes/pass.h"
 
 namespace mscclc {
 
@@ -30,8 +31,11 @@ struct RankOrder {
 
 class OrderFinder {
  public:
-  OrderFinder(Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics), conflicts_(program) {}
+  OrderFinder(Program& program, PassContext& context)
+      : program_(program),
+        diagnostics_(context.diagnostics),
+        limits_(context.limits),
+        conflicts_(program) {}
   /// Fills `out` for `rank` and gives it the new semaphores. False after reporting an error.
   bool find(uint32_t rank, RankOrder& out);
   /// The ops of that rank by block, as the list was.
@@ -76,6 +80,7 @@ class OrderFinder {
 
   Program& program_;
   Diagnostics& diagnostics_;
+  const OpLimits& limits_;
   NameId label_ = kNone;  ///< of our semaphores, once there is one
   Conflicts conflicts_;
   BlockRun run_;

@@ -222,9 +222,10 @@ void merge(Rank& rank, RankOrder& order) {
 
 }  // namespace
 
-bool run_sync(Program& program, Diagnostics& diagnostics) {
+bool run_sync(Program& program, PassContext& context) {
+  Diagnostics& diagnostics = context.diagnostics;
   if (!program.launch.auto_sync) return true;
-  OrderFinder finder(program, diagnostics);
+  OrderFinder finder(program, context);
   BlockSyncs syncs(program);
   RankOrder order;
   BlockSequence sequence;

@@ -361,11 +361,12 @@ TEST_CASE("sync orders all conflicts of random programs") {
     Program program = generator.make(author_orders);
     const uint32_t instances = program.launch.instances;
     Diagnostics diagnostics;
-    REQUIRE(run_groups(program, diagnostics));
-    REQUIRE(run_replicate(program, diagnostics));
+    PassContext context{diagnostics};
+    REQUIRE(run_groups(program, context));
+    REQUIRE(run_replicate(program, context));
     const std::string before = text_of(program);
     INFO("seed " << seed << "\n" << before);
-    if (!run_sync(program, diagnostics)) {
+    if (!run_sync(program, context)) {
       ++contradictions;
       REQUIRE(author_orders);
       continue;
@@ -379,7 +380,7 @@ TEST_CASE("sync orders all conflicts of random programs") {
     REQUIRE_FALSE(order.has_cycle());
     REQUIRE(order.fault(!author_orders) == "");
     REQUIRE(order.control_fault(generator.places) == "");
-    REQUIRE(run_sync(program, diagnostics));
+    REQUIRE(run_sync(program, context));
     REQUIRE(text_of(program) == after);
   }
   REQUIRE(contradictions < programs / 4);

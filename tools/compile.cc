@@ -81,10 +81,8 @@ void shorten_file_names(Program& program, const std::string& input) {
   }
 }
 
-std::optional<std::string> plan_text(const CompileOptions& options, Input& input) {
-  const auto target = find_target(options.target, input.diagnostics);
-  if (!target) return std::nullopt;
-  auto json = write_plan(input.program, *target, input.diagnostics);
+std::optional<std::string> plan_text(const Target& target, Input& input) {
+  auto json = write_plan(input.program, target, input.diagnostics);
   if (json) *json += '\n';
   return json;
 }
@@ -96,29 +94,37 @@ std::string_view hash_of(std::string_view plan) {
   return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
 }
 
-std::optional<std::string> summary_text(const CompileOptions& options, Input& input) {
-  const auto plan = plan_text(options, input);
+std::optional<std::string> summary_text(const Target& target, Input& input) {
+  const auto plan = plan_text(target, input);
   if (!plan) return std::nullopt;
   return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan",
-                                                plan->size(), options.target, hash_of(*plan));
+                                                plan->size(), target.name, hash_of(*plan));
 }
 
-std::optional<std::string> emitted(const CompileOptions& options, Input& input) {
+std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
+                                   Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
   if (options.emit == "dot") return print_dot(input.program);
-  return options.emit == "plan" ? plan_text(options, input) : summary_text(options, input);
+  return options.emit == "plan" ? plan_text(target, input) : summary_text(target, input);
 }
 
 int run_compile(CompileOptions& options) {
   if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
   Input input(options.input);
-  if (const int code = input.load(pipeline_of(options)); code != kFine) return code;
+  const auto target = find_target(options.target, input.diagnostics);
+  if (!target) {
+    input.report();
+    return kWrongProgram;
+  }
+  PipelineOptions pipeline = pipeline_of(options);
+  pipeline.limits = target->op_limits();
+  if (const int code = input.load(pipeline); code != kFine) return code;
   const bool needs_plan = options.emit == "plan" || options.emit == "summary";
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   shorten_file_names(input.program, options.input.file);
-  const auto text = emitted(options, input);
+  const auto text = emitted(options, *target, input);
   input.report();
   if (!text) return kWrongProgram;
   std::string error;
