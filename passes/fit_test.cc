@@ -80,7 +80,8 @@ TEST_CASE("fit: signals, waits and semaphores are cut, and stay relaxed") {
 
 TEST_CASE("fit: sums keep their order, the last part is sent") {
   REQUIRE(fitted(R"(
-    reduce_send output[0], ch[1].output[0], ch[2].output[0], ch[3].output[0], ch[1].t[0] <- input[0], s[0], s[1], s[2], s[3], s[4] op: max)") == R"(
+    reduce_send output[0], ch[1].output[0], ch[2].output[0], ch[3].output[0], ch[1].t[0] <- input[0], s[0], s[1], s[2], s[3], s[4] op: max)") ==
+          R"(
 0: reduce output[0] <- input[0], s[0], s[1] op: max
 0: reduce output[0] <- output[0], s[2], s[3] op: max
 0: reduce_send output[0], ch[1].output[0], ch[2].output[0] <- output[0], s[4] op: max
