@@ -61,6 +61,7 @@ class GroupExpander {
     if (!inserts_.empty()) inserts_.merge(here.ops);
     return !missing_;
   }
+  uint64_t barriers() const { return barriers_; }
 
  private:
   void start(uint32_t rank) {
@@ -249,6 +250,7 @@ class GroupExpander {
   /// All blocks of a crew meet: here, or, if `loop` is not the pipeline at hand, in front of it.
   void meet(uint32_t c, uint32_t loop) {
     ++now_;
+    ++barriers_;
     Op op;
     op.kind = OpKind::barrier;
     op.loop = loop;
@@ -305,6 +307,7 @@ class GroupExpander {
   std::vector<uint32_t> waiting_;         ///< crews that have waited and not met since
   std::vector<uint32_t> worked_, worked_loop_, met_, joined_;
   std::vector<Op> worker_;  ///< by block: its last data op
+  uint64_t barriers_ = 0;   ///< added, of all ranks
   bool missing_ = false;    ///< under auto_sync: false: a meeting that must be there
 };
 
@@ -315,6 +318,7 @@ bool run_groups(Program& program, PassContext& context) {
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!expander.run(r)) return false;
   }
+  context.count("barriers inserted", expander.barriers());
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/pass_report.h"
 #include "tools/summary.h"
 
 namespace mscclc {
@@ -22,7 +23,7 @@ struct CompileOptions {
   std::string output = "-", emit = "plan", target = "sm_90";
   std::string print_before, print_after;
   std::vector<std::string> passes;
-  bool verify_each = false;
+  bool verify_each = false, time_passes = false, stats = false;
 };
 
 void print_before(const PassInfo& pass, const Program& program, void* context) {
@@ -116,9 +117,14 @@ int run_compile(CompileOptions& options) {
     input.report();
     return kWrongProgram;
   }
+  std::vector<PassRecord> records;
   PipelineOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
-  if (const int code = input.load(pipeline); code != kFine) return code;
+  pipeline.records = &records;
+  const int code = input.load(pipeline);
+  if (options.stats) put_error(stats_table(records));
+  if (options.time_passes) put_error(time_table(records));
+  if (code != kFine) return code;
   const bool needs_plan = options.emit == "plan" || options.emit == "summary";
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
@@ -160,6 +166,11 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                  ->type_name("PASS"),
              pass_names("all"));
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
+  app.add_flag("--time-passes", options.time_passes,
+               "print how long each pass took to standard error");
+  app.add_flag("--stats", options.stats,
+               "print what each pass did to standard error: ops before and after, rules of fusion, "
+               "syncs, semaphores and barriers");
 }
 
 }  // namespace
@@ -173,6 +184,7 @@ void add_compile(CommandLine& line) {
                "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
                "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
                "  mscclc compile allreduce.json --emit=ir\n"
+               "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
                "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n");
   auto options = std::make_shared<CompileOptions>();
   CLI::App& app = *command.app;
