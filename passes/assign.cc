@@ -248,7 +248,7 @@ class Assigner {
 
 }  // namespace
 
-bool run_assign(Program& program, Diagnostics&) {
+bool run_assign(Program& program, PassContext&) {
   Assigner assigner(program);
   for (uint32_t r = 0; r < program.ranks.size(); ++r) assigner.run(r);
   return true;

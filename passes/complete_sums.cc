@@ -53,7 +53,8 @@ class PromisedSums {
 
 }  // namespace
 
-bool run_complete_sums(Program& program, Diagnostics& diagnostics) {
+bool run_complete_sums(Program& program, PassContext& context) {
+  Diagnostics& diagnostics = context.diagnostics;
   if (!program.split) {
     diagnostics.error("not-split", {}, "'split' must run before 'complete_sums'");
     return false;

@@ -1,6 +1,7 @@
 #include "passes/conflicts.h"
 
 #include "passes/passes.h"
+#include "passes/thread_partition.h"
 
 namespace mscclc {
 namespace {
@@ -61,8 +62,8 @@ void Conflicts::check(uint32_t op, const Access& access) {
     const uint32_t at = history_.cell(access.rank, access.buffer, chunk);
     cells_.push_back(at);
     const Cell cell = history_[at];
-    if (!access.packets) check_list(op, cell.writes, access.first, access.count, false);
-    if (access.write) check_list(op, cell.reads, access.first, access.count, false);
+    if (!access.packets) check_list(op, access, cell.writes, access.first, false);
+    if (access.write) check_list(op, access, cell.reads, access.first, false);
     if (by_alias) check_alias(op, access, chunk);
   }
 }
@@ -77,11 +78,11 @@ void Conflicts::check_alias(uint32_t op, const Access& access, uint32_t chunk) {
   if (at == kNone) return;
   const Cell cell = history_[at];
   const int64_t first = access.first + shift;
-  check_list(op, cell.writes, first, access.count, true);
-  if (access.write) check_list(op, cell.reads, first, access.count, true);
+  check_list(op, access, cell.writes, first, true);
+  if (access.write) check_list(op, access, cell.reads, first, true);
 }
 
-void Conflicts::check_list(uint32_t op, uint32_t head, int64_t first, uint32_t count,
+void Conflicts::check_list(uint32_t op, const Access& access, uint32_t head, int64_t first,
                            bool by_alias) {
   for (; head != kNone; head = history_.touch(head).next) {
     const Touch& touch = history_.touch(head);
@@ -89,10 +90,14 @@ void Conflicts::check_list(uint32_t op, uint32_t head, int64_t first, uint32_t c
     const Op& earlier = here_->ops[touch.op];
     // In place, a copy onto itself does nothing.
     if (by_alias && is_copy_onto_itself(earlier)) continue;
-    const bool same_reference = touch.first == first && touch.count == count;
+    const bool same_reference = touch.first == first && touch.count == access.count;
     if (earlier.parts != 0 && same_group_op(touch.op, op)) continue;
     if (same_reference && earlier.parts != 0 && disjoint(touch.op, op)) continue;
-    found_.push_back({touch.op, same_reference});
+    const bool here = same_reference && !access.packets && access.rank == rank_ &&
+                      earlier.block == here_->ops[op].block;
+    found_.push_back({touch.op, same_reference,
+                      here && same_threads(program_, rank_, earlier, here_->ops[op], access.count,
+                                           access.buffer < kFirstScratch)});
   }
 }
 

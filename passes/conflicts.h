@@ -21,6 +21,8 @@ struct Conflict {
   /// Both refer to the same run of chunks, so that in each round of a pipeline, and in each part of
   /// a group, they touch the same bytes.
   bool same_reference;
+  /// Each byte that both touch is handled by one thread, if they stand in one block.
+  bool same_threads;
 };
 
 class Conflicts {
@@ -40,7 +42,7 @@ class Conflicts {
  private:
   void check(uint32_t op, const Access& access);
   void check_alias(uint32_t op, const Access& access, uint32_t chunk);
-  void check_list(uint32_t op, uint32_t head, int64_t first, uint32_t count, bool by_alias);
+  void check_list(uint32_t op, const Access& access, uint32_t head, int64_t first, bool by_alias);
   bool same_group_op(uint32_t a, uint32_t b) const;
   bool disjoint(uint32_t a, uint32_t b);
   uint32_t granule(uint32_t op);

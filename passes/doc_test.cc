@@ -1,5 +1,5 @@
-// The examples of docs/passes.md: a comment names the passes, then come the program and what they
-// make of rank 0, each in a fence.
+// The examples of docs/passes.md: a comment names the passes (and limits of the target), then come
+// the program and what they make of rank 0, each in a fence.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -13,6 +13,7 @@ namespace {
 
 struct Example {
   std::vector<std::string> passes;
+  OpLimits limits;
   std::string program, result;
 };
 
@@ -41,7 +42,12 @@ std::vector<Example> read_examples() {
     std::stringstream names(page.substr(at + mark.size(), end - at - mark.size()));
     for (std::string name; names >> name;) {
       if (name.back() == ',') name.pop_back();
-      example.passes.push_back(name);
+      constexpr std::string_view kOperands = "operands=";
+      if (name.starts_with(kOperands)) {
+        example.limits.operands = static_cast<uint32_t>(std::stoul(name.substr(kOperands.size())));
+      } else {
+        example.passes.push_back(name);
+      }
     }
     at = end;
     example.program = fenced(page, at);
@@ -72,6 +78,7 @@ TEST_CASE("docs/passes.md shows what the passes do") {
     Program program = testing::parse("program example\n" + example.program);
     PipelineOptions options;
     options.only = example.passes;
+    options.limits = example.limits;
     options.verify_each = true;
     Diagnostics diagnostics;
     REQUIRE(run_passes(program, options, diagnostics));

@@ -6,6 +6,7 @@
 #include "passes/fuse_order.h"
 #include "passes/fuse_reads.h"
 #include "passes/fuse_rules.h"
+#include "passes/op_size.h"
 #include "passes/passes.h"
 
 namespace mscclc {
@@ -13,8 +14,7 @@ namespace {
 
 using namespace fusion;
 
-constexpr size_t kMostOperands = 0xffff;  // Op counts them in 16 bits
-constexpr int kMostRounds = 8;            // usually the second one finds nothing
+constexpr int kMostRounds = 8;  // usually the second one finds nothing
 
 constexpr uint32_t kind_bit(OpKind kind) { return 1u << static_cast<size_t>(kind); }
 
@@ -96,7 +96,7 @@ class Runs {
 
 class Fuser {
  public:
-  Fuser(Program& program, const FuseLimits& limits)
+  Fuser(Program& program, const OpLimits& limits)
       : program_(program), limits_(limits), order_(program), matcher_(program), reads_(program) {}
 
   FuseStats run() {
@@ -226,7 +226,8 @@ class Fuser {
   Fused try_rule(const Rule& rule, Number left, Number right) {
     const View a = view(left), b = view(right);
     Match match;
-    if (!matcher_.match(rule, a, b, match) || exceeds_limits(rule, a, b)) return {};
+    if (!matcher_.match(rule, a, b, match)) return {};
+    if (exceeds_limits(rule, a, b) || mixes_sources(rule, a, b)) return {};
     const Meet where = order_.meet(left, right, match.flow);
     if (where == Meet::never || !settle_scratch(rule, match)) return {};
     return merge(rule, match, left, right, where);
@@ -268,21 +269,25 @@ class Fuser {
       default:  // as large as one of the two
         return false;
     }
-    return std::max(dsts, srcs) > most_operands(rule.result, left);
+    const ChannelKind channel = channel_of(left);
+    return std::max(dsts, srcs) > most_operands(limits_, rule.result, channel);
   }
 
-  size_t most_operands(OpKind kind, const View& left) const {
-    const OpInfo& row = info(kind);
-    const auto least = [](size_t a, uint32_t limit) {
-      return limit == 0 ? a : std::min<size_t>(a, limit);
+  ChannelKind channel_of(const View& op) const {
+    const uint32_t channel = op.dsts[0].channel;
+    return channel == kNone ? ChannelKind::memory : program_.ranks[rank_].channels[channel].kind;
+  }
+
+  /// Would the op put from buffers of several kinds, where the target wants one?
+  bool mixes_sources(const Rule& rule, const View& left, const View& right) const {
+    if (!wants_one_source_kind(limits_, rule.result, channel_of(right))) return false;
+    const BufferKind kind = buffer_kind(program_, rank_, left.srcs[0]);
+    const auto taken = [&](const Operand& o) {
+      return rule.form == Form::through && std::ranges::find(left.dsts, o) != left.dsts.end();
     };
-    if (row.has(kReleases) || row.has(kAcquires)) return least(kMostOperands, limits_.semaphores);
-    if (!row.moves_data()) return least(kMostOperands, limits_.channels);
-    const size_t most = least(kMostOperands, limits_.operands);
-    const uint32_t channel = left.dsts[0].channel;
-    const bool by_port =
-        channel != kNone && program_.ranks[rank_].channels[channel].kind == ChannelKind::port;
-    return by_port ? least(most, limits_.channels) : most;
+    return std::ranges::any_of(right.srcs, [&](const Operand& o) {
+      return !taken(o) && buffer_kind(program_, rank_, o) != kind;
+    });
   }
 
   Fused merge(const Rule& rule, const Match& match, Number left, Number right, Meet where) {
@@ -372,7 +377,7 @@ class Fuser {
   }
 
   Program& program_;
-  const FuseLimits limits_;
+  const OpLimits limits_;
   Runs runs_;
   Order order_;
   Matcher matcher_;
@@ -390,12 +395,16 @@ class Fuser {
 
 }  // namespace
 
-FuseStats fuse_ops(Program& program, const FuseLimits& limits) {
+FuseStats fuse_ops(Program& program, const OpLimits& limits) {
   return Fuser(program, limits).run();
 }
 
-bool run_fuse(Program& program, Diagnostics&) {
-  if (program.launch.fuse) fuse_ops(program);
+bool run_fuse(Program& program, PassContext& context) {
+  if (!program.launch.fuse) return true;
+  const FuseStats stats = fuse_ops(program, context.limits);
+  for (size_t i = 0; i < stats.fired.size(); ++i) {
+    context.count(print_rule(rules()[i]), stats.fired[i]);
+  }
   return true;
 }
 

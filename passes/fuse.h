@@ -22,27 +22,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/op_limits.h"
 #include "ir/program.h"
 
 namespace mscclc {
-
-/// How large fused ops may become; 0: as large as they like. Ops that the author has written are
-/// left as they are.
-struct FuseLimits {
-  uint32_t operands = 0;    ///< destinations of an op, and sources
-  uint32_t channels = 0;    ///< channels of an op that signals, waits or uses ports
-  uint32_t semaphores = 0;  ///< of a release or acquire
-};
 
 struct FuseStats {
   uint64_t before = 0, after = 0;  ///< ops
   std::vector<uint64_t> fired;     ///< by row of the table of rules (fuse_rules.h)
 };
 
-/// Fuses the ops of all ranks, whatever `launch fuse` says.
-FuseStats fuse_ops(Program& program, const FuseLimits& limits = {});
-/// The pass: does nothing under `launch fuse: false`.
-bool run_fuse(Program& program, Diagnostics& diagnostics);
+/// Fuses the ops of all ranks, whatever `launch fuse` says. No op grows beyond the limits; those
+/// that exceed them already stay as they are (fit.cc has cut what could be cut).
+FuseStats fuse_ops(Program& program, const OpLimits& limits = {});
 
 }  // namespace mscclc

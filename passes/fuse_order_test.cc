@@ -293,10 +293,11 @@ TEST_CASE("fuse: launch fuse: false") {
   const World off{.launch = "launch fuse: false\n"};
   Program program = testing::parse(off.text("put ch[1].t[0] <- s[0] ; put ch[2].t[0] <- s[0]"));
   Diagnostics diagnostics;
-  REQUIRE(run_fuse(program, diagnostics));
+  PassContext context{diagnostics};
+  REQUIRE(run_fuse(program, context));
   REQUIRE(program.ranks[0].ops.size() == 2);
   program.launch.fuse = true;
-  REQUIRE(run_fuse(program, diagnostics));
+  REQUIRE(run_fuse(program, context));
   REQUIRE(program.ranks[0].ops.size() == 1);
 }
 

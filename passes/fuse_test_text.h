@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "passes/fuse.h"
+#include "passes/passes.h"
 #include "passes/test_text.h"
 
 namespace mscclc::testing {
@@ -60,7 +61,7 @@ struct World {
   std::string contract = "allreduce(ranks: 4, chunks: 8)";
   std::string launch = "";  ///< a line of the header
   std::string others = "";
-  FuseLimits limits = {};
+  OpLimits limits = {};
 
   std::string text(const std::string& body) const {
     const bool placed = body.find('{') != std::string::npos;

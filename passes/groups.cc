@@ -8,12 +8,14 @@
 //   }                                         tb 1 { copy output[0] <- input[0] part: [1, 2] }
 //
 // Where one block would need a `sync` for its threads to agree about what has been waited for or
-// is to be published, the group needs a barrier, which is added here (unless `auto_sync: false`);
-// conflicts about data are left to `sync`, which compares the parts.
+// is to be published, the group needs a barrier, which is added here (under `auto_sync: false` it
+// is an error that it is missing); conflicts about data are left to `sync`, which compares the
+// parts.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "passes/check_order.h"
 #include "passes/describe.h"
 #include "passes/inserts.h"
 #include "passes/passes.h"
@@ -35,6 +37,7 @@ struct Crew {
   uint32_t waited = 0;  ///< time of the last wait by the first block; 0: none
   uint32_t waited_loop = kNone;
   bool publishes_in_loop = false;  ///< in the pipeline at hand
+  Op waiter;                       ///< the last op by which the first block has waited
 };
 
 /// Expands one rank's list. Time counts ops; `met(b, c)` is the time up to which block b knows, by
@@ -56,8 +59,9 @@ class GroupExpander {
     enter_loop(kNone);
     here.ops.swap(out_);
     if (!inserts_.empty()) inserts_.merge(here.ops);
-    return true;
+    return !missing_;
   }
+  uint64_t barriers() const { return barriers_; }
 
  private:
   void start(uint32_t rank) {
@@ -80,6 +84,7 @@ class GroupExpander {
     here.blocks = std::max(count_blocks(here), highest_ + 1);
     worked_.assign(here.blocks, 0);
     worked_loop_.assign(here.blocks, kNone);
+    worker_.assign(worked_.size(), {});
     met_.assign(size_t{here.blocks} * here.blocks, 0);
   }
 
@@ -120,7 +125,7 @@ class GroupExpander {
 
   /// An op of one block stays what it is.
   void expand_block(const Op& op, const OpInfo& row) {
-    if (!row.has(kSyncs)) settle_waits(op.block);
+    if (!row.has(kSyncs)) settle_waits(op.block, op);
     note(op, row, op.block);
     out_.push_back(op);
   }
@@ -136,13 +141,14 @@ class GroupExpander {
   /// Synchronising and port ops: the first block does them for all.
   void expand_first(Op op, const OpInfo& row, uint32_t crew) {
     op.block = crews_[crew].blocks[0];
-    settle_waits(op.block);
-    if (publishes(row, op)) settle_work(crew, op.loop);
+    settle_waits(op.block, op);
+    if (publishes(row, op)) settle_work(crew, op);
     note(op, row, op.block);
     if (awaits(row)) {
       if (crews_[crew].waited == 0) waiting_.push_back(crew);
       crews_[crew].waited = now_;
       crews_[crew].waited_loop = op.loop;
+      crews_[crew].waiter = op;
     }
     if (publishes(row, op)) crews_[crew].publishes_in_loop = true;
     out_.push_back(op);
@@ -156,7 +162,7 @@ class GroupExpander {
       return false;
     }
     const size_t count = crews_[crew].blocks.size();
-    for (size_t i = 0; i < count; ++i) settle_waits(crews_[crew].blocks[i]);
+    for (size_t i = 0; i < count; ++i) settle_waits(crews_[crew].blocks[i], op);
     op.parts = static_cast<uint16_t>(count);
     for (size_t i = 0; i < count; ++i) {
       op.block = crews_[crew].blocks[i];
@@ -172,14 +178,16 @@ class GroupExpander {
     if (!row.moves_data()) return;
     worked_[block] = now_;
     worked_loop_[block] = op.loop;
+    worker_[block] = op;
   }
 
   /// Before block b goes on: it meets the crews whose first block has waited for all of them.
-  void settle_waits(uint32_t b) {
-    if (!program_.launch.auto_sync) return;
+  void settle_waits(uint32_t b, const Op& op) {
     for (size_t k = waiting_.size(); k-- > 0;) {  // meeting takes a crew off the list
       const Crew& crew = crews_[waiting_[k]];
-      if (owes_meeting(crew, b)) meet(waiting_[k], crew.waited_loop == loop_ ? loop_ : kNone);
+      if (!owes_meeting(crew, b)) continue;
+      report_missing(op, crew.waiter, "all blocks of the group must come behind this");
+      meet(waiting_[k], crew.waited_loop == loop_ ? loop_ : kNone);
     }
   }
 
@@ -189,45 +197,60 @@ class GroupExpander {
   }
 
   /// Before the first block publishes: what the others have done must be behind it.
-  void settle_work(uint32_t c, uint32_t loop) {
-    if (!program_.launch.auto_sync) return;
+  void settle_work(uint32_t c, const Op& op) {
     const uint32_t first = crews_[c].blocks[0];
     bool here = false, earlier = false;
     for (const uint32_t b : crews_[c].blocks) {
       if (b == first || worked_[b] <= met(first, b)) continue;
-      (worked_loop_[b] == loop ? here : earlier) = true;
+      (worked_loop_[b] == op.loop ? here : earlier) = true;
+      report_missing(op, worker_[b], "this is to be published, what another block has done");
     }
-    if (here || earlier) meet(c, here ? loop : kNone);
+    if (here || earlier) meet(c, here ? op.loop : kNone);
+  }
+
+  /// Under `auto_sync: false`: the blocks of a group must meet between two ops.
+  void report_missing(const Op& op, const Op& cause, const char* why) {
+    if (program_.launch.auto_sync) return;
+    report_missing_order(program_, rank_, cause, op,
+                         "a 'barrier' of the group is missing before "
+                         "this op",
+                         why, diagnostics_);
+    missing_ = true;
   }
 
   /// At the edge of a pipeline: its last ops and its first ones of the next round follow each
   /// other, so what is still open between them is met at the end of the body.
   void enter_loop(uint32_t loop) {
-    if (loop_ != kNone && program_.launch.auto_sync) {
+    if (loop_ != kNone) {
       for (uint32_t c = 0; c < crews_.size(); ++c) {
-        if (is_open(crews_[c])) meet(c, loop_);
-        crews_[c].publishes_in_loop = false;
+        if (const Op* open = find_open(crews_[c])) {
+          report_missing(*open, *open, "the next round must come behind this one");
+          meet(c, loop_);
+        }
       }
     }
+    for (Crew& crew : crews_) crew.publishes_in_loop = false;
     loop_ = loop;
     loop_begin_ = static_cast<uint32_t>(out_.size());
     loop_time_ = ++now_;
   }
 
-  bool is_open(const Crew& crew) const {
+  /// The op that some block of the crew has not come behind yet, or nullptr.
+  const Op* find_open(const Crew& crew) const {
     const uint32_t first = crew.blocks[0];
     for (const uint32_t b : crew.blocks) {
       if (b == first || worked_loop_[b] != loop_) continue;
       const bool waited = crew.waited != 0 && crew.waited_loop == loop_;
-      if (waited && met(b, first) < crew.waited) return true;
-      if (crew.publishes_in_loop && worked_[b] > met(first, b)) return true;
+      if (waited && met(b, first) < crew.waited) return &crew.waiter;
+      if (crew.publishes_in_loop && worked_[b] > met(first, b)) return &worker_[b];
     }
-    return false;
+    return nullptr;
   }
 
   /// All blocks of a crew meet: here, or, if `loop` is not the pipeline at hand, in front of it.
   void meet(uint32_t c, uint32_t loop) {
     ++now_;
+    ++barriers_;
     Op op;
     op.kind = OpKind::barrier;
     op.loop = loop;
@@ -283,15 +306,19 @@ class GroupExpander {
   std::vector<uint32_t> crew_of_, seen_;  ///< crew of each group; groups of this rank
   std::vector<uint32_t> waiting_;         ///< crews that have waited and not met since
   std::vector<uint32_t> worked_, worked_loop_, met_, joined_;
+  std::vector<Op> worker_;  ///< by block: its last data op
+  uint64_t barriers_ = 0;   ///< added, of all ranks
+  bool missing_ = false;    ///< under auto_sync: false: a meeting that must be there
 };
 
 }  // namespace
 
-bool run_groups(Program& program, Diagnostics& diagnostics) {
-  GroupExpander expander(program, diagnostics);
+bool run_groups(Program& program, PassContext& context) {
+  GroupExpander expander(program, context.diagnostics);
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!expander.run(r)) return false;
   }
+  context.count("barriers inserted", expander.barriers());
   return true;
 }
 

@@ -88,13 +88,51 @@ TEST_CASE("groups: blocks meet behind a wait and before a signal") {
 )");
 }
 
-TEST_CASE("groups: auto_sync: false adds no barrier") {
-  REQUIRE(expanded("group 0..2 { wait up ; put up.s[0] <- input[0] ; signal up }",
+TEST_CASE("groups: auto_sync: false adds no barrier, and tells where one is missing") {
+  const auto complaints = [](std::string_view body) {
+    Program p = testing::parse(testing::two_ranks(body, "launch auto_sync: false"));
+    PipelineOptions options;
+    options.only = {"groups"};
+    Diagnostics diagnostics;
+    REQUIRE_FALSE(run_passes(p, options, diagnostics));
+    std::string text = "\n";
+    for (const Diagnostic& d : diagnostics.all()) text += d.message + "\n" + d.notes[2].text + "\n";
+    return text;
+  };
+  REQUIRE(complaints("group 0..2 { wait up ; put up.s[0] <- input[0] ; signal up }") == R"(
+a 'barrier' of the group is missing before this op
+'wait up' (rank 0, tb 0): all blocks of the group must come behind this
+a 'barrier' of the group is missing before this op
+'put up.s[0] <- input[0] part: [1, 2]' (rank 0, tb 1): this is to be published, what another block has done
+)");
+  REQUIRE(complaints(R"(pipeline unit: 1KiB {
+    group 0..2 { put up.s[0] <- input[0] ; sync ; signal up ; wait up }
+  })") == R"(
+a 'barrier' of the group is missing before this op
+'wait up' (rank 0, tb 0): the next round must come behind this one
+)");
+  REQUIRE(expanded("group 0..2 { wait up ; sync ; put up.s[0] <- input[0] ; sync ; signal up }",
                    "launch auto_sync: false") == R"(
 0: wait up
+0: barrier 0..2
+1: barrier 0..2
 0: put up.s[0] <- input[0] part: [0, 2]
 1: put up.s[0] <- input[0] part: [1, 2]
+0: barrier 0..2
+1: barrier 0..2
 0: signal up
+)");
+}
+
+TEST_CASE("groups: a signal in front of a pipeline needs no barrier in its rounds") {
+  REQUIRE(expanded(R"(group 0..2 { signal up ; wait up }
+    pipeline unit: 1KiB { group 0..2 { put up.s[0] <- input[0] } })") == R"(
+0: signal up
+0: wait up
+0: barrier 0..2
+1: barrier 0..2
+0~ put up.s[0] <- input[0] part: [0, 2]
+1~ put up.s[0] <- input[0] part: [1, 2]
 )");
 }
 

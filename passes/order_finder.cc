@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
 
-#include "passes/describe.h"
+#include "passes/check_order.h"
 #include "passes/group_run.h"
+#include "passes/op_size.h"
 #include "passes/passes.h"
 
 namespace mscclc {
@@ -14,14 +18,14 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   rank_ = rank;
   here_ = &program_.ranks[rank];
   out.inserts.clear();
-  out.heads.clear();
-  out.after.assign(here_->ops.size(), kNone);
-  after_ = &out.after;
-  edges_.clear();
-  newest_edge_.assign(here_->blocks, kNone);
+  out.barriers = 0;
+  out.inside.heads.clear();
+  out.inside.after.assign(here_->ops.size(), kNone);
+  out_ = &out;
+  out.semaphores = out.missing = 0;
+  edges_.start(here_->blocks);
   meetings_.clear();
   rounds_.clear();
-  labels_ = 0;
   conflicts_.start(rank);
   run_.start(program_, rank);
   const bool ended = run_.run([this](uint32_t op) { return visit(op); });
@@ -45,11 +49,12 @@ bool OrderFinder::visit(uint32_t op) {
   find_needs(op, conflicts);
   for (const Need& need : needs_) {
     const uint32_t count = run_.count(need.release);
-    if (run_.done(need.from) >= count) continue;
+    if (run_.done(need.from) >= count || reports_) continue;
     run_.stall(op, need.from, count, need.conflict);
     return false;
   }
-  if (!needs_.empty() && here_->ops[op].parts != 0 && meet_group(op)) find_needs(op, conflicts);
+  const bool in_parts = here_->ops[op].parts != 0 && !reports_;
+  if (!needs_.empty() && in_parts && meet_group(op)) find_needs(op, conflicts);
   if (needs_.size() > 1) drop_implied_needs();
   for (const Need& need : needs_) contradiction_ |= !add_edge(op, need);
   conflicts_.record(op);
@@ -86,7 +91,8 @@ void OrderFinder::add_conflict(uint32_t op, const Conflict& conflict) {
     rounds_.push_back({later.loop, run_.loop_first(op)});
   }
   if (earlier.block == later.block) {
-    uint32_t& after = (*after_)[op];
+    if (conflict.same_threads) return;
+    uint32_t& after = out_->inside.after[op];
     if (after == kNone || run_.count(after) < run_.count(conflict.op)) after = conflict.op;
     return;
   }
@@ -190,34 +196,43 @@ bool OrderFinder::add_edge(uint32_t op, const Need& need) {
   BlockRun::Block& block = run_.block(to);
   if (need.loop == kNone) block.entry_row = run_.clocks.join(block.entry_row, news);
   run_.clocks.set(to, run_.count(op), run_.clocks.join(run_.clocks.row(to), news));
-  for (uint32_t e = newest_edge_[to]; e != kNone; e = edges_[e].older) {
-    Edge& edge = edges_[e];
-    if (edge.from == need.from && edge.loop == need.loop && edge.acquire == need.acquire) {
-      edge.release = need.release;  // later than before: serves both
-      return true;
-    }
+  if (reports_) {
+    report(need.conflict, op, "both touch the same bytes, and this one is written first");
+  } else {
+    edges_.add({need.from, to, need.loop, need.release, need.acquire});
   }
-  const uint32_t semaphore = semaphore_for(need.from, to, need.loop);
-  edges_.push_back(
-      {need.from, to, need.loop, need.release, need.acquire, semaphore, newest_edge_[to]});
-  newest_edge_[to] = static_cast<uint32_t>(edges_.size() - 1);
   return true;
+}
+
+void OrderFinder::report(uint32_t first, uint32_t second, std::string_view why) {
+  report_missing_order(program_, rank_, here_->ops[first], here_->ops[second],
+                       "nothing makes this op wait for one of another thread block", why,
+                       diagnostics_);
+  ++out_->missing;
 }
 
 /// The semaphore from one block to another in a pipeline or outside. One is enough for all edges:
 /// each asks for more than those before it, so releases and acquires pair up in order.
-uint32_t OrderFinder::semaphore_for(uint32_t from, uint32_t to, uint32_t loop) {
-  for (uint32_t e = newest_edge_[to]; e != kNone; e = edges_[e].older) {
-    if (edges_[e].from == from && edges_[e].loop == loop) return edges_[e].semaphore;
+void OrderFinder::assign_semaphores() {
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> of_edge;
+  semaphores_.clear();
+  for (const OrderEdge& edge : edges_.all()) {
+    const int64_t key = static_cast<int64_t>(of_edge.size());
+    const uint32_t next = static_cast<uint32_t>(here_->semaphores.size());
+    const auto [found, added] = of_edge.try_emplace({edge.from, edge.to, edge.loop}, next);
+    semaphores_.push_back(found->second);
+    if (!added) continue;
+    if (label_ == kNone) label_ = unused_name(program_, "order");
+    here_->semaphores.push_back(
+        {.label = {label_, program_.append({&key, 1})}, .initial = 0, .declared = {}});
   }
-  if (label_ == kNone) label_ = unused_name(program_, "order");
-  const int64_t key = labels_++;
-  here_->semaphores.push_back(
-      {.label = {label_, program_.append({&key, 1})}, .initial = 0, .declared = {}});
-  return static_cast<uint32_t>(here_->semaphores.size() - 1);
+  out_->semaphores = static_cast<uint32_t>(of_edge.size());
 }
 
 void OrderFinder::emit(RankOrder& out) {
+  edges_.drop_implied(*here_, run_);
+  edges_.take_meetings(*here_, run_.sequence(), meetings_);
+  assign_semaphores();
   emit_side(out, true);
   emit_side(out, false);
   for (const Meeting& meeting : meetings_) {
@@ -226,20 +241,24 @@ void OrderFinder::emit(RankOrder& out) {
   emit_rounds(out);
 }
 
-/// One release behind an op for all who wait for it, one acquire before an op for all it waits for.
+/// One release behind an op for all who wait for it, one acquire before an op for all it waits for;
+/// several where the target takes fewer semaphores an op.
 void OrderFinder::emit_side(RankOrder& out, bool releases) {
-  const auto place = [releases](const Edge& e) { return releases ? e.release : e.acquire; };
-  std::vector<const Edge*> sorted;
-  for (const Edge& edge : edges_) sorted.push_back(&edge);
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Edge* a, const Edge* b) {
-    return place(*a) != place(*b) ? place(*a) < place(*b) : a->loop < b->loop;
-  });
+  const std::vector<OrderEdge>& edges = edges_.all();
+  const auto place = [&](uint32_t e) {
+    return std::pair(releases ? edges[e].release : edges[e].acquire, edges[e].loop);
+  };
+  std::vector<uint32_t> sorted(edges.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::ranges::stable_sort(sorted, {}, place);
+  const size_t most = most_operands(limits_, OpKind::release, ChannelKind::memory);
   std::vector<Operand> operands;
   for (size_t i = 0; i < sorted.size();) {
-    const uint32_t at = place(*sorted[i]), loop = sorted[i]->loop;
+    const auto [at, loop] = place(sorted[i]);
     operands.clear();
-    for (; i < sorted.size() && place(*sorted[i]) == at && sorted[i]->loop == loop; ++i) {
-      operands.push_back({.first = sorted[i]->semaphore});
+    for (; i < sorted.size() && place(sorted[i]) == std::pair(at, loop); ++i) {
+      if (operands.size() == most) break;
+      operands.push_back({.first = semaphores_[sorted[i]]});
     }
     const Op& neighbour = here_->ops[at];
     Op op{.kind = releases ? OpKind::release : OpKind::acquire,
@@ -268,6 +287,7 @@ void OrderFinder::emit_barrier(RankOrder& out, const std::vector<uint32_t>& ops,
              .loop = slot == Inserts::before_loop ? kNone : neighbour.loop,
              .locations = neighbour.locations};
   program_.set_operands(barrier, blocks, {});
+  ++out.barriers;
   for (const uint32_t op : ops) {
     barrier.block = here_->ops[op].block;
     const uint32_t at =
@@ -287,7 +307,10 @@ void OrderFinder::emit_rounds(RankOrder& out) {
     heads.clear();
     for (; i < rounds_.size() && rounds_[i].first == loop; ++i) heads.push_back(rounds_[i].second);
     if (heads.size() == 1) {
-      out.heads.push_back(heads[0]);
+      out.inside.heads.push_back(heads[0]);
+    } else if (!begins_with_barrier(heads) && reports_) {
+      report(heads[1], heads[0],
+             "rounds of the pipeline touch the same bytes; its blocks must meet before each");
     } else if (!begins_with_barrier(heads)) {
       emit_barrier(out, heads, Inserts::head);
     }

@@ -5,7 +5,8 @@
 // A block that must follow another acquires a semaphore before its op that the other releases
 // behind its own. Does one of the ops stand in a pipeline that the other is not in, this happens
 // behind, or in front of, the whole pipeline. Blocks of a group that touch each other's parts have
-// a barrier. What the author's semaphores and barriers order already is left alone.
+// a barrier. What the author's semaphores and barriers order already is left alone. Under
+// `auto_sync: false` nothing is made: what is missing is reported.
 #pragma once
 
 #include <span>
@@ -15,23 +16,30 @@
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 #include "passes/block_run.h"
+#include "passes/block_syncs.h"
 #include "passes/conflicts.h"
 #include "passes/inserts.h"
+#include "passes/order_edges.h"
+#include "passes/pass.h"
 
 namespace mscclc {
 
 /// What one rank needs.
 struct RankOrder {
-  Inserts inserts;  ///< releases, acquires, barriers
-  std::vector<uint32_t>
-      after;  ///< by op: the last op of its block that it conflicts with, or kNone
-  std::vector<uint32_t> heads;  ///< first ops of bodies (of one block) whose rounds conflict
+  Inserts inserts;                        ///< releases, acquires, barriers
+  uint32_t semaphores = 0, barriers = 0;  ///< how many of these
+  uint32_t missing = 0;                   ///< under auto_sync: false: orders that are not there
+  BlockNeeds inside;
 };
 
 class OrderFinder {
  public:
-  OrderFinder(Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics), conflicts_(program) {}
+  OrderFinder(Program& program, PassContext& context)
+      : program_(program),
+        diagnostics_(context.diagnostics),
+        limits_(context.limits),
+        reports_(!program.launch.auto_sync),
+        conflicts_(program) {}
   /// Fills `out` for `rank` and gives it the new semaphores. False after reporting an error.
   bool find(uint32_t rank, RankOrder& out);
   /// The ops of that rank by block, as the list was.
@@ -44,16 +52,6 @@ class OrderFinder {
     uint32_t release, acquire;  ///< ops behind and before which to synchronise
     uint32_t loop;              ///< the pipeline that both stand in, or kNone
   };
-  /// A release behind one op and the acquire before another that takes it.
-  struct Edge {
-    uint32_t from, to, loop, release, acquire, semaphore;
-    uint32_t older;  ///< the edge before it to the same block, or kNone
-  };
-  /// A barrier to insert: the ops before which its blocks meet.
-  struct Meeting {
-    std::vector<uint32_t> ops;
-    bool whole_loop;  ///< in front of the pipeline that they begin
-  };
 
   bool visit(uint32_t op);
   void find_needs(uint32_t op, std::span<const Conflict> conflicts);
@@ -64,7 +62,8 @@ class OrderFinder {
   bool can_meet(const std::vector<uint32_t>& ops);
   void meet(std::vector<uint32_t> ops, bool whole_loop);
   bool add_edge(uint32_t op, const Need& need);
-  uint32_t semaphore_for(uint32_t from, uint32_t to, uint32_t loop);
+  void report(uint32_t first, uint32_t second, std::string_view why);
+  void assign_semaphores();
 
   void emit(RankOrder& out);
   void emit_side(RankOrder& out, bool releases);
@@ -76,6 +75,8 @@ class OrderFinder {
 
   Program& program_;
   Diagnostics& diagnostics_;
+  const OpLimits& limits_;
+  const bool reports_;    ///< instead of adding
   NameId label_ = kNone;  ///< of our semaphores, once there is one
   Conflicts conflicts_;
   BlockRun run_;
@@ -83,11 +84,10 @@ class OrderFinder {
   uint32_t rank_ = 0;
   Rank* here_ = nullptr;
   bool contradiction_ = false;
-  std::vector<uint32_t>* after_ = nullptr;
+  RankOrder* out_ = nullptr;
   std::vector<Need> needs_;  ///< of the op at hand
-  std::vector<Edge> edges_;
-  std::vector<uint32_t> newest_edge_;  ///< by block: to it
-  uint32_t labels_ = 0;                ///< semaphores added to the rank
+  OrderEdges edges_;
+  std::vector<uint32_t> semaphores_;  ///< by edge
   std::vector<Meeting> meetings_;
   /// Pipelines whose rounds conflict with each other: pipeline, first op of a block's body.
   std::vector<std::pair<uint32_t, uint32_t>> rounds_;

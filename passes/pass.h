@@ -5,17 +5,39 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ir/diagnostic.h"
+#include "ir/op_limits.h"
 #include "ir/program.h"
 
 namespace mscclc {
+
+/// One run of a pass: what it cost and what it did. Behind --time-passes and --stats.
+struct PassRecord {
+  std::string_view pass;
+  double wall_seconds = 0, cpu_seconds = 0;
+  uint64_t ops_before = 0, ops_after = 0;  ///< of all ranks
+  /// What the pass has counted, in the order of first mention: "syncs inserted" 12.
+  std::vector<std::pair<std::string, uint64_t>> counts;
+};
+
+/// What a pass gets besides the program.
+struct PassContext {
+  Diagnostics& diagnostics;
+  OpLimits limits = {};          ///< of the target that the program is compiled for
+  PassRecord* record = nullptr;  ///< where to count; may be null
+
+  /// Adds to a count of the record. Counts of zero are not mentioned.
+  void count(std::string_view what, uint64_t by = 1);
+};
 
 struct PassInfo {
   std::string_view name;     ///< what --passes and --print-after take
   std::string_view summary;  ///< one line for `mscclc passes`
   /// Changes the program in place; returns false after reporting an error.
-  bool (*run)(Program& program, Diagnostics& diagnostics);
+  bool (*run)(Program& program, PassContext& context);
 };
 
 /// All passes in compilation order.
@@ -27,10 +49,13 @@ struct PipelineOptions {
   std::vector<std::string> only;
   bool none = false;  ///< run no pass at all
   bool verify_each = false;
+  OpLimits limits;  ///< how large ops may become
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;
   void* context = nullptr;
+  /// If there: receives a record of every pass that was run, the failing one included.
+  std::vector<PassRecord>* records = nullptr;
 };
 
 /// Runs the passes; stops at the first that fails. An unknown name is an error.

@@ -6,15 +6,18 @@
 
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "passes/pass.h"
 
 namespace mscclc {
 
-bool run_assign(Program& program, Diagnostics& diagnostics);
-bool run_groups(Program& program, Diagnostics& diagnostics);
-bool run_replicate(Program& program, Diagnostics& diagnostics);
-bool run_sync(Program& program, Diagnostics& diagnostics);
-bool run_split(Program& program, Diagnostics& diagnostics);
-bool run_complete_sums(Program& program, Diagnostics& diagnostics);
+bool run_assign(Program& program, PassContext& context);
+bool run_fit(Program& program, PassContext& context);
+bool run_fuse(Program& program, PassContext& context);
+bool run_groups(Program& program, PassContext& context);
+bool run_replicate(Program& program, PassContext& context);
+bool run_sync(Program& program, PassContext& context);
+bool run_split(Program& program, PassContext& context);
+bool run_complete_sums(Program& program, PassContext& context);
 
 /// Makes Rank::blocks count all blocks that the rank's ops stand in. False after reporting an op
 /// that stands in none, which `pass` needs.

@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <vector>
 
 #include "ir/verify.h"
 #include "passes/describe.h"
-#include "passes/fuse.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr PassInfo kPasses[] = {
     {"assign", "place ops that name no thread block", run_assign},
+    {"fit", "cut ops that are larger than the target takes", run_fit},
     {"fuse", "join neighbouring ops into one that does the work of all", run_fuse},
     {"groups", "expand ops of groups into one op per thread block", run_groups},
     {"replicate", "make the copies that 'launch instances' asks for", run_replicate},
@@ -45,7 +47,42 @@ bool select_passes(const PipelineOptions& options, std::vector<const PassInfo*>&
   return known;
 }
 
+uint64_t count_ops(const Program& program) {
+  uint64_t ops = 0;
+  for (const Rank& rank : program.ranks) ops += rank.ops.size();
+  return ops;
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+/// Runs a pass, and fills the record if there is one.
+bool run_recorded(const PassInfo& pass, Program& program, PassContext& context) {
+  if (context.record == nullptr) return pass.run(program, context);
+  PassRecord& record = *context.record;
+  record.pass = pass.name;
+  record.ops_before = count_ops(program);
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = cpu_seconds();
+  const bool done = pass.run(program, context);
+  record.cpu_seconds = cpu_seconds() - cpu;
+  record.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+  record.ops_after = count_ops(program);
+  return done;
+}
+
 }  // namespace
+
+void PassContext::count(std::string_view what, uint64_t by) {
+  if (record == nullptr || by == 0) return;
+  auto& counts = record->counts;
+  const auto found = std::ranges::find(counts, what, &std::pair<std::string, uint64_t>::first);
+  if (found == counts.end()) {
+    counts.emplace_back(what, by);
+  } else {
+    found->second += by;
+  }
+}
 
 std::span<const PassInfo> passes() { return kPasses; }
 
@@ -58,9 +95,11 @@ const PassInfo* find_pass(std::string_view name) {
 bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
   std::vector<const PassInfo*> selected;
   if (!select_passes(options, selected, diagnostics)) return false;
+  PassContext context{diagnostics, options.limits};
   for (const PassInfo* pass : selected) {
     if (options.before) options.before(*pass, program, options.context);
-    if (!pass->run(program, diagnostics)) return false;
+    if (options.records) context.record = &options.records->emplace_back();
+    if (!run_recorded(*pass, program, context)) return false;
     if (options.after) options.after(*pass, program, options.context);
     if (options.verify_each && !verify_structure(program, diagnostics)) return false;
   }

@@ -328,7 +328,8 @@ class Replicator {
 
 }  // namespace
 
-bool run_replicate(Program& program, Diagnostics& diagnostics) {
+bool run_replicate(Program& program, PassContext& context) {
+  Diagnostics& diagnostics = context.diagnostics;
   const uint64_t n = program.launch.instances;
   if (n == 1) return true;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {

@@ -25,10 +25,10 @@ void sort_by_block(Rank& rank, std::vector<uint32_t>& next) {
 
 }  // namespace
 
-bool run_split(Program& program, Diagnostics& diagnostics) {
+bool run_split(Program& program, PassContext& context) {
   std::vector<uint32_t> next;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    if (!settle_blocks(program, r, "split", diagnostics)) return false;
+    if (!settle_blocks(program, r, "split", context.diagnostics)) return false;
     sort_by_block(program.ranks[r], next);
   }
   program.split = true;

@@ -343,4 +343,136 @@ TEST_CASE("sync: its semaphores have a name of their own") {
 )");
 }
 
+TEST_CASE("sync: blocks that all wait for each other have a barrier") {
+  // One op a block instead of two, and no semaphores.
+  REQUIRE(synced(R"(
+    for b in 0..3 { tb b { copy s[b] <- input[b] } }
+    for b in 0..3 { tb b { reduce output[b] <- s[0], s[1], s[2] } })") == R"(
+0: copy s[0] <- input[0]
+1: copy s[1] <- input[1]
+2: copy s[2] <- input[2]
+0: barrier 0..3
+0: reduce output[0] <- s[0], s[1], s[2]
+1: barrier 0..3
+1: reduce output[1] <- s[0], s[1], s[2]
+2: barrier 0..3
+2: reduce output[2] <- s[0], s[1], s[2]
+)");
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { copy s[1] <- input[1] }
+    tb 0 { copy output[0] <- s[1] }
+    tb 1 { copy output[1] <- s[0] })") == R"(
+0: copy s[0] <- input[0]
+1: copy s[1] <- input[1]
+0: barrier 0..2
+0: copy output[0] <- s[1]
+1: barrier 0..2
+1: copy output[1] <- s[0]
+)");
+}
+
+TEST_CASE("sync: no barrier where it would order more than the semaphores") {
+  // What stands in between may wait for another rank, which waits for the other block.
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] ; wait up }
+    tb 1 { copy s[1] <- input[1] ; signal up }
+    tb 0 { copy output[0] <- s[1] }
+    tb 1 { copy output[1] <- s[0] })")
+              .find("barrier") == std::string::npos);
+  // One waits for the other alone, or for a third.
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { copy s[1] <- input[1] }
+    tb 0 { copy output[0] <- s[1] })")
+              .find("barrier") == std::string::npos);
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { copy s[1] <- input[1] }
+    tb 2 { copy s[2] <- input[2] }
+    tb 0 { reduce output[0] <- s[2], s[1] }
+    tb 1 { copy output[1] <- s[0] })")
+              .find("barrier") == std::string::npos);
+}
+
+TEST_CASE("sync: what other orders into one place imply is not ordered again") {
+  // tb 2 waits in front of its pipeline for tb 1, which has waited for tb 0.
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { put up.s[3] <- s[0] ; copy s[1] <- input[1] }
+    pipeline unit: 1KiB { tb 2 { copy output[0] <- s[0] ; copy output[1] <- s[1] } })") == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+1: acquire order[0]
+1: sync
+1: put up.s[3] <- s[0]
+1: copy s[1] <- input[1]
+1: sync
+1: release order[1]
+2: acquire order[1]
+2: sync
+2~ copy output[0] <- s[0]
+2~ copy output[1] <- s[1]
+)");
+}
+
+TEST_CASE("sync: a barrier right behind the same barrier goes") {
+  REQUIRE(synced(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { put up.s[1] <- input[1] }
+    barrier 0..2
+    tb 0 { sync }
+    barrier 0..2
+    tb 1 { put up.s[0] <- s[0] }
+    tb 0 { copy output[0] <- input[0] }
+    barrier 0..2
+    tb 1 { copy output[1] <- s[1] }
+    barrier 0..2
+    tb 1 { put up.s[2] <- output[0] })") == R"(
+0: copy s[0] <- input[0]
+1: put up.s[1] <- input[1]
+0: barrier 0..2
+1: barrier 0..2
+1: put up.s[0] <- s[0]
+0: copy output[0] <- input[0]
+0: barrier 0..2
+1: barrier 0..2
+1: copy output[1] <- s[1]
+0: barrier 0..2
+1: barrier 0..2
+1: put up.s[2] <- output[0]
+)");
+}
+
+TEST_CASE("sync: auto_sync: false tells which blocks lack an order") {
+  Program p = testing::parse(two_ranks(R"(
+    tb 0 { copy s[0] <- input[0] }
+    tb 1 { put up.s[1] <- s[0] }
+    tb 2 { copy s[0] <- input[1] })",
+                                       "launch auto_sync: false"));
+  const std::string before = testing::listing(p, 0);
+  PipelineOptions options;
+  options.only = {"sync"};
+  Diagnostics diagnostics;
+  REQUIRE_FALSE(run_passes(p, options, diagnostics));
+  REQUIRE(testing::listing(p, 0) == before);
+  REQUIRE(diagnostics.all().size() == 2);
+  std::string text = "\n";
+  for (const Note& note : diagnostics.all()[0].notes) text += note.text + "\n";
+  REQUIRE(diagnostics.all()[0].message ==
+          "nothing makes this op wait for one of another thread block");
+  REQUIRE(text == R"(
+when r = 0
+in 'put up.s[1] <- s[0]' (rank 0, tb 1)
+'copy s[0] <- input[0]' (rank 0, tb 0): both touch the same bytes, and this one is written first
+'launch auto_sync: false' leaves the order of ops to the program
+)");
+  // The third op is behind the second, once that is behind the first.
+  REQUIRE(
+      diagnostics.all()[1].notes[2].text ==
+      "'put up.s[1] <- s[0]' (rank 0, tb 1): both touch the same bytes, and this one is written "
+      "first");
+}
+
 }  // namespace mscclc

@@ -352,6 +352,28 @@ std::string text_of(const Program& program) {
 
 }  // namespace
 
+namespace {
+
+/// Does the program pass as it is, under auto_sync: false?
+bool is_complete(Program program) {
+  program.launch.auto_sync = false;
+  const std::string before = text_of(program);
+  Diagnostics diagnostics;
+  PassContext context{diagnostics};
+  const bool complete = run_sync(program, context);
+  REQUIRE(complete != diagnostics.has_errors());
+  REQUIRE(text_of(program) == before);
+  return complete;
+}
+
+bool inserts_nothing(const PassRecord& record) {
+  return std::ranges::none_of(record.counts, [](const auto& count) {
+    return count.first.find("inserted") != std::string::npos;
+  });
+}
+
+}  // namespace
+
 TEST_CASE("sync orders all conflicts of random programs") {
   const uint32_t programs = 4000;
   size_t contradictions = 0;
@@ -361,16 +383,21 @@ TEST_CASE("sync orders all conflicts of random programs") {
     Program program = generator.make(author_orders);
     const uint32_t instances = program.launch.instances;
     Diagnostics diagnostics;
-    REQUIRE(run_groups(program, diagnostics));
-    REQUIRE(run_replicate(program, diagnostics));
+    PassContext context{diagnostics};
+    REQUIRE(run_groups(program, context));
+    REQUIRE(run_replicate(program, context));
     const std::string before = text_of(program);
     INFO("seed " << seed << "\n" << before);
-    if (!run_sync(program, diagnostics)) {
+    const bool complete = is_complete(program);
+    PassRecord record;
+    context.record = &record;
+    if (!run_sync(program, context)) {
       ++contradictions;
       REQUIRE(author_orders);
       continue;
     }
     const std::string after = text_of(program);
+    REQUIRE(complete == inserts_nothing(record));
     INFO("after\n" << after);
     const bool valid = verify_structure(program, diagnostics);
     INFO((valid ? "" : diagnostics.all().back().message));
@@ -379,7 +406,10 @@ TEST_CASE("sync orders all conflicts of random programs") {
     REQUIRE_FALSE(order.has_cycle());
     REQUIRE(order.fault(!author_orders) == "");
     REQUIRE(order.control_fault(generator.places) == "");
-    REQUIRE(run_sync(program, diagnostics));
+    REQUIRE(run_sync(program, context));
+    REQUIRE(text_of(program) == after);
+    program.launch.auto_sync = false;
+    REQUIRE(run_sync(program, context));
     REQUIRE(text_of(program) == after);
   }
   REQUIRE(contradictions < programs / 4);

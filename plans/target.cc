@@ -79,6 +79,15 @@ std::optional<std::string> read_file(const std::string& path) {
 
 }  // namespace
 
+OpLimits Target::op_limits() const {
+  // The peer's executor unpacks one chunk an op, and takes all sources of a put from one buffer.
+  return {.operands = max_operands_per_op,
+          .channels = max_channels_per_op,
+          .semaphores = max_semaphores_per_op,
+          .unpacks = peer_wire_only ? 1u : 0u,
+          .one_source_kind = peer_wire_only};
+}
+
 const std::vector<Target>& builtin_targets() {
   static const std::vector<Target> kTargets = [] {
     std::vector<Target> targets;

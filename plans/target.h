@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
+#include "ir/op_limits.h"
 
 namespace mscclc {
 
@@ -21,6 +22,9 @@ struct Target {
   uint32_t max_channels_per_block = 0, max_remote_buffers_per_block = 0;
   uint32_t max_semaphores_per_op = 0, max_barriers = 0;
   uint64_t max_bytes = 0;  ///< largest offset or size
+
+  /// What passes must keep to, so that no op is refused for what it has been joined of.
+  OpLimits op_limits() const;
 };
 
 /// The built-in targets: host, sm_90, mscclpp (the files of plans/targets, embedded).

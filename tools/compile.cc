@@ -12,6 +12,7 @@
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/pass_report.h"
 #include "tools/summary.h"
 
 namespace mscclc {
@@ -22,7 +23,7 @@ struct CompileOptions {
   std::string output = "-", emit = "plan", target = "sm_90";
   std::string print_before, print_after;
   std::vector<std::string> passes;
-  bool verify_each = false;
+  bool verify_each = false, time_passes = false, stats = false;
 };
 
 void print_before(const PassInfo& pass, const Program& program, void* context) {
@@ -81,10 +82,8 @@ void shorten_file_names(Program& program, const std::string& input) {
   }
 }
 
-std::optional<std::string> plan_text(const CompileOptions& options, Input& input) {
-  const auto target = find_target(options.target, input.diagnostics);
-  if (!target) return std::nullopt;
-  auto json = write_plan(input.program, *target, input.diagnostics);
+std::optional<std::string> plan_text(const Target& target, Input& input) {
+  auto json = write_plan(input.program, target, input.diagnostics);
   if (json) *json += '\n';
   return json;
 }
@@ -96,29 +95,42 @@ std::string_view hash_of(std::string_view plan) {
   return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
 }
 
-std::optional<std::string> summary_text(const CompileOptions& options, Input& input) {
-  const auto plan = plan_text(options, input);
+std::optional<std::string> summary_text(const Target& target, Input& input) {
+  const auto plan = plan_text(target, input);
   if (!plan) return std::nullopt;
   return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan",
-                                                plan->size(), options.target, hash_of(*plan));
+                                                plan->size(), target.name, hash_of(*plan));
 }
 
-std::optional<std::string> emitted(const CompileOptions& options, Input& input) {
+std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
+                                   Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
   if (options.emit == "dot") return print_dot(input.program);
-  return options.emit == "plan" ? plan_text(options, input) : summary_text(options, input);
+  return options.emit == "plan" ? plan_text(target, input) : summary_text(target, input);
 }
 
 int run_compile(CompileOptions& options) {
   if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
   Input input(options.input);
-  if (const int code = input.load(pipeline_of(options)); code != kFine) return code;
+  const auto target = find_target(options.target, input.diagnostics);
+  if (!target) {
+    input.report();
+    return kWrongProgram;
+  }
+  std::vector<PassRecord> records;
+  PipelineOptions pipeline = pipeline_of(options);
+  pipeline.limits = target->op_limits();
+  pipeline.records = &records;
+  const int code = input.load(pipeline);
+  if (options.stats) put_error(stats_table(records));
+  if (options.time_passes) put_error(time_table(records));
+  if (code != kFine) return code;
   const bool needs_plan = options.emit == "plan" || options.emit == "summary";
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   shorten_file_names(input.program, options.input.file);
-  const auto text = emitted(options, input);
+  const auto text = emitted(options, *target, input);
   input.report();
   if (!text) return kWrongProgram;
   std::string error;
@@ -154,6 +166,11 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                  ->type_name("PASS"),
              pass_names("all"));
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
+  app.add_flag("--time-passes", options.time_passes,
+               "print how long each pass took to standard error");
+  app.add_flag("--stats", options.stats,
+               "print what each pass did to standard error: ops before and after, rules of fusion, "
+               "syncs, semaphores and barriers");
 }
 
 }  // namespace
@@ -167,6 +184,7 @@ void add_compile(CommandLine& line) {
                "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
                "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
                "  mscclc compile allreduce.json --emit=ir\n"
+               "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
                "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n");
   auto options = std::make_shared<CompileOptions>();
   CLI::App& app = *command.app;

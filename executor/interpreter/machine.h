@@ -11,7 +11,9 @@
 //   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
 //                           add(sums, tile, bytes), finish(sums, tile, bytes), which divides for
 //                           avg
-//   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order
+//   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
+//                           gets a piece is a matter of its place in the stretch and of F alone
+//                           (passes/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)

@@ -1,0 +1,19 @@
+// How large single ops may become. Targets say it (plans/target.h), passes keep to it; neither
+// includes the other.
+#pragma once
+
+#include <cstdint>
+
+namespace mscclc {
+
+/// Limits of one op; 0: as large as it likes.
+struct OpLimits {
+  uint32_t operands = 0;    ///< destinations of an op that moves data, and sources
+  uint32_t channels = 0;    ///< channels that an op lists: signals, waits, gets, all of ports
+  uint32_t semaphores = 0;  ///< of a release or acquire
+  uint32_t unpacks = 0;     ///< chunks of an unpack_packets
+  /// All sources that an op puts through memory channels lie in buffers of one kind.
+  bool one_source_kind = false;
+};
+
+}  // namespace mscclc
