@@ -84,14 +84,14 @@ class BlockSyncs {
   }
 
   /// Makes the list with its syncs.
-  void insert(std::vector<Op>& ops) const {
+  void insert(std::vector<Op>& ops) {
     size_t syncs = 0;
     for (const uint8_t mark : marks_) {
       syncs += static_cast<size_t>(mark & kBefore) + (mark & kBeforeLoop ? 1 : 0);
     }
     if (syncs == 0) return;
-    std::vector<Op> out;
-    out.reserve(ops.size() + syncs);
+    std::vector<Op>& out = with_syncs_;
+    out.clear();
     uint32_t loop = kNone, behind = 0;
     for (uint32_t i = 0; i < ops.size(); ++i) {
       if (ops[i].loop != loop) {
@@ -106,7 +106,7 @@ class BlockSyncs {
       }
       out.push_back(ops[i]);
     }
-    ops.swap(out);
+    ops.assign(out.begin(), out.end());
   }
 
  private:
@@ -206,6 +206,7 @@ class BlockSyncs {
   const BlockSequence* order_ = nullptr;
   const std::vector<uint32_t>* after_ = nullptr;
   std::vector<uint8_t> roles_, marks_;  ///< by op
+  std::vector<Op> with_syncs_;
 };
 
 /// Puts the new ops of `order` into the list, and makes `order` speak of the new indexes.

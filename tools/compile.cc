@@ -81,12 +81,15 @@ void shorten_file_names(Program& program, const std::string& input) {
   }
 }
 
-std::optional<std::string> plan_text(const CompileOptions& options, Input& input) {
+// Writes the plan while it is made: a large one is never held in memory.
+int compile_plan(const CompileOptions& options, Input& input) {
   const auto target = find_target(options.target, input.diagnostics);
-  if (!target) return std::nullopt;
-  auto json = write_plan(input.program, *target, input.diagnostics);
-  if (json) *json += '\n';
-  return json;
+  FileWriter file(options.output);
+  const auto sink = [&](std::string_view block) { return file.write(block); };
+  const bool fine = target && write_plan(input.program, *target, sink, input.diagnostics);
+  input.report();
+  if (!fine && file.error().empty()) return kWrongProgram;
+  return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
 }
 
 // The content hash stands in the last key of a plan, behind everything that a user wrote.
@@ -97,16 +100,23 @@ std::string_view hash_of(std::string_view plan) {
 }
 
 std::optional<std::string> summary_text(const CompileOptions& options, Input& input) {
-  const auto plan = plan_text(options, input);
-  if (!plan) return std::nullopt;
-  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan",
-                                                plan->size(), options.target, hash_of(*plan));
+  const auto target = find_target(options.target, input.diagnostics);
+  size_t bytes = 1;  // the newline behind it
+  std::string last;
+  const auto sink = [&](std::string_view block) {
+    bytes += block.size();
+    last = block;
+    return true;
+  };
+  if (!target || !write_plan(input.program, *target, sink, input.diagnostics)) return std::nullopt;
+  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes,
+                                                options.target, hash_of(last));
 }
 
 std::optional<std::string> emitted(const CompileOptions& options, Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
   if (options.emit == "dot") return print_dot(input.program);
-  return options.emit == "plan" ? plan_text(options, input) : summary_text(options, input);
+  return summary_text(options, input);
 }
 
 int run_compile(CompileOptions& options) {
@@ -118,6 +128,7 @@ int run_compile(CompileOptions& options) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   shorten_file_names(input.program, options.input.file);
+  if (options.emit == "plan") return compile_plan(options, input);
   const auto text = emitted(options, input);
   input.report();
   if (!text) return kWrongProgram;
