@@ -217,7 +217,7 @@ bool BuilderState::check_options(const OpInfo& info, const OpOptions& options) {
 
 /// Channels must be of a kind that the op takes, all of one kind, and have a partner if counted.
 bool BuilderState::check_channels(const OpInfo& info, std::span<const Ref> dsts,
-                                  std::span<const Ref> srcs, const OpFacts& facts) {
+                                  std::span<const Ref> srcs, const OperandFacts& facts) {
   const uint32_t kinds = facts.channel_kinds();
   if ((kinds & (kinds - 1)) == 0 && (kinds & ~info.channels) == 0) {
     return true;

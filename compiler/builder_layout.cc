@@ -119,7 +119,21 @@ uint32_t BuilderState::caller_axes(std::span<const int64_t> dims, uint32_t chunk
   return first;
 }
 
+/// Takes the buffer of the rank before, if that is the same.
+bool BuilderState::copy_caller_buffer(Side side) {
+  const Contract& contract = program.contract;
+  const uint32_t index = side == Side::input ? kInput : kOutput;
+  if (rank == 0 || !ranks[rank - 1].entered || contract.kind == CollectiveKind::alltoallv ||
+      contract.exists(side, rank) != contract.exists(side, rank - 1)) {
+    return false;
+  }
+  here->layouts.push_back(ranks[rank - 1].layouts[index]);
+  out->buffers.push_back(program.ranks[rank - 1].buffers[index]);
+  return true;
+}
+
 void BuilderState::add_caller_buffer(Side side) {
+  if (copy_caller_buffer(side)) return;
   const Shape shape = program.contract.shape(side, rank);
   const bool is_input = side == Side::input;
   Buffer buffer;

@@ -75,7 +75,7 @@ OpKind part_of(const OpInfo& info, bool last) {
 
 /// All chunks that an op moves together must be as many, and as long for every message.
 inline bool BuilderState::check_chunks(const OpInfo& info, std::span<const Ref> dsts,
-                                       std::span<const Ref> srcs, const OpFacts& facts) {
+                                       std::span<const Ref> srcs, const OperandFacts& facts) {
   const uint32_t formats = facts.traits & kFormatTraits;
   // Packets that one op touches are of one format: forwarded packets keep theirs.
   if ((formats & (formats - 1)) != 0) return mixed_formats(dsts, srcs);
@@ -241,7 +241,7 @@ void Accepted::set(std::span<const Ref> d, std::span<const Ref> s) {
 
 /// Checks what depends on kinds and numbers of operands alone. Anything but `whole` is handled.
 Fit BuilderState::fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
-                      const OpFacts& facts, const OpOptions& options) {
+                      const OperandFacts& facts, const OpOptions& options) {
   SlotCounts dst_counts, src_counts;
   if (!match(info.dsts, dsts, dst_counts) || !match_srcs(info, dsts, srcs, src_counts)) {
     explain(info, dsts, srcs);
@@ -281,7 +281,7 @@ bool Builder::op(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> sr
   if (!s.sealed) seal();
   if (s.gave_up || !s.ready()) return false;
   const OpInfo& info = s.table[static_cast<size_t>(kind)];
-  OpFacts facts;
+  OperandFacts facts;
   facts.add(dsts);
   facts.add(srcs);
   if (facts.any(kInvalidTrait)) return false;

@@ -118,33 +118,35 @@ uint32_t BuilderState::linked_end(uint32_t of_rank, const Channel& c, const Link
 /// Gives ends of one name without `to` their peer's only end of that name back to them. Ranks are
 /// visited in order, so a cursor per peer into its ends sorted by rank finds them all in one walk.
 void BuilderState::default_ends(NameId id) {
-  const size_t n = program.ranks.size();
-  std::vector<std::vector<uint32_t>> by_peer(n);
-  std::vector<uint32_t> cursor(n, 0);
-  const auto peer_of = [&](size_t r, uint32_t c) { return program.ranks[r].channels[c].peer; };
-  for (size_t r = 0; r < n; ++r) {
+  const uint32_t n = static_cast<uint32_t>(program.ranks.size());
+  std::vector<uint32_t> sorted, begin, cursor;  // ends of all ranks, by peer; by rank: the first
+  const auto peer_of = [&](uint32_t r, uint32_t c) { return program.ranks[r].channels[c].peer; };
+  for (uint32_t r = 0; r < n; ++r) {
+    begin.push_back(static_cast<uint32_t>(sorted.size()));
     const std::vector<Channel>& channels = program.ranks[r].channels;
     for (uint32_t c = 0; c < channels.size(); ++c) {
       if (channels[c].label.name == id && channels[c].kind != ChannelKind::switch_) {
-        by_peer[r].push_back(c);
+        sorted.push_back(c);
       }
     }
+    const std::span<uint32_t> own(sorted.begin() + begin[r], sorted.end());
     const auto less = [&](uint32_t a, uint32_t b) { return channels[a].peer < channels[b].peer; };
-    if (!std::ranges::is_sorted(by_peer[r], less)) std::ranges::stable_sort(by_peer[r], less);
+    if (!std::ranges::is_sorted(own, less)) std::ranges::stable_sort(own, less);
   }
+  begin.push_back(static_cast<uint32_t>(sorted.size()));
+  cursor = begin;
   for (uint32_t r = 0; r < n; ++r) {
-    for (const uint32_t c : by_peer[r]) {
+    for (uint32_t i = begin[r]; i < begin[r + 1]; ++i) {
+      const uint32_t c = sorted[i], peer = peer_of(r, c), behind = begin[peer + 1];
       ChannelEnd& end = ranks[r].ends[c];
       if (end.to != kNone) continue;
-      const uint32_t peer = peer_of(r, c);
-      const std::vector<uint32_t>& ends = by_peer[peer];
       uint32_t& at = cursor[peer];
-      while (at < ends.size() && peer_of(peer, ends[at]) < r) ++at;
-      if (at == ends.size() || peer_of(peer, ends[at]) != r) continue;
-      if (at + 1 < ends.size() && peer_of(peer, ends[at + 1]) == r) {
+      while (at < behind && peer_of(peer, sorted[at]) < r) ++at;
+      if (at == behind || peer_of(peer, sorted[at]) != r) continue;
+      if (at + 1 < behind && peer_of(peer, sorted[at + 1]) == r) {
         end.ambiguous = true;
       } else {
-        program.ranks[r].channels[c].partner = ends[at];
+        program.ranks[r].channels[c].partner = sorted[at];
       }
     }
   }

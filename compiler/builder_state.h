@@ -98,7 +98,7 @@ struct Accepted {
 };
 
 /// What one walk over an op's operands tells.
-struct OpFacts {
+struct OperandFacts {
   uint32_t traits = 0;
   uint32_t least = 0xffffffffu, most = 0;  ///< chunks of an operand
   void add(std::span<const Ref> refs) {
@@ -220,6 +220,7 @@ struct BuilderState {
   Axis make_axis(const Dim& dim);
   Axis table_axis(std::span<const int64_t> elements);
   uint32_t caller_axes(std::span<const int64_t> dims, uint32_t chunks);
+  bool copy_caller_buffer(Side side);
   void add_caller_buffer(Side side);
   bool check_axis(NameId buffer, const Axis& axis, Mark mark);
   bool add_layout(std::span<Axis> dims, Mark dims_mark, NameId name_id, Mark mark);
@@ -284,7 +285,7 @@ struct BuilderState {
 
   // builder_ops.cc
   Fit fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
-          const OpFacts& facts, const OpOptions& options);
+          const OperandFacts& facts, const OpOptions& options);
   bool reduce_less(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                    OpOptions options, Fit fit);
   void spread(const OpInfo& info, std::span<const Ref> dsts, const Ref& src,
@@ -292,7 +293,7 @@ struct BuilderState {
   bool without_empty(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
                      const OpOptions& options);
   bool check_chunks(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
-                    const OpFacts& facts);
+                    const OperandFacts& facts);
   bool check_input(std::span<const Ref> dsts);
   bool check_sizes(bool pairwise, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool same_size(const Ref& a, const Ref& b);
@@ -333,7 +334,7 @@ struct BuilderState {
   bool explain(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool check_options(const OpInfo& info, const OpOptions& options);
   bool check_channels(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
-                      const OpFacts& facts);
+                      const OperandFacts& facts);
   bool check_partners(const OpInfo& info, std::span<const Ref> refs) {
     for (const Ref& ref : refs) {
       const uint32_t partner = out->channels[ref.operand.channel].partner;

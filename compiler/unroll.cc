@@ -28,8 +28,14 @@ Unroller::Unroller(const Sources& sources, const ast::Ast& ast, const ast::File&
   evaluator_.set_max_steps(kFreeSteps + kStepsPerOp * ops);
 }
 
+/// Members of a family are declared one by one, all at the same place.
 Span Unroller::span(Mark mark) {
-  return ast_.span(mark.end == 0 ? op_place_ : ast::Place{mark.begin, mark.end});
+  const ast::Place place = mark.end == 0 ? op_place_ : ast::Place{mark.begin, mark.end};
+  if (place.begin != last_place_.begin || place.end != last_place_.end || place.end == 0) {
+    last_span_ = ast_.span(place);
+    last_place_ = place;
+  }
+  return last_span_;
 }
 
 std::string_view Unroller::text(Mark mark) {
@@ -124,7 +130,7 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
     const ArenaSizes before{p.operands.size(), p.locations.size(), p.integers.size()};
     if (rank > 0 && bodies_[rank - 1] == bodies_[rank]) {
       const size_t ops = p.ranks[rank - 1].ops.size();
-      p.ranks[rank].ops.reserve(ops + ops / 16);
+      p.ranks[rank].ops.reserve(ops + ops / 2);
     }
     block(s.body);
     if (!reserved_) reserve(rank, before);
@@ -133,7 +139,8 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
   evaluator_.lists().release(lists);
 }
 
-/// Bodies are much alike: what the first took tells what the others will.
+/// Bodies are much alike: what the first took tells what the others will. Passes add to it; memory
+/// that nobody writes costs nothing.
 void Unroller::reserve(uint32_t rank, const ArenaSizes& before) {
   Program& p = builder_.program();
   constexpr size_t kMost = size_t{1} << 26;
@@ -142,7 +149,7 @@ void Unroller::reserve(uint32_t rank, const ArenaSizes& before) {
       static_cast<size_t>(std::count(bodies_.begin() + rank + 1, bodies_.end(), bodies_[rank]));
   const auto room = [&](auto& arena, size_t old) {
     const size_t more = (arena.size() - old) * rest;
-    arena.reserve(arena.size() + std::min(more + more / 16, kMost));
+    arena.reserve(arena.size() + std::min(more + more / 2, kMost));
   };
   room(p.operands, before.operands);
   room(p.locations, before.locations);

@@ -189,6 +189,8 @@ class Unroller : public Origin {
   Evaluator evaluator_;
   Builder builder_;
   ast::Place op_place_;  ///< of what is being done, for mistakes without a place of their own
+  ast::Place last_place_;
+  Span last_span_;  ///< of last_place_
 
   bool has_collective_ = false, usable_ = true;
   std::vector<bool> used_defines_;

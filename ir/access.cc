@@ -9,20 +9,26 @@ class Accesses {
       : program_(program), rank_(rank), out_(out) {}
 
   void append(const Slots& slots, std::span<const Operand> operands, bool write, bool deferred) {
+    if (operands.empty()) return;
+    if (slots.slot[0].kind == SlotKind::switched) return append_switched(slots, operands, write);
+    const bool asks = slots.slot[0].floating;  // then the format of its buffer decides
+    const size_t before = out_.size();
+    out_.resize(before + operands.size());
+    Access* to = out_.data() + before;
     for (size_t i = 0; i < operands.size(); ++i) {
       const Operand& o = operands[i];
-      const bool in_packets = program_.buffer_of(rank_, o).packets != PacketFormat::none;
-      const Slot& slot = slots.of(i, in_packets);
-      if (slot.kind == SlotKind::switched) {
-        append_members(o, write, slot.packets);
-      } else {
-        out_.push_back({program_.owner_of(rank_, o), o.buffer, o.first, o.count, write,
-                        slot.packets, deferred});
-      }
+      const bool in_packets = asks && program_.buffer_of(rank_, o).packets != PacketFormat::none;
+      *to++ = {program_.owner_of(rank_, o),     o.buffer, o.first, o.count, write,
+               slots.of(i, in_packets).packets, deferred};
     }
   }
 
  private:
+  /// A side with a switch has nothing else.
+  void append_switched(const Slots& slots, std::span<const Operand> operands, bool write) {
+    for (const Operand& o : operands) append_members(o, write, slots.slot[0].packets);
+  }
+
   void append_members(const Operand& o, bool write, bool packets) {
     const Rank& rank = program_.ranks[rank_];
     const Buffer& mine = rank.buffers[o.buffer];

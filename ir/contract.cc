@@ -115,6 +115,20 @@ Shape Contract::shape(Side side, uint32_t rank) const {
   return regular_shape(chunks, rank_rows ? ranks : 1, rank_rows);
 }
 
+bool Contract::exists(Side side, uint32_t rank) const {
+  switch (kind) {
+    case CollectiveKind::none:
+    case CollectiveKind::barrier:
+      return false;
+    case CollectiveKind::alltoallv:
+      return shape(side, rank).chunks() > 0;
+    case CollectiveKind::custom:
+      return product(side == Side::input ? input : output) > 0;
+    default:
+      return product(chunks) > 0 && !(only_at_root(kind, side) && rank != root);
+  }
+}
+
 bool Contract::can_alias() const {
   switch (kind) {
     case CollectiveKind::none:

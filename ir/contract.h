@@ -83,7 +83,7 @@ struct Contract {
   /// Shape of a caller's buffer at `rank`; zero chunks where the collective has none there.
   Shape shape(Side side, uint32_t rank) const;
   /// True if the buffer at `rank` holds something: NCCL has no output off the root in `reduce` …
-  bool exists(Side side, uint32_t rank) const { return shape(side, rank).chunks() > 0; }
+  bool exists(Side side, uint32_t rank) const;
   /// True if the buffers of this kind of collective may coincide at all.
   bool can_alias() const;
   /// Where the buffers of `rank` coincide in place: output chunk 0 lies at input chunk

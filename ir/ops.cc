@@ -53,25 +53,6 @@ constexpr Slots parse_slots(std::string_view text) {
   return slots;
 }
 
-constexpr OpInfo kOps[] = {
-#define OP(name, wire, relaxed, channels, dsts, srcs, effects, cost, made_of, summary) \
-  {OpKind::name,                                                                       \
-   #name,                                                                              \
-   wire,                                                                               \
-   relaxed,                                                                            \
-   channels,                                                                           \
-   dsts,                                                                               \
-   srcs,                                                                               \
-   parse_slots(dsts),                                                                  \
-   parse_slots(srcs),                                                                  \
-   effects,                                                                            \
-   CostClass::cost,                                                                    \
-   made_of,                                                                            \
-   summary},
-#include "ir/ops.def"
-#undef OP
-};
-
 constexpr DtypeInfo kDtypes[] = {
 #define DTYPE(name, bytes, kind, accumulate, aliases) \
   {Dtype::name, #name, bytes, DtypeKind::kind, Dtype::accumulate, aliases},
@@ -104,10 +85,29 @@ bool has_word(std::string_view words, std::string_view word) {
 
 }  // namespace
 
-std::span<const OpInfo> op_table() { return kOps; }
+constexpr OpInfo detail::kOps[] = {
+#define OP(name, wire, relaxed, channels, dsts, srcs, effects, cost, made_of, summary) \
+  {OpKind::name,                                                                       \
+   #name,                                                                              \
+   wire,                                                                               \
+   relaxed,                                                                            \
+   channels,                                                                           \
+   dsts,                                                                               \
+   srcs,                                                                               \
+   parse_slots(dsts),                                                                  \
+   parse_slots(srcs),                                                                  \
+   effects,                                                                            \
+   CostClass::cost,                                                                    \
+   made_of,                                                                            \
+   summary},
+#include "ir/ops.def"
+#undef OP
+};
+
+std::span<const OpInfo> op_table() { return detail::kOps; }
 
 std::optional<OpKind> find_op(std::string_view name) {
-  for (const OpInfo& op : kOps) {
+  for (const OpInfo& op : detail::kOps) {
     if (op.name == name) return op.kind;
   }
   return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<OpKind> find_op(std::string_view name) {
 
 std::optional<OpKind> find_wire_op(std::string_view wire, bool& relaxed) {
   if (wire.empty()) return std::nullopt;
-  for (const OpInfo& op : kOps) {
+  for (const OpInfo& op : detail::kOps) {
     relaxed = op.relaxed == wire;
     if (relaxed || op.wire == wire) return op.kind;
   }

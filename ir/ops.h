@@ -81,9 +81,13 @@ struct OpInfo {
   bool moves_data() const { return dsts.count > 0 && dsts.slot[0].kind <= SlotKind::switched; }
 };
 
+namespace detail {
+extern const OpInfo kOps[];  // here so that info() is one load: it is asked for every op
+}
+
 /// All rows, in table order; index by OpKind.
 std::span<const OpInfo> op_table();
-inline const OpInfo& info(OpKind kind) { return op_table()[static_cast<size_t>(kind)]; }
+inline const OpInfo& info(OpKind kind) { return detail::kOps[static_cast<size_t>(kind)]; }
 std::optional<OpKind> find_op(std::string_view name);
 /// Finds the row whose wire or relaxed wire name this is; `relaxed` says which.
 std::optional<OpKind> find_wire_op(std::string_view wire, bool& relaxed);

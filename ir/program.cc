@@ -40,16 +40,6 @@ void Program::set_operands(Op& op, std::span<const Operand> dsts, std::span<cons
   operands.insert(operands.end(), srcs.begin(), srcs.end());
 }
 
-uint32_t Program::owner_of(uint32_t rank, const Operand& o) const {
-  return o.channel == kNone ? rank : ranks[rank].channels[o.channel].peer;
-}
-
-const Buffer& Program::buffer_of(uint32_t rank, const Operand& o) const {
-  const bool at_switch =
-      o.channel != kNone && ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
-  return ranks[at_switch ? rank : owner_of(rank, o)].buffers[o.buffer];
-}
-
 std::vector<uint32_t> block_offsets(const Rank& rank) {
   std::vector<uint32_t> offsets(rank.blocks + 1, 0);
   for (const Op& op : rank.ops) ++offsets[op.block + 1];

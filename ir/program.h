@@ -173,9 +173,15 @@ struct Program {
   /// Appends operands (destinations, then sources) and makes `op` refer to them.
   void set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs);
   /// The buffer a chunk operand of `rank` speaks of (at a switch: this rank's own).
-  const Buffer& buffer_of(uint32_t rank, const Operand& o) const;
+  const Buffer& buffer_of(uint32_t rank, const Operand& o) const {
+    if (o.channel == kNone) return ranks[rank].buffers[o.buffer];
+    const Channel& channel = ranks[rank].channels[o.channel];
+    return ranks[channel.kind == ChannelKind::switch_ ? rank : channel.peer].buffers[o.buffer];
+  }
   /// The rank that owns it: `rank`, or the channel's peer. REQUIRES: not at a switch.
-  uint32_t owner_of(uint32_t rank, const Operand& o) const;
+  uint32_t owner_of(uint32_t rank, const Operand& o) const {
+    return o.channel == kNone ? rank : ranks[rank].channels[o.channel].peer;
+  }
   const std::vector<std::string>& names() const { return names_; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "passes/fuse_order.h"
 #include "passes/fuse_reads.h"
@@ -23,17 +24,15 @@ struct Run {
   Number first, last;
 };
 
-/// Finds the runs of ops in which some may fuse, by kind and block alone. Whatever is written the
-/// way it should be, or between waits, costs next to nothing.
+/// Finds the runs of ops in which some may fuse, by kind and block alone: from the first op that
+/// may be the left one of a pair to the last right one. Whatever is written the way it should be,
+/// or between waits, costs next to nothing.
 class Runs {
  public:
   Runs() {
     for (const OpInfo& row : op_table()) {
       (row.moves_data() ? data_ : control_) |= kind_bit(row.kind);
       lefts_[static_cast<size_t>(row.kind)] = lefts_of(row.kind);
-    }
-    for (const Rule& rule : rules()) {
-      results_[static_cast<size_t>(rule.right)] |= kind_bit(rule.result);
     }
     for (const OpInfo& row : op_table()) behind_[static_cast<size_t>(row.kind)] = behind(row);
   }
@@ -43,20 +42,26 @@ class Runs {
     const bool ports = std::any_of(rank.channels.begin(), rank.channels.end(), is_port);
     const uint32_t closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
     runs_.clear();
-    open_.assign(count_blocks(rank) + 1, {});
+    open_.assign(count_blocks(rank) + 1, {});  // the last one for all groups, which stays open
+    since_.resize(open_.size());
     for (Number n = 1; n <= rank.ops.size(); ++n) {
       const Op& op = rank.ops[n - 1];
       const size_t kind = static_cast<size_t>(op.kind);
-      const bool is_control = (control_ & kind_bit(op.kind)) != 0;
-      const uint32_t not_behind = is_control ? closed : 0;
-      Open& open = open_[op.block == kNone ? open_.size() - 1 : op.block];
+      const uint32_t not_behind = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
+      const size_t place = op.block == kNone ? open_.size() - 1 : op.block;
+      Open& open = open_[place];
       if (op.block != kNone && open.loop != op.loop) open.kinds = 0;
-      const bool may_fuse = (open.kinds & lefts_[kind] & ~not_behind) != 0;
-      if (may_fuse) add(open.since, n);
+      Steps steps;
+      Number first = n;
+      if ((open.kinds & lefts_[kind] & ~not_behind) != 0) {
+        steps = follow(open.kinds, op.kind);
+        first = earliest(since_[place], steps.lefts, n);
+        add(first, n);
+      }
       if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
-      if (open.kinds == 0) open.since = n;
-      open.kinds |= kind_bit(op.kind) | (may_fuse ? results_[kind] : 0);
       open.loop = op.loop;
+      note(place, steps.results, first);
+      note(place, kind_bit(op.kind), n);
     }
     return runs_;
   }
@@ -65,9 +70,52 @@ class Runs {
   /// Ops of a block that later ones may still fuse with.
   struct Open {
     uint32_t kinds = 0;
-    Number since = kNobody;
     uint32_t loop = kNone;
   };
+  using Since = std::array<Number, kKinds>;  ///< by kind: the first op that may be one
+
+  /// What the right op of a pair may become, one pair after the other, and the left ops of these.
+  struct Steps {
+    uint32_t lefts = 0, results = 0;
+  };
+
+  Steps follow(uint32_t kinds, OpKind right) const {
+    Steps steps;
+    for (uint32_t rights = kind_bit(right), done = 0; rights != 0;) {
+      const uint32_t bit = rights & -rights;
+      const OpKind kind = first_kind(bit);
+      const uint32_t lefts = kinds & lefts_[static_cast<size_t>(kind)];
+      for (uint32_t left = lefts; left != 0; left &= left - 1) {
+        for (const Rule& rule : rules(first_kind(left), kind)) {
+          steps.results |= kind_bit(rule.result);
+        }
+      }
+      steps.lefts |= lefts;
+      done |= bit;
+      rights = steps.results & ~done;
+    }
+    return steps;
+  }
+
+  static OpKind first_kind(uint32_t kinds) { return static_cast<OpKind>(std::countr_zero(kinds)); }
+
+  static Number earliest(const Since& since, uint32_t kinds, Number first) {
+    for (; kinds != 0; kinds &= kinds - 1) {
+      first = std::min(first, since[static_cast<size_t>(first_kind(kinds))]);
+    }
+    return first;
+  }
+
+  /// From op `first` on there may be ops of these kinds.
+  void note(size_t place, uint32_t kinds, Number first) {
+    Open& open = open_[place];
+    for (uint32_t left = kinds; left != 0; left &= left - 1) {
+      Number& since = since_[place][static_cast<size_t>(first_kind(left))];
+      const bool is_new = (open.kinds & left & -left) == 0;
+      since = is_new ? first : std::min(since, first);
+    }
+    open.kinds |= kinds;
+  }
 
   /// Kinds of op that others can still join behind an op of this kind.
   uint32_t behind(const OpInfo& row) const {
@@ -88,9 +136,10 @@ class Runs {
     runs_.push_back({first, last});
   }
 
-  uint32_t data_ = 0, control_ = 0;                              ///< kinds of op
-  std::array<uint32_t, kKinds> lefts_{}, results_{}, behind_{};  ///< by kind
-  std::vector<Open> open_;  ///< by block; the last one for all groups, which stays open
+  uint32_t data_ = 0, control_ = 0;                  ///< kinds of op
+  std::array<uint32_t, kKinds> lefts_{}, behind_{};  ///< by kind
+  std::vector<Open> open_;                           ///< by block, then of groups
+  std::vector<Since> since_;                         ///< the same
   std::vector<Run> runs_;
 };
 
@@ -117,9 +166,9 @@ class Fuser {
  private:
   /// What has become of an op.
   struct Live {
-    OpKind kind;
-    ReduceOp reduce;
-    bool complete, gone = false;
+    OpKind kind = OpKind::sync;
+    ReduceOp reduce = ReduceOp::call;
+    bool complete = false, gone = false;
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
   };
 
@@ -130,13 +179,15 @@ class Fuser {
     const std::vector<Op>& ops = program_.ranks[rank].ops;
     if (!order_.start(rank)) return false;
     matcher_.start(rank);
-    live_.clear();
-    live_.push_back({});  // numbers begin with 1
-    for (const Op& op : ops) live_.push_back({op.kind, op.reduce, op.complete});
+    if (live_.size() <= ops.size()) live_.resize(ops.size() + 1);
     used_ = 0;
     latest_.assign(order_.places().count() * kKinds, kNobody);
     fused_ = false;
     for (const Run& run : runs) {
+      for (Number n = run.first; n <= run.last; ++n) {
+        const Op& here = ops[n - 1];
+        live_[n] = {here.kind, here.reduce, here.complete};
+      }
       if (!order_.start_run(run.first, run.last)) continue;
       run_first_ = run.first;
       for (Number n = run.first; n <= run.last; ++n) {
@@ -144,7 +195,7 @@ class Fuser {
         if (order_.places().of(n) != kNone) settle(n);
       }
     }
-    if (fused_) write_back(program_.ranks[rank].ops);
+    if (fused_) write_back(program_.ranks[rank].ops, runs);
     reads_.settle();
     return fused_;
   }
@@ -230,6 +281,7 @@ class Fuser {
     if (exceeds_limits(rule, a, b) || mixes_sources(rule, a, b)) return {};
     const Meet where = order_.meet(left, right, match.flow);
     if (where == Meet::never || !settle_scratch(rule, match)) return {};
+    count_reads(rule, match, a, b);
     return merge(rule, match, left, right, where);
   }
 
@@ -291,7 +343,6 @@ class Fuser {
   }
 
   Fused merge(const Rule& rule, const Match& match, Number left, Number right, Meet where) {
-    count_reads(rule, match, view(left), view(right));
     const Number right_part = order_.first_part(right);
     const uint32_t operands = own_operands(left);
     matcher_.build(rule, match, view(right), pool_[operands]);
@@ -348,29 +399,39 @@ class Fuser {
     return live_[n].operands = used_++;
   }
 
-  void write_back(std::vector<Op>& ops) {
-    out_.clear();
-    for (Number n = 1; n < live_.size(); ++n) {
-      const Live& live = live_[n];
-      if (live.gone) continue;
-      Op op = ops[n - 1];
-      if (live.operands != kNone) {
-        op.kind = live.kind;
-        op.reduce = live.reduce;
-        op.complete = live.complete;
-        program_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
-        op.locations = all_locations(ops, n);
+  /// Makes the list shorter where it lies: what stands between the runs only moves up.
+  void write_back(std::vector<Op>& ops, const std::vector<Run>& runs) {
+    Op *to = ops.data(), *from = to;
+    for (const Run& run : runs) {
+      Op* const begin = ops.data() + run.first - 1;
+      to = from == to ? begin : std::move(from, begin, to);
+      from = ops.data() + run.last;
+      run_ops_.assign(begin, from);
+      for (Number n = run.first; n <= run.last; ++n) {
+        if (!live_[n].gone) *to++ = fused_op(run, n);
       }
-      out_.push_back(op);
     }
-    ops.swap(out_);
+    to = std::move(from, ops.data() + ops.size(), to);
+    ops.resize(static_cast<size_t>(to - ops.data()));
   }
 
-  Slice all_locations(const std::vector<Op>& ops, Number n) {
+  Op fused_op(const Run& run, Number n) {
+    const Live& live = live_[n];
+    Op op = run_ops_[n - run.first];
+    if (live.operands == kNone) return op;
+    op.kind = live.kind;
+    op.reduce = live.reduce;
+    op.complete = live.complete;
+    program_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
+    op.locations = all_locations(run, n);
+    return op;
+  }
+
+  Slice all_locations(const Run& run, Number n) {
     std::vector<Location>& arena = program_.locations;
     const uint32_t first = static_cast<uint32_t>(arena.size());
     order_.each_part(n, [&](Number part) {
-      const Slice from = ops[part - 1].locations;
+      const Slice from = run_ops_[part - run.first].locations;
       for (uint32_t i = 0; i < from.count; ++i) arena.push_back(Location(arena[from.first + i]));
     });
     return {first, static_cast<uint32_t>(arena.size()) - first};
@@ -384,13 +445,13 @@ class Fuser {
   ScratchReads reads_;
   uint32_t rank_ = 0;
   Number run_first_ = kNobody;
-  std::vector<Live> live_;      ///< by op number
+  std::vector<Live> live_;      ///< by op number, of ops in runs
   std::vector<Number> latest_;  ///< by place and kind
   std::vector<Operands> pool_;
   uint32_t used_ = 0;  ///< of pool_, by this rank
   bool fused_ = false;
   std::vector<uint64_t> fired_;  ///< by rule
-  std::vector<Op> out_;
+  std::vector<Op> run_ops_;      ///< of the run being written back
 };
 
 }  // namespace

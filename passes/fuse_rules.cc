@@ -343,13 +343,17 @@ bool Matcher::takes(OpKind kind, const Operand& o) const {
 }
 
 PacketFormat Matcher::format(const View& op) const {
-  for (const std::span<const Operand> side : {op.dsts, op.srcs}) {
+  const OpInfo& row = info(op.kind);
+  const auto of = [this](const Slots& slots, std::span<const Operand> side) {
+    if (std::ranges::none_of(slots, &Slot::packets)) return PacketFormat::none;
     for (const Operand& o : side) {
       const PacketFormat format = program_.buffer_of(rank_, o).packets;
       if (format != PacketFormat::none) return format;
     }
-  }
-  return PacketFormat::none;
+    return PacketFormat::none;
+  };
+  const PacketFormat format = of(row.dsts, op.dsts);
+  return format != PacketFormat::none ? format : of(row.srcs, op.srcs);
 }
 
 const Operand* Matcher::callers_chunk(std::span<const Operand> operands) const {

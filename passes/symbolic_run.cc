@@ -243,7 +243,10 @@ void SymbolicRun::store(uint32_t rank, const Operand& o) {
 }
 
 void SymbolicRun::store_to(const Place& to, uint64_t begin) {
-  if (symbolic_) std::copy(value_.begin(), value_.end(), &symbols_[to.symbols + begin]);
+  if (symbolic_) {
+    Symbol* symbol = &symbols_[to.symbols + begin];
+    for (const Symbol value : value_) *symbol++ = value;
+  }
   if (to.slots == kNoCells) return;
   for (uint64_t slot = to.slots + begin; slot < to.slots + begin + value_.size(); ++slot) {
     if (slots_[slot] == kAwaited) {

@@ -82,10 +82,14 @@ void shorten_file_names(Program& program, const std::string& input) {
   }
 }
 
-std::optional<std::string> plan_text(const Target& target, Input& input) {
-  auto json = write_plan(input.program, target, input.diagnostics);
-  if (json) *json += '\n';
-  return json;
+// Writes the plan while it is made: a large one is never held in memory.
+int compile_plan(const CompileOptions& options, const Target& target, Input& input) {
+  FileWriter file(options.output);
+  const auto sink = [&](std::string_view block) { return file.write(block); };
+  const bool fine = write_plan(input.program, target, sink, input.diagnostics);
+  input.report();
+  if (!fine && file.error().empty()) return kWrongProgram;
+  return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
 }
 
 // The content hash stands in the last key of a plan, behind everything that a user wrote.
@@ -96,17 +100,23 @@ std::string_view hash_of(std::string_view plan) {
 }
 
 std::optional<std::string> summary_text(const Target& target, Input& input) {
-  const auto plan = plan_text(target, input);
-  if (!plan) return std::nullopt;
-  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan",
-                                                plan->size(), target.name, hash_of(*plan));
+  size_t bytes = 1;  // the newline behind it
+  std::string last;
+  const auto sink = [&](std::string_view block) {
+    bytes += block.size();
+    last = block;
+    return true;
+  };
+  if (!write_plan(input.program, target, sink, input.diagnostics)) return std::nullopt;
+  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes,
+                                                target.name, hash_of(last));
 }
 
 std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
                                    Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
   if (options.emit == "dot") return print_dot(input.program);
-  return options.emit == "plan" ? plan_text(target, input) : summary_text(target, input);
+  return summary_text(target, input);
 }
 
 int run_compile(CompileOptions& options) {
@@ -130,6 +140,7 @@ int run_compile(CompileOptions& options) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   shorten_file_names(input.program, options.input.file);
+  if (options.emit == "plan") return compile_plan(options, *target, input);
   const auto text = emitted(options, *target, input);
   input.report();
   if (!text) return kWrongProgram;

@@ -15,6 +15,7 @@ namespace {
 
 // Places in a file are 32-bit.
 constexpr size_t kMaxBytes = std::numeric_limits<uint32_t>::max() - 1;
+constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
 
 // REQUIRES: errno of what failed.
 std::string failure(const char* what, const std::string& name) {
@@ -71,7 +72,7 @@ std::optional<std::string> read_file(const std::string& path, std::string& error
 
 bool write_file(const std::string& path, std::string_view text, std::string& error) {
   const bool standard = path == "-";
-  const int fd = standard ? 1 : open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = standard ? 1 : open(path.c_str(), kReplace, 0666);
   bool fine = fd >= 0 && write_all(fd, text);
   if (!fine) error = failure("write", standard ? "standard output" : quoted(path));
   if (!standard && fd >= 0 && close(fd) != 0 && fine) {
@@ -79,6 +80,43 @@ bool write_file(const std::string& path, std::string_view text, std::string& err
     error = failure("write", quoted(path));
   }
   return fine;
+}
+
+FileWriter::~FileWriter() {
+  if (fd_ < 0) return;
+  struct stat st;
+  if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) unlink(path_.c_str());
+  close(fd_);
+}
+
+bool FileWriter::write(std::string_view text) {
+  if (!error_.empty()) return false;
+  if (path_ == "-" || (fd_ < 0 && held_.size() + text.size() <= kHeld)) {
+    held_ += text;
+    return true;
+  }
+  return begin() && pass_on(text);
+}
+
+bool FileWriter::finish() {
+  if (!error_.empty()) return false;
+  if (path_ == "-") return write_file(path_, held_, error_);
+  if (!begin()) return false;
+  if (close(std::exchange(fd_, -1)) != 0) error_ = failure("write", quoted(path_));
+  return error_.empty();
+}
+
+/// Opens the file, if it is not open yet, and writes what has been held back.
+bool FileWriter::begin() {
+  if (fd_ >= 0) return true;
+  fd_ = open(path_.c_str(), kReplace, 0666);
+  if (fd_ < 0) error_ = failure("write", quoted(path_));
+  return fd_ >= 0 && pass_on(std::exchange(held_, {}));
+}
+
+bool FileWriter::pass_on(std::string_view text) {
+  if (!write_all(fd_, text)) error_ = failure("write", quoted(path_));
+  return error_.empty();
 }
 
 void put(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mscclc {
 
@@ -13,6 +14,30 @@ namespace mscclc {
 std::optional<std::string> read_file(const std::string& path, std::string& error);
 /// Replaces the contents of a file.
 bool write_file(const std::string& path, std::string_view text, std::string& error);
+/// A file that is written piece by piece. Nothing happens to it before finish(), or before so much
+/// has come that it is not to be held in memory; standard output gets nothing before finish().
+class FileWriter {
+ public:
+  explicit FileWriter(std::string path) : path_(std::move(path)) {}
+  /// Removes what has been begun and not finished.
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+  /// Both are false, and error() says why, once something has failed.
+  bool write(std::string_view text);
+  bool finish();
+  const std::string& error() const { return error_; }
+
+ private:
+  static constexpr size_t kHeld = size_t{16} << 20;
+  bool begin();
+  bool pass_on(std::string_view text);
+
+  const std::string path_;
+  std::string held_, error_;
+  int fd_ = -1;
+};
+
 /// Writes to standard output, and error. A failure shows in ferror() when the process ends.
 void put(std::string_view text);
 void put_error(std::string_view text);

@@ -1,5 +1,6 @@
 #include "plans/json/json_out.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mscclc {
@@ -50,7 +51,7 @@ void JsonOut::integer(int64_t value) {
   number64(0 - static_cast<uint64_t>(value));
 }
 
-void JsonOut::text(std::string_view text) {
+void JsonOut::long_text(std::string_view text) {
   while (!text.empty()) {
     if (cursor_ == end_) flush();
     const size_t n = std::min(text.size(), static_cast<size_t>(end_ - cursor_));
@@ -60,9 +61,19 @@ void JsonOut::text(std::string_view text) {
 }
 
 void JsonOut::string(std::string_view text) {
-  bad_text_ |= !is_utf8(text);
   need(1);
   character('"');
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    this->text(text);
+  } else {
+    escaped(text);
+  }
+  need(1);
+  character('"');
+}
+
+void JsonOut::escaped(std::string_view text) {
+  bad_text_ |= !is_utf8(text);
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     need(6);
@@ -78,8 +89,6 @@ void JsonOut::string(std::string_view text) {
       character(kHex[c & 15]);
     }
   }
-  need(1);
-  character('"');
 }
 
 void JsonOut::flush() {

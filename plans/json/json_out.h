@@ -52,7 +52,10 @@ class JsonOut {
   char last() const { return cursor_[-1]; }
 
   /// Text of any length, as it is.
-  void text(std::string_view text);
+  void text(std::string_view text) {
+    if (text.size() <= static_cast<size_t>(end_ - cursor_)) return word(text);
+    long_text(text);
+  }
   /// A JSON string with its quotes and escapes. Text that is not UTF-8 makes bad_text() true.
   void string(std::string_view text);
 
@@ -63,6 +66,9 @@ class JsonOut {
   bool stopped() const { return stopped_; }
 
  private:
+  void long_text(std::string_view text);
+  void escaped(std::string_view text);
+
   TextSink sink_;
   std::unique_ptr<char[]> block_;
   char* cursor_;

@@ -236,18 +236,23 @@ void write_channels(JsonOut& out, const Program& program, uint32_t rank) {
 /// each entry belongs to.
 void write_channel_order(JsonOut& out, const Program& program, const WireLayout& layout,
                          uint32_t rank) {
-  std::vector<uint32_t> ids, alone;
+  std::vector<uint32_t> alone;
   uint32_t next[3] = {};
   bool natural = true;
   const std::vector<Channel>& channels = program.ranks[rank].channels;
   for (uint32_t c = 0; c < channels.size(); ++c) {
-    const uint32_t id = layout.channel_id(rank, c);
-    natural &= id == next[static_cast<size_t>(channels[c].kind)]++;
-    if (channels[c].kind == ChannelKind::switch_) continue;
-    ids.push_back(id);
-    if (channels[c].partner == kNone) alone.push_back(c);
+    natural &= layout.channel_id(rank, c) == next[static_cast<size_t>(channels[c].kind)]++;
+    if (channels[c].kind != ChannelKind::switch_ && channels[c].partner == kNone) {
+      alone.push_back(c);
+    }
   }
-  if (!natural) write_numbers(out, "\"channel_ids\":", ids);
+  if (!natural) {
+    std::vector<uint32_t> ids;
+    for (uint32_t c = 0; c < channels.size(); ++c) {
+      if (channels[c].kind != ChannelKind::switch_) ids.push_back(layout.channel_id(rank, c));
+    }
+    write_numbers(out, "\"channel_ids\":", ids);
+  }
   if (!alone.empty()) write_numbers(out, "\"alone\":", alone);
 }
 

@@ -8,11 +8,6 @@
 namespace mscclc {
 namespace {
 
-/// `{"name":"put"`, ready to be copied.
-std::string name_member(std::string_view name) {
-  return name.empty() ? std::string() : "{\"name\":\"" + std::string(name) + "\"";
-}
-
 bool is_floating_sum(const OpInfo& row) { return row.srcs.count > 0 && row.srcs.slot[0].floating; }
 
 /// True if a remote chunk's channel is named in the op: port ops, one by one, and get.
@@ -32,12 +27,6 @@ OpWriter::OpWriter(const Program& program, const WireLayout& layout, const Targe
       limits_(program, target, report),
       tables_(program, layout) {
   limits_.check_program(layout);
-  for (const OpInfo& op : op_table()) {
-    wire_names_.push_back(name_member(op.wire));
-    relaxed_names_.push_back(name_member(op.relaxed));
-    long_names_.push_back(name_member(long_name(op.kind, false)));
-    long_relaxed_names_.push_back(name_member(long_name(op.kind, true)));
-  }
   for (const WireBuffer& buffer : layout.buffers) {
     buffer_faults_.push_back(rules_.judge_buffer(buffer));
   }
@@ -167,16 +156,18 @@ void OpWriter::write_op(const Op& op) {
 /// Writes the op's name, after judging it, and checks it against the target.
 bool OpWriter::begin_op(const Op& op, const OpFacts& facts) {
   const PeerFault fault = rules_.judge(rank_, op, facts);
-  const size_t kind = static_cast<size_t>(op.kind);
   const bool is_long = fault != PeerFault::none;
   if (is_long) limits_.check_name(rank_, op, fault);
   limits_.check_op(rank_, op, facts);
   out_.need(64);
+  out_.literal("{\"name\":\"");
   if (is_long) {
-    out_.word(op.relaxed ? long_relaxed_names_[kind] : long_names_[kind]);
+    out_.word(long_name(op.kind, op.relaxed));
   } else {
-    out_.word(op.relaxed ? relaxed_names_[kind] : wire_names_[kind]);
+    const OpInfo& row = info(op.kind);
+    out_.word(op.relaxed ? row.relaxed : row.wire);
   }
+  out_.character('"');
   return is_long;
 }
 

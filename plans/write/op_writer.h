@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/program.h"
@@ -76,7 +76,6 @@ class OpWriter {
   TargetLimits limits_;
   BlockTables tables_;
   RankNotes notes_;
-  std::vector<std::string> wire_names_, relaxed_names_, long_names_, long_relaxed_names_;
   std::vector<PeerFault> buffer_faults_;  ///< as layout_.buffers
 
   uint32_t rank_ = 0;

@@ -1,8 +1,9 @@
 // How long a program takes from its text to compact plan JSON, in process, beside the figures
 // recorded for the peer's Python DSL on the same algorithms (docs/performance.md cites them).
 //
-//   bazel run -c opt //tests/bench:compile_time            ports and library, up to 1024 ranks
-//   bazel run -c opt //tests/bench:compile_time -- --quick  8 ranks only
+//   bazel run -c opt //tests/bench:compile_time                    ports and library, all ranks
+//   bazel run -c opt //tests/bench:compile_time -- --quick         the smallest of each
+//   bazel run -c opt //tests/bench:compile_time -- 'one block' 16  titles with these words; ranks
 //
 // Figures are the best CPU time of several runs, as the peer's were taken.
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -95,6 +97,12 @@ const std::vector<Case> kLibrary = {
      {},
      {16, 32, 64, 128},
      {}},
+    {"allreduce_ring, one instance",
+     "tests/bench/ring_one_instance.mscl",
+     "R",
+     {},
+     {8, 64, 128, 1024},
+     {}},
 };
 
 double cpu_seconds() {
@@ -170,11 +178,32 @@ bool measure(const Case& c, int ranks) {
   return true;
 }
 
-bool measure_all(const std::vector<Case>& cases, bool quick) {
+/// What the command line asks for.
+struct Selection {
+  bool quick = false;
+  std::string_view words;  ///< in the title
+  int ranks = 0;           ///< 0: all
+
+  bool has(const Case& c, int case_ranks) const {
+    if (quick && case_ranks != c.ranks.front()) return false;
+    if (ranks != 0 && case_ranks != ranks) return false;
+    return c.title.find(words) != std::string_view::npos;
+  }
+};
+
+Selection parse(int argc, char** argv) {
+  Selection selection;
+  selection.quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  if (argc > 1 && !selection.quick) selection.words = argv[1];
+  if (argc > 2) selection.ranks = std::atoi(argv[2]);
+  return selection;
+}
+
+bool measure_all(const std::vector<Case>& cases, const Selection& selection) {
   bool ok = true;
   for (const Case& c : cases) {
     for (const int ranks : c.ranks) {
-      if (!quick || ranks == c.ranks.front()) ok &= measure(c, ranks);
+      if (selection.has(c, ranks)) ok &= measure(c, ranks);
     }
   }
   return ok;
@@ -183,16 +212,11 @@ bool measure_all(const std::vector<Case>& cases, bool quick) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  const Selection selection = parse(argc, argv);
   std::printf("%-38s %5s %9s %12s %12s %12s %7s\n", "program", "ranks", "ops", "JSON bytes",
               "CPU us", "peer us", "ratio");
-  bool ok = measure_all(kPorts, quick);
-  ok &= measure_all(kLibrary, quick);
-  if (!quick) {
-    ok &= measure(
-        {"allreduce_ring, one instance", "tests/bench/ring_one_instance.mscl", "R", {}, {}, {}},
-        1024);
-  }
+  bool ok = measure_all(kPorts, selection);
+  ok &= measure_all(kLibrary, selection);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf("peak memory %.0f MiB\n", static_cast<double>(usage.ru_maxrss) / 1024);
