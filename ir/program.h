@@ -149,6 +149,9 @@ struct Program {
   bool split = false;
   /// Read from a peer's plan without our key: `ReduceOp::call` does not occur, see plans/FORMAT.md.
   bool foreign = false;
+  /// Thread blocks that a rank may have in the end, 0: any number. What whoever runs the passes asks
+  /// for, no part of the text.
+  uint32_t max_thread_blocks = 0;
 
   // Arenas: passes append, nobody removes.
   std::vector<Operand> operands;

@@ -27,6 +27,7 @@ struct PipelineOptions {
   std::vector<std::string> only;
   bool none = false;  ///< run no pass at all
   bool verify_each = false;
+  uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;
