@@ -69,9 +69,9 @@ class ChainPlacer {
   }
 
   /// What can go first stands first. An order that suits all ranks, as levels count over all of
-  /// them; pipelines make more than the one round that was counted, so their ranks stay as written.
+  /// them: if one stays as written, as pipelines do, whose rounds were not all counted, so do all.
   void sort_by_level() {
-    if (std::ranges::any_of(ops_, [](const Op& op) { return op.loop != kNone; })) return;
+    if (!program_.loops.empty()) return;
     std::vector<uint32_t> order(ops_.size());
     std::iota(order.begin(), order.end(), 0u);
     const std::vector<uint32_t>& level = chains_.level[rank_];
