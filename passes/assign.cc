@@ -1,256 +1,140 @@
 // assign: gives ops that name no thread block a place. What the author pinned stays pinned.
 //
-// Each side of a channel end serves one block or group (`signal`, `flush` and every port put on
-// the sending side, `wait` on the other): an op on a side that is already served must go there. If
-// all such ops go to one place, so do all others that have none; else these go to an extra block
-// behind the highest named one.
+// A program that names no block at all is cut into chains that can go on at once (chains.h), and
+// each gets a block. If there are more than may be used, the longest goes first, each to the block
+// that has least to do; what then shares a block is sorted so that equal ops of different chains
+// stand side by side, for `fuse`. Everything else stays one sequence (assign_sequence.h).
 //
-//   tb 0 { signal up relaxed }                   tb 0 { signal up relaxed }
-//   put up.s[0] <- input[0]               =>     tb 0 { put up.s[0] <- input[0] }
-//   signal up                                    tb 0 { signal up }
-//
-// Ops without a place are one sequence to whoever writes them: the signal publishes the put before
-// it. Where they end up in different places, a semaphore hands on from one to the next (unless
-// `auto_sync: false`).
-#include <algorithm>
+//   for p in others { put_packets ch[p].inbox[r] <- input[p] }      tb 0 { put_packets ... }
+//   for p in others { unpack_packets output[p] <- inbox[p] }   =>   tb 1 { unpack_packets ... } ...
+#include <fmt/format.h>
 
-#include "passes/inserts.h"
+#include <algorithm>
+#include <numeric>
+
+#include "passes/assign_sequence.h"
+#include "passes/chains.h"
 #include "passes/passes.h"
 
 namespace mscclc {
 namespace {
 
-/// A block or a group.
-struct OpPlace {
-  uint32_t block = kNone, group = kNone;
-  bool known() const { return block != kNone || group != kNone; }
-  bool operator==(const OpPlace&) const = default;
-};
+bool floats(const Op& op) { return op.block == kNone && op.group == kNone; }
 
-OpPlace place_of(const Op& op) { return {op.block, op.group}; }
-
-/// Who serves the two sides of each channel end of a rank.
-struct Sides {
-  std::vector<OpPlace> sending, waiting;
-};
-
-/// The side of an op's channel ends that it uses, or nullptr.
-std::vector<OpPlace>* side_of(const Program& program, uint32_t rank, const Op& op, Sides& sides) {
-  const OpInfo& row = info(op.kind);
-  if (row.has(kWaits)) return &sides.waiting;
-  if (row.has(kSignals) || row.has(kFlushes)) return &sides.sending;
-  const bool puts = row.dsts.count > 0 && row.dsts.slot[0].kind == SlotKind::remote;
-  if (puts && channel_kind(program, rank, op) == ChannelKind::port) return &sides.sending;
-  return nullptr;
+/// What an op takes: a fixed part, and one for each chunk that it moves.
+uint64_t cost_of(const Program& program, const Op& op) {
+  constexpr uint64_t kFixed = 4;
+  if (!info(op.kind).moves_data()) return kFixed;
+  const Operand* operands = program.operands.data() + op.operands;
+  return kFixed + uint64_t{operands->count} * (uint64_t{op.dsts} + op.srcs);
 }
 
-class Assigner {
+/// A rank's chains on blocks.
+class ChainPlacer {
  public:
-  explicit Assigner(Program& program) : program_(program) {}
+  ChainPlacer(Program& program, const Chains& chains, uint32_t rank)
+      : program_(program), chains_(chains), rank_(rank), ops_(program.ranks[rank].ops) {}
 
-  void run(uint32_t rank) {
-    Rank& here = program_.ranks[rank];
-    const auto floats = [](const Op& op) { return !place_of(op).known(); };
-    if (std::none_of(here.ops.begin(), here.ops.end(), floats)) return;
-    read_sides(rank);
-    home_ = find_home(rank);
-    placed_.clear();
-    placed_.reserve(here.ops.size());
-    sequence_.clear();
-    for (const Op& op : here.ops) {
-      if (floats(op)) {
-        place(rank, op);
-      } else {
-        placed_.push_back(op);
-      }
-    }
-    if (program_.launch.auto_sync) hand_on(here);
-    here.ops.swap(placed_);
-    here.blocks = std::max(here.blocks, count_blocks(here));
+  void place(uint32_t most_blocks) {
+    const uint32_t count = chains_.count[rank_];
+    std::vector<uint32_t> block(count);
+    std::iota(block.begin(), block.end(), 0u);
+    const bool share = most_blocks != 0 && count > most_blocks;
+    if (share) block = share_blocks(most_blocks);
+    for (uint32_t i = 0; i < ops_.size(); ++i) ops_[i].block = block[chains_.chain[rank_][i]];
+    if (share) sort_by_level();
+    program_.ranks[rank_].blocks = std::min(count, share ? most_blocks : count);
   }
 
  private:
-  void read_sides(uint32_t rank) {
-    const Rank& here = program_.ranks[rank];
-    sides_.sending.assign(here.channels.size(), {});
-    sides_.waiting.assign(here.channels.size(), {});
-    for (const Op& op : here.ops) {
-      if (!place_of(op).known()) continue;
-      std::vector<OpPlace>* side = side_of(program_, rank, op, sides_);
-      if (side == nullptr) continue;
-      for (const Operand& o : program_.dsts(op)) (*side)[o.channel] = place_of(op);
+  std::vector<uint32_t> share_blocks(uint32_t most_blocks) const {
+    const uint32_t count = chains_.count[rank_];
+    std::vector<uint64_t> length(count, 0), cost(count, 0), load(most_blocks, 0);
+    for (uint32_t i = 0; i < ops_.size(); ++i) {
+      const uint32_t chain = chains_.chain[rank_][i];
+      length[chain] = std::max<uint64_t>(length[chain], chains_.level[rank_][i]);
+      cost[chain] += cost_of(program_, ops_[i]);
     }
-  }
-
-  /// Where ops go that may go anywhere.
-  OpPlace find_home(uint32_t rank) {
-    OpPlace common;
-    for (const Op& op : program_.ranks[rank].ops) {
-      if (place_of(op).known()) continue;
-      const std::vector<OpPlace>* side = side_of(program_, rank, op, sides_);
-      if (side == nullptr) continue;
-      for (const Operand& o : program_.dsts(op)) {
-        const OpPlace served = (*side)[o.channel];
-        if (!served.known() || served == common) continue;
-        if (common.known()) return {.block = named_blocks(program_.ranks[rank])};
-        common = served;
-      }
+    std::vector<uint32_t> order(count), block(count);
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
+      return std::pair(length[a], cost[a]) > std::pair(length[b], cost[b]);
+    });
+    for (const uint32_t chain : order) {
+      const auto least = std::ranges::min_element(load);
+      block[chain] = static_cast<uint32_t>(least - load.begin());
+      *least += cost[chain];
     }
-    return common.known() ? common : OpPlace{.block = named_blocks(program_.ranks[rank])};
+    return block;
   }
 
-  uint32_t named_blocks(const Rank& rank) const {
-    uint32_t blocks = count_blocks(rank);
-    for (const Op& op : rank.ops) {
-      if (op.group == kNone) continue;
-      for (const int64_t b : program_.values(program_.groups[op.group])) {
-        blocks = std::max(blocks, static_cast<uint32_t>(b) + 1);
-      }
-    }
-    return blocks;
-  }
-
-  void place(uint32_t rank, const Op& op) {
-    if (op.kind == OpKind::barrier) return place_barrier(op);
-    const std::vector<OpPlace>* side = side_of(program_, rank, op, sides_);
-    if (side == nullptr) return add(op, {});
-    const OpPlace first = (*side)[program_.dsts(op)[0].channel];
-    const bool together = std::ranges::all_of(
-        program_.dsts(op), [&](const Operand& o) { return (*side)[o.channel] == first; });
-    if (together) return add(op, first);
-    place_parts(op, *side);
-  }
-
-  /// The ends of this op serve different places: one op for each place, in order of appearance.
-  void place_parts(const Op& op, const std::vector<OpPlace>& side) {
-    const std::vector<Operand> dsts(program_.dsts(op).begin(), program_.dsts(op).end());
-    const std::vector<Operand> srcs(program_.srcs(op).begin(), program_.srcs(op).end());
-    const bool pairwise = dsts.size() == srcs.size();
-    std::vector<bool> done(dsts.size());
-    for (size_t i = 0; i < dsts.size(); ++i) {
-      if (done[i]) continue;
-      const OpPlace place = side[dsts[i].channel];
-      part_dsts_.clear();
-      part_srcs_.clear();
-      for (size_t k = i; k < dsts.size(); ++k) {
-        if (side[dsts[k].channel] != place) continue;
-        done[k] = true;
-        part_dsts_.push_back(dsts[k]);
-        if (pairwise) part_srcs_.push_back(srcs[k]);
-      }
-      Op part = op;
-      program_.set_operands(part, part_dsts_, pairwise ? part_srcs_ : srcs);
-      add(part, place);
-    }
-  }
-
-  void place_barrier(Op op) {
-    for (const Operand& o : program_.dsts(op)) {
-      op.block = o.first;
-      placed_.push_back(op);
-    }
-  }
-
-  void add(Op op, OpPlace place) {
-    if (!place.known()) place = home_;
-    op.block = place.block;
-    op.group = place.group;
-    sequence_.push_back(static_cast<uint32_t>(placed_.size()));
-    placed_.push_back(op);
-  }
-
-  // ---- the sequence, from place to place ----
-
-  void hand_on(Rank& here) {
-    inserts_.clear();
-    keys_ = 0;
-    for (size_t i = 0; i + 1 < sequence_.size(); ++i) {
-      const uint32_t from = sequence_[i], to = sequence_[i + 1];
-      if (place_of(placed_[from]) == place_of(placed_[to])) continue;
-      const bool inside = placed_[from].loop == placed_[to].loop;
-      add_release(here, from, inside);
-      add_acquire(to, inside);
-    }
-    close_rounds(here);
-    if (!inserts_.empty()) inserts_.merge(placed_);
-  }
-
-  /// A round of a pipeline begins when the one before it has ended.
-  void close_rounds(Rank& here) {
-    for (size_t i = 0; i < sequence_.size();) {
-      const uint32_t first = sequence_[i], loop = placed_[first].loop;
-      size_t end = i + 1;
-      while (end < sequence_.size() && placed_[sequence_[end]].loop == loop) ++end;
-      const uint32_t last = sequence_[end - 1];
-      i = end;
-      if (loop == kNone || place_of(placed_[first]) == place_of(placed_[last])) continue;
-      add_release(here, last, true);
-      add_acquire(first, true);
-      here.semaphores.back().initial = 1;
-    }
-  }
-
-  /// Makes a semaphore and releases it behind the op, or behind the pipeline that the op is in.
-  void add_release(Rank& here, uint32_t op, bool inside) {
-    const int64_t key = keys_++;
-    here.semaphores.push_back(
-        {.label = {label(), program_.append({&key, 1})}, .initial = 0, .declared = {}});
-    semaphore_ = static_cast<uint32_t>(here.semaphores.size() - 1);
-    uint32_t at = op;
-    while (!inside && at + 1 < placed_.size() && same_loop(at, at + 1)) ++at;
-    const bool whole_loop = !inside && placed_[op].loop != kNone;
-    inserts_.add(at, whole_loop ? Inserts::behind_loop : Inserts::behind,
-                 hand_over(OpKind::release, op, inside));
-  }
-
-  /// Takes the newest semaphore before the op, or in front of the pipeline that the op is in.
-  void add_acquire(uint32_t op, bool inside) {
-    uint32_t at = op;
-    while (!inside && at > 0 && same_loop(at, at - 1)) --at;
-    const bool whole_loop = !inside && placed_[op].loop != kNone;
-    inserts_.add(at, whole_loop ? Inserts::before_loop : Inserts::before,
-                 hand_over(OpKind::acquire, op, inside));
-  }
-
-  bool same_loop(uint32_t a, uint32_t b) const {
-    return placed_[a].loop != kNone && placed_[a].loop == placed_[b].loop;
-  }
-
-  /// A release or acquire of the newest semaphore, where `op` stands.
-  Op hand_over(OpKind kind, uint32_t op, bool inside) {
-    Op made;
-    made.kind = kind;
-    made.block = placed_[op].block;
-    made.group = placed_[op].group;
-    made.loop = inside ? placed_[op].loop : kNone;
-    made.locations = placed_[op].locations;
-    const Operand operand{.first = semaphore_};
-    program_.set_operands(made, {&operand, 1}, {});
-    return made;
-  }
-
-  NameId label() {
-    if (label_ == kNone) label_ = unused_name(program_, "turn");
-    return label_;
+  /// What can go first stands first. An order that suits all ranks, as levels count over all of
+  /// them: if one stays as written, as pipelines do, whose rounds were not all counted, so do all.
+  void sort_by_level() {
+    if (!program_.loops.empty()) return;
+    std::vector<uint32_t> order(ops_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    const std::vector<uint32_t>& level = chains_.level[rank_];
+    std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return level[a] < level[b]; });
+    std::vector<Op> sorted;
+    sorted.reserve(ops_.size());
+    for (const uint32_t i : order) sorted.push_back(ops_[i]);
+    ops_.swap(sorted);
   }
 
   Program& program_;
-  OpPlace home_;
-  Sides sides_;
-  std::vector<Op> placed_;
-  std::vector<uint32_t> sequence_;  ///< in placed_: what had no place
-  std::vector<Operand> part_dsts_, part_srcs_;
-  Inserts inserts_;
-  NameId label_ = kNone;
-  int64_t keys_ = 0;
-  uint32_t semaphore_ = 0;
+  const Chains& chains_;
+  const uint32_t rank_;
+  std::vector<Op>& ops_;
 };
+
+/// Blocks that the author names, on the rank that names most.
+std::pair<uint32_t, uint32_t> find_most_named(const Program& program) {
+  uint32_t most = 0, where = 0;
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    const uint32_t blocks = count_named_blocks(program, program.ranks[r]);
+    if (blocks > most) where = r;
+    most = std::max(most, blocks);
+  }
+  return {most, where};
+}
+
+/// Thread blocks that an instance may have; false if what is pinned needs more.
+bool check_limit(const Program& program, PassContext& context, uint32_t& most_blocks) {
+  const uint32_t limit = context.max_thread_blocks, instances = program.launch.instances;
+  most_blocks = limit / instances;
+  if (limit == 0) return true;
+  const auto [named, rank] = find_most_named(program);
+  if (named <= most_blocks && most_blocks > 0) return true;
+  const std::string times =
+      instances == 1 ? "" : fmt::format(" in each of {} instances", instances);
+  Diagnostic& d =
+      context.diagnostics.error("too-many-blocks", {},
+                        fmt::format("rank {} has {} thread blocks{}, but at most {} may be used",
+                                    rank, std::max(named, 1u), times, limit));
+  d.notes.push_back({"the limit is --max-thread-blocks; blocks that the program names stay", {}});
+  return false;
+}
+
+bool anything_floats(const Program& program) {
+  return std::ranges::any_of(
+      program.ranks, [](const Rank& rank) { return std::ranges::any_of(rank.ops, floats); });
+}
 
 }  // namespace
 
-bool run_assign(Program& program, PassContext&) {
-  Assigner assigner(program);
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) assigner.run(r);
+bool run_assign(Program& program, PassContext& context) {
+  uint32_t most_blocks = 0;
+  if (!check_limit(program, context, most_blocks)) return false;
+  if (!anything_floats(program)) return true;
+  Chains chains;
+  if (!find_chains(program, chains)) {
+    place_sequences(program, most_blocks);
+    return true;
+  }
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    ChainPlacer(program, chains, r).place(most_blocks);
+  }
   return true;
 }
 

@@ -27,6 +27,7 @@ struct PassRecord {
 struct PassContext {
   Diagnostics& diagnostics;
   OpLimits limits = {};          ///< of the target that the program is compiled for
+  uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   PassRecord* record = nullptr;  ///< where to count; may be null
 
   /// Adds to a count of the record. Counts of zero are not mentioned.
@@ -50,6 +51,7 @@ struct PipelineOptions {
   bool none = false;  ///< run no pass at all
   bool verify_each = false;
   OpLimits limits;  ///< how large ops may become
+  uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;

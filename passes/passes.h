@@ -25,6 +25,8 @@ bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
                    Diagnostics& diagnostics);
 /// One more than the highest block that the rank has declared or uses.
 uint32_t count_blocks(const Rank& rank);
+/// The same, with the blocks of groups that ops stand in.
+uint32_t count_named_blocks(const Program& program, const Rank& rank);
 /// Interns `wish`, or `wish` with a number, so that it is a name that the program does not use.
 NameId unused_name(Program& program, std::string_view wish);
 /// The op's channel kind: that of its first operand with a channel. ChannelKind::memory if none.

@@ -93,6 +93,7 @@ const PassInfo* find_pass(std::string_view name) {
 }
 
 bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
+  program.max_thread_blocks = options.max_thread_blocks;
   std::vector<const PassInfo*> selected;
   if (!select_passes(options, selected, diagnostics)) return false;
   PassContext context{diagnostics, options.limits};
@@ -128,6 +129,17 @@ uint32_t count_blocks(const Rank& rank) {
   uint32_t blocks = rank.blocks;
   for (const Op& op : rank.ops) {
     if (op.block != kNone) blocks = std::max(blocks, op.block + 1);
+  }
+  return blocks;
+}
+
+uint32_t count_named_blocks(const Program& program, const Rank& rank) {
+  uint32_t blocks = count_blocks(rank);
+  for (const Op& op : rank.ops) {
+    if (op.group == kNone) continue;
+    for (const int64_t b : program.values(program.groups[op.group])) {
+      blocks = std::max(blocks, static_cast<uint32_t>(b) + 1);
+    }
   }
   return blocks;
 }

@@ -24,6 +24,7 @@ struct CompileOptions {
   std::string print_before, print_after;
   std::vector<std::string> passes;
   bool verify_each = false, time_passes = false, stats = false;
+  uint32_t max_thread_blocks = 0;
 };
 
 void print_before(const PassInfo& pass, const Program& program, void* context) {
@@ -66,6 +67,7 @@ PipelineOptions pipeline_of(CompileOptions& options) {
   pipeline.none = options.passes.size() == 1 && options.passes[0] == "none";
   if (!pipeline.none) pipeline.only = options.passes;
   pipeline.verify_each = options.verify_each;
+  pipeline.max_thread_blocks = options.max_thread_blocks;
   pipeline.before = print_before;
   pipeline.after = print_after;
   pipeline.context = &options;
@@ -176,6 +178,12 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                             "print the IR after this pass (or all) to standard error")
                  ->type_name("PASS"),
              pass_names("all"));
+  line.takes_text(
+      app.add_option("--max-thread-blocks", options.max_thread_blocks,
+                     "thread blocks that a rank may have, instances and all; those that the "
+                     "program names stay (default: any number)")
+          ->type_name("N")
+          ->check(CLI::Range(1u, 65536u)));
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
   app.add_flag("--time-passes", options.time_passes,
                "print how long each pass took to standard error");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "compiler/compile.h"
@@ -160,20 +161,33 @@ std::string library_text(std::string_view name) {
   return text.str();
 }
 
+std::string without_blocks(const std::string& text) {
+  static const std::regex loop("\\btb (\\w+) in "), one("\\b(tb|group) [^{\n]*\\{");
+  return std::regex_replace(std::regex_replace(text, loop, "for $1 in "), one, "if true {");
+}
+
 const std::vector<RunSize>& run_sizes() {
   static const std::vector<RunSize> sizes = {{0, 0},   {1, 0},    {3, 0},     {31, 0},
                                              {257, 0}, {0, 4096}, {0, 65544}, {0, 1 << 20}};
   return sizes;
 }
 
-CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines) {
+CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines,
+                             const Variant& variant) {
   Sources sources;
   Diagnostics diagnostics;
-  const FileId file = sources.add(fmt::format("{}.mscl", name), library_text(name));
+  std::string text = library_text(name);
+  if (variant.without_blocks) text = without_blocks(text);
+  if (variant.blocked && text.find(", policy:") == std::string::npos) {
+    text.insert(text.find("instances: I") + std::string_view("instances: I").size(),
+                ", policy: blocked");
+  }
+  const FileId file = sources.add(fmt::format("{}.mscl", name), std::move(text));
   FrontEndOptions options;
   options.defines = defines;
   PipelineOptions passes;
   passes.verify_each = true;
+  passes.max_thread_blocks = variant.max_thread_blocks;
   auto compiled = compile(sources, file, options, passes, diagnostics);
   errors_ = render_text(diagnostics, sources);
   if (!compiled) return;

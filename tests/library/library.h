@@ -16,6 +16,13 @@ namespace mscclc {
 /// `-D` options of one world: {"R", "8"}.
 using Defines = std::vector<std::pair<std::string, std::string>>;
 
+/// How a program is changed before it is compiled.
+struct Variant {
+  bool without_blocks = false;     ///< nothing says which thread block an op is for
+  bool blocked = false;            ///< `policy: blocked`, else what the program says
+  uint32_t max_thread_blocks = 0;  ///< as --max-thread-blocks
+};
+
 struct LibraryProgram {
   std::string_view name;  ///< plans/<name>.mscl
   std::vector<Defines> worlds;
@@ -26,6 +33,9 @@ const std::vector<LibraryProgram>& library();
 
 /// Text of plans/<name>.mscl; "" if it cannot be read. REQUIRES: runs in the repository root.
 std::string library_text(std::string_view name);
+
+/// The program with `tb` and `group` taken away: the compiler places its ops.
+std::string without_blocks(const std::string& text);
 
 /// A message size: so many elements in every rank's part, or (0 elements) about so many bytes.
 struct RunSize {
@@ -40,7 +50,7 @@ inline constexpr uint32_t kCalls = 4;
 /// One program compiled for one world, and the machine that runs it.
 class CompiledWorld {
  public:
-  CompiledWorld(std::string_view name, const Defines& defines);
+  CompiledWorld(std::string_view name, const Defines& defines, const Variant& variant = {});
   /// What the compiler said; "" if it compiled.
   const std::string& errors() const { return errors_; }
   const Program& program() const { return *program_; }

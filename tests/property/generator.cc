@@ -30,6 +30,7 @@ class Generator {
     ranks_ = 2 + pick(3);
     chunks_ = 1 + pick(3);
     blocks_ = 1 + pick(3);
+    free_ = pick(3) == 0;
     bodies_.resize(ranks_);
     channels_.resize(ranks_);
     places_.resize(ranks_);
@@ -86,30 +87,39 @@ class Generator {
     target.value = std::move(value);
   }
 
+  /// "tb 1 { OP }", or the op alone where nobody names blocks.
+  std::string in_block(int block, const std::string& op) const {
+    return free_ ? op : fmt::format("tb {} {{ {} }}", block, op);
+  }
+
   void emit(int r, const std::string& line) { bodies_[r] += "  " + line + "\n"; }
 
   /// Puts a local op into a block, a group, or nowhere.
   void emit_local(int r, int block, bool free, const std::string& op) {
     const int form = pick(6);
-    if (free && form == 0) {
+    if (free_ && form == 2) {
+      emit(r, fmt::format("pipeline unit: {} {{ {} }}", 16 << pick(6), op));
+    } else if (free_ || (free && form == 0)) {
       emit(r, op);
     } else if (free && form == 1 && blocks_ > 1) {
       emit(r, fmt::format("group 0..{} {{ {} }}", blocks_, op));
     } else if (form == 2) {
       emit(r, fmt::format("pipeline unit: {} {{ tb {} {{ {} }} }}", 16 << pick(6), block, op));
     } else {
-      emit(r, fmt::format("tb {} {{ {} }}", block, op));
+      emit(r, in_block(block, op));
     }
   }
 
   void step() {
-    switch (pick(4)) {
+    switch (pick(5)) {
       case 0:
         return local_copy();
       case 1:
         return local_sum();
       case 2:
         return put();
+      case 3:
+        return exchange();
       default:
         return packets();
     }
@@ -166,11 +176,59 @@ class Generator {
     Place* to = from ? draw_target(q, u, from->position, true) : nullptr;
     if (!to || to->block != u) return;
     const std::string here = channel(r, q, t, u), there = channel(q, r, u, t);
-    emit(q, fmt::format("tb {} {{ signal {} }}", u, there));
-    emit(r, fmt::format("tb {} {{ wait {} ; put {}.{} <- {} ; signal {} }}", t, here, here,
-                        to->text, from->text, here));
-    emit(q, fmt::format("tb {} {{ wait {} }}", u, there));
+    emit(q, in_block(u, fmt::format("signal {}", there)));
+    emit(r, in_block(t, fmt::format("wait {} ; put {}.{} <- {} ; signal {}", here, here, to->text,
+                                    from->text, here)));
+    emit(q, in_block(u, fmt::format("wait {}", there)));
     store(*to, from->position, from->value);
+  }
+
+  /// What one side of an exchange works with.
+  struct Partner {
+    int rank, block;
+    const Place* from;
+    Place *land, *to;
+    std::string channel;
+  };
+
+  /// Two ranks send each other a chunk unit by unit, and copy what comes out of where it lands.
+  void exchange() {
+    const auto [r, q] = two_ranks();
+    Partner a = {r, pick(blocks_), nullptr, nullptr, nullptr, ""};
+    Partner b = {q, pick(blocks_), nullptr, nullptr, nullptr, ""};
+    if (!draw_partner(a) || !draw_partner(b) || !draw_landing(a, b) || !draw_landing(b, a)) return;
+    a.channel = channel(r, q, a.block, b.block);
+    b.channel = channel(q, r, b.block, a.block);
+    const int unit = 16 << pick(6);
+    for (const char* op : {"signal", "wait"}) {  // both have come so far
+      for (const Partner* p : {&a, &b}) {
+        emit(p->rank, in_block(p->block, fmt::format("{} {}", op, p->channel)));
+      }
+    }
+    emit_exchange(a, *b.land, unit);
+    emit_exchange(b, *a.land, unit);
+    const Value from_a = a.from->value, from_b = b.from->value;
+    const int position_a = a.from->position, position_b = b.from->position;
+    for (Place* p : {a.land, a.to}) store(*p, position_b, from_b);
+    for (Place* p : {b.land, b.to}) store(*p, position_a, from_a);
+  }
+
+  bool draw_partner(Partner& p) {
+    p.from = draw_source(p.rank, p.block);
+    return p.from != nullptr;
+  }
+
+  bool draw_landing(Partner& p, const Partner& sender) {
+    p.land = draw_target(p.rank, p.block, sender.from->position, true);
+    p.to = draw_target(p.rank, p.block, sender.from->position, false);
+    return p.land && p.to && p.land->block == p.block && p.land != p.to && p.land != p.from;
+  }
+
+  void emit_exchange(const Partner& p, const Place& there, int unit) {
+    const std::string body =
+        fmt::format("put {}.{} <- {} ; signal {} ; wait {} ; copy {} <- {}", p.channel, there.text,
+                    p.from->text, p.channel, p.channel, p.to->text, p.land->text);
+    emit(p.rank, fmt::format("pipeline unit: {} {{ {} }}", unit, in_block(p.block, body)));
   }
 
   /// Packets of one or two senders, unpacked or added to something here. Slots are used once.
@@ -191,11 +249,11 @@ class Generator {
     Place* to = draw_target(q, v, from->position, false);
     if (!to) return;
     const std::string slot = fmt::format("slots[{}]", slots_[q]++);
-    emit(r, fmt::format("tb {} {{ put_packets {}.{} <- {} }}", t, channel(r, q, t, v), slot,
-                        from->text));
-    emit(q, plain ? fmt::format("tb {} {{ reduce_packets {} <- {}, {} }}", v, to->text, plain->text,
-                                slot)
-                  : fmt::format("tb {} {{ unpack_packets {} <- {} }}", v, to->text, slot));
+    emit(r, in_block(
+                t, fmt::format("put_packets {}.{} <- {}", channel(r, q, t, v), slot, from->text)));
+    emit(q,
+         in_block(v, plain ? fmt::format("reduce_packets {} <- {}, {}", to->text, plain->text, slot)
+                           : fmt::format("unpack_packets {} <- {}", to->text, slot)));
     store(*to, from->position, std::move(value));
   }
 
@@ -205,7 +263,7 @@ class Generator {
       for (int c = 0; c < chunks_; ++c) {
         Place& output = places_[r][2 * c + 1];
         if (!output.value.empty()) continue;
-        emit(r, fmt::format("tb {} {{ copy output[{}] <- input[{}] }}", output.block, c, c));
+        emit(r, in_block(output.block, fmt::format("copy output[{}] <- input[{}]", c, c)));
         output.value = {r};
       }
     }
@@ -231,13 +289,14 @@ class Generator {
 
   /// Nobody leaves before everyone is done, so that calls cannot disturb each other.
   std::string farewell(int r) {
-    std::string out = fmt::format("  barrier 0..{}\n  tb 0 {{\n", blocks_);
+    const std::string open = fmt::format("  barrier 0..{}\n  tb 0 {{\n", blocks_);
+    std::string out = free_ ? "" : open;
     for (const char* op : {"signal", "wait"}) {
       for (int q = 0; q < ranks_; ++q) {
         if (q != r) out += fmt::format("    {} bye[{}]\n", op, q);
       }
     }
-    return out + "  }\n";
+    return free_ ? out : out + "  }\n";
   }
 
   std::string text() {
@@ -263,6 +322,7 @@ class Generator {
 
   std::mt19937_64 random_;
   int ranks_, chunks_, blocks_;
+  bool free_;  ///< nothing names a thread block
   std::vector<std::string> bodies_;
   std::vector<std::set<std::string>> channels_;
   std::vector<std::vector<Place>> places_;

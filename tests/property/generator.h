@@ -2,8 +2,9 @@
 //
 // A generated program is a global sequence of steps (local copies and sums, puts with signals,
 // packets, groups, pipelines, ops without a thread block), appended to the ranks' bodies in that
-// order. The generator follows the values, so the `ensure` lines are exactly what a right compiler
-// and machine must produce, for every schedule and message size.
+// order. In one of three no op names a thread block. The generator follows the values, so the
+// `ensure` lines are exactly what a right compiler and machine must produce, for every schedule and
+// message size.
 #pragma once
 
 #include <cstdint>

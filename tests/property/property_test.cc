@@ -13,11 +13,13 @@ namespace {
 
 constexpr uint64_t kPrograms = 2000;
 
-std::optional<Program> compile_text(const std::string& text, std::string& errors) {
+std::optional<Program> compile_text(const std::string& text, std::string& errors,
+                                    uint32_t max_thread_blocks = 0) {
   Sources sources;
   Diagnostics diagnostics;
   PipelineOptions passes;
   passes.verify_each = true;
+  passes.max_thread_blocks = max_thread_blocks;
   auto program = compile(sources, sources.add("random.mscl", text), {}, passes, diagnostics);
   errors = render_text(diagnostics, sources);
   return program;
@@ -52,6 +54,21 @@ TEST_CASE("random programs give what they promise") {
       REQUIRE(program);
       REQUIRE(run_faults(*program, seed) == "");
     }
+  }
+}
+
+TEST_CASE("random programs that name no block give the same in any number of blocks") {
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    const std::string text = random_program(seed);
+    if (text.find("  tb ") != std::string::npos) continue;
+    const auto most = static_cast<uint32_t>(3 + seed % 4);  // of up to 3 instances
+    INFO("seed " << seed << ", " << most << " blocks\n" << text);
+    std::string errors;
+    const auto program = compile_text(text, errors, most);
+    INFO(errors);
+    REQUIRE(program);
+    for (const Rank& rank : program->ranks) REQUIRE(rank.blocks <= most);
+    REQUIRE(run_faults(*program, seed) == "");
   }
 }
 

@@ -1,0 +1,31 @@
+// Stages of a pipeline's body: a new one begins with each wait that follows something else. What
+// comes in, is worked on and is sent on is one stage; its rounds can go on while the next stage
+// still waits for a word from outside.
+//
+//   put up.s[0] <- input[0] ; signal up                        stage 0
+//   wait up ; reduce output[0] <- input[0], s[0]               stage 1
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace mscclc {
+
+class Stages {
+ public:
+  /// Looks at a rank whose ops name no place.
+  void find(const Program& program, uint32_t rank);
+  /// Of an op; 0 outside pipelines.
+  uint32_t stage(uint32_t op) const { return stage_[op]; }
+  /// True if no two rounds of the pipeline touch the same bytes, so that a stage may begin a round
+  /// before another has ended the one before.
+  bool may_overlap(uint32_t loop) const { return overlaps_[loop]; }
+
+ private:
+  std::vector<uint32_t> stage_;
+  std::vector<bool> overlaps_;
+};
+
+}  // namespace mscclc
