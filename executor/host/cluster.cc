@@ -227,7 +227,10 @@ void Cluster::Running::call_rank(void* argument) {
     } else if (state.blocks_done < target) {
       run.scheduler.wait({Wait::Test::above64, &state.blocks_done, target - 1});
     }
-    if (run.world) run.world->end_call(caller->rank);
+    if (run.world) {
+      run.world->await_held(caller->rank);
+      run.world->end_call(caller->rank);
+    }
     run.note_late_reads(caller->rank);
     run.hooks.after(caller->rank, i);
   }

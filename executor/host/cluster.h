@@ -61,6 +61,11 @@ class Cluster {
   /// The number of the next call, which packet flags and copies go by.
   uint64_t next_call() const { return next_call_; }
   void set_next_call(uint64_t number) { next_call_ = number; }
+  /// As if nothing had been run yet: what is prepared next gets new memory, and call 0.
+  void restart() {
+    forget_memory();
+    next_call_ = 0;
+  }
 
  private:
   struct Caller;

@@ -53,6 +53,8 @@ struct LaneWorld {
     const uint64_t order = hold(what, rank, op, lane, call);
     if (order > 0) scheduler.linger(order);
   }
+  /// Lingers while accesses of the rank are held: its kernel has not ended. REQUIRES: on a fiber.
+  void await_held(uint32_t rank);
   /// A call of the rank has returned: all it did is done, and its next call knows of it.
   void end_call(uint32_t rank);
 

@@ -74,6 +74,14 @@ uint32_t LateMemory::pending(uint32_t process) const {
                     [&](const LateAccess& access) { return access.process == process; }));
 }
 
+uint64_t LateMemory::held(uint32_t process) const {
+  uint64_t order = 0;
+  for (const LateAccess& access : list_) {
+    if (access.process == process) order = std::max(order, access.hold);
+  }
+  return order;
+}
+
 void LateMemory::serve_free(Scheduler& scheduler) {
   for (;;) {
     scheduler.wait({Wait::Test::above64, &free_, 0});

@@ -68,6 +68,8 @@ class LateMemory {
   /// Does all accesses of a process.
   void settle_process(uint32_t process);
   uint32_t pending(uint32_t process) const;
+  /// The order of an access of the process that is held; 0: there is none.
+  uint64_t held(uint32_t process) const;
 
   /// Services: do free accesses at random, and held ones when nothing else can move. Never end.
   void serve_free(Scheduler& scheduler);

@@ -128,6 +128,8 @@ RunResult HostRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
   return result;
 }
 
+void HostRunner::restart() { state_->cluster.restart(); }
+
 RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
   return HostRunner(program).run(spec, diagnostics);
 }

@@ -59,6 +59,8 @@ class HostRunner {
   /// Runs `spec.iterations` calls on all ranks. Every result other than `right` comes with errors
   /// in `diagnostics`.
   RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
+  /// Forgets earlier runs: calls count from 0 again, on new memory.
+  void restart();
 
  private:
   struct State;
