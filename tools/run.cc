@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "executor/host/schedule.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
@@ -26,9 +27,18 @@ struct RunOptions {
   InputOptions input;
   std::string bytes = "1M", accumulate;
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
-  bool in_place = false;
+  bool in_place = false, adversarial = false;
   uint32_t iterations = 3;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
+  std::string schedule;  ///< a file
+
+  /// Adversarial runs are left to chance unless a seed is given.
+  uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }
+  /// Blocks of two lanes and of three fail in different places.
+  std::optional<Adversary> adversary() const {
+    if (!adversarial) return std::nullopt;
+    return Adversary{.lanes = 2 + static_cast<uint32_t>(schedule_seed() % 2)};
+  }
 };
 
 // What to run: every combination of these.
@@ -123,11 +133,19 @@ std::string check_placement(const RunOptions& options, const Contract& contract)
   return "--in-place: the program promises nothing where input and output coincide";
 }
 
-void print_heading(const RunOptions& options, const Program& program, bool in_place) {
+std::string schedule_text(const RunOptions& options) {
+  if (!options.schedule.empty()) return fmt::format("schedule '{}'", options.schedule);
+  const std::string text = fmt::format("schedule seed {}", options.schedule_seed());
+  const auto adversary = options.adversary();
+  return adversary ? fmt::format("{}, adversarial, {} lanes", text, adversary->lanes) : text;
+}
+
+void print_heading(const RunOptions& options, const Program& program, bool in_place,
+                   uint32_t calls) {
   const std::string title = program.name.empty() ? options.input.file : program.name;
-  put(fmt::format("# mscclc run: {}, {} over {} ranks, {} call{}, schedule seed {}\n", title,
-                  name(program.contract.kind), program.contract.ranks, options.iterations,
-                  options.iterations == 1 ? "" : "s each", options.seed));
+  put(fmt::format("# mscclc run: {}, {} over {} ranks, {} call{}, {}\n", title,
+                  name(program.contract.kind), program.contract.ranks, calls,
+                  calls == 1 ? "" : "s each", schedule_text(options)));
   put(fmt::format(
       "# times are of this machine simulating all ranks: they compare programs here, and say\n"
       "# nothing about a GPU\n#\n{}",
@@ -187,7 +205,8 @@ Totals run_all(const RunOptions& options, const Work& work, Input& input,
                            .accumulate = work.accumulate,
                            .in_place = in_place,
                            .iterations = options.iterations,
-                           .schedule_seed = options.seed};
+                           .schedule_seed = options.schedule_seed(),
+                           .adversary = options.adversary()};
         if (!run_one(runner, input, spec, totals)) return totals;
       }
     }
@@ -195,12 +214,8 @@ Totals run_all(const RunOptions& options, const Work& work, Input& input,
   return totals;
 }
 
-int run_run(const RunOptions& options) {
-  Work work;
-  if (const std::string error = parse_work(options, work); !error.empty()) {
-    return Input::usage(error);
-  }
-  Input input(options.input);
+/// Brings the input to a program that can be run. Returns kFine, or the exit code.
+int load(Input& input) {
   if (const int code = input.load({}); code != kFine) return code;
   Program& program = input.program;
   // IR text comes as it was written; what was printed before the passes ran has them ahead.
@@ -208,12 +223,45 @@ int run_run(const RunOptions& options) {
     input.report();
     return kWrongProgram;
   }
+  return kFine;
+}
+
+/// Replays a schedule.
+int run_schedule(const RunOptions& options) {
+  Input input(options.input);
+  if (const int code = load(input); code != kFine) return code;
+  std::string error;
+  const auto text = read_file(options.schedule, error);
+  if (!text) return Input::usage(error);
+  const auto schedule = read_schedule(*text, options.schedule, input.program, input.diagnostics);
+  input.report();
+  if (!schedule) return kWrongProgram;
+  const RunSpec& spec = schedule->spec;
+  error = check_memory(input.program, {{spec.bytes}, {}, {}, {}});
+  if (!error.empty()) return Input::usage(error);
+  print_heading(options, input.program, *spec.in_place, spec.iterations);
+  HostRunner runner(input.program);
+  Totals totals;
+  run_one(runner, input, spec, totals);
+  put(table_footer(totals.wrong, totals.bandwidth, totals.rows));
+  return totals.code;
+}
+
+int run_run(const RunOptions& options) {
+  if (!options.schedule.empty()) return run_schedule(options);
+  Work work;
+  if (const std::string error = parse_work(options, work); !error.empty()) {
+    return Input::usage(error);
+  }
+  Input input(options.input);
+  if (const int code = load(input); code != kFine) return code;
+  const Program& program = input.program;
   for (const std::string& error :
        {check_placement(options, program.contract), check_memory(program, work)}) {
     if (!error.empty()) return Input::usage(error);
   }
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
-  print_heading(options, program, in_place);
+  print_heading(options, program, in_place, options.iterations);
   const Totals totals = run_all(options, work, input, in_place);
   put(table_footer(totals.wrong, totals.bandwidth, totals.rows));
   return totals.code;
@@ -257,6 +305,25 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
              strings(dtype_names()));
 }
 
+void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options) {
+  line.takes_text(app.add_option("--schedule-seed", options.seed,
+                                 "which block goes on next is drawn from this number; 0: each "
+                                 "runs until it must wait (default: 0)")
+                      ->type_name("S"));
+  app.add_flag("--adversarial", options.adversarial,
+               "cut blocks into lanes that meet only where the plan makes them, and do accesses "
+               "as late as the memory model allows, both at random (default seed: 1)");
+  CLI::Option* schedule =
+      app.add_option("--schedule", options.schedule,
+                     "replay a schedule as 'mscclc verify --witness' writes them; it says what "
+                     "to run")
+          ->type_name("FILE");
+  for (const char* name : {"--bytes", "--dtype", "--op", "--accumulate", "--in-place", "--iters",
+                           "--schedule-seed", "--adversarial"}) {
+    schedule->excludes(app.get_option(name));
+  }
+}
+
 }  // namespace
 
 void add_run(CommandLine& line) {
@@ -265,7 +332,8 @@ void add_run(CommandLine& line) {
                "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
                "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
                "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
-               "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n");
+               "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
+               "  mscclc run ring.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
@@ -276,10 +344,7 @@ void add_run(CommandLine& line) {
                                  "(default: 3)")
                       ->type_name("N")
                       ->check(CLI::Range(1u, 1000000u)));
-  line.takes_text(app.add_option("--schedule-seed", options->seed,
-                                 "which block goes on next is drawn from this number; 0: each "
-                                 "runs until it must wait (default: 0)")
-                      ->type_name("S"));
+  add_schedule_options(line, app, *options);
   command.run = [options] { return run_run(*options); };
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "executor/host/lane_machine.h"
 #include "executor/interpreter/dispatch.h"
 #include "ir/op_error.h"
 #include "ir/print.h"
@@ -126,32 +128,60 @@ struct Cluster::Caller {
 
 /// One run: its fibers and what they share.
 struct Cluster::Running {
-  Running(Cluster& cluster, uint64_t calls, uint64_t seed, CallHooks& hooks)
-      : cluster(cluster), calls(calls), hooks(hooks), scheduler(cluster.fibers_, seed) {}
+  Running(Cluster& cluster, uint64_t calls, uint64_t seed, CallHooks& hooks,
+          const Adversary* adversary)
+      : cluster(cluster), calls(calls), hooks(hooks), scheduler(cluster.fibers_, seed) {
+    if (adversary != nullptr) world.emplace(scheduler, *adversary);
+  }
 
+  /// What the fiber of a block, or of a lane, needs.
   struct Block {
     Running* run;
     BlockTask* task;
+    HostMachine* machine;
+    LaneMachine* lane;
   };
 
   bool spawn_all();
   bool spawn_rank(uint32_t rank);
+  bool spawn_block(uint32_t rank, uint32_t block);
+  bool spawn_lanes(uint32_t rank, uint32_t block, const HostMachine& machine);
+  bool spawn_task(HostMachine& machine, LaneMachine* lane, uint32_t rank, uint32_t block);
+  bool spawn_ports(uint32_t rank);
+  bool spawn_memory();
+  void make_clocks();
+  uint32_t add_process();
+  void run_ops(const Block& block, uint64_t call);
   void note_late_reads(uint32_t rank);
   void report_late_reads(Diagnostics& diagnostics) const;
   static void call_rank(void* argument);
   static void run_block(void* argument);
   static void serve_port(void* argument) { static_cast<HostProxy*>(argument)->serve(); }
+  static void serve_lane_port(void* argument) { static_cast<LaneProxy*>(argument)->serve(); }
+  static void serve_free(void* argument) {
+    LaneWorld& world = *static_cast<Running*>(argument)->world;
+    world.memory.serve_free(world.scheduler);
+  }
+  static void serve_held(void* argument) {
+    LaneWorld& world = *static_cast<Running*>(argument)->world;
+    world.memory.serve_held(world.scheduler);
+  }
 
   Cluster& cluster;
   const uint64_t calls;
   CallHooks& hooks;
   Scheduler scheduler;
   std::deque<BlockTask> blocks;
+  std::deque<HostMachine> machines;
   std::deque<Block> block_arguments;
   std::deque<Caller> callers;
   std::deque<HostProxy> proxies;
   /// Puts (rank, op) whose source a proxy had not read when the call returned.
   std::set<std::pair<uint32_t, uint32_t>> late_reads;
+
+  std::optional<LaneWorld> world;  ///< in adversarial mode
+  std::deque<LaneMachine> lanes;
+  std::deque<LaneProxy> lane_proxies;
 };
 
 // The caller may change its buffers once the call has returned.
@@ -188,6 +218,7 @@ void Cluster::Running::call_rank(void* argument) {
   Running& run = *caller->run;
   HostRank& state = run.cluster.states_[caller->rank];
   for (uint64_t i = 0; i < run.calls; ++i) {
+    if (run.world) run.world->linger(Hold::What::call, caller->rank, 0, 0, i);
     run.hooks.before(caller->rank, i);
     ++state.started;
     const uint64_t target = (i + 1) * state.active_blocks;
@@ -196,69 +227,131 @@ void Cluster::Running::call_rank(void* argument) {
     } else if (state.blocks_done < target) {
       run.scheduler.wait({Wait::Test::above64, &state.blocks_done, target - 1});
     }
+    if (run.world) {
+      run.world->await_held(caller->rank);
+      run.world->end_call(caller->rank);
+    }
     run.note_late_reads(caller->rank);
     run.hooks.after(caller->rank, i);
   }
 }
 
+void Cluster::Running::run_ops(const Block& block, uint64_t call) {
+  const RankProgram& program = cluster.device_.ranks[block.task->rank];
+  const device::Frame frame{program.view()};
+  const uint32_t first = program.block_begin[block.task->block];
+  const uint32_t count = program.block_begin[block.task->block + 1] - first;
+  const uint64_t number = cluster.next_call_ + call;
+  if (block.lane != nullptr) {
+    block.lane->begin(call, number);
+    block.lane->run(frame, program.ops.data() + first, count);
+  } else {
+    block.machine->begin_call(number);
+    device::run_ops(*block.machine, frame, program.ops.data() + first, count);
+  }
+}
+
 void Cluster::Running::run_block(void* argument) {
-  auto* block = static_cast<Block*>(argument);
+  const auto* block = static_cast<Block*>(argument);
   Running& run = *block->run;
   BlockTask& task = *block->task;
-  const RankProgram& program = run.cluster.device_.ranks[task.rank];
   HostRank& state = run.cluster.states_[task.rank];
-  const device::Frame frame{program.view()};
-  const uint32_t first = program.block_begin[task.block];
-  const uint32_t count = program.block_begin[task.block + 1] - first;
   for (uint64_t i = 0; i < run.calls; ++i) {
     if (state.started <= i) run.scheduler.wait({Wait::Test::above64, &state.started, i});
     state.entered = i + 1;
-    task.machine.begin_call(run.cluster.next_call_ + i);
-    device::run_ops(task.machine, frame, program.ops.data() + first, count);
+    run.run_ops(*block, i);
     ++task.calls_done;
     ++state.blocks_done;
   }
   task.ended = true;
 }
 
+bool Cluster::Running::spawn_task(HostMachine& machine, LaneMachine* lane, uint32_t rank,
+                                  uint32_t block) {
+  ++cluster.states_[rank].active_blocks;
+  BlockTask& task = blocks.emplace_back(BlockTask{rank, block, &machine});
+  Block& argument = block_arguments.emplace_back(Block{this, &task, &machine, lane});
+  return scheduler.spawn(run_block, &argument, false);
+}
+
+bool Cluster::Running::spawn_lanes(uint32_t rank, uint32_t block, const HostMachine& machine) {
+  for (uint32_t i = 0; i < world->adversary.lanes; ++i) {
+    const uint32_t process = add_process();
+    world->ranks[rank].processes.push_back(process);
+    LaneMachine& lane = lanes.emplace_back(machine, *world, LaneMachine::Lane{block, i, process});
+    if (!spawn_task(lane, &lane, rank, block)) return false;
+  }
+  return true;
+}
+
+bool Cluster::Running::spawn_block(uint32_t rank, uint32_t block) {
+  const std::vector<BarrierMembers>& barriers = cluster.device_.ranks[rank].barriers;
+  HostMachine& machine = machines.emplace_back(scheduler, cluster.states_, cluster.program_, rank,
+                                               cluster.call_, barriers);
+  return world ? spawn_lanes(rank, block, machine) : spawn_task(machine, nullptr, rank, block);
+}
+
+bool Cluster::Running::spawn_ports(uint32_t rank) {
+  const std::vector<Channel>& channels = cluster.program_.ranks[rank].channels;
+  HostRank& state = cluster.states_[rank];
+  for (uint32_t c = 0; c < channels.size(); ++c) {
+    if (channels[c].kind != ChannelKind::port) continue;
+    const uint32_t peer = channels[c].peer, end = channels[c].partner;
+    HostChannelEnd* partner = end == kNone ? nullptr : &cluster.states_[peer].channels[end];
+    if (!world) {
+      HostProxy& proxy = proxies.emplace_back(scheduler, state.channels[c], partner);
+      if (!scheduler.spawn(serve_port, &proxy, true)) return false;
+      continue;
+    }
+    LaneProxy& proxy = lane_proxies.emplace_back(*world, state, rank, c, add_process());
+    if (partner != nullptr) proxy.connect(*partner, world->ranks[peer].channels[end]);
+    if (!scheduler.spawn(serve_lane_port, &proxy, true)) return false;
+  }
+  return true;
+}
+
 bool Cluster::Running::spawn_rank(uint32_t rank) {
   const RankProgram& program = cluster.device_.ranks[rank];
-  HostRank& state = cluster.states_[rank];
   if (!scheduler.spawn(call_rank, &callers.emplace_back(Caller{this, rank}), false)) return false;
   for (uint32_t b = 0; b + 1 < program.block_begin.size(); ++b) {
     if (program.block_begin[b] == program.block_begin[b + 1]) continue;
-    ++state.active_blocks;
-    BlockTask& task =
-        blocks.emplace_back(BlockTask{rank, b,
-                                      HostMachine(scheduler, cluster.states_, cluster.program_,
-                                                  rank, cluster.call_, program.barriers)});
-    if (!scheduler.spawn(run_block, &block_arguments.emplace_back(Block{this, &task}), false)) {
-      return false;
-    }
+    if (!spawn_block(rank, b)) return false;
   }
-  const std::vector<Channel>& channels = cluster.program_.ranks[rank].channels;
-  for (uint32_t c = 0; c < channels.size(); ++c) {
-    if (channels[c].kind != ChannelKind::port) continue;
-    HostChannelEnd* partner =
-        channels[c].partner == kNone
-            ? nullptr
-            : &cluster.states_[channels[c].peer].channels[channels[c].partner];
-    HostProxy& proxy = proxies.emplace_back(scheduler, state.channels[c], partner);
-    if (!scheduler.spawn(serve_port, &proxy, true)) return false;
+  return spawn_ports(rank);
+}
+
+uint32_t Cluster::Running::add_process() {
+  world->clocks.emplace_back();
+  return static_cast<uint32_t>(world->clocks.size() - 1);
+}
+
+void Cluster::Running::make_clocks() {
+  world->ranks.resize(cluster.states_.size());
+  for (uint32_t r = 0; r < cluster.states_.size(); ++r) {
+    RankClocks& clocks = world->ranks[r];
+    clocks.channels.resize(cluster.states_[r].channels.size());
+    clocks.semaphores.resize(cluster.states_[r].semaphores.size());
+    clocks.barriers.resize(cluster.states_[r].barriers.size());
+    clocks.blocks.resize(cluster.program_.ranks[r].blocks);
   }
-  return true;
+}
+
+bool Cluster::Running::spawn_memory() {
+  return scheduler.spawn(serve_free, this, true) && scheduler.spawn(serve_held, this, true);
 }
 
 bool Cluster::Running::spawn_all() {
+  if (world) make_clocks();
   for (uint32_t r = 0; r < cluster.states_.size(); ++r) {
     if (!spawn_rank(r)) return false;
   }
-  return true;
+  return !world || spawn_memory();
 }
 
-bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics) {
+bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
+                  const Adversary* adversary) {
   reset_states();
-  Running run(*this, calls, seed, hooks);
+  Running run(*this, calls, seed, hooks, adversary);
   if (!run.spawn_all()) return no_memory(diagnostics);
   const bool ended = run.scheduler.run();
   next_call_ += calls;

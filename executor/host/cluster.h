@@ -8,6 +8,7 @@
 #include <deque>
 #include <vector>
 
+#include "executor/host/adversary.h"
 #include "executor/host/fiber.h"
 #include "executor/host/machine.h"
 #include "executor/host/memory.h"
@@ -23,10 +24,10 @@ class CallHooks {
   virtual void after(uint32_t rank, uint64_t call) = 0;
 };
 
-/// A thread block of a run.
+/// A thread block of a run, or one of its lanes.
 struct BlockTask {
   uint32_t rank, block;
-  HostMachine machine;
+  const HostMachine* machine;
   uint64_t calls_done = 0;
   bool ended = false;
 };
@@ -42,8 +43,10 @@ class Cluster {
   bool prepare(const Call& call, bool in_place, bool poison, Diagnostics& diagnostics);
 
   /// Runs `calls` calls on all ranks. False: it hangs (reported), or the system has no memory.
-  /// Warns of ports that still read a caller's buffer when the call returns.
-  bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics);
+  /// Warns of ports that still read a caller's buffer when the call returns. With an adversary
+  /// blocks are run by lanes, accesses are late at random (seed 0: only those that it holds).
+  bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
+           const Adversary* adversary = nullptr);
   /// Reports bytes written beside a buffer.
   bool check_guards(Diagnostics& diagnostics) const;
 
@@ -58,6 +61,11 @@ class Cluster {
   /// The number of the next call, which packet flags and copies go by.
   uint64_t next_call() const { return next_call_; }
   void set_next_call(uint64_t number) { next_call_ = number; }
+  /// As if nothing had been run yet: what is prepared next gets new memory, and call 0.
+  void restart() {
+    forget_memory();
+    next_call_ = 0;
+  }
 
  private:
   struct Caller;

@@ -44,8 +44,8 @@ class Fiber {
   void* own_fake_stack_ = nullptr;
   const void* resumer_stack_ = nullptr;
   size_t resumer_bytes_ = 0;
-  void* tsan_own_ = nullptr;
-  void* tsan_resumer_ = nullptr;
+  [[maybe_unused]] void* tsan_own_ = nullptr;
+  [[maybe_unused]] void* tsan_resumer_ = nullptr;
 };
 
 /// Fibers with their stacks, kept for reuse.

@@ -15,7 +15,7 @@ namespace mscclc {
 
 /// What a block is waiting for: told when the run hangs.
 struct Waiting {
-  enum class For : uint8_t { nothing, signal, semaphore, barrier, packet, queue, flush };
+  enum class For : uint8_t { nothing, signal, semaphore, barrier, packet, queue, flush, threads };
   For what = For::nothing;
   uint32_t index = 0;               ///< channel, semaphore or barrier
   const uint8_t* packet = nullptr;  ///< the flag or word that is not there
@@ -129,7 +129,7 @@ class HostMachine {
   void sync() { breathe(); }
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
- private:
+ protected:
   template <PacketFormat F>
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
   template <PacketFormat F>

@@ -16,11 +16,14 @@ constexpr size_t kMostBlocks = 16;
 class HangReport {
  public:
   HangReport(const Cluster& cluster, const std::deque<BlockTask>& blocks)
-      : cluster_(cluster), program_(cluster.program()), blocks_(blocks) {}
+      : cluster_(cluster), program_(cluster.program()) {
+    for (const BlockTask& task : blocks) add(task);
+  }
 
   void add_to(Diagnostics& diagnostics) const;
 
  private:
+  void add(const BlockTask& task);
   std::string describe(const BlockTask& task) const;
   std::string reason(const BlockTask& task) const;
   std::string signal_reason(const BlockTask& task) const;
@@ -31,17 +34,35 @@ class HangReport {
   std::string doing(uint32_t rank, uint32_t block) const;
   const BlockTask* find(uint32_t rank, uint32_t block) const;
   const Op& op_of(const BlockTask& task) const {
-    return program_.ranks[task.rank].ops[task.machine.op()->source];
+    return program_.ranks[task.rank].ops[task.machine->op()->source];
   }
 
   const Cluster& cluster_;
   const Program& program_;
-  const std::deque<BlockTask>& blocks_;
+  std::vector<const BlockTask*> blocks_;
 };
 
+/// How much a lane's wait tells: more if it waits for others than its own block's lanes.
+uint32_t weight(const BlockTask& task) {
+  if (task.ended) return 0;
+  const Waiting::For what = task.machine->waiting().what;
+  return what == Waiting::For::nothing ? 1 : what == Waiting::For::threads ? 2 : 3;
+}
+
+// A block of several lanes is told of by the lane that tells most.
+void HangReport::add(const BlockTask& task) {
+  const bool another =
+      blocks_.empty() || blocks_.back()->rank != task.rank || blocks_.back()->block != task.block;
+  if (another) {
+    blocks_.push_back(&task);
+  } else if (weight(task) > weight(*blocks_.back())) {
+    blocks_.back() = &task;
+  }
+}
+
 const BlockTask* HangReport::find(uint32_t rank, uint32_t block) const {
-  for (const BlockTask& task : blocks_) {
-    if (task.rank == rank && task.block == block) return &task;
+  for (const BlockTask* task : blocks_) {
+    if (task->rank == rank && task->block == block) return task;
   }
   return nullptr;
 }
@@ -51,7 +72,7 @@ std::string HangReport::doing(uint32_t rank, uint32_t block) const {
   const std::string who = fmt::format("tb {} of rank {}", block, rank);
   const BlockTask* task = find(rank, block);
   if (task == nullptr || task->ended) return who + ", which has ended";
-  if (task->machine.waiting().what == Waiting::For::nothing) {
+  if (task->machine->waiting().what == Waiting::For::nothing) {
     return who + ", whose next call has not begun";
   }
   return fmt::format("{}, which waits at '{}'", who, print_op(program_, rank, op_of(*task)));
@@ -68,7 +89,7 @@ std::vector<uint32_t> blocks_that(const Rank& rank, Brings brings) {
 }
 
 std::string HangReport::signal_reason(const BlockTask& task) const {
-  const Waiting& w = task.machine.waiting();
+  const Waiting& w = task.machine->waiting();
   const Channel& own = program_.ranks[task.rank].channels[w.index];
   const uint64_t arrived = cluster_.states()[task.rank].channels[w.index].arrived;
   std::string text = fmt::format("waits for signal {} at '{}'; {} came", w.expected,
@@ -91,7 +112,7 @@ std::string HangReport::signal_reason(const BlockTask& task) const {
 }
 
 std::string HangReport::semaphore_reason(const BlockTask& task) const {
-  const uint32_t index = task.machine.waiting().index;
+  const uint32_t index = task.machine->waiting().index;
   const Rank& rank = program_.ranks[task.rank];
   std::string text =
       fmt::format("waits for '{}', which is 0", program_.text(rank.semaphores[index].label));
@@ -110,13 +131,13 @@ std::string HangReport::semaphore_reason(const BlockTask& task) const {
 }
 
 std::string HangReport::barrier_reason(const BlockTask& task) const {
-  const uint32_t index = task.machine.waiting().index;
+  const uint32_t index = task.machine->waiting().index;
   std::string text;
   for (const uint32_t block : cluster_.device().ranks[task.rank].barriers[index].blocks) {
     const BlockTask* other = find(task.rank, block);
     const bool here = other != nullptr && !other->ended &&
-                      other->machine.waiting().what == Waiting::For::barrier &&
-                      other->machine.waiting().index == index;
+                      other->machine->waiting().what == Waiting::For::barrier &&
+                      other->machine->waiting().index == index;
     if (!here) text += (text.empty() ? "waits for " : " and ") + doing(task.rank, block);
   }
   return text;
@@ -143,7 +164,7 @@ std::string HangReport::packet_writers(uint32_t owner, uint32_t buffer, uint64_t
 }
 
 std::string HangReport::packet_reason(const BlockTask& task) const {
-  const Waiting& w = task.machine.waiting();
+  const Waiting& w = task.machine->waiting();
   const std::vector<BufferLayout>& layout = cluster_.device().ranks[task.rank].buffers;
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
     const uint8_t* data = cluster_.data(task.rank, b);
@@ -168,7 +189,7 @@ std::string HangReport::packet_reason(const BlockTask& task) const {
 }
 
 std::string HangReport::reason(const BlockTask& task) const {
-  const Waiting& w = task.machine.waiting();
+  const Waiting& w = task.machine->waiting();
   switch (w.what) {
     case Waiting::For::signal:
       return signal_reason(task);
@@ -182,6 +203,8 @@ std::string HangReport::reason(const BlockTask& task) const {
       return "waits for room in the queue of its proxy";
     case Waiting::For::flush:
       return "waits for its proxy to have read its sources";
+    case Waiting::For::threads:
+      return "waits for the other threads of its block";
     case Waiting::For::nothing:
       break;
   }
@@ -200,8 +223,8 @@ std::string HangReport::describe(const BlockTask& task) const {
 
 void HangReport::add_to(Diagnostics& diagnostics) const {
   std::vector<const BlockTask*> waiting;
-  for (const BlockTask& task : blocks_) {
-    if (task.machine.waiting().what != Waiting::For::nothing) waiting.push_back(&task);
+  for (const BlockTask* task : blocks_) {
+    if (task->machine->waiting().what != Waiting::For::nothing) waiting.push_back(task);
   }
   Diagnostic& d = diagnostics.error(
       "deadlock", {},

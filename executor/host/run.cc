@@ -99,7 +99,9 @@ void HostRunner::State::execute(const RunSpec& spec, RunResult& result, Diagnost
   CallHooks& hooks = check ? static_cast<CallHooks&>(*check) : nothing;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const bool ended = cluster.run(spec.iterations, spec.schedule_seed, hooks, diagnostics);
+  const Adversary* adversary = spec.adversary ? &*spec.adversary : nullptr;
+  const bool ended =
+      cluster.run(spec.iterations, spec.schedule_seed, hooks, diagnostics, adversary);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (spec.iterations > 0) {
     result.seconds = (seconds - (check ? check->seconds() : 0)) / spec.iterations;
@@ -125,6 +127,8 @@ RunResult HostRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
   if (state_->prepare(spec, result, diagnostics)) state_->execute(spec, result, diagnostics);
   return result;
 }
+
+void HostRunner::restart() { state_->cluster.restart(); }
 
 RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
   return HostRunner(program).run(spec, diagnostics);

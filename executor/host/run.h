@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "executor/host/adversary.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 
@@ -27,6 +28,8 @@ struct RunSpec {
   uint32_t iterations = 1;               ///< calls in succession, without a barrier between ranks
   /// 0: every block runs until it must wait, in order. Others: a schedule made from the number.
   uint64_t schedule_seed = 0;
+  /// Lanes and late accesses (adversary.h): at random under a seed other than 0.
+  std::optional<Adversary> adversary = {};
   bool check = true;  ///< fill inputs and compare outputs in every call
 };
 
@@ -56,6 +59,8 @@ class HostRunner {
   /// Runs `spec.iterations` calls on all ranks. Every result other than `right` comes with errors
   /// in `diagnostics`.
   RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
+  /// Forgets earlier runs: calls count from 0 again, on new memory.
+  void restart();
 
  private:
   struct State;

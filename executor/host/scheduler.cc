@@ -61,7 +61,22 @@ uint32_t Scheduler::pick_highest() {
   return other;
 }
 
+uint32_t Scheduler::pick_lingering() const {
+  uint32_t found = kNobody;
+  for (uint32_t i = 0; i < live_.size(); ++i) {
+    const Wait& wait = live_[i]->wait;
+    if (wait.test != Wait::Test::last) continue;
+    if (found == kNobody || wait.value < live_[found]->wait.value) found = i;
+  }
+  return found;
+}
+
 uint32_t Scheduler::pick() {
+  const uint32_t found = pick_ready();
+  return found != kNobody ? found : pick_lingering();
+}
+
+uint32_t Scheduler::pick_ready() {
   const auto n = static_cast<uint32_t>(live_.size());
   if (n == 0) return kNobody;
   switch (style_) {

@@ -16,13 +16,15 @@ namespace mscclc {
 
 /// What a parked fiber waits for: looked at very often.
 struct Wait {
-  enum class Test : uint8_t { none, above64, differs64, equal64, differs32, equal32 };
+  /// last: over when no other fiber can move, the least `value` first.
+  enum class Test : uint8_t { none, above64, differs64, equal64, differs32, equal32, last };
   Test test = Test::none;
   const void* address = nullptr;
   uint64_t value = 0;
 
   bool over() const {
     if (test == Test::none) return true;
+    if (test == Test::last) return false;
     uint64_t seen = 0;
     const bool wide = test == Test::above64 || test == Test::differs64 || test == Test::equal64;
     std::memcpy(&seen, address, wide ? 8 : 4);
@@ -60,6 +62,8 @@ class Scheduler {
   void wait(const Wait& wait);
   /// Lets others run.
   void yield() { wait({}); }
+  /// Goes on only when no other fiber can move; of several that linger the lowest `order` first.
+  void linger(uint64_t order) { wait({Wait::Test::last, nullptr, order}); }
   Dice& dice() { return dice_; }
   /// True if fibers should hand over in the middle of ops, too.
   bool shuffles() const { return style_ != Style::in_order; }
@@ -74,6 +78,8 @@ class Scheduler {
 
   bool runnable(const Task& task) const { return task.wait.over(); }
   uint32_t pick();
+  uint32_t pick_ready();
+  uint32_t pick_lingering() const;
   uint32_t pick_from(uint32_t start, bool services);
   uint32_t pick_highest();
   void resume(uint32_t index);

@@ -23,7 +23,7 @@ bool JsonReader::fail(NodeId node, std::string code, std::string message) const 
 }
 
 bool JsonReader::fail(NodeId node, std::string message) const {
-  return fail(node, "not-a-plan", std::move(message));
+  return fail(node, code_, std::move(message));
 }
 
 bool JsonReader::wrong_type(NodeId node, JsonType wanted) const {

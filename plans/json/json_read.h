@@ -15,8 +15,10 @@ namespace mscclc {
 
 class JsonReader {
  public:
-  JsonReader(const JsonTape& tape, std::string name, Diagnostics& diagnostics)
-      : tape_(tape), name_(std::move(name)), diagnostics_(diagnostics) {}
+  /// `code`: of mistakes that have none of their own.
+  JsonReader(const JsonTape& tape, std::string name, Diagnostics& diagnostics,
+             std::string code = "not-a-plan")
+      : tape_(tape), name_(std::move(name)), diagnostics_(diagnostics), code_(std::move(code)) {}
 
   const JsonTape& tape() const { return tape_; }
   Diagnostics& diagnostics() const { return diagnostics_; }
@@ -68,6 +70,7 @@ class JsonReader {
   const JsonTape& tape_;
   std::string name_;
   Diagnostics& diagnostics_;
+  const std::string code_;
 };
 
 /// The members of an object. Reports keys that are not `allowed` and `required` ones that are not

@@ -1,0 +1,140 @@
+// The host machine in adversarial mode: one lane of a thread block, which does its part of every
+// op as some of the threads of a GPU block would, and perhaps later than its fiber comes by.
+//
+// The lane of a piece is that of its 16 bytes (or packet unit, or line) counted from the beginning
+// of the stretch, as in executor/cuda/block.cuh; the lane of a signal or wait is that of its place
+// in the op. adversary.h says what for.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "executor/host/lane_world.h"
+#include "executor/host/machine.h"
+
+namespace mscclc {
+
+class LaneMachine : public HostMachine {
+ public:
+  struct Lane {
+    uint32_t block, lane, process;
+  };
+  LaneMachine(const HostMachine& machine, LaneWorld& world, const Lane& lane)
+      : HostMachine(machine), world_(&world), lane_(lane) {}
+
+  /// Begins call `call` of the run, call `number` of the plan's memory.
+  void begin(uint64_t call, uint64_t number);
+  /// Runs a block's ops.
+  void run(const device::Frame& frame, const device::DeviceOp* ops, uint32_t count);
+
+  // What the interpreter calls.
+  void enter(const device::DeviceOp& op) { op_ = &op; }
+
+  template <PacketFormat F, class Fn>
+  void for_each_piece(const device::Stretch& s, Fn fn) {
+    constexpr uint32_t kStep = F == PacketFormat::none ? 16 : 1;
+    const uint64_t stride = uint64_t{kStep} * lanes();
+    for (uint64_t at = uint64_t{kStep} * lane_.lane; at < s.count; at += stride) {
+      const uint64_t left = s.count - at;
+      const uint32_t n = left < kStep ? static_cast<uint32_t>(left) : kStep;
+      fn(device::piece_of<F>(s, s.skip + at, n));
+      pause();
+    }
+  }
+  template <class Fn>
+  void for_each_target(uint32_t n, Fn fn) {
+    for (uint32_t i = lane_.lane; i < n; i += lanes()) fn(i);
+  }
+
+  void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
+    write(to, tile.bytes, piece.bytes);
+  }
+  template <PacketFormat F>
+  void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile) {
+    if (!captures_) return HostMachine::write_packets<F>(slot, piece, tile);
+    // One unit: its data and flag arrive together.
+    constexpr uint32_t kWire = device::Unit<F>::kWire;
+    uint8_t unit[kWire];
+    const device::Piece first{0, piece.offset, piece.payload, piece.bytes, 0};
+    HostMachine::write_packets<F>(unit, first, tile);
+    write(slot + piece.unit * kWire, unit, kWire);
+  }
+  void empty_packets(uint8_t* slot, const device::Piece& piece);
+  void copy(uint8_t* to, const uint8_t* from, uint64_t bytes);
+
+  void signal(uint32_t channel, bool relaxed);
+  void wait(uint32_t channel, bool relaxed);
+  void release(uint32_t semaphore);
+  void acquire(uint32_t semaphore);
+  void meet(uint32_t barrier);
+  void sync();
+  void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
+
+ private:
+  struct Write {
+    uint8_t* to;
+    std::vector<uint8_t> bytes;
+  };
+  static constexpr uint64_t kNow = ~uint64_t{0};
+
+  uint32_t lanes() const { return world_->adversary.lanes; }
+  RankClocks& clocks() { return world_->ranks[rank_id_]; }
+  Clock& clock() { return world_->clocks[lane_.process]; }
+  void pause() {
+    if (!performs_) breathe();
+  }
+  void step(const device::Frame& frame, const device::DeviceOp& op);
+  uint64_t how_late(const device::DeviceOp& op);
+  void defer(const device::Frame& frame, const device::DeviceOp& op, LateAccess access);
+  void run_capturing(const device::Frame& frame, const device::DeviceOp& op, LateAccess access);
+  void add_touches(const device::Frame& frame, const device::DeviceOp& op,
+                   std::vector<Touch>& touches);
+  template <PacketFormat F>
+  void add_touches_as(const device::Frame& frame, const device::DeviceOp& op,
+                      std::vector<Touch>& touches);
+  void write(uint8_t* to, const uint8_t* from, uint32_t bytes);
+  void arrive(Meeting& meeting, uint64_t members, const Waiting& reason);
+  bool posts_for(uint32_t channel);
+  void note_posted(uint32_t channel, bool relaxed);
+
+  LaneWorld* world_;
+  Lane lane_;
+  uint64_t run_call_ = 0;
+  std::vector<uint32_t> posted_;  ///< channels that the op at hand has posted to, in order
+  bool performs_ = false;         ///< does a late access: nothing may make it wait
+  bool captures_ = false;         ///< keeps what the op writes instead of writing it
+  std::vector<Write> captured_;
+};
+
+/// The proxy of a port channel in adversarial mode: a process of its own, whose writes may be late.
+class LaneProxy {
+ public:
+  LaneProxy(LaneWorld& world, HostRank& here, uint32_t rank, uint32_t channel, uint32_t process)
+      : world_(world),
+        own_(here.channels[channel]),
+        clocks_(world.ranks[rank].channels[channel]),
+        rank_(rank),
+        process_(process) {}
+  /// Tells it whom its signals go to.
+  void connect(HostChannelEnd& end, ChannelClocks& clocks) {
+    partner_ = &end;
+    partner_clocks_ = &clocks;
+  }
+  /// Serves the queue for ever.
+  void serve();
+
+ private:
+  void signal(const ChannelClocks::Posted& posted);
+  void put(const PortRequest& request, uint64_t call);
+  void write(const PortRequest& request, uint64_t call, std::vector<uint8_t> bytes, Clock before,
+             uint32_t count);
+
+  LaneWorld& world_;
+  HostChannelEnd& own_;
+  ChannelClocks& clocks_;
+  HostChannelEnd* partner_ = nullptr;
+  ChannelClocks* partner_clocks_ = nullptr;
+  const uint32_t rank_, process_;
+};
+
+}  // namespace mscclc

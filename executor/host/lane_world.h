@@ -1,0 +1,68 @@
+// What the lanes and proxies of an adversarial run share: who knows of what, and what is late.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "executor/host/adversary.h"
+#include "executor/host/late_memory.h"
+#include "executor/host/state.h"
+
+namespace mscclc {
+
+/// A place where several processes meet: what each has brought, and what all went away with.
+struct Meeting {
+  uint32_t arrived = 0;
+  uint64_t generation = 0;
+  Clock joining, joined;
+};
+
+/// The clocks that go with a HostChannelEnd.
+struct ChannelClocks {
+  /// By signal, from the first that has not been taken: what it and all before it published.
+  std::deque<Clock> arrived;
+  /// Port: what goes with the entries of the queue.
+  struct Posted {
+    Clock clock;
+    bool relaxed = false;
+    uint64_t call = 0;
+  };
+  Posted posted[HostChannelEnd::kQueue];
+  /// Adds a signal that publishes `clock`; nullptr: nothing.
+  void arrive(const Clock* clock);
+  Clock last;  ///< what the last signal and all before it published
+};
+
+struct RankClocks {
+  std::vector<ChannelClocks> channels;
+  std::vector<Clock> semaphores;
+  std::vector<Meeting> barriers, blocks;  ///< blocks: where the lanes of each meet
+  std::vector<uint32_t> processes;        ///< its lanes
+  Clock done;                             ///< what all calls have done that have returned
+};
+
+struct LaneWorld {
+  LaneWorld(Scheduler& scheduler, const Adversary& adversary)
+      : scheduler(scheduler), adversary(adversary) {}
+
+  /// The order of the first hold that fits, to linger by; 0: there is none.
+  uint64_t hold(Hold::What what, uint32_t rank, uint32_t op, uint32_t lane, uint64_t call) const;
+  /// Lingers if a hold says so. REQUIRES: on a fiber.
+  void linger(Hold::What what, uint32_t rank, uint32_t op, uint32_t lane, uint64_t call) {
+    const uint64_t order = hold(what, rank, op, lane, call);
+    if (order > 0) scheduler.linger(order);
+  }
+  /// Lingers while accesses of the rank are held: its kernel has not ended. REQUIRES: on a fiber.
+  void await_held(uint32_t rank);
+  /// A call of the rank has returned: all it did is done, and its next call knows of it.
+  void end_call(uint32_t rank);
+
+  Scheduler& scheduler;
+  const Adversary& adversary;
+  LateMemory memory;
+  std::vector<RankClocks> ranks;
+  std::vector<Clock> clocks;  ///< by process
+};
+
+}  // namespace mscclc

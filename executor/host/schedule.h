@@ -1,0 +1,41 @@
+// Schedules: small JSON files that make the host machine go wrong in one certain way, as evidence
+// against a plan. A schedule holds what was run, and what was put off (adversary.h), so that
+// replaying it gives the same wrong result or hang every time.
+//
+//   {"schema": 1,
+//    "plan": "90ab…",                     plan_hash(): for this plan only
+//    "bytes": 64, "dtype": "f32", "op": "sum", "in_place": false,
+//    "calls": 3, "lanes": 2, "seed": 0,
+//    "holds": [
+//     {"what": "access", "rank": 0, "call": 1, "op": 2, "lane": 0, "note": "put … at a.mscl:7:3"}
+//    ]}
+//
+// `op` counts the ops of the rank's plan, block after block; `lane` is left out where all lanes are
+// meant, both where `what` is `call`, and `lane` where it is `proxy`. All other keys must be there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "executor/host/run.h"
+
+namespace mscclc {
+
+struct Schedule {
+  std::string plan;  ///< plan_hash()
+  RunSpec spec;      ///< REQUIRES: in_place and adversary are there
+};
+
+/// 32 hex digits that tell a plan from others: what it does, not where its source stands.
+std::string plan_hash(const Program& program);
+/// What a hold is about, for its note: "put ch[0].inbox[0] <- input[0] (rank 0, tb 1) at
+/// a.mscl:7:3".
+std::string describe(const Program& program, const Hold& hold);
+
+std::string write_schedule(const Schedule& schedule);
+/// Reads a schedule for `program`; `name` is the file's. Errors name the JSON path.
+std::optional<Schedule> read_schedule(std::string_view json, const std::string& name,
+                                      const Program& program, Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,124 @@
+// Schedules as text: what is written is read back, and every key is checked.
+#include "executor/host/schedule.h"
+
+#include <catch2/catch.hpp>
+
+#include "executor/host/test_plans.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+
+Schedule sample(const Program& program) {
+  Schedule s;
+  s.plan = plan_hash(program);
+  s.spec = {.bytes = 64,
+            .dtype = Dtype::f16,
+            .op = ReduceOp::max,
+            .in_place = false,
+            .iterations = 3,
+            .schedule_seed = 5};
+  Adversary& adversary = s.spec.adversary.emplace();
+  adversary.lanes = 3;
+  adversary.holds = {{.what = Hold::What::access, .rank = 1, .op = 0, .lane = 2, .call = 1},
+                     {.what = Hold::What::op, .rank = 0, .op = 2, .call = 2},
+                     {.what = Hold::What::proxy, .rank = 0, .op = 1},
+                     {.what = Hold::What::call, .rank = 1, .call = 2}};
+  for (Hold& hold : adversary.holds) hold.note = describe(program, hold);
+  return s;
+}
+
+const std::string kText =
+    "{\"schema\": 1,\n"
+    " \"plan\": \"HASH\",\n"
+    " \"bytes\": 64, \"dtype\": \"f16\", \"op\": \"max\", \"in_place\": false,\n"
+    " \"calls\": 3, \"lanes\": 3, \"seed\": 5,\n"
+    " \"holds\": [\n"
+    "  {\"what\": \"access\", \"rank\": 1, \"call\": 1, \"op\": 0, \"lane\": 2, \"note\": \"put "
+    "ch[0].parts[0] <- input[0] (rank 1, tb 0)\"},\n"
+    "  {\"what\": \"op\", \"rank\": 0, \"call\": 2, \"op\": 2, \"note\": \"wait ch[1] (rank 0, tb "
+    "0)\"},\n"
+    "  {\"what\": \"proxy\", \"rank\": 0, \"call\": 0, \"op\": 1, \"note\": \"signal ch[1] (rank "
+    "0, "
+    "tb 0)\"},\n"
+    "  {\"what\": \"call\", \"rank\": 1, \"call\": 2, \"note\": \"rank 1 enters call 2 late\"}]}\n";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("what is written is read back") {
+  const TestProgram t = two_shot(2);
+  const Schedule written = sample(t.program);
+  const std::string text = write_schedule(written);
+  CHECK(text == replaced(kText, "HASH", plan_hash(t.program)));
+  Diagnostics diagnostics;
+  const auto back = read_schedule(text, "s.json", t.program, diagnostics);
+  INFO(render_text(diagnostics, Sources{}));
+  REQUIRE(back);
+  CHECK(write_schedule(*back) == text);
+  CHECK(back->spec.adversary->holds == written.spec.adversary->holds);
+  CHECK(back->spec.op == ReduceOp::max);
+}
+
+TEST_CASE("a plan's hash is what it does, not where it stands") {
+  TestProgram t = two_shot(2);
+  const std::string hash = plan_hash(t.program);
+  t.located(t.program.ranks[0].ops[0], t.site(0, 3, 4));
+  t.program.files = {"a.mscl"};
+  CHECK(plan_hash(t.program) == hash);
+  t.program.ranks[0].ops[1].relaxed = true;
+  CHECK(plan_hash(t.program) != hash);
+}
+
+TEST_CASE("every key is checked") {
+  const TestProgram t = two_shot(2);
+  const std::string text = write_schedule(sample(t.program));
+  struct Case {
+    const char *from, *to, *error;
+  };
+  const Case cases[] = {
+      {"\"schema\": 1", "\"schema\": 2", "s.json: schema: error: schema 2 is unknown; expected 1"},
+      {"\"schema\": 1", "\"schema\": 1, \"more\": 1", "s.json: error: unknown key 'more'"},
+      {"\"lanes\": 3, ", "", "s.json: error: key 'lanes' is missing"},
+      {"\"bytes\": 64", "\"bytes\": 9999999999999",
+       "s.json: bytes: error: 9999999999999 is too large; at most 1099511627776"},
+      {"\"f16\"", "\"f17\"", "s.json: dtype: error: 'f17' is no data type"},
+      {"\"max\"", "\"call\"", "s.json: op: error: 'call' is no reduction"},
+      {"false", "0", "s.json: in_place: error: expected a boolean, found a number"},
+      {"\"calls\": 3", "\"calls\": 0", "s.json: calls: error: is 0"},
+      {"\"calls\": 3", "\"calls\": 1001", "s.json: calls: error: 1001 is too large; at most 1000"},
+      {"\"lanes\": 3", "\"lanes\": 9", "s.json: lanes: error: 9 is too large; at most 8"},
+      {"\"what\": \"access\"", "\"what\": \"load\"",
+       "s.json: holds[0].what: error: 'load' cannot be held; op, access, proxy or call"},
+      {"\"rank\": 1", "\"rank\": 2", "s.json: holds[0].rank: error: there are 2 ranks"},
+      {"\"call\": 1", "\"call\": 3", "s.json: holds[0].call: error: there are 3 calls"},
+      {"\"op\": 0", "\"op\": 6", "s.json: holds[0].op: error: there are 6 ops"},
+      {"\"lane\": 2", "\"lane\": 3", "s.json: holds[0].lane: error: there are 3 lanes"},
+      {"\"op\": 0, ", "", "s.json: holds[0]: error: key 'op' is missing"},
+      {"\"what\": \"proxy\", ", "\"what\": \"proxy\", \"lane\": 0, ",
+       "s.json: holds[2].lane: error: a proxy has no lane"},
+      {"\"what\": \"call\", ", "\"what\": \"call\", \"op\": 0, ",
+       "s.json: holds[3]: error: a call has no 'op'"},
+  };
+  for (const Case& c : cases) {
+    Diagnostics diagnostics;
+    CHECK(!read_schedule(replaced(text, c.from, c.to), "s.json", t.program, diagnostics));
+    CHECK(render_text(diagnostics, Sources{}) == std::string(c.error) + "\n");
+  }
+}
+
+TEST_CASE("a schedule for another plan is refused") {
+  const TestProgram t = two_shot(2), other = two_shot(3);
+  Diagnostics diagnostics;
+  CHECK(!read_schedule(write_schedule(sample(t.program)), "s.json", other.program, diagnostics));
+  CHECK(render_text(diagnostics, Sources{}) ==
+        "s.json: plan: error: the schedule is for another plan; this one's is " +
+            plan_hash(other.program) + "\n");
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,40 @@
+// The search for witnesses: given ops that a plan does not order, find a schedule under which the
+// host machine gives a wrong result or hangs. What is returned has been run, so it is evidence.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "executor/host/schedule.h"
+
+namespace mscclc {
+
+/// Ops that should be ordered and are not, or one op that something is wrong with. `op` is an index
+/// in Program::ranks[rank].ops.
+struct Suspect {
+  struct Place {
+    uint32_t rank, op;
+    uint64_t call = 0;
+    bool operator==(const Place&) const = default;
+  };
+  Place first;
+  std::optional<Place> second;
+};
+
+struct WitnessSearch {
+  uint32_t calls = 3;    ///< in a row; more if a suspect is of a later call
+  uint32_t seeds = 100;  ///< random runs, once nothing else has helped
+  double seconds = 10;   ///< to spend on the search, about
+  size_t suspects = 16;  ///< of those given, the first so many
+};
+
+struct Witness {
+  Schedule schedule;
+  RunStatus status;  ///< wrong or hung
+};
+
+/// Nothing found does not mean that nothing is there. REQUIRES: program.split, a contract.
+std::optional<Witness> find_witness(const Program& program, std::span<const Suspect> suspects,
+                                    const WitnessSearch& search = {});
+
+}  // namespace mscclc

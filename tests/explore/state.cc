@@ -1,0 +1,51 @@
+#include "tests/explore/state.h"
+
+#include <array>
+
+namespace mscclc::explorer {
+namespace {
+
+template <class T>
+void append(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append(std::string& out, const Knowledge& k) {
+  append(out, k.done);
+  append(out, k.read);
+}
+
+}  // namespace
+
+std::string State::key() const {
+  std::string out;
+  for (const ProcessState& p : processes) {
+    append(out, p.step);
+    append(out, p.call);
+    append(out, p.knows);
+  }
+  for (const CellState& c : cells) {
+    append(out, std::array{c.value, c.stamp, c.writer});
+    append(out, c.readers);
+    append(out, c.from);
+  }
+  for (const std::vector<Counter>* list : {&channels, &semaphores}) {
+    for (const Counter& c : *list) {
+      append(out, std::array{c.value, static_cast<uint16_t>(c.arrived.size())});
+      for (const Knowledge& k : c.arrived) append(out, k);
+      append(out, c.told);
+    }
+  }
+  for (const std::vector<Posted>& queue : ports) {
+    append(out, queue.size());
+    for (const Posted& q : queue) {
+      append(out, std::array{q.process, q.step, q.call});
+      append(out, q.knows);
+    }
+  }
+  append(out, served);
+  append(out, ended);
+  return out;
+}
+
+}  // namespace mscclc::explorer

@@ -1,0 +1,62 @@
+// What the explorer tells states of a run apart by. Not for use outside the explorer.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mscclc::explorer {
+
+inline constexpr uint32_t kMostEvents = 512;
+inline constexpr uint16_t kNobody = 0xffff;
+inline constexpr size_t kQueue = 8;
+using Events = std::bitset<kMostEvents>;
+
+/// What a process knows: events, and events of which only the reads are known to be done, by a
+/// packet whose data depends on them.
+struct Knowledge {
+  Events done, read;
+  void join(const Knowledge& other) {
+    done |= other.done;
+    read |= other.read;
+  }
+};
+
+struct CellState {
+  uint16_t value = 0;  ///< a multiset, by its number; 0: nothing that was promised
+  uint16_t stamp = 0;  ///< packets: the call that wrote it, from 1; sentinel: 0 if it is empty
+  uint16_t writer = kNobody;
+  Events readers;  ///< since
+  Events from;     ///< reads that the value was computed from
+};
+
+struct ProcessState {
+  uint16_t step = 0, call = 0;
+  Knowledge knows;
+};
+
+struct Counter {
+  uint16_t value = 0;
+  std::vector<Knowledge> arrived;  ///< channels: what each signal and those before it told
+  Knowledge told;                  ///< by all
+};
+
+struct Posted {
+  uint16_t process, step, call;
+  Knowledge knows;
+};
+
+struct State {
+  std::vector<ProcessState> processes;
+  std::vector<CellState> cells;
+  std::vector<Counter> channels, semaphores;
+  std::vector<std::vector<Posted>> ports;  ///< by channel: the queue
+  Events served;                           ///< puts whose source a proxy has read
+  Events ended;                            ///< accesses of kernels that have ended, and of callers
+
+  /// Every bit of it, for telling states apart.
+  std::string key() const;
+};
+
+}  // namespace mscclc::explorer

@@ -1,0 +1,261 @@
+#include "tests/explore/steps.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/access.h"
+
+namespace mscclc::explorer {
+namespace {
+
+using Kind = Step::Kind;
+
+class Maker {
+ public:
+  Maker(const Program& program, bool in_place) : program_(program), in_place_(in_place) {}
+
+  Model make() {
+    // A third of a chunk: chunks that stand at even and odd places of an op have other lanes.
+    model_.slices = 3;
+    for (const Rank& rank : program_.ranks) {
+      for (const Op& op : rank.ops) {
+        if (op.parts > 1) model_.slices = std::lcm(model_.slices, uint32_t{op.parts});
+      }
+    }
+    number();
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) add_rank(r);
+    for (Process& p : model_.processes) {
+      for (Step& s : p.steps) {
+        const bool accesses = s.kind == Kind::access || s.kind == Kind::post ||
+                              s.kind == Kind::begin || s.kind == Kind::end;
+        if (accesses) s.event = model_.events++;
+        for (const Element& e : s.elements) {
+          for (const Cell& c : e.dsts) s.writes_packets |= c.packets != PacketFormat::none;
+        }
+      }
+    }
+    return std::move(model_);
+  }
+
+ private:
+  void number() {
+    for (const Rank& rank : program_.ranks) {
+      std::vector<Cell>& firsts = first_cells_.emplace_back();
+      for (const Buffer& b : rank.buffers) {
+        const uint32_t cells = b.chunks * model_.slices;
+        firsts.push_back({model_.cells, cells, b.copies, b.packets});
+        model_.cells += cells * b.copies;
+      }
+      model_.first_channel.push_back(model_.channels);
+      model_.first_semaphore.push_back(model_.semaphores);
+      model_.channels += static_cast<uint32_t>(rank.channels.size());
+      model_.semaphores += static_cast<uint32_t>(rank.semaphores.size());
+    }
+    for (const Rank& rank : program_.ranks) {
+      for (const Channel& c : rank.channels) {
+        model_.partner.push_back(c.partner == kNone ? kNone
+                                                    : model_.first_channel[c.peer] + c.partner);
+      }
+      for (const Semaphore& s : rank.semaphores) model_.initial.push_back(s.initial);
+    }
+  }
+
+  Cell cell(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t slice) const {
+    const auto alias = in_place_ ? program_.contract.alias(rank) : std::nullopt;
+    if (alias && buffer < kFirstScratch) {  // both lie in the larger one
+      const auto& own = program_.ranks[rank].buffers;
+      const uint32_t outer = own[kOutput].chunks > own[kInput].chunks ? kOutput : kInput;
+      if (buffer != outer) {
+        chunk += outer == kInput ? alias->input_chunk : alias->output_chunk;
+        buffer = outer;
+      }
+    }
+    Cell c = first_cells_[rank][buffer];
+    c.first += chunk * model_.slices + slice;
+    return c;
+  }
+
+  /// The cells of an operand's virtual slice: several at a switch.
+  void add_cells(uint32_t rank, const Operand& o, uint32_t v, std::vector<Cell>& out) const {
+    const uint32_t chunk = o.first + v / model_.slices, slice = v % model_.slices;
+    const Rank& own = program_.ranks[rank];
+    if (o.channel == kNone || own.channels[o.channel].kind != ChannelKind::switch_) {
+      out.push_back(cell(program_.owner_of(rank, o), o.buffer, chunk, slice));
+      return;
+    }
+    for (const int64_t q : program_.values(own.channels[o.channel].group)) {
+      const auto member = static_cast<uint32_t>(q);
+      const uint32_t theirs = member_buffer(program_, member, own.buffers[o.buffer], o.buffer);
+      out.push_back(cell(member, theirs, chunk, slice));
+    }
+  }
+
+  /// What a lane (kNone: the whole block) moves of operands that are moved together.
+  void add_elements(uint32_t rank, const Op& op, std::span<const Operand> dsts,
+                    std::span<const Operand> srcs, uint32_t lane, std::vector<Element>& out) const {
+    const uint32_t n = dsts[0].count * model_.slices;
+    const uint32_t parts = std::max<uint32_t>(1, op.parts);
+    const uint32_t begin = n / parts * op.part;
+    for (uint32_t v = begin; v < begin + n / parts; ++v) {
+      if (lane != kNone && (v - begin) % kLanes != lane) continue;
+      Element e;
+      for (const Operand& o : dsts) add_cells(rank, o, v, e.dsts);
+      for (const Operand& o : srcs) add_cells(rank, o, v, e.srcs);
+      out.push_back(std::move(e));
+    }
+  }
+
+  std::vector<Element> elements(uint32_t rank, const Op& op, uint32_t lane) const {
+    const auto dsts = program_.dsts(op), srcs = program_.srcs(op);
+    std::vector<Element> out;
+    if (!info(op.kind).srcs.slot[0].pairwise) {
+      add_elements(rank, op, dsts, srcs, lane, out);
+    } else {
+      for (size_t i = 0; i < dsts.size(); ++i) {
+        add_elements(rank, op, dsts.subspan(i, 1), srcs.subspan(i, 1), lane, out);
+      }
+    }
+    return out;
+  }
+
+  void add(Kind kind, const Op& op, uint32_t index = 0, std::vector<Element> elements = {}) {
+    process_->steps.push_back({kind, index, op.relaxed, std::move(elements), &op});
+  }
+
+  void add_sync(const Op& op) { add(Kind::sync, op, syncs_++); }
+
+  /// A step for each of the op's targets that is this lane's.
+  void add_targets(Kind kind, const Op& op, std::span<const Operand> targets) {
+    const uint32_t rank = process_->rank;
+    for (uint32_t i = process_->lane; i < targets.size(); i += kLanes) {
+      const Operand& o = targets[i];
+      if (kind == Kind::release || kind == Kind::acquire) {
+        add(kind, op, model_.first_semaphore[rank] + o.first);
+        continue;
+      }
+      const uint32_t end = model_.first_channel[rank] + o.channel;
+      const bool port = program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
+      if (kind == Kind::signal && port) {
+        add(Kind::post, op, end);
+      } else {
+        add(kind, op, kind == Kind::signal ? model_.partner[end] : end);
+      }
+    }
+  }
+
+  void add_posts(const Op& op) {
+    const auto dsts = program_.dsts(op), srcs = program_.srcs(op);
+    std::vector<uint32_t> seen;
+    for (size_t i = 0; i < dsts.size(); ++i) {
+      const uint32_t channel = dsts[i].channel;
+      auto at = std::find(seen.begin(), seen.end(), channel);
+      if (at == seen.end()) at = seen.insert(at, channel);
+      if ((at - seen.begin()) % kLanes != process_->lane) continue;
+      const size_t from = info(op.kind).srcs.slot[0].pairwise ? i : 0;
+      std::vector<Element> out;
+      add_elements(process_->rank, op, dsts.subspan(i, 1), srcs.subspan(from, 1), kNone, out);
+      add(Kind::post, op, model_.first_channel[process_->rank] + channel, std::move(out));
+    }
+  }
+
+  void add_move(const Op& op) {
+    const uint32_t rank = process_->rank;
+    const OpInfo& row = info(op.kind);
+    const auto dsts = program_.dsts(op);
+    const bool port = dsts[0].channel != kNone &&
+                      program_.ranks[rank].channels[dsts[0].channel].kind == ChannelKind::port;
+    std::vector<Element> own = elements(rank, op, process_->lane);
+    if (row.has(kPolls)) add(Kind::poll, op, 0, own);
+    if (!port) {
+      add(Kind::access, op, 0, std::move(own));
+    } else if (!row.has(kPolls)) {
+      add_posts(op);
+    } else {
+      forward(op, std::move(own));
+    }
+    if (!row.has(kSignals)) return;
+    add_sync(op);
+    add_targets(Kind::signal, op, dsts);
+    if (row.has(kFlushes)) add_targets(Kind::flush, op, dsts);
+  }
+
+  /// Packets that a port sends on as they lie; a sentinel slot is emptied afterwards.
+  void forward(const Op& op, std::vector<Element> own) {
+    add_sync(op);
+    add_posts(op);
+    if (program_.buffer_of(process_->rank, program_.srcs(op)[0]).packets !=
+        PacketFormat::sentinel) {
+      return;
+    }
+    add_targets(Kind::flush, op, program_.dsts(op));
+    add_sync(op);
+    for (Element& e : own) e.dsts.clear();
+    add(Kind::access, op, 0, std::move(own));
+  }
+
+  uint32_t barrier(uint32_t rank, const Op& op) {
+    Barrier b{rank, {}};
+    for (const Operand& o : program_.dsts(op)) b.blocks.push_back(o.first);
+    std::sort(b.blocks.begin(), b.blocks.end());
+    for (uint32_t i = 0; i < model_.barriers.size(); ++i) {
+      if (model_.barriers[i].rank == rank && model_.barriers[i].blocks == b.blocks) return i;
+    }
+    model_.barriers.push_back(std::move(b));
+    return static_cast<uint32_t>(model_.barriers.size() - 1);
+  }
+
+  void add_op(const Op& op) {
+    const OpInfo& row = info(op.kind);
+    if (row.moves_data()) return add_move(op);
+    if (row.has(kSignals)) add_targets(Kind::signal, op, program_.dsts(op));
+    if (row.has(kWaits)) add_targets(Kind::wait, op, program_.dsts(op));
+    if (row.has(kFlushes)) add_targets(Kind::flush, op, program_.dsts(op));
+    if (row.has(kReleases)) add_targets(Kind::release, op, program_.dsts(op));
+    if (row.has(kAcquires)) add_targets(Kind::acquire, op, program_.dsts(op));
+    if (row.has(kSyncs)) add_sync(op);
+    if (!row.has(kMeets)) return;
+    if (process_->lane == 0) add(Kind::meet, op, barrier(process_->rank, op));
+    add_sync(op);
+  }
+
+  void add_rank(uint32_t r) {
+    const Rank& rank = program_.ranks[r];
+    for (const uint32_t side : {kInput, kOutput}) {
+      std::vector<Cell>& cells = model_.buffers[side].emplace_back();
+      for (uint32_t i = 0; i < rank.buffers[side].chunks * model_.slices; ++i) {
+        cells.push_back(cell(r, side, i / model_.slices, i % model_.slices));
+      }
+    }
+    model_.processes.push_back({.kind = Process::Kind::caller, .rank = r});
+    model_.processes.back().steps = {{Kind::begin}, {Kind::end}};
+    const std::vector<uint32_t> offsets = block_offsets(rank);
+    for (uint32_t b = 0; b + 1 < offsets.size(); ++b) {
+      for (uint32_t lane = 0; lane < kLanes && offsets[b] < offsets[b + 1]; ++lane) {
+        process_ = &model_.processes.emplace_back(
+            Process{.kind = Process::Kind::lane, .rank = r, .block = b, .lane = lane});
+        syncs_ = 0;
+        process_->steps.push_back({Kind::enter});
+        for (uint32_t i = offsets[b]; i < offsets[b + 1]; ++i) add_op(rank.ops[i]);
+      }
+    }
+    for (uint32_t c = 0; c < rank.channels.size(); ++c) {
+      if (rank.channels[c].kind != ChannelKind::port) continue;
+      model_.processes.push_back({.kind = Process::Kind::proxy, .rank = r});
+      model_.processes.back().port = model_.first_channel[r] + c;
+      model_.processes.back().steps = {{Kind::serve}};
+    }
+  }
+
+  const Program& program_;
+  const bool in_place_;
+  Model model_;
+  std::vector<std::vector<Cell>> first_cells_;
+  Process* process_ = nullptr;
+  uint32_t syncs_ = 0;
+};
+
+}  // namespace
+
+Model make_model(const Program& program, bool in_place) { return Maker(program, in_place).make(); }
+
+}  // namespace mscclc::explorer

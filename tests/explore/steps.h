@@ -1,0 +1,88 @@
+// A tiny plan as the explorer runs it: for each lane the steps of one call, with the cells that
+// they touch. Not for use outside the explorer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace mscclc::explorer {
+
+inline constexpr uint32_t kLanes = 2;
+
+/// A cell of memory; call k uses its copy k % copies.
+struct Cell {
+  uint32_t first, stride, copies;
+  PacketFormat packets;
+  uint32_t at(uint64_t call) const { return first + static_cast<uint32_t>(call % copies) * stride; }
+};
+
+/// Cells that an op moves together.
+struct Element {
+  std::vector<Cell> dsts, srcs;
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    enter,    // a lane: waits until its rank has begun the call
+    access,   // reads, adds up, writes
+    poll,     // waits for the packets that the next access reads
+    signal,   // index: the partner's end of a memory channel
+    wait,     // index: the own end
+    release,  // index: semaphore
+    acquire,
+    sync,   // index: how many of the block's have been before
+    meet,   // index: barrier
+    post,   // index: port; elements: what to put; none: a signal
+    flush,  // index: port
+    begin,  // a caller: fills input and destroys output
+    end,    // a caller: waits for its lanes, and reads output
+    serve,  // a proxy: does what was posted first
+  };
+  Kind kind;
+  uint32_t index = 0;
+  bool relaxed = false;
+  std::vector<Element> elements = {};
+  const Op* op = nullptr;
+  uint32_t event = 0;  ///< of an access of call 0; those of the next call follow all of this one
+  bool writes_packets = false;
+  /// Others may come before it: it may block, or who polls may see it done or not.
+  bool stands_alone() const {
+    if (kind == Kind::access) return writes_packets;
+    return kind != Kind::signal && kind != Kind::release;
+  }
+};
+
+struct Process {
+  enum class Kind : uint8_t { caller, lane, proxy };
+  Kind kind;
+  uint32_t rank;
+  uint32_t block = 0, lane = 0;  ///< lane
+  uint32_t port = 0;             ///< proxy
+  std::vector<Step> steps = {};  ///< of one call
+};
+
+/// Barriers are told by their blocks.
+struct Barrier {
+  uint32_t rank;
+  std::vector<uint32_t> blocks;
+};
+
+struct Model {
+  std::vector<Process> processes;
+  uint32_t cells = 0;
+  uint32_t events = 0;  ///< of one call
+  uint32_t slices = 1;  ///< cells of a chunk
+  std::vector<Barrier> barriers;
+  std::vector<uint32_t> first_channel, first_semaphore;  ///< by rank: global indexes
+  uint32_t channels = 0, semaphores = 0;
+  std::vector<uint32_t> partner;              ///< by channel: the other end
+  std::vector<uint32_t> initial;              ///< by semaphore
+  std::vector<std::vector<Cell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
+};
+
+/// REQUIRES: no pipelines.
+Model make_model(const Program& program, bool in_place);
+
+}  // namespace mscclc::explorer
