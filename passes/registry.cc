@@ -93,10 +93,9 @@ const PassInfo* find_pass(std::string_view name) {
 }
 
 bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
-  program.max_thread_blocks = options.max_thread_blocks;
   std::vector<const PassInfo*> selected;
   if (!select_passes(options, selected, diagnostics)) return false;
-  PassContext context{diagnostics, options.limits};
+  PassContext context{diagnostics, options.limits, options.max_thread_blocks};
   for (const PassInfo* pass : selected) {
     if (options.before) options.before(*pass, program, options.context);
     if (options.records) context.record = &options.records->emplace_back();

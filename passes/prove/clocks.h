@@ -83,44 +83,25 @@ class Row {
   Data* data_ = nullptr;
 };
 
-/// What a process knows of the others. `full`: their stores are visible here too. `loads`: their
-/// loads have returned, so that what they have read may be overwritten. `loads` covers `full`.
-struct Knowledge {
-  Row full, loads;
-};
-
-/// What a signal, release, packet or proxy tells: knowledge, and how far the teller itself has
-/// come.
+/// What a signal, release, packet or proxy tells: what the teller knows, and how far it has come.
 struct News {
-  Knowledge knowledge;
+  Row known = {};
   uint32_t process = 0xffffffffu;
-  uint32_t full = 0, loads = 0;  ///< ops of `process` whose stores are visible, loads have returned
+  uint32_t done = 0;  ///< ops of `process` that are over
 };
 
 inline bool same(const News& a, const News& b) {
-  return a.process == b.process && a.full == b.full && a.loads == b.loads &&
-         a.knowledge.full.same(b.knowledge.full) && a.knowledge.loads.same(b.knowledge.loads);
+  return a.process == b.process && a.done == b.done && a.known.same(b.known);
 }
 
-/// Does the news say that op `time` of `process` is over: its stores visible, or its loads
-/// returned?
-inline bool knows(const News& news, uint32_t process, uint32_t time, bool store) {
-  const Row& row = store ? news.knowledge.full : news.knowledge.loads;
-  return row[process] >= time ||
-         (process == news.process && (store ? news.full : news.loads) >= time);
+/// Do the news say that op `time` of `process` is over?
+inline bool tells(const News& news, uint32_t process, uint32_t time) {
+  return news.known[process] >= time || (process == news.process && news.done >= time);
 }
 
-inline void learn(Knowledge& knowledge, const News& news, uint32_t width) {
-  const bool alike = knowledge.full.same(knowledge.loads) &&
-                     news.knowledge.full.same(news.knowledge.loads) && news.full == news.loads;
-  knowledge.full.join(news.knowledge.full, width);
-  if (news.process != 0xffffffffu) knowledge.full.raise(news.process, news.full, width);
-  if (alike) {
-    knowledge.loads = knowledge.full;
-    return;
-  }
-  knowledge.loads.join(news.knowledge.loads, width);
-  if (news.process != 0xffffffffu) knowledge.loads.raise(news.process, news.loads, width);
+inline void learn(Row& row, const News& news, uint32_t width) {
+  row.join(news.known, width);
+  if (news.process != 0xffffffffu) row.raise(news.process, news.done, width);
 }
 
 }  // namespace mscclc::proof

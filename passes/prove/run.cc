@@ -88,13 +88,12 @@ void Run::enter_call(uint32_t rank) {
     caller_touches(rank, calls_[rank], false);
     left_[rank] = system_.blocks(rank);
     const uint32_t caller = system_.caller_process(rank);
-    caller_[rank].full.raise(caller, calls_[rank] + 1, system_.width());
-    caller_[rank].loads.raise(caller, calls_[rank] + 1, system_.width());
+    caller_[rank].raise(caller, calls_[rank] + 1, system_.width());
     for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
       Block& block = blocks_[system_.block_process(rank, b)];
       block.op = block.begin;
       block.round = block.operand = 0;
-      block.knowledge = block.entry = caller_[rank];
+      block.known = block.entry = caller_[rank];
       block.entry_time = block.settled = block.now;
       block.done = false;
       wake(system_.block_process(rank, b));
@@ -106,7 +105,7 @@ void Run::enter_call(uint32_t rank) {
 
 /// All blocks have ended: all they did is over, and all they know the caller knows.
 void Run::leave_call(uint32_t rank) {
-  Knowledge& caller = caller_[rank];
+  Row& caller = caller_[rank];
   for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
@@ -210,7 +209,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
 /// For a barrier: nobody leaves before all are in.
 void Run::check_met(uint32_t rank, uint32_t call) {
   for (uint32_t q = 0; q < program_.ranks.size(); ++q) {
-    if (caller_[rank].loads[system_.caller_process(q)] > call) continue;
+    if (caller_[rank][system_.caller_process(q)] > call) continue;
     facts_.meets = false;
     if (program_.contract.kind != CollectiveKind::barrier || !may_report(q)) continue;
     Finding& finding = add_finding(Finding::Kind::not_met);

@@ -71,7 +71,7 @@ class Run {
     uint32_t op = 0, round = 0, operand = 0;
     uint32_t now = 0;      ///< ops done, over all calls
     uint32_t settled = 0;  ///< ops that all its threads have done
-    Knowledge knowledge, entry;
+    Row known, entry;
     uint32_t entry_time = 0;
     std::vector<News> gains;      ///< what single threads know, and all after the next meeting
     std::vector<uint32_t> nodes;  ///< packets that it has read in this call
@@ -79,7 +79,7 @@ class Run {
     bool done = false;            ///< with this call
   };
   struct Proxy {
-    Knowledge knowledge;
+    Row known;
     uint32_t now = 0;
   };
   /// What is promised of an output chunk.
@@ -90,7 +90,7 @@ class Run {
   /// Who accesses: its process, what it knows, what is settled, and the op at hand.
   struct Actor {
     Event event;
-    const Knowledge* knowledge;
+    const Row* known;
     uint32_t settled;
   };
 
@@ -181,9 +181,9 @@ class Run {
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
-  std::vector<uint32_t> calls_;  ///< by rank: the call it is in
-  std::vector<uint32_t> left_;   ///< by rank: blocks that have not done this call
-  std::vector<Knowledge> caller_;
+  std::vector<uint32_t> calls_;                    ///< by rank: the call it is in
+  std::vector<uint32_t> left_;                     ///< by rank: blocks that have not done this call
+  std::vector<Row> caller_;                        ///< by rank: what its caller knows
   std::vector<std::vector<uint32_t>> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;

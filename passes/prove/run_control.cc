@@ -6,25 +6,25 @@
 
 namespace mscclc::proof {
 
-// What a block tells: the stores and loads that all its threads have done, as of their last
-// meeting. A thread that signals alone knows no more about the others.
+// What a block tells: what all its threads have done and know, as of their last meeting. A thread
+// that signals alone knows no more about the others.
 News Run::strong_news(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {block.knowledge, process, block.settled, block.settled};
+  return {block.known, process, block.settled};
 }
 
-// Without release and acquire: loads that have returned, and what earlier kernels did, which is in
-// memory since they ended.
+// Without release and acquire nothing of this call is ordered. But the block is in this call: all
+// that its rank did and knew in earlier ones was over when their kernels ended.
 News Run::weak_news(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {{block.entry.full, block.knowledge.loads}, process, block.entry_time, block.settled};
+  return {block.entry, process, block.entry_time};
 }
 
 /// The threads of the block meet: what each has done and seen, all have.
 void Run::meet(Block& block) {
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
-  for (const News& news : block.gains) learn(block.knowledge, news, system_.width());
+  for (const News& news : block.gains) learn(block.known, news, system_.width());
   block.gains.clear();
 }
 
@@ -108,8 +108,8 @@ void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
   if (channel.kind == ChannelKind::port) {  // the proxy signals when it has done what came before
     const uint32_t id = system_.port_writer(block.rank, target.channel);
     Proxy& proxy = proxies_[id];
-    learn(proxy.knowledge, token.strong, system_.width());
-    token.strong = {proxy.knowledge, id, proxy.now, proxy.now};
+    learn(proxy.known, token.strong, system_.width());
+    token.strong = {proxy.known, id, proxy.now};
   }
   if (relaxed) token.strong = token.weak;
   if (channel.partner == kNone) return;
@@ -133,8 +133,7 @@ void Run::release(uint32_t process, const Operand& target) {
 void Run::flush(uint32_t process, uint32_t channel) {
   Block& block = blocks_[process];
   const uint32_t id = system_.port_reader(block.rank, channel);
-  const Proxy& proxy = proxies_[id];
-  block.gains.push_back({{Row(), proxy.knowledge.loads}, id, 0, proxy.now});
+  block.gains.push_back({.process = id, .done = proxies_[id].now});
 }
 
 bool Run::arrive(uint32_t process, const Op& op) {
@@ -149,13 +148,13 @@ bool Run::arrive(uint32_t process, const Op& op) {
   barrier->arrived.push_back(process);
   if (barrier->arrived.size() < barrier->blocks.size()) return false;
   const std::vector<uint32_t> arrived = std::exchange(barrier->arrived, {});
-  Knowledge all;
+  Row all;
   for (const uint32_t p : arrived) {
     meet(blocks_[p]);
     learn(all, strong_news(p), system_.width());
   }
   for (const uint32_t p : arrived) {
-    blocks_[p].knowledge = all;
+    blocks_[p].known = all;
     if (p == process) continue;
     next_op(blocks_[p]);
     wake(p);

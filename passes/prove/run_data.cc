@@ -151,7 +151,7 @@ bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
 
 Run::Actor Run::actor_of(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {{process, block.now + 1, block.op, calls_[block.rank]}, &block.knowledge, block.settled};
+  return {{process, block.now + 1, block.op, calls_[block.rank]}, &block.known, block.settled};
 }
 
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
@@ -228,22 +228,19 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& dst : dsts) {
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
     Proxy &reader = proxies_[r], &writer = proxies_[w];
-    learn(reader.knowledge, strong_news(process), system_.width());
-    learn(writer.knowledge, strong_news(process), system_.width());
-    const Actor reads{{r, ++reader.now, block.op, call}, &reader.knowledge, 0};
+    learn(reader.known, strong_news(process), system_.width());
+    learn(writer.known, strong_news(process), system_.width());
+    const Actor reads{{r, ++reader.now, block.op, call}, &reader.known, 0};
     const Record read{.event = reads.event, .extent = extent, .position = k};
     nodes_.clear();
     check(reads, from, from_name, read);
     history_.add(from, read);
     nodes_ = nodes;
-    writer.knowledge.full.raise(r, reader.now, system_.width());
-    writer.knowledge.loads.raise(r, reader.now, system_.width());
-    const Actor writes{{w, ++writer.now, block.op, call}, &writer.knowledge, 0};
-    const News news{
-        {block.entry.full, writer.knowledge.loads}, process, block.entry_time, block.settled};
+    writer.known.raise(r, reader.now, system_.width());
+    const Actor writes{{w, ++writer.now, block.op, call}, &writer.known, 0};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
-      store_at(writes, name, chunk, extent, k, news);
+      store_at(writes, name, chunk, extent, k, weak_news(process));
     });
   }
   const bool sentinel =

@@ -42,10 +42,9 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
       return true;
     }
   } else {
-    const Row& known = old.write ? actor.knowledge->full : actor.knowledge->loads;
-    if (known[old.event.process] >= old.event.time) return true;
+    if ((*actor.known)[old.event.process] >= old.event.time) return true;
     for (const News& news : told_) {
-      if (knows(news, old.event.process, old.event.time, old.write)) return true;
+      if (tells(news, old.event.process, old.event.time)) return true;
     }
   }
   // A store of packets that was seen by loads which are over is over, too.
