@@ -12,14 +12,11 @@ class Accesses {
     if (operands.empty()) return;
     if (slots.slot[0].kind == SlotKind::switched) return append_switched(slots, operands, write);
     const bool asks = slots.slot[0].floating;  // then the format of its buffer decides
-    const size_t before = out_.size();
-    out_.resize(before + operands.size());
-    Access* to = out_.data() + before;
     for (size_t i = 0; i < operands.size(); ++i) {
       const Operand& o = operands[i];
       const bool in_packets = asks && program_.buffer_of(rank_, o).packets != PacketFormat::none;
-      *to++ = {program_.owner_of(rank_, o),     o.buffer, o.first, o.count, write,
-               slots.of(i, in_packets).packets, deferred};
+      out_.push_back({program_.owner_of(rank_, o), o.buffer, o.first, o.count, write,
+                      slots.of(i, in_packets).packets, deferred});
     }
   }
 

@@ -50,18 +50,16 @@ class Runs {
       const uint32_t not_behind = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
       const size_t place = op.block == kNone ? open_.size() - 1 : op.block;
       Open& open = open_[place];
+      Since& since = since_[place];
       if (op.block != kNone && open.loop != op.loop) open.kinds = 0;
-      Steps steps;
-      Number first = n;
-      if ((open.kinds & lefts_[kind] & ~not_behind) != 0) {
-        steps = follow(open.kinds, op.kind);
-        first = earliest(since_[place], steps.lefts, n);
-        add(first, n);
-      }
-      if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
       open.loop = op.loop;
-      note(place, steps.results, first);
-      note(place, kind_bit(op.kind), n);
+      const bool may_fuse = (open.kinds & lefts_[kind] & ~not_behind) != 0;
+      const Steps steps = may_fuse ? follow(open.kinds, op.kind) : Steps{};
+      const Number first = earliest(since, steps.lefts, n);
+      if (may_fuse) add(first, n);
+      if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
+      note(open, since, steps.results, first);
+      note(open, since, kind_bit(op.kind), n);
     }
     return runs_;
   }
@@ -107,12 +105,11 @@ class Runs {
   }
 
   /// From op `first` on there may be ops of these kinds.
-  void note(size_t place, uint32_t kinds, Number first) {
-    Open& open = open_[place];
+  static void note(Open& open, Since& since, uint32_t kinds, Number first) {
     for (uint32_t left = kinds; left != 0; left &= left - 1) {
-      Number& since = since_[place][static_cast<size_t>(first_kind(left))];
+      Number& number = since[static_cast<size_t>(first_kind(left))];
       const bool is_new = (open.kinds & left & -left) == 0;
-      since = is_new ? first : std::min(since, first);
+      if (is_new || first < number) number = first;
     }
     open.kinds |= kinds;
   }
