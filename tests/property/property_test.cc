@@ -1,6 +1,8 @@
 // Random programs compile, survive the ways to text and to JSON and back, and give what they
-// promise under random schedules, with and without fusion.
+// promise under random schedules: all passes together, without fusion, within narrow limits, and
+// with what each single pass has made as a program of its own.
 #include <catch2/catch.hpp>
+#include <span>
 
 #include "compiler/compile.h"
 #include "executor/host/run.h"
@@ -12,6 +14,15 @@ namespace mscclc {
 namespace {
 
 constexpr uint64_t kPrograms = 2000;
+
+Program unrolled(const std::string& text) {
+  Sources sources;
+  Diagnostics diagnostics;
+  auto program = parse_program(sources, sources.add("random.mscl", text), {}, diagnostics);
+  INFO(render_text(diagnostics, sources));
+  REQUIRE(program);
+  return *std::move(program);
+}
 
 std::optional<Program> compile_text(const std::string& text, std::string& errors,
                                     uint32_t max_thread_blocks = 0) {
@@ -25,10 +36,12 @@ std::optional<Program> compile_text(const std::string& text, std::string& errors
   return program;
 }
 
-std::string run_faults(const Program& program, uint64_t seed) {
-  static const uint64_t kSizes[] = {0, 4, 52, 400, 5000};
+constexpr uint64_t kSizes[] = {0, 4, 52, 400, 5000};
+
+/// What goes wrong in runs of these sizes under the schedule of a seed; "" if nothing does.
+std::string run_faults(const Program& program, uint64_t seed, std::span<const uint64_t> sizes) {
   HostRunner runner(program);
-  for (const uint64_t bytes : kSizes) {
+  for (const uint64_t bytes : sizes) {
     Diagnostics diagnostics;
     const RunResult result =
         runner.run({.bytes = bytes, .iterations = 3, .schedule_seed = seed}, diagnostics);
@@ -39,20 +52,68 @@ std::string run_faults(const Program& program, uint64_t seed) {
   return "";
 }
 
-std::string with_fusion_off(std::string text) {
-  const std::string launch = "launch     ";
-  return text.insert(text.find(launch) + launch.size(), "fuse: false, ");
+/// One size for a run of its own, another one each time.
+std::span<const uint64_t> one_size(uint64_t n) { return std::span(kSizes).subspan(n % 5, 1); }
+
+void run_or_fail(Program& program, const PipelineOptions& passes) {
+  Diagnostics diagnostics;
+  const bool done = run_passes(program, passes, diagnostics);
+  INFO(render_text(diagnostics, Sources()));
+  REQUIRE(done);
 }
 
 TEST_CASE("random programs give what they promise") {
   for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
     const std::string text = random_program(seed);
-    for (const std::string& variant : {text, with_fusion_off(text)}) {
-      INFO("seed " << seed << "\n" << variant);
-      std::string errors;
-      const auto program = compile_text(variant, errors);
-      REQUIRE(program);
-      REQUIRE(run_faults(*program, seed) == "");
+    INFO("seed " << seed << "\n" << text);
+    std::string errors;
+    const auto program = compile_text(text, errors);
+    REQUIRE(program);
+    REQUIRE(run_faults(*program, seed, kSizes) == "");
+  }
+}
+
+TEST_CASE("random programs without fusion, or within narrow limits") {
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    INFO("seed " << seed << "\n" << random_program(seed));
+    Program program = unrolled(random_program(seed));
+    PipelineOptions passes;
+    if (seed % 2 == 0) {
+      program.launch.fuse = false;
+    } else {
+      passes.limits = {
+          .operands = 2, .channels = 1, .semaphores = 1, .unpacks = 1, .one_source_kind = true};
+    }
+    run_or_fail(program, passes);
+    REQUIRE(run_faults(program, seed, one_size(seed / 2)) == "");
+  }
+}
+
+/// What a pass has made is a program like any other: compiled again, it gives the same. Only
+/// instances must not be made twice.
+TEST_CASE("random programs give the same before and after each pass") {
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    Program program = unrolled(random_program(seed));
+    std::string before = print_ir(program);
+    PipelineOptions rest;
+    for (const PassInfo& pass : passes()) rest.only.emplace_back(pass.name);
+    uint64_t schedule = seed;
+    for (const PassInfo& pass : passes()) {
+      INFO("seed " << seed << ", " << pass.name << "\n" << before);
+      PipelineOptions one;
+      one.only = {std::string(pass.name)};
+      one.verify_each = true;
+      run_or_fail(program, one);
+      if (pass.name == "replicate") std::erase(rest.only, "replicate");
+      std::string after = print_ir(program);
+      const bool changed = after != before;
+      before = std::move(after);
+      if (!changed) continue;
+      Program again = program;
+      again.split = false;
+      run_or_fail(again, rest);
+      schedule += kPrograms;
+      REQUIRE(run_faults(again, schedule, one_size(schedule)) == "");
     }
   }
 }
