@@ -11,6 +11,7 @@ namespace mscclc {
 
 bool run_assign(Program& program, Diagnostics& diagnostics);
 bool run_groups(Program& program, Diagnostics& diagnostics);
+bool run_pipeline(Program& program, Diagnostics& diagnostics);
 bool run_replicate(Program& program, Diagnostics& diagnostics);
 bool run_sync(Program& program, Diagnostics& diagnostics);
 bool run_split(Program& program, Diagnostics& diagnostics);
