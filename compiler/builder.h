@@ -75,6 +75,7 @@ struct Index {
 /// What an op must know of an operand, as bits, so that one OR over all operands tells about all.
 enum Traits : uint32_t {
   kKindTraits = 0x1f,           ///< 1 << SlotKind
+  kUnitsTrait = 0x40,           ///< in a buffer that holds units of a pipeline
   kPacketTrait = 0x80,          ///< in a packet buffer
   kFormatTraits = 0x1f00,       ///< 1 << (8 + PacketFormat)
   kChannelTraits = 0x70000,     ///< ChannelKinds << 16, where a channel is involved
@@ -114,6 +115,8 @@ struct OpOptions {
 struct BufferOptions {
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;
+  bool has_units = false;  ///< chunks hold `units` units of a pipeline
+  uint32_t units = 0;
 };
 
 /// A contract as it is written, with numbers that are still to be checked; the members are

@@ -96,6 +96,7 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
            fmt::format("'copies' is {}; expected 1 to {}", options.copies, kMaxCopies));
     return false;
   }
+  if (options.has_units && !s.check_units_option(options, mark)) return false;
   std::vector<Axis>& axes = s.axis_scratch;
   axes.clear();
   Slice lengths{static_cast<uint32_t>(s.program.integers.size()),
@@ -114,6 +115,7 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   b.name = name;
   b.packets = options.packets;
   b.copies = options.copies;
+  b.units = options.units;
   b.chunks = 1;
   for (const Axis& axis : axes) {
     s.program.integers.push_back(axis.length());
@@ -123,10 +125,21 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   if (options.packets != PacketFormat::none) {
     s.here->layouts.back().traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);
   }
+  if (options.units != 0) s.here->layouts.back().traits = kUnitsTrait;
   b.declared = s.origin->span(mark);
   s.out->buffers.push_back(b);
   if (options.packets == PacketFormat::sentinel) s.check_sentinel(mark);
   return true;
+}
+
+bool BuilderState::check_units_option(const BufferOptions& options, Mark mark) {
+  if (options.units < 2 || options.units > kMaxUnits) {
+    fail("units", mark, fmt::format("'units' is {}; expected 2 to {}", options.units, kMaxUnits));
+    return false;
+  }
+  if (options.packets == PacketFormat::none && options.copies == 1) return true;
+  fail("units", mark, "'units' goes neither with 'packets' nor with 'copies'");
+  return false;
 }
 
 /// The sentinel is a value of a float type: the plan must be picked for no other.

@@ -290,6 +290,37 @@ bool BuilderState::wrong_loop_count(std::span<const Ref> dsts, std::span<const R
   return false;
 }
 
+/// The rank whose declaration counts: at a switch all are alike.
+uint32_t BuilderState::owner_of_buffer(const Operand& o) const {
+  const bool here_too = o.channel == kNone || out->channels[o.channel].peer == kNone;
+  return here_too ? rank : out->channels[o.channel].peer;
+}
+
+/// A buffer of units is for pipelines of one unit, over one chunk; the first that uses it says
+/// which.
+bool BuilderState::check_units(std::span<const Ref> refs) {
+  for (const Ref& ref : refs) {
+    if ((ref.traits & kUnitsTrait) == 0) continue;
+    const uint32_t owner = owner_of_buffer(ref.operand);
+    Buffer& buffer = program.ranks[owner].buffers[ref.operand.buffer];
+    if (loop == kNone || loop_chunks != 1) {
+      Diagnostic& d = fail("units", ref.mark,
+                           fmt::format("'{}' holds units, which only a pipeline over one chunk has",
+                                       name(buffer.name)));
+      note_buffer(d, owner, ref.operand.buffer);
+      return false;
+    }
+    const uint64_t unit = program.loops[loop].unit;
+    if (buffer.unit == 0) buffer.unit = unit;
+    if (buffer.unit == unit) continue;
+    fail("units", ref.mark,
+         fmt::format("'{}' holds units of {} bytes, those of this pipeline have {}",
+                     name(buffer.name), buffer.unit, unit));
+    return false;
+  }
+  return true;
+}
+
 std::string BuilderState::owner_text(uint32_t owner) const {
   if ((owner & kGroupOwner) == 0) return fmt::format("tb {}", owner);
   const Slice blocks = program.groups[owner & ~kGroupOwner];

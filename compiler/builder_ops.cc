@@ -88,6 +88,7 @@ inline bool BuilderState::check_chunks(const OpInfo& info, std::span<const Ref> 
       return wrong_loop_count(dsts, srcs);
     }
   }
+  if (facts.any(kUnitsTrait) && !(check_units(dsts) && check_units(srcs))) return false;
   const bool caller = facts.any(kCallerTrait);
   if (!caller && facts.least == facts.most) return true;
   if (!check_sizes(info.srcs.slot[0].pairwise, dsts, srcs)) return false;

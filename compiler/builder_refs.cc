@@ -142,7 +142,7 @@ bool BuilderState::check_at_switch(const Channel& c, uint32_t index, const Ref& 
       return wrong_kind(member, mine.name, DeclKind::buffer, ref.mark);
     const Buffer& theirs = program.ranks[member].buffers[d.index];
     if (theirs.chunks == mine.chunks && theirs.packets == mine.packets &&
-        theirs.copies == mine.copies &&
+        theirs.copies == mine.copies && theirs.units == mine.units &&
         std::ranges::equal(program.values(theirs.dims), program.values(mine.dims))) {
       continue;
     }

@@ -16,7 +16,7 @@ namespace mscclc {
 
 /// Largest sizes that make sense; what is beyond is a mistake in the program.
 inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 65536, kMaxCopies = 1024,
-                          kMaxOperands = 65535;
+                          kMaxUnits = 1024, kMaxOperands = 65535;
 inline constexpr int64_t kMaxChunks = 0x7fffffff;
 inline constexpr size_t kMaxArena = 0xf0000000u;  ///< operands are counted in 32 bits
 
@@ -344,6 +344,9 @@ struct BuilderState {
   }
   bool no_partner(const OpInfo& info, const Ref& ref);
   bool wrong_count(const Ref& a, const Ref& b);
+  bool check_units_option(const BufferOptions& options, Mark mark);
+  bool check_units(std::span<const Ref> refs);
+  uint32_t owner_of_buffer(const Operand& o) const;
   bool wrong_loop_count(std::span<const Ref> dsts, std::span<const Ref> srcs);
   std::string owner_text(uint32_t owner) const;
 };

@@ -31,6 +31,7 @@ TEST_CASE("values") { CHECK(check_file("values") > 10); }
 TEST_CASE("structure") { CHECK(check_file("structure") > 8); }
 TEST_CASE("channels") { CHECK(check_file("channels") > 15); }
 TEST_CASE("ops") { CHECK(check_file("ops") > 8); }
+TEST_CASE("units") { CHECK(check_file("units") >= 2); }
 TEST_CASE("contract") { CHECK(check_file("contract") > 15); }
 
 TEST_CASE("functions nest 64 levels deep") {

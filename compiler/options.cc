@@ -18,7 +18,7 @@ constexpr std::string_view kSelect[] = {"sizes", "nodes", "gpus_per_node", "dtyp
                                         "ops",   "tags",  "priority"};
 constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", "align",  "fuse",
                                         "auto_sync", "reuse_scratch", "split",  "foreign"};
-constexpr std::string_view kBuffer[] = {"packets", "copies"};
+constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
 constexpr std::string_view kOp[] = {"relaxed", "op", "part", "complete"};
 

@@ -88,6 +88,10 @@ void Unroller::buffer(const ast::BufferDecl& s) {
   if (find_option(s.options, ast::w_copies) != nullptr) {
     good = small_option(s.options, ast::w_copies, options.copies) && good;
   }
+  if (find_option(s.options, ast::w_units) != nullptr) {
+    good = small_option(s.options, ast::w_units, options.units) && good;
+    options.has_units = true;
+  }
   // From '[' to ']': the brackets stand around the first and the last dimension.
   const Mark dims_mark{s.dims[0].place.begin - 1, s.dims[s.dims.size() - 1].place.end + 1};
   if (!good || !builder_.buffer(name, dims, options, mark_of(s.name), dims_mark)) {

@@ -120,6 +120,22 @@ TEST_CASE("pipelines turn once per unit, their bodies stand behind them") {
   CHECK(l.rank().loops[0].rounds == 3);
 }
 
+TEST_CASE("scratch that holds units is as large as these, or as the message") {
+  TestProgram t(1, 1);
+  t.program.loops.push_back({.unit = 64, .chunks = 1});
+  const uint32_t s = t.buffer(0, "s", 3);
+  t.program.ranks[0].buffers[s].units = 2;
+  t.program.ranks[0].buffers[s].unit = 64;
+  t.op_in(0, 0, Kind::copy, {local(s, 2)}, {local(kInput, 0)}).loop = 0;
+  for (const auto& [message, chunk] :
+       {std::pair{0, 0}, {1, 16}, {100, 112}, {128, 128}, {999, 128}}) {
+    Lowered l(t, message);
+    REQUIRE(l.ok);
+    CHECK(l.rank().buffers[s].bytes == uint64_t{3} * static_cast<uint32_t>(chunk));
+    if (message > 0) CHECK(l.rank().offsets[0] == uint64_t{2} * static_cast<uint32_t>(chunk));
+  }
+}
+
 TEST_CASE("offsets and sizes have 64 bits") {
   TestProgram t(1, 1000);
   const uint32_t s = t.buffer(0, "s", 1000, PacketFormat::LL16, 3);

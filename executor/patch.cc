@@ -27,6 +27,8 @@ struct Slots {
     const PacketUnit unit = packet_unit(f);
     return (longest + unit.data - 1) / unit.data;
   }
+  /// Bytes of a scratch chunk that holds units of so many bytes in all.
+  uint64_t units_stride(uint64_t bytes) const { return std::min(bytes, longest); }
   /// Bytes of a scratch chunk as it lies in memory.
   uint64_t stride(PacketFormat f) const {
     return f == PacketFormat::none ? longest : units(f) * packet_unit(f).wire;
@@ -64,8 +66,10 @@ bool buffer_bytes(const Program& program, uint32_t rank, uint32_t index, const C
     bytes = chunking.buffer_bytes(side_of(b.kind), rank);
     return bytes < kMostBytes;
   }
-  const auto total =
-      static_cast<unsigned __int128>(Slots{chunking.longest()}.stride(b.packets)) * b.chunks;
+  const Slots slots{chunking.longest()};
+  const uint64_t stride =
+      b.units == 0 ? slots.stride(b.packets) : slots.units_stride(b.units * b.unit);
+  const auto total = static_cast<unsigned __int128>(stride) * b.chunks;
   bytes = static_cast<uint64_t>(total);
   return (total + kLine) * b.copies < kMostBytes;
 }
@@ -114,6 +118,7 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
   if (c.kind != BufferKind::scratch) {
     return chunking_.offset(side_of(c.kind), c.owner, static_cast<uint32_t>(chunk));
   }
+  if (c.units != 0) return chunk * slots_.units_stride(c.units);
   return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : slots_.longest);
 }
 

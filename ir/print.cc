@@ -58,11 +58,12 @@ class IrPrinter {
   void print_buffer(const Buffer& b) {
     out_ << "  buffer " << program_.name_of(b.name) << '[';
     out_.number(b.chunks) << ']';
-    if (b.packets != PacketFormat::none || b.copies != 1) {
+    if (b.packets != PacketFormat::none || b.copies != 1 || b.units != 0) {
       out_ << ' ';
       Separator options(out_);
       if (b.packets != PacketFormat::none) options.next() << "packets: " << name(b.packets);
       if (b.copies != 1) (options.next() << "copies: ").number(b.copies);
+      if (b.units != 0) (options.next() << "units: ").number(b.units);
     }
     out_ << '\n';
   }

@@ -120,6 +120,10 @@ class DeclarationCheck {
     check_caller_buffers();
     for (const Buffer& b : rank_.buffers) {
       if (b.copies == 0) error("buffer-copies", b.declared, name(b), "has 0 copies");
+      const bool plain = b.packets == PacketFormat::none && b.copies == 1;
+      if (b.units == 1 || (b.units != 0 && !plain)) {
+        error("buffer-units", b.declared, name(b), "cannot hold units");
+      }
     }
     for (uint32_t c = 0; c < rank_.channels.size(); ++c) {
       if (rank_.channels[c].kind == ChannelKind::switch_) {

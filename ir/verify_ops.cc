@@ -250,6 +250,7 @@ class OpCheck {
                           counted(o.count, "chunk")));
         return;
       }
+      if (b.units != 0 && !check_units(b)) return;
       if (b.packets != PacketFormat::none) {
         if (format != PacketFormat::none && format != b.packets) {
           error("packet-format",
@@ -276,6 +277,14 @@ class OpCheck {
   }
 
   /// Both must be equally long for every message.
+  bool check_units(const Buffer& b) {
+    const Loop* loop = op_->loop == kNone ? nullptr : &program_.loops[op_->loop];
+    if (loop != nullptr && loop->chunks == 1 && loop->unit == b.unit) return true;
+    error("buffer-units", fmt::format("'{}' holds units of another pipeline, or of none",
+                                      program_.name_of(b.name)));
+    return false;
+  }
+
   bool check_sizes(const Operand& a, const Operand& b) {
     const Contract& contract = program_.contract;
     if (contract.kind == CollectiveKind::none || contract.even_only) return true;

@@ -51,7 +51,10 @@ std::vector<OpPlace>* side_of(const Program& program, uint32_t rank, const Op& o
 class Assigner {
  public:
   Assigner(Program& program, uint32_t most_blocks)
-      : program_(program), most_blocks_(most_blocks), rounds_pair_up_(rounds_pair_up(program)) {}
+      : program_(program),
+        most_blocks_(most_blocks),
+        rounds_pair_up_(rounds_pair_up(program)),
+        stages_(program) {}
 
   void run(uint32_t rank) {
     Rank& here = program_.ranks[rank];
@@ -124,7 +127,7 @@ class Assigner {
     if (!rounds_pair_up_ || !program_.launch.auto_sync || home_ != extra_block(rank, 0))
       return false;
     const std::vector<Op>& ops = program_.ranks[rank].ops;
-    stages_.find(program_, rank);
+    stages_.find(rank);
     uint32_t count = 0;
     for (uint32_t i = 0; i < ops.size(); ++i) {
       if (ops[i].loop == kNone) continue;

@@ -45,11 +45,11 @@ bool mixes_packets_with_signals(const Program& program) {
 class ChainFinder {
  public:
   ChainFinder(const Program& program, const ChainCells& cells)
-      : program_(program), cells_(cells), parts_(nodes(program, cells)) {}
+      : program_(program), cells_(cells), parts_(nodes(program, cells)), stages_(program) {}
 
   void find(Chains& chains) {
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-      stages_.find(program_, r);
+      stages_.find(r);
       find_used_in_loop(r);
       tie_channels(r);
       tie_whole_loops(r);

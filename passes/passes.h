@@ -14,6 +14,7 @@ bool run_assign(Program& program, PassContext& context);
 bool run_fit(Program& program, PassContext& context);
 bool run_fuse(Program& program, PassContext& context);
 bool run_groups(Program& program, PassContext& context);
+bool run_pipeline(Program& program, PassContext& context);
 bool run_replicate(Program& program, PassContext& context);
 bool run_sync(Program& program, PassContext& context);
 bool run_split(Program& program, PassContext& context);

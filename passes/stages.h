@@ -15,17 +15,22 @@ namespace mscclc {
 
 class Stages {
  public:
-  /// Looks at a rank whose ops name no place.
-  void find(const Program& program, uint32_t rank);
+  explicit Stages(const Program& program);
+  /// Looks at a rank.
+  void find(uint32_t rank);
   /// Of an op; 0 outside pipelines.
   uint32_t stage(uint32_t op) const { return stage_[op]; }
-  /// True if no two rounds of the pipeline touch the same bytes, so that a stage may begin a round
-  /// before another has ended the one before.
+  /// True if a stage may begin a round of the pipeline before another has ended the one before: no
+  /// two rounds touch the same bytes, or only this rank does, whose order the pass `pipeline`
+  /// keeps.
   bool may_overlap(uint32_t loop) const { return overlaps_[loop]; }
 
  private:
+  void find_shared_units();
+
+  const Program& program_;
   std::vector<uint32_t> stage_;
-  std::vector<bool> overlaps_;
+  std::vector<bool> overlaps_;  ///< by pipeline
 };
 
 }  // namespace mscclc

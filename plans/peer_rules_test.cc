@@ -145,6 +145,14 @@ const std::multimap<std::string, Case> kCases = {
         t.program.ranks[0].buffers[kStage].copies = 3;
         add(t, OpKind::copy, {local(kStage, 0)}, {kInput0});
       }}},
+    {"units",
+     {"mscclc_copy",
+      [](TestProgram& t) {
+        Buffer& stage = t.program.ranks[0].buffers[kStage];
+        stage.units = 2;
+        stage.unit = 1024;
+        add_loop(t, add(t, OpKind::copy, {local(kStage, 0)}, {kInput0}));
+      }}},
     {"packet_format",
      {"copy_packets",
       [](TestProgram& t) {

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "ir/test_programs.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
 #include "plans/sample_plan.h"
@@ -132,11 +133,25 @@ void list_properties(const Json& schema, const std::string& place, std::set<std:
   }
 }
 
+/// A plan with scratch that holds units of a pipeline.
+Program plan_with_units() {
+  testing::TestProgram t(1, 1);
+  t.program.split = true;
+  const uint32_t ring = t.buffer(0, "ring", 1);
+  t.program.ranks[0].buffers[ring].units = 2;
+  t.program.ranks[0].buffers[ring].unit = 1024;
+  t.program.loops.push_back({1024, 1});
+  t.op_in(0, 0, OpKind::copy, {testing::local(ring, 0)}, {testing::local(kInput, 0)}).loop = 0;
+  t.op_in(0, 0, OpKind::copy, {testing::local(kOutput, 0)}, {testing::local(ring, 0)}).loop = 0;
+  return std::move(t.program);
+}
+
 std::vector<std::string> plans() {
   std::vector<std::string> texts;
   Diagnostics diagnostics;
   const Target& host = builtin_targets().front();
   texts.push_back(*write_plan(testing::sample_plan(), host, diagnostics));
+  texts.push_back(*write_plan(plan_with_units(), host, diagnostics));
   for (uint64_t seed = 0; seed < 200; ++seed) {
     texts.push_back(*write_plan(testing::random_plan(seed), host, diagnostics));
   }

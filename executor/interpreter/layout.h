@@ -74,12 +74,14 @@ enum OperandFlags : uint32_t {
   kPackets = 1,  ///< in a packet buffer
   kPort = 2,     ///< behind a port channel: a proxy moves it
 };
+/// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.
+inline constexpr uint32_t kUnitsShift = 16;
 
 struct DeviceOperand {
   uint32_t base;     ///< bases[base]
   uint32_t members;  ///< 1; at a switch its ranks, whose bases follow one another
   uint32_t channel;  ///< the rank's channel it goes through, or kNoChannel
-  uint32_t flags;    ///< OperandFlags
+  uint32_t flags;    ///< OperandFlags, and units << kUnitsShift
 };
 static_assert(sizeof(DeviceOperand) == 16);
 

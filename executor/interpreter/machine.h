@@ -98,12 +98,21 @@ MSCCLC_RUN inline void for_each_stretch(const Frame& f, const DeviceOp& op, cons
   }
 }
 
+/// How far in front of its chunk the unit at hand would make a chunk begin that holds few units:
+/// round i of virtual bytes i * unit on lies in unit i % units.
+MSCCLC_HD inline uint64_t skipped_units(const Frame& f, uint32_t units) {
+  const uint64_t round = f.round_begin / f.round_unit;
+  return (round - round % units) * f.round_unit;
+}
+
 /// Where operand `k` of a move begins in a run, at one member of its switch.
 template <class M>
 MSCCLC_RUN inline uint8_t* address_of(M& m, const Frame& f, const Stretch& s, uint32_t k,
                                       uint32_t member = 0) {
   const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
-  return m.base(operand.base + member) + f.rank.offsets[s.run->offsets + k];
+  uint8_t* begin = m.base(operand.base + member) + f.rank.offsets[s.run->offsets + k];
+  const uint32_t units = operand.flags >> kUnitsShift;
+  return units == 0 ? begin : begin - skipped_units(f, units);
 }
 
 /// Reads a piece of every source in written order (at a switch: of all members in rank order) and

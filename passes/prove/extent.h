@@ -33,16 +33,16 @@ class Cuts {
 
   uint32_t rounds(uint32_t loop) const { return rounds_[loop]; }
   /// Piece of the `k`-th chunk of operands with `count` chunks that `op` touches in a round.
-  Extent extent(const Op& op, bool packets, uint32_t k, uint32_t count, uint32_t round) {
+  /// `units`: so many units of a pipeline are all that the chunk holds; 0: it holds every round's.
+  Extent extent(const Op& op, bool packets, uint32_t k, uint32_t count, uint32_t round,
+                uint32_t units) {
     if (op.parts == 0 && op.loop == kNone) return {};
-    Key key{op.parts, packets, k, count, 0, 0};
+    Key key{op.parts, packets, k, count, 0, units};
     uint32_t piece = op.parts == 0 ? 0 : op.part, pieces = op.parts == 0 ? 1 : op.parts;
     if (op.loop != kNone) {
-      const Loop& loop = program_.loops[op.loop];
-      std::get<4>(key) = loop.unit;
-      std::get<5>(key) = loop.chunks;
-      piece += round * pieces;
-      pieces *= rounds_[op.loop];
+      std::get<4>(key) = program_.loops[op.loop].unit;
+      piece += (units == 0 ? round : round % units) * pieces;
+      pieces *= units == 0 ? rounds_[op.loop] : units;
     }
     return {way(key, pieces), piece};
   }

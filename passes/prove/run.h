@@ -144,6 +144,11 @@ class Run {
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
   void add_value(const Symbol& symbol);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
+  Extent extent_of(const Op& op, const Operand& o, uint32_t k, uint32_t round,
+                   const ChunkName& name);
+  const Buffer& buffer_named(const ChunkName& name) const {
+    return program_.ranks[name.rank].buffers[name.buffer];
+  }
   Actor actor_of(uint32_t process) const;
   uint32_t rank_of(const Actor& actor) const {
     return system_.processes()[actor.event.process].rank;

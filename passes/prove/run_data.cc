@@ -47,7 +47,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
     if (o.channel != kNone || buffer.packets == PacketFormat::none) continue;
     for (uint32_t k = 0; k < o.count; ++k) {
       const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
-      const Extent extent = cuts_.extent(op, true, k, o.count, block.round);
+      const Extent extent = cuts_.extent(op, true, k, o.count, block.round, buffer.units);
       if (arrived(chunk, extent, call, buffer.packets == PacketFormat::sentinel)) continue;
       awaited_[chunk].push_back(process);
       return false;
@@ -98,6 +98,11 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
 }
 
 // ---- moving ----
+
+Extent Run::extent_of(const Op& op, const Operand& o, uint32_t k, uint32_t round,
+                      const ChunkName& name) {
+  return cuts_.extent(op, is_packet_op(op), k, o.count, round, buffer_named(name).units);
+}
 
 void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   Block& block = blocks_[process];
@@ -156,10 +161,9 @@ Run::Actor Run::actor_of(uint32_t process) const {
 
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
   Block& block = blocks_[actor.event.process];
-  const bool in_packets = is_packet_op(op);
-  const Extent extent = cuts_.extent(op, in_packets, k, o.count, block.round);
   each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
-    const PacketFormat format = program_.ranks[name.rank].buffers[name.buffer].packets;
+    const Extent extent = extent_of(op, o, k, block.round, name);
+    const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
     const Record access{.event = actor.event, .extent = extent, .position = k};
     add_value(values_[chunk].read(extent, mixed_));
@@ -181,15 +185,15 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 
 void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
   const Block& block = blocks_[actor.event.process];
-  const Extent extent = cuts_.extent(op, is_packet_op(op), k, o.count, block.round);
   each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+    const Extent extent = extent_of(op, o, k, block.round, name);
     store_at(actor, name, chunk, extent, k, weak_news(actor.event.process));
   });
 }
 
 void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
                    uint32_t k, const News& news) {
-  const PacketFormat format = program_.ranks[name.rank].buffers[name.buffer].packets;
+  const PacketFormat format = buffer_named(name).packets;
   Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news, false});
@@ -211,10 +215,10 @@ void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, co
 void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
                      std::span<const Operand> dsts, const Operand& src, uint32_t k) {
   Block& block = blocks_[process];
-  const Extent extent = cuts_.extent(op, is_packet_op(op), k, src.count, block.round);
   const uint32_t call = calls_[block.rank];
   const uint64_t from = system_.chunk(block.rank, src.buffer, src.first + k, call);
   const ChunkName from_name{block.rank, src.buffer, src.first + k};
+  const Extent extent = extent_of(op, src, k, block.round, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     take_packets(block, from, extent);
     history_.add(from, {.event = actor_of(process).event, .extent = extent, .position = k});
@@ -240,7 +244,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Actor writes{{w, ++writer.now, block.op, call}, &writer.known, 0};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
-      store_at(writes, name, chunk, extent, k, weak_news(process));
+      store_at(writes, name, chunk, extent_of(op, dst, k, block.round, name), k,
+               weak_news(process));
     });
   }
   const bool sentinel =

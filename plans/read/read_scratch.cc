@@ -32,13 +32,15 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
   std::string_view name, format;
   Buffer buffer;
   uint32_t at = 0;
-  if (!m.read(json, node, {w_name, w_at, w_chunks}, {w_dims, w_packets, w_copies}) ||
+  if (!m.read(json, node, {w_name, w_at, w_chunks}, {w_dims, w_packets, w_copies, w_units, w_unit}) ||
       !json.string(m[w_name], name) || !json.number(m[w_at], at) ||
       !json.number(m[w_chunks], buffer.chunks)) {
     return false;
   }
   buffer.name = program.intern(name);
   if (m.has(w_copies) && !json.number(m[w_copies], buffer.copies)) return false;
+  if (m.has(w_units) && !json.number(m[w_units], buffer.units)) return false;
+  if (m.has(w_unit) && !json.number(m[w_unit], buffer.unit)) return false;
   if (m.has(w_packets)) {
     if (!json.string(m[w_packets], format)) return false;
     const std::optional<PacketFormat> found = find_packet_format(format);

@@ -103,6 +103,7 @@ PeerFault PeerRules::judge_buffer(const WireBuffer& buffer) const {
   if (buffer.packets == PacketFormat::LL128 || buffer.packets == PacketFormat::sentinel) {
     return PeerFault::packet_format;
   }
+  if (buffer.units != 0) return PeerFault::units;
   return buffer.copies > (double_scratch_ ? 2u : 1u) ? PeerFault::copies : PeerFault::none;
 }
 

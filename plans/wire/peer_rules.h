@@ -41,9 +41,10 @@ struct OpFacts {
   bool plain_in_the_middle = false;      ///< of a packet sum
   bool unmatched_switch = false;         ///< declared otherwise on other ranks
   bool unaligned_switch = false;         ///< its buffer stands elsewhere on other ranks
-  PeerFault buffer = PeerFault::none;    ///< what is wrong with a buffer: copies, packet_format
-  uint32_t barrier = 0;                  ///< id of a barrier
-  uint32_t ids = 0;                      ///< channels or semaphores listed in the op
+  PeerFault buffer =
+      PeerFault::none;   ///< what is wrong with a buffer: copies, units, packet_format
+  uint32_t barrier = 0;  ///< id of a barrier
+  uint32_t ids = 0;      ///< channels or semaphores listed in the op
   uint32_t channel_position = 0, buffer_position = 0;  ///< the highest in the block's tables
   ChannelKind channel = ChannelKind::memory;           ///< of its remote chunks or channels
 };
@@ -57,7 +58,7 @@ class PeerRules {
     const PeerFault fault = judge_kind(op, facts);
     return fault != PeerFault::none ? fault : judge_limits(rank, op, facts);
   }
-  /// What is wrong with a scratch buffer: copies, packet_format, none.
+  /// What is wrong with a scratch buffer: copies, units, packet_format, none.
   PeerFault judge_buffer(const WireBuffer& buffer) const;
 
   /// What the peer's proxy can number per rank: 512 buffers, of which it needs four itself.

@@ -220,7 +220,7 @@ void lay_out_buffers(const Program& program, WireLayout& layout) {
   for (const Rank& rank : program.ranks) {
     const size_t first = layout.buffers.size();
     for (const Buffer& buffer : rank.buffers) {
-      layout.buffers.push_back({0, type_of(buffer), buffer.packets, buffer.copies});
+      layout.buffers.push_back({0, type_of(buffer), buffer.packets, buffer.copies, buffer.units});
       layout.packets |= is_ll(buffer.packets);
     }
     uint64_t chunks = 0;

@@ -29,6 +29,7 @@ struct WireBuffer {
   WireType type = WireType::input;
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;
+  uint32_t units = 0;
 };
 
 /// One switch on the wire: an IR channel as seen on one type of buffer.

@@ -177,6 +177,8 @@ void write_buffers(JsonOut& out, const Program& program, const WireLayout& layou
       write_string_member(out, "\"packets\":", name(buffer.packets));
     }
     if (buffer.copies != 1) write_number_member(out, "\"copies\":", buffer.copies);
+    if (buffer.units != 0) write_number_member(out, "\"units\":", buffer.units);
+    if (buffer.unit != 0) write_number_member(out, "\"unit\":", buffer.unit);
     close_object(out);
   }
   close_list(out, false);

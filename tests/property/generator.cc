@@ -35,6 +35,7 @@ class Generator {
     channels_.resize(ranks_);
     places_.resize(ranks_);
     slots_.assign(ranks_, 0);
+    rings_.resize(ranks_);
     for (int r = 0; r < ranks_; ++r) declare_places(r);
   }
 
@@ -225,10 +226,18 @@ class Generator {
   }
 
   void emit_exchange(const Partner& p, const Place& there, int unit) {
+    std::string first, from = p.from->text;
+    if (pick(2) == 0) {  // through scratch of a few units, perhaps filled by another block
+      const int block = p.from->block < 0 ? pick(blocks_) : p.block;
+      const std::string stage = fmt::format("units{}[0]", rings_[p.rank].size());
+      rings_[p.rank].push_back(2 + pick(2));
+      first = in_block(block, fmt::format("copy {} <- {}", stage, from)) + " ; ";
+      from = stage;
+    }
     const std::string body =
         fmt::format("put {}.{} <- {} ; signal {} ; wait {} ; copy {} <- {}", p.channel, there.text,
-                    p.from->text, p.channel, p.channel, p.to->text, p.land->text);
-    emit(p.rank, fmt::format("pipeline unit: {} {{ {} }}", unit, in_block(p.block, body)));
+                    from, p.channel, p.channel, p.to->text, p.land->text);
+    emit(p.rank, fmt::format("pipeline unit: {} {{ {}{} }}", unit, first, in_block(p.block, body)));
   }
 
   /// Packets of one or two senders, unpacked or added to something here. Slots are used once.
@@ -311,6 +320,9 @@ class Generator {
     for (int r = 0; r < ranks_; ++r) {
       out += fmt::format("\nrank {} {{\n  buffer work[3]\n  buffer land[{}]\n", r, blocks_);
       if (slots_[r] > 0) out += fmt::format("  buffer slots[{}] packets: {}\n", slots_[r], format);
+      for (size_t i = 0; i < rings_[r].size(); ++i) {
+        out += fmt::format("  buffer units{}[1] units: {}\n", i, rings_[r][i]);
+      }
       for (int q = 0; q < ranks_; ++q) {
         if (q != r) out += fmt::format("  channel bye[{}] = memory({})\n", q, q);
       }
@@ -327,6 +339,7 @@ class Generator {
   std::vector<std::set<std::string>> channels_;
   std::vector<std::vector<Place>> places_;
   std::vector<int> slots_;
+  std::vector<std::vector<int>> rings_;  ///< by rank: how many units its buffers of units hold
 };
 
 }  // namespace
