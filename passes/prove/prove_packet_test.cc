@@ -57,7 +57,7 @@ TEST_CASE("packets whose value does not depend on a slot do not say that it has 
            "  tb 0 {\n    put_packets up.a <- input\n    unpack_packets output <- b\n  }\n}\n";
   };
   CHECK(verdict(both("tb 0 { put_packets up.b <- input ; unpack_packets output <- a }")) ==
-        race("a[0] of rank 0"));
+        race("b[0] of rank 1"));
 }
 
 TEST_CASE("one writer a call and slot") {
