@@ -267,6 +267,9 @@ bool Run::do_op(uint32_t process, const Op& op) {
 }
 
 void Run::report_stuck() {
+  for (uint32_t p = 0; p < system_.width(); ++p) {
+    if (system_.processes()[p].kind == ProcessKind::block && report_lost_packets(p)) return;
+  }
   Finding& finding = add_finding(Finding::Kind::stuck);
   for (uint32_t p = 0; p < system_.width(); ++p) {
     if (system_.processes()[p].kind != ProcessKind::block || blocks_[p].done) continue;
@@ -274,6 +277,31 @@ void Run::report_stuck() {
     finding.first = {p, block.now, block.op, calls_[block.rank]};
     return;
   }
+}
+
+/// A block that waits for packets in vain because those of a later call have taken their place: its
+/// reads and that store are in no order.
+bool Run::report_lost_packets(uint32_t process) {
+  const Block& block = blocks_[process];
+  if (block.done || block.op == block.end || !info(op_of(block).kind).has(kPolls)) return false;
+  const Op& op = op_of(block);
+  const uint32_t call = calls_[block.rank];
+  for (const Operand& o : program_.srcs(op)) {
+    for (uint32_t k = 0; o.channel == kNone && k < o.count; ++k) {
+      const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
+      for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+        const Record& later = history_.record(i);
+        if (later.packets == kNone || later.event.call <= call) continue;
+        Finding& finding = add_finding(Finding::Kind::race);
+        finding.first = {process, block.now + 1, block.op, call};
+        finding.second = later.event;
+        finding.chunk = {block.rank, o.buffer, o.first + k};
+        finding.second_writes = true;
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 /// Every count must be back where it was, or the next calls begin with more and more.

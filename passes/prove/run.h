@@ -107,6 +107,7 @@ class Run {
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
+  bool report_lost_packets(uint32_t process);
   void report_balance();
 
   // run_control.cc

@@ -1,0 +1,317 @@
+// What orders two accesses inside a rank and between ranks: block syncs, signals, semaphores,
+// barriers, parts, rounds. Every rule has a program that it accepts, and one a step away.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::exchange;
+using testing::kEnter;
+using testing::race;
+using testing::verdict;
+
+TEST_CASE("a signal publishes what all threads have done before the block last met") {
+  CHECK(verdict(exchange("tb 0 {\n" + kEnter + R"(
+    put up.output <- input
+    sync
+    signal up
+    wait up
+  })")) == "proved");
+  CHECK(verdict(exchange("tb 0 {\n" + kEnter + R"(
+    put up.output <- input
+    signal up
+    wait up
+  })")) == race("output[0] of rank 1"));
+}
+
+TEST_CASE("a wait tells all threads only when they have met") {
+  const auto through_scratch = [](const std::string& between) {
+    return exchange("tb 0 {\n" + kEnter + "put up.s[0] <- input\nsync\nsignal up\nwait up\n" +
+                    between + "copy output <- s[0]\nsync\nsignal up\nwait up\n}");
+  };
+  CHECK(verdict(through_scratch("sync\n")) == "proved");
+  CHECK(verdict(through_scratch("")) == race("s[0] of rank 1"));
+}
+
+TEST_CASE("relaxed signals and waits order no stores") {
+  const auto leave = [](const std::string& signal, const std::string& wait) {
+    return exchange("tb 0 {\n" + kEnter + "put up.output <- input\nsync\n" + signal + "\n" + wait +
+                    "\n}");
+  };
+  CHECK(verdict(leave("signal up", "wait up")) == "proved");
+  CHECK(verdict(leave("signal up relaxed", "wait up")) == race("output[0] of rank 1"));
+  CHECK(verdict(leave("signal up", "wait up relaxed")) == race("output[0] of rank 1"));
+}
+
+TEST_CASE("a relaxed signal tells that loads are over, once the block has met") {
+  // A get: the data is there when it has been read, and the owner must only know that it has been.
+  const auto get = [](const std::string& sync) {
+    return exchange("tb 0 {\n" + kEnter + "get output <- up.input\n" + sync +
+                    "signal up relaxed\nwait up relaxed\n}");
+  };
+  CHECK(verdict(get("sync\n")) == "proved");
+  CHECK(verdict(get("")) == race("input[0] of rank 1"));
+}
+
+TEST_CASE("nobody touches a peer's buffers before the peer is in") {
+  CHECK(verdict(exchange("tb 0 {\nput up.output <- input\nsync\nsignal up\nwait up\n}")) ==
+        race("output[0] of rank 0"));
+  CHECK(verdict(exchange("tb 0 {\nget output <- up.input\nsync\nsignal up\nwait up\n}")) ==
+        race("input[0] of rank 0"));
+  // The threads must have met after the wait.
+  CHECK(verdict(exchange(R"(tb 0 {
+    signal down relaxed
+    wait down relaxed
+    put up.output <- input
+    sync
+    signal up
+    wait up
+  })")) == race("output[0] of rank 1"));
+}
+
+TEST_CASE("nobody leaves while a peer may still touch its buffers") {
+  CHECK(verdict(exchange("tb 0 {\n" + kEnter + "get output <- up.input\n}")) ==
+        race("input[0] of rank 0"));
+}
+
+TEST_CASE("scratch must not be filled again while a peer still reads it") {
+  const auto calls = [](const std::string& leave) {
+    return exchange("tb 0 {\nput up.s[0] <- input\nsync\nsignal up\nwait up\nsync\n" +
+                    std::string("copy output <- s[0]\n") + leave + "}");
+  };
+  CHECK(verdict(calls("")) == race("s[0] of rank 1"));
+  CHECK(verdict(calls("sync\nsignal down relaxed\nwait down relaxed\n")) == "proved");
+  CHECK(verdict(calls("signal down relaxed\nwait down relaxed\n")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("a semaphore orders two blocks of a rank") {
+  const auto blocks = [](const std::string& release, const std::string& acquire) {
+    return exchange("tb 0 {\n" + kEnter + "put up.output <- input\n" + release + "}\ntb 1 {\n" +
+                        acquire + "signal up\nwait up\n}",
+                    "semaphore done");
+  };
+  CHECK(verdict(blocks("sync\nrelease done\n", "acquire done\nsync\n")) == "proved");
+  CHECK(verdict(blocks("release done\n", "acquire done\nsync\n")) == race("output[0] of rank 1"));
+  CHECK(verdict(blocks("sync\nrelease done\n", "acquire done\n")) == race("output[0] of rank 1"));
+  CHECK(verdict(blocks("", "")) == race("output[0] of rank 0"));
+}
+
+TEST_CASE("of several releasers an acquire knows those without which it could not go on") {
+  const auto three = [](const std::string& acquires, const std::string& initial) {
+    return exchange("tb 0 {\n" + kEnter + R"(
+        put up.output[0] <- input[0]
+        sync
+        release done
+      }
+      tb 1 {
+        signal enter relaxed
+        wait enter relaxed
+        sync
+        put up.output[1] <- input[1]
+        sync
+        release done
+      }
+      tb 2 {
+      )" + acquires + "sync\nsignal up\nwait up\n}",
+                    "semaphore done" + initial + "\nchannel enter = memory(1 - r)",
+                    "sendrecv(ranks: 2, chunks: 2, shift: 1)");
+  };
+  CHECK(verdict(three("acquire done, done\n", "")) == "proved");
+  CHECK(verdict(three("acquire done\nsync\nacquire done\n", "")) == "proved");
+  // With one to spare, two acquires need only one of the releases.
+  CHECK(verdict(three("acquire done, done\n", " = 1")).starts_with("race: race at output"));
+}
+
+TEST_CASE("several releasers: a release counts once a call, and what comes later is not known") {
+  // The first acquire may have been released by either; only after both are both over.
+  const std::string early = exchange("tb 0 {\n" + kEnter + R"(
+      put up.output[0] <- input[0]
+      sync
+      release done
+    }
+    tb 1 {
+      release done
+    }
+    tb 2 {
+      acquire done
+      sync
+      signal up
+      acquire done
+      wait up
+    })",
+                                     "semaphore done", "sendrecv(ranks: 2, shift: 1)");
+  CHECK(verdict(early) == race("output[0] of rank 0"));
+}
+
+TEST_CASE("a barrier orders the blocks that it names") {
+  const auto blocks = [](const std::string& first, const std::string& rest) {
+    return exchange("tb 0 {\n" + kEnter + "put up.output <- input\n" + first + "}\ntb 1 {\n" +
+                    rest + "signal up\nwait up\n}\ntb 2 {\n" + rest + "}");
+  };
+  CHECK(verdict(blocks("barrier 0..3\n", "barrier 0..3\n")) == "proved");
+  CHECK(verdict(blocks("", "barrier 1..3\n")) == race("output[0] of rank 0"));
+}
+
+TEST_CASE("the threads of a block are in no order without a sync") {
+  const auto copies = [](const std::string& between) {
+    return exchange("tb 0 {\n" + kEnter + "copy s[0] <- input\n" + between +
+                    "put up.output <- s[0]\nsync\nsignal up\nwait up\n}");
+  };
+  CHECK(verdict(copies("sync\n")) == "proved");
+  CHECK(verdict(copies("")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("equal parts are equal bytes; different ways to cut are not compared") {
+  const auto parts = [](const std::string& second) {
+    return exchange("tb 0 {\n" + kEnter + R"(
+        copy s[0] <- input part: [0, 2]
+        sync
+        put up.output <- s[0] part: [0, 2]
+        sync
+        signal up
+        wait up
+      }
+      tb 1 {
+        signal enter relaxed
+        wait enter relaxed
+        copy s[0] <- input part: [1, 2]
+        sync
+        put up.output <- s[0] )" +
+                        second + "\nsync\nsignal end\nwait end\n}",
+                    "channel enter = memory(1 - r)\nchannel end = memory(1 - r)");
+  };
+  CHECK(verdict(parts("part: [1, 2]")) == "proved");
+  CHECK(verdict(parts("part: [0, 2]")).starts_with("race: race at "));
+  CHECK(verdict(parts("part: [1, 3]")).starts_with("race: race at "));
+}
+
+TEST_CASE("groups order what they hand on by barriers") {
+  const auto group = [](const std::string& barrier) {
+    return exchange(R"(tb 0 {
+        signal down relaxed
+        wait down relaxed
+      }
+      tb b in 0..3 { barrier 0..3 }
+      group 0..3 { put up.output <- input }
+      )" + barrier + "tb 0 { signal up ; wait up }");
+  };
+  CHECK(verdict(group("tb b in 0..3 { barrier 0..3 }\n")) == "proved");
+  CHECK(verdict(group("tb b in 0..2 { barrier 0..2 }\n")) == race("output[0] of rank 0"));
+}
+
+TEST_CASE("rounds of a pipeline: each moves its own bytes, credits guard what is used again") {
+  const auto rounds = [](const std::string& back, const std::string& slots) {
+    return exchange("tb 0 { " + kEnter + R"(}
+      pipeline unit: 1KiB {
+        tb 0 {
+          put up.s[0] <- input
+          sync
+          signal up
+          wait up
+          sync
+          copy output <- s[0]
+        }
+      }
+      tb 0 {
+      )" + back + "}",
+                    "", "sendrecv(ranks: 2, shift: 1)" + slots);
+  };
+  CHECK(verdict(rounds("sync\nsignal down\nwait down\n", "")) == "proved");
+  // Nothing keeps the next call out of s, where there is a round at all.
+  CHECK(verdict(exchange(R"(pipeline unit: 1KiB {
+        tb 0 {
+          put up.s[0] <- input
+          sync
+          signal up
+          wait up
+          sync
+          copy output <- s[0]
+        }
+      })")) == race("s[0] of rank 1"));
+}
+
+TEST_CASE("a ring buffer between rounds needs credits") {
+  // Two chunks go through one slot in every round.
+  const auto relay = [](const std::string& credit, const std::string& check) {
+    return exchange("pipeline unit: 1KiB {\ntb 0 {\n" + credit + R"(
+          put up.s[0] <- input[0]
+          sync
+          signal up
+        }
+        tb 1 {
+          wait up
+          sync
+          copy output[0] <- s[0]
+          sync
+          )" + check + "\n}\n}\n",
+                    "semaphore free = 1\nchannel back = memory(1 - r)");
+  };
+  // A credit of the own rank says nothing of the peer's slot.
+  CHECK(verdict(relay("acquire free\nsync\n", "release free")) == race("s[0] of rank 1"));
+  CHECK(verdict(relay("", "")) == race("s[0] of rank 1"));
+  CHECK(verdict(exchange(R"(pipeline unit: 1KiB {
+      tb 0 {
+        acquire room
+        sync
+        put up.s[0] <- input
+        sync
+        signal up
+      }
+      tb 1 {
+        wait up
+        sync
+        copy output <- s[0]
+        sync
+        signal back relaxed
+      }
+      tb 2 {
+        wait back relaxed
+        sync
+        release room
+      }
+    })",
+                         "semaphore room = 1\nchannel back = memory(1 - r)")) == "proved");
+}
+
+TEST_CASE("counters with several users are not decided") {
+  Program program = testing::as_written(exchange(R"(
+    tb 0 { signal up ; wait up }
+    tb 1 { signal down ; wait down }
+  )",
+                                                 "", "barrier(ranks: 2)"));
+  CHECK(verdict(program) == "proved");
+  // Block 1 waits at the end where block 0 waits.
+  for (uint32_t r = 0; r < 2; ++r) {
+    Op& op = program.ranks[r].ops[3];
+    REQUIRE(op.kind == OpKind::wait);
+    program.operands[op.operands] = program.operands[program.ranks[r].ops[1].operands];
+  }
+  CHECK(verdict(program) == "undecided: not decided: wait at one end of a channel");
+}
+
+TEST_CASE("both ranks wait before either signals") {
+  CHECK(verdict(exchange("tb 0 { " + kEnter + R"(
+      put up.output <- input
+      sync
+      wait up
+      signal up
+    })"))
+            .starts_with("stuck: "));
+}
+
+TEST_CASE("a switch touches a chunk of every member") {
+  const auto broadcast = [](const std::string& enter, const std::string& leave) {
+    return "program t\ncollective allgather(ranks: 2)\nrank r in 0..2 {\n"
+           "  channel up = memory(1 - r)\n  channel sw = switch(0..2)\n  tb 0 {\n" +
+           enter + "switch_broadcast sw.output[r] <- input\n" + leave + "  }\n}\n";
+  };
+  const std::string enter = "signal up relaxed\nwait up relaxed\nsync\n";
+  CHECK(verdict(broadcast(enter, "sync\nsignal up\nwait up\n")) == "proved");
+  CHECK(verdict(broadcast("", "sync\nsignal up\nwait up\n")) == race("output[1] of rank 0"));
+  CHECK(verdict(broadcast(enter, "signal up\nwait up\n")) == race("output[0] of rank 1"));
+  CHECK(verdict(broadcast(enter, "sync\nsignal up relaxed\nwait up relaxed\n")) ==
+        race("output[0] of rank 1"));
+}
+
+}  // namespace
+}  // namespace mscclc

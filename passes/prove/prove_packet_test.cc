@@ -1,0 +1,126 @@
+// Packets say themselves that they have come. What that tells, and when a slot may be filled again.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::race;
+using testing::verdict;
+
+/// Two ranks that add up their inputs.
+std::string sum(const std::string& body, const std::string& buffers,
+                const std::string& select = "") {
+  return "program t\ncollective allreduce(ranks: 2)\n" + select + "\nrank r in 0..2 {\n" + buffers +
+         "\n  channel up = memory(1 - r)\n" + body + "\n}\n";
+}
+
+const std::string kOneShot = R"(tb 0 {
+    put_packets up.inbox <- input
+    reduce_packets output <- input, inbox
+  })";
+
+TEST_CASE("two copies of a slot are enough where each call hears from the reader") {
+  // Packets of call k + 1 were sent by a rank that had left call k: a kernel boundary.
+  CHECK(verdict(sum(kOneShot, "buffer inbox[1] packets: LL16, copies: 2")) == "proved");
+  CHECK(verdict(sum(kOneShot, "buffer inbox[1] packets: LL8, copies: 3")) == "proved");
+  CHECK(verdict(sum(kOneShot, "buffer inbox[1] packets: LL16")) == race("inbox[0] of rank 1"));
+}
+
+/// Rank 1 sends its input as packets to 'a' of rank 0, and takes what comes back from 'b'. Slots
+/// have one copy: 'a' is free again when rank 1 knows that it has been read.
+std::string there_and_back(const std::string& rank0, const std::string& format = "LL16") {
+  return "program t\ncollective allreduce(ranks: 2)\n"
+         "rank 0 {\n  buffer a[1] packets: LL16\n  channel up = memory(1)\n" +
+         rank0 + "\n}\nrank 1 {\n  buffer b[1] packets: " + format +
+         "\n  channel up = memory(0)\n" +
+         "  tb 0 {\n    put_packets up.a <- input\n    unpack_packets output <- b\n  }\n}\n";
+}
+
+TEST_CASE("a value that is sent on proves that what it was made of has been read") {
+  CHECK(verdict(there_and_back("tb 0 { reduce_send_packets output, up.b <- input, a }")) ==
+        "proved");
+  // Another op of the same block, cut alike: every thread sends on what it has added up itself.
+  const std::string two_ops = "tb 0 {\nreduce_packets output <- input, a\n";
+  CHECK(verdict(there_and_back(two_ops + "put_packets up.b <- output\n}")) == "proved");
+  CHECK(verdict(there_and_back(two_ops + "put_packets up.b <- output\n}", "LL8")) ==
+        race("output[0] of rank 0"));
+  CHECK(verdict(there_and_back(two_ops + "sync\nput_packets up.b <- output\n}", "LL8")) ==
+        "proved");
+}
+
+TEST_CASE("packets whose value does not depend on a slot do not say that it has been read") {
+  const auto both = [](const std::string& rank0) {
+    return "program t\ncollective sendrecv(ranks: 2, shift: 1)\n"
+           "rank 0 {\n  buffer a[1] packets: LL16\n  channel up = memory(1)\n" +
+           rank0 +
+           "\n}\nrank 1 {\n  buffer b[1] packets: LL16\n  channel up = memory(0)\n"
+           "  tb 0 {\n    put_packets up.a <- input\n    unpack_packets output <- b\n  }\n}\n";
+  };
+  CHECK(verdict(both("tb 0 { put_packets up.b <- input ; unpack_packets output <- a }")) ==
+        race("b[0] of rank 1"));
+}
+
+TEST_CASE("one writer a call and slot") {
+  CHECK(verdict(sum(R"(tb 0 {
+      put_packets up.inbox <- input
+      reduce_packets output <- input, inbox
+      sync
+      put_packets up.inbox <- output
+    })",
+                    "buffer inbox[1] packets: LL16, copies: 2"))
+            .starts_with("slot-twice: "));
+}
+
+TEST_CASE("packets that nobody sends are waited for for ever") {
+  CHECK(verdict(sum("tb 0 {\n put_packets up.inbox[0] <- input\n"
+                    " reduce_packets output <- input, inbox[1]\n}",
+                    "buffer inbox[2] packets: LL16, copies: 2"))
+            .starts_with("stuck: "));
+}
+
+TEST_CASE("a sentinel slot is empty again before it is filled") {
+  const std::string floats = "select dtypes: [f32]";
+  CHECK(verdict(sum(kOneShot, "buffer inbox[1] packets: sentinel, copies: 2", floats)) == "proved");
+  CHECK(verdict(sum(kOneShot, "buffer inbox[1] packets: sentinel", floats)) != "proved");
+}
+
+TEST_CASE("a sentinel slot can be read once") {
+  CHECK(verdict(sum(R"(tb 0 {
+      put_packets up.inbox <- input
+      reduce_packets output <- input, inbox
+      reduce_packets output <- input, inbox
+    })",
+                    "buffer inbox[1] packets: sentinel, copies: 2", "select dtypes: [f32]"))
+            .starts_with("stuck: "));
+}
+
+TEST_CASE("packets tell nothing of plain stores before them") {
+  const auto mixed = [](const std::string& body) {
+    return "program t\ncollective sendrecv(ranks: 2, chunks: 2, shift: 1)\nrank r in 0..2 {\n"
+           "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n"
+           "  tb 0 {\n    signal up relaxed\n    wait up relaxed\n    sync\n"
+           "    put up.output[0] <- input[0]\n    sync\n"
+           "    put_packets up.inbox <- input[1]\n    unpack_packets output[1] <- inbox\n" +
+           body + "  }\n}\n";
+  };
+  CHECK(verdict(mixed("")) == race("output[0] of rank 1"));
+  CHECK(verdict(mixed("signal up\nwait up\n")) == "proved");
+}
+
+TEST_CASE("packets by the switch reach all members") {
+  const auto gather = [](const std::string& copies) {
+    return "program t\ncollective allgather(ranks: 2)\nrank r in 0..2 {\n"
+           "  buffer mine[1] packets: LL16\n  buffer all[2] packets: LL16" +
+           copies +
+           "\n  channel sw = switch(0..2)\n"
+           "  tb 0 {\n    copy_packets mine <- input\n    sync\n"
+           "    switch_broadcast_packets sw.all[r] <- mine\n"
+           "    unpack_packets output[0] <- all[0]\n    unpack_packets output[1] <- all[1]\n"
+           "  }\n}\n";
+  };
+  CHECK(verdict(gather(", copies: 2")) == "proved");
+  CHECK(verdict(gather("")) != "proved");
+}
+
+}  // namespace
+}  // namespace mscclc

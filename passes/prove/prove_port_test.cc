@@ -1,0 +1,81 @@
+// Ports: a proxy reads the source and writes the far end some time after the block has posted.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::race;
+using testing::verdict;
+
+std::string ports(const std::string& body, const std::string& more = "") {
+  return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n  buffer s[4]\n"
+         "  channel net = port(1 - r)\n  channel other = port(1 - r)\n"
+         "  channel mem = memory(1 - r)\n" +
+         more + "  tb 0 {\n    signal mem relaxed\n    wait mem relaxed\n    sync\n" + body +
+         "  }\n}\n";
+}
+
+TEST_CASE("a put comes before the signal of the same port") {
+  CHECK(verdict(ports("put net.output <- input\nsignal net\nflush net\nwait net\n")) == "proved");
+  CHECK(verdict(ports("put net.output <- input\nsignal other\nflush net\nwait other\n")) ==
+        race("output[0] of rank 1"));
+  CHECK(verdict(ports("put net.output <- input\nsync\nsignal mem\nflush net\nwait mem\n")) ==
+        race("output[0] of rank 1"));
+}
+
+TEST_CASE("the source of a put is read later than the call, unless somebody says it has been") {
+  CHECK(verdict(ports("put net.output <- input\nsignal net\nwait net\n")) ==
+        race("input[0] of rank 1"));
+  CHECK(verdict(ports("put net.output <- input\nsignal net\nflush net\nwait net\n")) == "proved");
+  // The peer's answer, sent when the data has come, tells it too.
+  CHECK(verdict(
+            ports("put net.output <- input\nsignal net\nwait net\nsync\nsignal mem\nwait mem\n")) ==
+        "proved");
+  CHECK(verdict(ports("put net.output <- input\nsignal net\nwait net\nsignal mem\nwait mem\n")) ==
+        race("input[0] of rank 0"));
+}
+
+TEST_CASE("a flush does not say that the data has come") {
+  CHECK(verdict(ports("put net.output <- input\nflush net\nsync\nsignal mem\nwait mem\n")) ==
+        race("output[0] of rank 1"));
+}
+
+TEST_CASE("a source may change behind a flush and a sync") {
+  const auto twice = [](const std::string& between) {
+    return ports("copy s[0] <- input\nsync\nput net.s[1] <- s[0]\nsignal net\n" + between +
+                 "copy s[0] <- input\nsync\nput net.output <- s[0]\nsignal net\nflush net\n"
+                 "wait net\nwait net\nsync\nsignal mem\nwait mem\n");
+  };
+  CHECK(verdict(twice("flush net\nsync\n")) == "proved");
+  // Stores of the same bits are one value to a late reader: change it.
+  CHECK(verdict(ports("copy s[0] <- input\nsync\nput net.output <- s[0]\nsignal net\n"
+                      "copy s[0] <- s[2]\nsync\nflush net\nwait net\n")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("what is posted must be there: the block meets before a put") {
+  CHECK(verdict(ports("copy s[0] <- input\nput net.output <- s[0]\nsignal net\nflush net\n"
+                      "wait net\n")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("puts with signals and flushes") {
+  CHECK(verdict(ports("put_with_signal_and_flush net.output <- input\nwait net\n")) == "proved");
+  CHECK(verdict(ports("put_with_signal net.output <- input\nwait net\n")) ==
+        race("input[0] of rank 1"));
+}
+
+TEST_CASE("packets through a port are sent as they lie, when they are there") {
+  const auto packets = [](const std::string& copies, const std::string& sync) {
+    return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"
+           "  buffer mine[1] packets: LL16" +
+           copies + "\n  buffer inbox[1] packets: LL16" + copies +
+           "\n  channel net = port(1 - r)\n  tb 0 {\n    copy_packets mine <- input\n" + sync +
+           "    put_packets net.inbox <- mine\n    flush net\n    unpack_packets output <- inbox\n"
+           "  }\n}\n";
+  };
+  CHECK(verdict(packets(", copies: 2", "sync\n")) == "proved");
+  CHECK(verdict(packets(", copies: 2", "")) == race("mine[0] of rank 1"));
+  CHECK(verdict(packets("", "sync\n")) == race("inbox[0] of rank 1"));
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,50 @@
+// For tests of the prover: programs from text, proved as they are written. No pass adds a sync or
+// joins ops, so that a test says itself what orders what.
+#pragma once
+
+#include <string>
+
+#include "passes/prove/prove.h"
+#include "passes/test_text.h"
+
+namespace mscclc::testing {
+
+/// A rank's program, as plans hold it: ops by thread block, complete sums marked.
+inline Program as_written(const std::string& text) {
+  Program program = parse(text);
+  run(program, {"assign", "groups", "split"});
+  Program marked = program;
+  PipelineOptions options;
+  options.only = {"complete_sums"};
+  Diagnostics ignored;
+  return run_passes(marked, options, ignored) ? marked : program;
+}
+
+/// "proved", or the first error: "code: message".
+inline std::string verdict(const Program& program) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(program, diagnostics);
+  CHECK(proof.proved != diagnostics.has_errors());
+  if (proof.proved || !diagnostics.has_errors()) return "proved";
+  return diagnostics.all()[0].code + ": " + diagnostics.all()[0].message;
+}
+inline std::string verdict(const std::string& text) { return verdict(as_written(text)); }
+
+/// Two ranks, each sends its input to the other. `body` may use s[4] and channels up, down
+/// (memory).
+inline std::string exchange(const std::string& body, const std::string& more = "",
+                            const std::string& contract = "sendrecv(ranks: 2, shift: 1)") {
+  return "program t\ncollective " + contract + "\nrank r in 0..2 {\n  buffer s[4]\n" +
+         "  channel up = memory(1 - r)\n  channel down = memory(1 - r)\n" + more + "\n" + body +
+         "\n}\n";
+}
+
+/// Everyone is in this call: the caller's buffers may be touched.
+inline const std::string kEnter = "signal down relaxed\nwait down relaxed\nsync\n";
+
+/// "race: race at X: nothing orders two accesses"
+inline std::string race(const std::string& chunk) {
+  return "race: race at " + chunk + ": nothing orders two accesses";
+}
+
+}  // namespace mscclc::testing

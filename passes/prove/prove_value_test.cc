@@ -1,0 +1,138 @@
+// What must come out: values, placements, sizes, balance, meeting, and the attributes of a proof.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::as_written;
+using testing::exchange;
+using testing::kEnter;
+using testing::verdict;
+
+Proof proof_of(const std::string& text) {
+  Diagnostics diagnostics;
+  return prove(as_written(text), diagnostics);
+}
+
+TEST_CASE("every output chunk holds what is promised") {
+  const auto chunks = [](const std::string& to) {
+    return exchange("tb 0 {\n" + kEnter +
+                        "put up.output[0] <- input[0]\nput up.output[1] <- input[" + to +
+                        "]\nsync\nsignal up\nwait up\n}",
+                    "", "sendrecv(ranks: 2, chunks: 2, shift: 1, even: true)");
+  };
+  CHECK(verdict(chunks("1")) == "proved");
+  CHECK(verdict(exchange("tb 0 {\n" + kEnter + R"(
+      put up.s[0] <- input[0]
+      put up.output[1] <- input[1]
+      sync
+      signal up
+      wait up
+      sync
+      copy output[0] <- input[0]
+      sync
+      signal up
+      wait up
+    })",
+                         "", "sendrecv(ranks: 2, chunks: 2, shift: 1)")) ==
+        "wrong-result: output[0] of rank 0 does not hold what the collective promises at the end "
+        "of a call");
+}
+
+TEST_CASE("a sum holds each contribution once") {
+  const auto add = [](const std::string& sources) {
+    return exchange(
+        "tb 0 {\n" + kEnter + "read_reduce output <- " + sources + "\nsync\nsignal up\nwait up\n}",
+        "", "allreduce(ranks: 2, inplace: false)");
+  };
+  CHECK(verdict(add("input, up.input")) == "proved");
+  CHECK(verdict(add("input, up.input, up.input")).starts_with("wrong-result: "));
+}
+
+TEST_CASE("avg divides once, where the sum is complete") {
+  Program program = as_written(exchange(
+      "tb 0 {\n" + kEnter + "read_reduce output <- input, up.input\nsync\nsignal up\nwait up\n}",
+      "", "allreduce(ranks: 2, inplace: false)"));
+  CHECK(verdict(program) == "proved");
+  for (Rank& rank : program.ranks) {
+    for (Op& op : rank.ops) op.complete = false;
+  }
+  CHECK(verdict(program).starts_with("wrong-result: "));
+}
+
+TEST_CASE("in place is a placement of its own") {
+  const auto sum = [](const std::string& in_place) {
+    return exchange(
+        "tb 0 {\n" + kEnter + "read_reduce output <- input, up.input\nsync\nsignal up\nwait up\n}",
+        "", "allreduce(ranks: 2" + in_place + ")");
+  };
+  CHECK(verdict(sum(", inplace: false")) == "proved");
+  CHECK(verdict(sum("")) ==
+        "race: race at input[0] of rank 0 in place: nothing orders two accesses");
+}
+
+TEST_CASE("a long chunk does not fit through a short one") {
+  const auto route = [](const std::string& via) {
+    return exchange("tb 0 {\n" + kEnter + "put up.s[0] <- input[0]\nput up.s[1] <- input[1]\n" +
+                        "sync\nsignal up\nwait up\nsync\n" + via + "\nsync\n" +
+                        "copy output[0] <- s[2]\ncopy output[1] <- s[1]\n" +
+                        "sync\nsignal up\nwait up\n}",
+                    "", "sendrecv(ranks: 2, chunks: 2, shift: 1)");
+  };
+  CHECK(verdict(route("copy output[0] <- s[0]\nsync\ncopy s[2] <- output[0]")) == "proved");
+  CHECK(verdict(route("copy output[1] <- s[0]\nsync\ncopy s[2] <- output[1]"))
+            .starts_with("wrong-result: output[0] of rank"));
+}
+
+TEST_CASE("signals and waits balance") {
+  Program program = as_written(exchange("tb 0 {\n" + kEnter + R"(
+      put up.output <- input
+      sync
+      signal up
+      wait up
+      signal extra
+      wait extra
+    })",
+                                        "channel extra = memory(1 - r)"));
+  CHECK(verdict(program) == "proved");
+  program.ranks[0].ops.pop_back();
+  CHECK(verdict(program) ==
+        "unbalanced: 'extra' of rank 0 is signalled 2 times more than it is waited for");
+}
+
+TEST_CASE("nobody leaves a barrier before all are in") {
+  CHECK(verdict(exchange("tb 0 { signal up relaxed ; wait up relaxed }", "",
+                         "barrier(ranks: 2)")) == "proved");
+  Program program = as_written(exchange("tb 0 { signal up ; wait up }", "", "barrier(ranks: 2)"));
+  for (Rank& rank : program.ranks) rank.ops.clear();
+  CHECK(verdict(program) == "not-met: rank 1 may leave the barrier before rank 0 has come");
+}
+
+TEST_CASE("attributes of a proof") {
+  const std::string one_way =
+      "program t\ncollective broadcast(ranks: 2, root: 0)\n"
+      "rank 0 {\n  channel up = memory(1)\n  tb 0 {\n    wait up relaxed\n"
+      "    sync\n    put up.output <- input\n    copy output <- input\n"
+      "    sync\n    signal up\n  }\n}\n"
+      "rank 1 {\n  channel up = memory(0)\n"
+      "  tb 0 {\n    signal up relaxed\n    wait up\n  }\n}\n";
+  CHECK(verdict(one_way) == "proved");
+  const Proof sent = proof_of(one_way);
+  CHECK(sent.out_of_place);
+  CHECK(sent.in_place);
+  CHECK(sent.keeps_input);
+  CHECK(sent.synchronizes);
+  const auto sum = [](const std::string& order) {
+    return "program t\ncollective allreduce(ranks: 2)\nrank r in 0..2 {\n"
+           "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n  tb 0 {\n"
+           "    put_packets up.inbox <- input\n    " +
+           order + "\n  }\n}\n";
+  };
+  CHECK_FALSE(proof_of(sum("reduce_packets output <- input, inbox")).deterministic);
+  CHECK(proof_of(sum("if r == 0 { reduce_packets output <- input, inbox } else "
+                     "{ reduce_packets output <- inbox, input }"))
+            .deterministic);
+}
+
+}  // namespace
+}  // namespace mscclc

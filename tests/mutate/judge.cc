@@ -1,0 +1,91 @@
+#include "tests/mutate/judge.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "executor/host/run.h"
+#include "ir/verify.h"
+#include "passes/prove/prove.h"
+#include "tests/explore/explore.h"
+
+namespace mscclc {
+namespace {
+
+std::vector<bool> placements(const Program& program) {
+  const Contract& contract = program.contract;
+  std::vector<bool> found;
+  if (contract.in_place != InPlace::yes) found.push_back(false);
+  if (contract.in_place != InPlace::no && contract.can_alias()) found.push_back(true);
+  return found;
+}
+
+/// What the explorer says of all placements: the first that is not right.
+Exploration explore_all(const Program& program, uint64_t states) {
+  for (const bool in_place : placements(program)) {
+    Exploration found = explore(program, {.calls = 2, .in_place = in_place, .most_states = states});
+    if (found.verdict == Verdict::right) continue;
+    found.reason = fmt::format("explorer, {}: {}: {}", in_place ? "in place" : "out of place",
+                               name(found.verdict), found.reason);
+    return found;
+  }
+  return {};
+}
+
+bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) {
+  HostRunner runner(program);
+  static constexpr std::array kOps = {ReduceOp::sum, ReduceOp::avg, ReduceOp::max};
+  const Dtype dtype = program.select.dtypes.empty() ? Dtype::f32 : program.select.dtypes[0];
+  for (const bool in_place : placements(program)) {
+    for (const uint64_t elements : {3, 259}) {
+      for (uint64_t seed = 0; seed < seeds; ++seed) {
+        RunSpec spec{.dtype = dtype, .in_place = in_place, .iterations = 4, .schedule_seed = seed};
+        const Chunking part(program.contract, elements * info(dtype).bytes, program.launch.align);
+        spec.bytes = part.message_bytes();
+        if (program.select.ops.empty()) spec.op = kOps[seed % kOps.size()];
+        if (seed % 4 != 0) spec.adversary = Adversary{};
+        Diagnostics diagnostics;
+        const RunResult result = runner.run(spec, diagnostics);
+        if (result.status == RunStatus::right) continue;
+        reason = fmt::format("host machine, {} bytes, {}, seed {}: {}", spec.bytes,
+                             in_place ? "in place" : "out of place", seed,
+                             diagnostics.all().empty() ? "wrong" : diagnostics.all()[0].message);
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view name(Judgement judgement) {
+  constexpr std::array<std::string_view, kJudgements> kNames = {"malformed", "refused",  "explored",
+                                                                "scheduled", "disputed", "wrong"};
+  return kNames[static_cast<size_t>(judgement)];
+}
+
+Judged judge(const Program& program, const Trial& trial) {
+  Diagnostics diagnostics;
+  if (!verify_structure(program, diagnostics)) return {Judgement::malformed, {}};
+  if (!prove(program, diagnostics).proved) return {Judgement::refused, {}};
+  Judged judged{Judgement::wrong, {}};
+  if (!right_on_host(program, trial.seeds, judged.reason)) return judged;
+  const Exploration explored = explore_all(program, trial.most_states);
+  switch (explored.verdict) {
+    case Verdict::right:
+      return {Judgement::explored, {}};
+    case Verdict::unsupported:
+    case Verdict::too_large:
+      return {Judgement::scheduled, {}};
+    case Verdict::race:
+      return {Judgement::disputed, explored.reason};
+    case Verdict::wrong_data:
+    case Verdict::deadlock:
+      break;
+  }
+  return {Judgement::wrong, explored.reason};
+}
+
+}  // namespace mscclc

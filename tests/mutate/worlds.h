@@ -1,0 +1,20 @@
+// The library at 2 to 4 ranks: what is mutated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace mscclc {
+
+struct MutateWorld {
+  std::string name;  ///< "allreduce_ring R=3"
+  Program program;
+};
+
+/// Every library program in its worlds of 2 to 4 ranks, with short pipeline units: rounds cost no
+/// more than they must.
+std::vector<MutateWorld> mutate_worlds();
+
+}  // namespace mscclc
