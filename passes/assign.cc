@@ -108,10 +108,10 @@ bool check_limit(const Program& program, PassContext& context, uint32_t& most_bl
   if (named <= most_blocks && most_blocks > 0) return true;
   const std::string times =
       instances == 1 ? "" : fmt::format(" in each of {} instances", instances);
-  Diagnostic& d =
-      context.diagnostics.error("too-many-blocks", {},
-                        fmt::format("rank {} has {} thread blocks{}, but at most {} may be used",
-                                    rank, std::max(named, 1u), times, limit));
+  Diagnostic& d = context.diagnostics.error(
+      "too-many-blocks", {},
+      fmt::format("rank {} has {} thread blocks{}, but at most {} may be used", rank,
+                  std::max(named, 1u), times, limit));
   d.notes.push_back({"the limit is --max-thread-blocks; blocks that the program names stay", {}});
   return false;
 }
@@ -133,6 +133,7 @@ bool run_assign(Program& program, PassContext& context) {
     return true;
   }
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    context.count("chains", chains.count[r]);
     ChainPlacer(program, chains, r).place(most_blocks);
   }
   return true;

@@ -31,8 +31,7 @@ struct Credit {
 
 class CreditFinder {
  public:
-  CreditFinder(Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics) {}
+  CreditFinder(Program& program, PassContext& context) : program_(program), context_(context) {}
 
   bool run(uint32_t rank) {
     Rank& here = program_.ranks[rank];
@@ -131,6 +130,7 @@ class CreditFinder {
     const int64_t key = keys_++;
     here.semaphores.push_back(
         {.label = {name_, program_.append({&key, 1})}, .initial = credit.units, .declared = {}});
+    context_.count("semaphores inserted");
     const auto semaphore = static_cast<uint32_t>(here.semaphores.size() - 1);
     // The parts of a group's op stay side by side.
     inserts_.add(group_run(ops(), credit.first_fill).begin, Inserts::before,
@@ -152,16 +152,16 @@ class CreditFinder {
 
   bool report_two(uint32_t buffer, uint32_t first, uint32_t second) {
     const Buffer& b = program_.ranks[rank_].buffers[buffer];
-    Diagnostic& d =
-        diagnostics_.error("units", span_of(program_, ops()[second]),
-                           fmt::format("'{}' holds units and is used in two pipelines of rank {}",
-                                       program_.name_of(b.name), rank_));
+    Diagnostic& d = context_.diagnostics.error(
+        "units", span_of(program_, ops()[second]),
+        fmt::format("'{}' holds units and is used in two pipelines of rank {}",
+                    program_.name_of(b.name), rank_));
     d.notes.push_back({"the other one is here", span_of(program_, ops()[first])});
     return false;
   }
 
   Program& program_;
-  Diagnostics& diagnostics_;
+  PassContext& context_;
   uint32_t rank_ = 0;
   NameId name_ = kNone;
   int64_t keys_ = 0;
@@ -180,7 +180,7 @@ bool holds_units(const Program& program) {
 
 bool run_pipeline(Program& program, PassContext& context) {
   if (!program.launch.auto_sync || !holds_units(program)) return true;
-  CreditFinder finder(program, context.diagnostics);
+  CreditFinder finder(program, context);
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!settle_blocks(program, r, "pipeline", context.diagnostics) || !finder.run(r)) return false;
   }

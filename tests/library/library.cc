@@ -34,11 +34,14 @@ std::vector<Defines> with_roots() {
   return worlds;
 }
 
-/// Counts with pairs of ranks that have nothing to say to each other, one way or both.
+/// Counts with pairs of ranks that have nothing to say to each other, one way or both, and with
+/// ranks that send nothing, get nothing, or are not there at all.
 std::vector<Defines> with_silent_pairs() {
   std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
   worlds.push_back({{"R", "2"}, {"counts", "1,0,0,2"}});
   worlds.push_back({{"R", "3"}, {"counts", "0,2,0,0,1,1,3,0,0"}});
+  worlds.push_back({{"R", "2"}, {"counts", "0,3,0,0"}});
+  worlds.push_back({{"R", "3"}, {"counts", "0,0,0,0,1,0,0,0,2"}});
   return worlds;
 }
 
@@ -138,7 +141,7 @@ const std::vector<LibraryProgram>& library() {
       {"alltoall_pipeline", all},
       {"alltoall_ring", all},
       {"alltoall_scratch", all},
-      {"alltoallv", all},
+      {"alltoallv", with_silent_pairs()},
       {"alltoallv_packets", with_silent_pairs()},
       {"broadcast_direct", with_roots()},
       {"broadcast_packets", with_roots()},
