@@ -128,8 +128,10 @@ TEST_CASE("a missing sync before a signal shows by a lane that lingers") {
   t.program.set_operands(t.program.ranks[0].ops[2], std::vector<Operand>{end_of(0)}, {});
   t.program.ranks[0].ops[3].kind = OpKind::sync;
   t.program.set_operands(t.program.ranks[0].ops[3], {}, {});
-  CHECK(run_held(t.program, {hold(Hold::What::op, 0, 0)}) == RunStatus::wrong);
-  CHECK(run_held(t.program, {hold(Hold::What::op, 0, 0)}, 1) == RunStatus::right);
+  Hold first = hold(Hold::What::op, 0, 0);
+  first.lane = 0;
+  CHECK(run_held(t.program, {first}) == RunStatus::wrong);
+  CHECK(run_held(t.program, {first}, 1) == RunStatus::right);
 }
 
 TEST_CASE("a missing sync after a wait shows by a sender that lingers") {

@@ -45,7 +45,6 @@ void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
 
 void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
   op_ = &op;
-  posted_.clear();
   world_->linger(Hold::What::op, rank_id_, op.source, lane_.lane, run_call_);
   if (scheduler_.shuffles()) scheduler_.yield();
   LateAccess access;
@@ -184,6 +183,7 @@ void LaneMachine::meet(uint32_t barrier) {
 }
 
 void LaneMachine::signal(uint32_t channel, bool relaxed) {
+  if (!tells()) return;
   HostMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
@@ -191,29 +191,27 @@ void LaneMachine::signal(uint32_t channel, bool relaxed) {
 }
 
 void LaneMachine::wait(uint32_t channel, bool relaxed) {
+  if (!waits()) return;
   HostMachine::wait(channel, relaxed);
   std::deque<Clock>& arrived = clocks().channels[channel].arrived;
-  if (arrived.empty()) return;  // two lanes have taken one signal
   if (!relaxed) clock().join(arrived.front());
   arrived.pop_front();
 }
 
+void LaneMachine::flush(uint32_t channel) {
+  if (tells()) HostMachine::flush(channel);
+}
+
 void LaneMachine::release(uint32_t semaphore) {
+  if (!tells()) return;
   HostMachine::release(semaphore);
   clocks().semaphores[semaphore].join(clock());
 }
 
 void LaneMachine::acquire(uint32_t semaphore) {
+  if (!waits()) return;
   HostMachine::acquire(semaphore);
   clock().join(clocks().semaphores[semaphore]);
-}
-
-/// True if this lane posts what the op at hand has for a channel: the i-th channel is lane i's.
-bool LaneMachine::posts_for(uint32_t channel) {
-  const auto at = std::find(posted_.begin(), posted_.end(), channel);
-  const auto index = static_cast<uint32_t>(at - posted_.begin());
-  if (at == posted_.end()) posted_.push_back(channel);
-  return index % lanes() == lane_.lane;
 }
 
 // No other fiber has run since the entry was queued.
@@ -223,7 +221,7 @@ void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
 }
 
 void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  if (!posts_for(channel) || bytes == 0) return;
+  if (!tells() || bytes == 0) return;
   HostMachine::post_put(channel, to, from, bytes);
   note_posted(channel, false);
 }

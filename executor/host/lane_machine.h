@@ -2,8 +2,10 @@
 // op as some of the threads of a GPU block would, and perhaps later than its fiber comes by.
 //
 // The lane of a piece is that of its 16 bytes (or packet unit, or line) counted from the beginning
-// of the stretch, as in executor/cuda/block.cuh; the lane of a signal or wait is that of its place
-// in the op. adversary.h says what for.
+// of the stretch, as in executor/cuda/block.cuh. Which thread serves a signal or wait is not
+// promised (interpreter/machine.h): here the first lane waits, and either the first one too or the
+// last one, depending on their number, signals, releases and has to do with ports. adversary.h says
+// what for.
 #pragma once
 
 #include <utility>
@@ -43,7 +45,7 @@ class LaneMachine : public HostMachine {
   }
   template <class Fn>
   void for_each_target(uint32_t n, Fn fn) {
-    for (uint32_t i = lane_.lane; i < n; i += lanes()) fn(i);
+    for (uint32_t i = 0; i < n; ++i) fn(i);  // a lane does those that are its own
   }
 
   void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
@@ -64,6 +66,7 @@ class LaneMachine : public HostMachine {
 
   void signal(uint32_t channel, bool relaxed);
   void wait(uint32_t channel, bool relaxed);
+  void flush(uint32_t channel);
   void release(uint32_t semaphore);
   void acquire(uint32_t semaphore);
   void meet(uint32_t barrier);
@@ -94,15 +97,15 @@ class LaneMachine : public HostMachine {
                       std::vector<Touch>& touches);
   void write(uint8_t* to, const uint8_t* from, uint32_t bytes);
   void arrive(Meeting& meeting, uint64_t members, const Waiting& reason);
-  bool posts_for(uint32_t channel);
+  bool waits() const { return lane_.lane == 0; }
+  bool tells() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }
   void note_posted(uint32_t channel, bool relaxed);
 
   LaneWorld* world_;
   Lane lane_;
   uint64_t run_call_ = 0;
-  std::vector<uint32_t> posted_;  ///< channels that the op at hand has posted to, in order
-  bool performs_ = false;         ///< does a late access: nothing may make it wait
-  bool captures_ = false;         ///< keeps what the op writes instead of writing it
+  bool performs_ = false;  ///< does a late access: nothing may make it wait
+  bool captures_ = false;  ///< keeps what the op writes instead of writing it
   std::vector<Write> captured_;
 };
 

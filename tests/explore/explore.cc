@@ -23,8 +23,10 @@ using Contribution = std::array<uint32_t, 3>;
 
 class Explorer {
  public:
-  Explorer(const Program& program, const ExploreOptions& options)
-      : program_(program), options_(options), model_(make_model(program, options.in_place)) {}
+  Explorer(const Program& program, const ExploreOptions& options, uint32_t teller)
+      : program_(program),
+        options_(options),
+        model_(make_model(program, options.in_place, teller)) {}
 
   Exploration run();
 
@@ -156,8 +158,8 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
       if (cell.packets != PacketFormat::none) stamp = c.stamp;
     }
     known &= c.value != 0;
-    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
     from |= c.from;
+    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
     if (polled && cell.packets == PacketFormat::sentinel) {  // it is emptied
       c.stamp = 0;
       c.writer = event;
@@ -230,8 +232,8 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
     for (uint32_t i = 0; i < cells.size(); ++i) {
       const uint32_t at = cells[i].at(state.call);
       write(s, at, e, state.knows);
-      s.cells[at].value = side == kOutput ? 0 : number({{p.rank, i / model_.slices, state.call}});
       s.cells[at].from.reset();
+      s.cells[at].value = side == kOutput ? 0 : number({{p.rank, i / model_.slices, state.call}});
     }
   }
   state.knows.done.set(e);
@@ -468,7 +470,12 @@ Exploration explore(const Program& program, const ExploreOptions& options) {
       if (op.loop != kNone) return {Verdict::unsupported, "a pipeline", 0};
     }
   }
-  return Explorer(program, options).run();
+  Exploration all;
+  for (uint32_t teller = 0; teller < kLanes && all.verdict == Verdict::right; ++teller) {
+    const Exploration one = Explorer(program, options, teller).run();
+    all = {one.verdict, one.reason, all.states + one.states};
+  }
+  return all;
 }
 
 }  // namespace mscclc

@@ -12,7 +12,8 @@ using Kind = Step::Kind;
 
 class Maker {
  public:
-  Maker(const Program& program, bool in_place) : program_(program), in_place_(in_place) {}
+  Maker(const Program& program, bool in_place, uint32_t teller)
+      : program_(program), in_place_(in_place), teller_(teller) {}
 
   Model make() {
     // A third of a chunk: chunks that stand at even and odd places of an op have other lanes.
@@ -124,11 +125,15 @@ class Maker {
 
   void add_sync(const Op& op) { add(Kind::sync, op, syncs_++); }
 
-  /// A step for each of the op's targets that is this lane's.
+  bool serves(Kind kind) const {
+    return process_->lane == (kind == Kind::wait || kind == Kind::acquire ? 0 : teller_);
+  }
+
+  /// A step for each of the op's targets, if they are this lane's.
   void add_targets(Kind kind, const Op& op, std::span<const Operand> targets) {
+    if (!serves(kind)) return;
     const uint32_t rank = process_->rank;
-    for (uint32_t i = process_->lane; i < targets.size(); i += kLanes) {
-      const Operand& o = targets[i];
+    for (const Operand& o : targets) {
       if (kind == Kind::release || kind == Kind::acquire) {
         add(kind, op, model_.first_semaphore[rank] + o.first);
         continue;
@@ -144,17 +149,13 @@ class Maker {
   }
 
   void add_posts(const Op& op) {
+    if (!serves(Kind::post)) return;
     const auto dsts = program_.dsts(op), srcs = program_.srcs(op);
-    std::vector<uint32_t> seen;
     for (size_t i = 0; i < dsts.size(); ++i) {
-      const uint32_t channel = dsts[i].channel;
-      auto at = std::find(seen.begin(), seen.end(), channel);
-      if (at == seen.end()) at = seen.insert(at, channel);
-      if ((at - seen.begin()) % kLanes != process_->lane) continue;
       const size_t from = info(op.kind).srcs.slot[0].pairwise ? i : 0;
       std::vector<Element> out;
       add_elements(process_->rank, op, dsts.subspan(i, 1), srcs.subspan(from, 1), kNone, out);
-      add(Kind::post, op, model_.first_channel[process_->rank] + channel, std::move(out));
+      add(Kind::post, op, model_.first_channel[process_->rank] + dsts[i].channel, std::move(out));
     }
   }
 
@@ -248,6 +249,7 @@ class Maker {
 
   const Program& program_;
   const bool in_place_;
+  const uint32_t teller_;
   Model model_;
   std::vector<std::vector<Cell>> first_cells_;
   Process* process_ = nullptr;
@@ -256,6 +258,8 @@ class Maker {
 
 }  // namespace
 
-Model make_model(const Program& program, bool in_place) { return Maker(program, in_place).make(); }
+Model make_model(const Program& program, bool in_place, uint32_t teller) {
+  return Maker(program, in_place, teller).make();
+}
 
 }  // namespace mscclc::explorer

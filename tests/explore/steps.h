@@ -82,7 +82,8 @@ struct Model {
   std::vector<std::vector<Cell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
 };
 
-/// REQUIRES: no pipelines.
-Model make_model(const Program& program, bool in_place);
+/// `teller`: the lane that signals, releases, and has to do with ports; lane 0 waits. Which thread
+/// does what is not promised. REQUIRES: no pipelines.
+Model make_model(const Program& program, bool in_place, uint32_t teller);
 
 }  // namespace mscclc::explorer
