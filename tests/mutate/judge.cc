@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -21,8 +22,17 @@ std::vector<bool> placements(const Program& program) {
   return found;
 }
 
+/// Small enough to hope that the explorer comes to an end.
+bool tiny(const Program& program) {
+  constexpr size_t kMostRanks = 3, kMostOps = 12;
+  return program.ranks.size() <= kMostRanks && program.loops.empty() &&
+         std::ranges::all_of(program.ranks,
+                             [](const Rank& rank) { return rank.ops.size() <= kMostOps; });
+}
+
 /// What the explorer says of all placements: the first that is not right.
 Exploration explore_all(const Program& program, uint64_t states) {
+  if (!tiny(program)) return {Verdict::too_large, {}, 0};
   for (const bool in_place : placements(program)) {
     Exploration found = explore(program, {.calls = 2, .in_place = in_place, .most_states = states});
     if (found.verdict == Verdict::right) continue;
