@@ -11,13 +11,27 @@ namespace {
 /// Fills the place of a diagnostic or note from the op's first location.
 template <class T>
 void set_place(T& told, const Program& program, const Op& op) {
+  told.span = span_of(program, op);
   if (op.locations.count == 0) return;
   const Site& site = program.sites[program.locations[op.locations.first].site];
-  told.span = {.file = site.file, .line = site.line, .column = site.column};
   if (site.file < program.files.size()) told.file = program.files[site.file];
 }
 
 }  // namespace
+
+Span span_of(const Program& program, const Op& op) {
+  if (op.locations.count == 0) return {};
+  const Site& site = program.sites[program.locations[op.locations.first].site];
+  return {.file = site.file, .line = site.line, .column = site.column};
+}
+
+std::string describe_op(const Program& program, uint32_t rank, const Op& op) {
+  std::string text = '\'' + print_op(program, rank, op) + '\'';
+  if (op.block != kNone) text += " in tb " + std::to_string(op.block);
+  text += " of rank " + std::to_string(rank);
+  const std::string bindings = print_bindings(program, op);
+  return bindings.empty() ? text : text + " (" + bindings + ')';
+}
 
 std::string print_place(const Program& program, uint32_t rank, const Op& op) {
   TextWriter out(128);

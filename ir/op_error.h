@@ -19,6 +19,10 @@ Diagnostic& op_error(Diagnostics& diagnostics, std::string code, const Program& 
                      uint32_t rank, const Op& op, std::string message);
 /// A note at the place of another op that has to do with the error.
 Note op_note(const Program& program, const Op& op, std::string text);
+/// Line and column of the op's first location; invalid if it has none.
+Span span_of(const Program& program, const Op& op);
+/// The op in a sentence: "'wait up[1]' in tb 2 of rank 0", with the loop bindings if there are any.
+std::string describe_op(const Program& program, uint32_t rank, const Op& op);
 /// "rank 0, tb 1", "rank 0, group 1..4", "rank 0"
 std::string print_place(const Program& program, uint32_t rank, const Op& op);
 

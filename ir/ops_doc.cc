@@ -168,6 +168,15 @@ std::string ops_reference() {
   return out;
 }
 
+std::string ops_table_text() {
+  constexpr const char* kRow = "{:<26}{:<18}{:<15}{}\n";
+  std::string out = fmt::format(kRow, "op", "operands", "wire name", "meaning");
+  for (const OpInfo& op : op_table()) {
+    out += fmt::format(kRow, op.name, operands_of(op), op.wire, op.summary);
+  }
+  return out;
+}
+
 std::string ops_text(std::span<const OpKind> only) {
   std::vector<OpKind> kinds(only.begin(), only.end());
   if (only.empty()) {

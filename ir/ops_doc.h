@@ -11,6 +11,8 @@ namespace mscclc {
 
 /// The page docs/ops.md, Markdown.
 std::string ops_reference();
+/// The table of ops for a terminal, a line each.
+std::string ops_table_text();
 /// Ops for a terminal, one paragraph each; all of them if `only` is empty.
 std::string ops_text(std::span<const OpKind> only = {});
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "passes/describe.h"
+#include "ir/op_error.h"
 #include "passes/passes.h"
 
 namespace mscclc {
@@ -13,7 +13,7 @@ void report_contradiction(const Program& program, uint32_t rank, uint32_t first,
   Diagnostic& d = diagnostics.error(
       "order-contradiction", span_of(program, ops[second]),
       fmt::format("{} must follow {}, which the semaphores and barriers make impossible",
-                  describe(program, rank, ops[second]), describe(program, rank, ops[first])));
+                  describe_op(program, rank, ops[second]), describe_op(program, rank, ops[first])));
   d.notes.push_back(
       {"both touch the same bytes; this one is written first", span_of(program, ops[first])});
 }
@@ -184,7 +184,7 @@ void BlockRun::stall(uint32_t op, uint32_t block, uint32_t count, uint32_t becau
 
 void BlockRun::report_stuck(Diagnostics& diagnostics) const {
   const std::vector<Op>& ops = rank_->ops;
-  const auto name = [&](uint32_t op) { return describe(*program_, rank_id_, ops[op]); };
+  const auto name = [&](uint32_t op) { return describe_op(*program_, rank_id_, ops[op]); };
   for (uint32_t b = 0; b < blocks_.size(); ++b) {  // written order against the author's
     const uint32_t op = next_op(b);
     if (op == kNone || blocks_[b].behind == kNone) continue;

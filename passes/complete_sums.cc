@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/op_error.h"
 #include "passes/passes.h"
 #include "passes/symbolic_run.h"
 
@@ -51,6 +52,31 @@ class PromisedSums {
   std::vector<Symbol> sums_;
 };
 
+/// One run tells for all that nobody is stuck, unless blocks compete for the same releases.
+void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
+  std::vector<uint32_t> first;  // by semaphore: an op that acquires it
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    const Rank& rank = program.ranks[r];
+    first.assign(rank.semaphores.size(), kNone);
+    for (uint32_t i = 0; i < rank.ops.size(); ++i) {
+      const Op& op = rank.ops[i];
+      if (!info(op.kind).has(kAcquires)) continue;
+      for (const Operand& o : program.dsts(op)) {
+        if (first[o.first] == kNone) first[o.first] = i;
+        const Op& other = rank.ops[first[o.first]];
+        if (other.block == op.block) continue;
+        Diagnostic& d = diagnostics.warning(
+            "shared-semaphore", span_of(program, op),
+            describe_op(program, r, op) + " competes with another thread block for a semaphore");
+        d.notes.push_back({"with " + describe_op(program, r, other) +
+                               "; who is served first "
+                               "depends on the schedule, of which one has been tried",
+                           span_of(program, other)});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool run_complete_sums(Program& program, PassContext& context) {
@@ -71,6 +97,7 @@ bool run_complete_sums(Program& program, PassContext& context) {
         std::ranges::all_of(symbols, [&](Symbol s) { return promised.contains(s); });
   });
   if (!ended) run.report_stuck(diagnostics);
+  if (ended) warn_of_competitors(program, diagnostics);
   return ended;
 }
 

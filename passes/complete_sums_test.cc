@@ -218,4 +218,55 @@ TEST_CASE("complete_sums: needs a split program") {
   REQUIRE(fail(p, {"complete_sums"}) == "\n'split' must run before 'complete_sums'\n");
 }
 
+TEST_CASE("complete_sums: several blocks release what one acquires") {
+  // Whoever comes first: it has both once it has taken two.
+  const std::string text = two_ranks(R"(
+    semaphore a
+    tb 0 { copy s[0] <- input[0] ; release a }
+    tb 1 { copy s[1] <- input[1] ; release a }
+    tb 2 { acquire a ; acquire a ; copy output[0] <- s[0] ; copy output[1] <- s[1] })");
+  Program p = parse(text);
+  PipelineOptions all;
+  Diagnostics diagnostics;
+  REQUIRE(run_passes(p, all, diagnostics));
+  REQUIRE(diagnostics.all().empty());
+  // One acquire too few does not say whose release it was: not counted on, but ordered besides.
+  REQUIRE(after({"sync"}, two_ranks(R"(
+    semaphore a
+    tb 0 { copy s[0] <- input[0] ; release a }
+    tb 1 { release a }
+    tb 2 { acquire a ; copy output[0] <- s[0] ; acquire a })")) == R"(
+0: copy s[0] <- input[0]
+0: sync
+0: release order[0]
+0: release a
+1: release a
+2: acquire a
+2: acquire order[0]
+2: sync
+2: copy output[0] <- s[0]
+2: acquire a
+)");
+}
+
+TEST_CASE("complete_sums: warns of blocks that compete for a semaphore") {
+  Program p = parse(two_ranks(R"(
+    semaphore a = 1
+    tb 0 { acquire a ; copy s[0] <- input[0] ; release a }
+    tb 1 { acquire a ; copy s[1] <- input[1] ; release a })"));
+  PipelineOptions all;
+  Diagnostics diagnostics;
+  REQUIRE(run_passes(p, all, diagnostics));
+  REQUIRE_FALSE(diagnostics.has_errors());
+  REQUIRE(diagnostics.all().size() == 1);
+  const Diagnostic& d = diagnostics.all()[0];
+  REQUIRE(
+      d.message ==
+      "'acquire a' in tb 1 of rank 0 (r = 0) competes with another thread block for a semaphore");
+  REQUIRE(
+      d.notes[0].text ==
+      "with 'acquire a' in tb 0 of rank 0 (r = 0); who is served first depends on the schedule, "
+      "of which one has been tried");
+}
+
 }  // namespace mscclc

@@ -15,8 +15,8 @@
 
 #include <algorithm>
 
+#include "ir/op_error.h"
 #include "passes/check_order.h"
-#include "passes/describe.h"
 #include "passes/inserts.h"
 #include "passes/passes.h"
 
@@ -158,7 +158,7 @@ class GroupExpander {
     if (op.parts != 0) {
       diagnostics_.error("part-in-group", span_of(program_, op),
                          fmt::format("{} has a part already, but stands in a group",
-                                     describe(program_, rank_, op)));
+                                     describe_op(program_, rank_, op)));
       return false;
     }
     const size_t count = crews_[crew].blocks.size();

@@ -6,8 +6,8 @@
 #include <ctime>
 #include <vector>
 
+#include "ir/op_error.h"
 #include "ir/verify.h"
-#include "passes/describe.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
 
@@ -115,7 +115,7 @@ bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
       const std::string_view first = op.group == kNone ? "assign" : "groups";
       diagnostics
           .error("op-not-placed", span_of(program, op),
-                 fmt::format("{} has no thread block of its own", describe(program, rank, op)))
+                 fmt::format("{} has no thread block of its own", describe_op(program, rank, op)))
           .notes.push_back({fmt::format("'{}' must run before '{}'", first, pass), {}});
       return false;
     }

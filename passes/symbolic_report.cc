@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/op_error.h"
 #include "ir/print.h"
-#include "passes/describe.h"
 #include "passes/symbolic_run.h"
 
 namespace mscclc {
@@ -72,10 +72,10 @@ std::string SymbolicRun::explain(const Process& process, const Pending& server) 
       "", "nobody signals it any more", "nobody releases it any more",
       "the other blocks have ended", "nobody puts packets there any more"};
   const size_t wait = static_cast<size_t>(process.wait);
-  std::string text = fmt::format("{} waits for {}",
-                                 describe(program_, process.rank, waiting_op(process)), kFor[wait]);
+  std::string text = fmt::format(
+      "{} waits for {}", describe_op(program_, process.rank, waiting_op(process)), kFor[wait]);
   if (server.op == nullptr) return fmt::format("{}; {}", text, kNobody[wait]);
-  text += fmt::format(", which needs {}", describe(program_, server.rank, *server.op));
+  text += fmt::format(", which needs {}", describe_op(program_, server.rank, *server.op));
   const Span span = span_of(program_, *server.op);
   if (span.valid()) text += fmt::format(" at {}:{}", span.line, span.column);
   return text;

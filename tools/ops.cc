@@ -25,20 +25,6 @@ std::vector<std::string_view> op_names() {
   return names;
 }
 
-std::string operands_of(const OpInfo& op) {
-  std::string text(op.dst_text);
-  if (op.srcs.count > 0) text += " <- " + std::string(op.src_text);
-  return text;
-}
-
-void print_table() {
-  constexpr const char* kRow = "{:<26}{:<18}{:<15}{}\n";
-  put(fmt::format(kRow, "op", "operands", "wire name", "meaning"));
-  for (const OpInfo& op : op_table()) {
-    put(fmt::format(kRow, op.name, operands_of(op), op.wire, op.summary));
-  }
-}
-
 int run_ops(const OpsOptions& options) {
   std::vector<OpKind> ops;
   for (const std::string& name : options.names) {
@@ -54,7 +40,7 @@ int run_ops(const OpsOptions& options) {
   if (options.format == "markdown") {
     put(ops_reference());
   } else if (ops.empty()) {
-    print_table();
+    put(ops_table_text());
   } else {
     put(ops_text(ops));
   }
