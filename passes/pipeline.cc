@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-#include "passes/describe.h"
+#include "ir/op_error.h"
 #include "passes/group_run.h"
 #include "passes/inserts.h"
 #include "passes/passes.h"
