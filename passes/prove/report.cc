@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "ir/op_error.h"
 #include "ir/print.h"
 #include "passes/symbolic_run.h"
@@ -65,7 +68,10 @@ class Reporter {
     if (apart > 0) return apart == 1 ? "one call later, " : fmt::format("{} calls later, ", apart);
     return apart == -1 ? "one call earlier, " : fmt::format("{} calls earlier, ", -apart);
   }
-  static std::string does(bool writes) { return writes ? "writes" : "reads"; }
+  std::string does(const Event& e, bool writes) const {
+    if (process(e).kind == ProcessKind::caller) return "may change";
+    return writes ? "writes" : "reads";
+  }
 
   /// An error at the op of one of the events, the later one unless that is the caller.
   Diagnostic& error(const char* code, const std::string& message) {
@@ -85,10 +91,10 @@ class Reporter {
     const Event &a = finding_.first, &b = finding_.second;
     Diagnostic& d = error(
         "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
-    note(d, a, fmt::format("{} {} it{}", who(a), does(finding_.first_writes), place(a)));
-    note(
-        d, b,
-        fmt::format("{}{} {} it{}", calls_apart(), who(b), does(finding_.second_writes), place(b)));
+    note(d, a, fmt::format("{} {} it{}", who(a), does(a, finding_.first_writes), place(a)));
+    note(d, b,
+         fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
+                     place(b)));
     d.notes.push_back({remedy()});
   }
 
@@ -115,32 +121,41 @@ class Reporter {
     if (b.kind == ProcessKind::caller) {
       return fmt::format(
           "rank {} may leave the call before: it must wait for a signal, not relaxed, "
-          "that rank {} sends behind its op",
-          b.rank, a.rank);
+          "that rank {} sends {}",
+          b.rank, a.rank, behind(a));
     }
     if (a.kind == ProcessKind::caller) {
       return fmt::format(
-          "rank {} may not have entered the call: rank {} must wait for a signal "
-          "from it first",
+          "rank {} may not have entered the call: rank {} must wait for a signal from it first",
           a.rank, b.rank);
     }
-    return fmt::format(
-        "rank {} must wait for a signal, not relaxed, that rank {} sends behind its "
-        "op{}",
-        b.rank, a.rank,
-        finding_.first.call != finding_.second.call
-            ? ", or use another copy of the buffer (copies:)"
-            : "");
+    const bool other_copy =
+        finding_.first.call != finding_.second.call && finding_.chunk.buffer >= kFirstScratch;
+    return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
+                       b.rank, a.rank, behind(a),
+                       other_copy ? ", or use another copy of the buffer (copies:)" : "");
+  }
+  /// Where a signal tells of the op.
+  static std::string behind(const Process& p) {
+    return p.kind == ProcessKind::port_writer ? "through the same port, behind the put"
+                                              : "behind its op and a 'sync'";
   }
 
   void slot_twice() {
-    Diagnostic& d = error("slot-twice", fmt::format("packets are put into {} twice in one call: a "
-                                                    "reader cannot tell which it sees",
-                                                    chunk()));
+    const bool apart = finding_.first.call != finding_.second.call;
+    Diagnostic& d =
+        error("slot-twice",
+              apart ? fmt::format("packets are put into {} though those of the call before may "
+                                  "still be there: the reader has not emptied it yet",
+                                  chunk())
+                    : fmt::format("packets are put into {} twice in one call: a reader cannot tell "
+                                  "which it sees",
+                                  chunk()));
     note(d, finding_.first,
          fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
     note(d, finding_.second,
          fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
+    if (apart) d.notes.push_back({"use two copies of the slots in turn (copies: 2)"});
   }
 
   void wrong_value() {
@@ -148,7 +163,23 @@ class Reporter {
         "wrong-result", {},
         fmt::format("{} does not hold what the collective promises at the end of a call{}", chunk(),
                     placement()));
-    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+    d.notes.push_back({promise()});
+    if (!finding_.text.empty()) d.notes.push_back({finding_.text});
+  }
+
+  /// "promised is the sum of input[0] of rank 0, input[0] of rank 1"
+  std::string promise() const {
+    constexpr size_t kShown = 8;
+    const auto promise = program_.contract.promise(finding_.chunk.rank, finding_.chunk.chunk);
+    if (!promise) return "nothing is promised of it";
+    const std::vector<Place>& terms = promise->inputs;
+    std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
+    for (size_t i = 0; i < std::min(terms.size(), kShown); ++i) {
+      text +=
+          fmt::format("{}input[{}] of rank {}", i == 0 ? "" : ", ", terms[i].chunk, terms[i].rank);
+    }
+    if (terms.size() > kShown) text += fmt::format(" and {} more", terms.size() - kShown);
+    return text;
   }
 
   void input_lost() {
@@ -203,7 +234,12 @@ class Reporter {
 }  // namespace
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  Reporter(system, finding, diagnostics).run();
+  Finding ordered = finding;
+  if (finding.kind == Finding::Kind::race && finding.second.call < finding.first.call) {
+    std::swap(ordered.first, ordered.second);  // told in the order of the calls
+    std::swap(ordered.first_writes, ordered.second_writes);
+  }
+  Reporter(system, ordered, diagnostics).run();
 }
 
 }  // namespace mscclc::proof

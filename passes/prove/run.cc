@@ -194,6 +194,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
       Finding& finding = add_finding(Finding::Kind::wrong_value);
       finding.chunk = {rank, kOutput, c};
       finding.first.call = call;
+      finding.text = held(found, system_.chunk(rank, kOutput, c, call), call);
     }
     if (call > 0 || !wanted.sum) continue;
     const auto [order, first] = orders_.try_emplace(wanted.symbol.low, found.order);
@@ -204,6 +205,21 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     if (found.same_contributions(symbols_.contribution(rank, c, call))) continue;
     facts_.keeps_input = false;
   }
+}
+
+/// What a chunk holds, in words, if it is something simple.
+std::string Run::held(const Symbol& found, uint64_t chunk, uint32_t call) const {
+  if (found.same_contributions(symbols_.unknown(2 + chunk))) return "nobody has written it";
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    for (uint32_t c = 0; c < program_.ranks[r].buffers[kInput].chunks; ++c) {
+      for (uint32_t k = 0; k <= call; ++k) {
+        if (!found.same_contributions(symbols_.contribution(r, c, k))) continue;
+        return "it holds input[" + std::to_string(c) + "] of rank " + std::to_string(r) +
+               (k < call ? " of an earlier call" : "");
+      }
+    }
+  }
+  return "";
 }
 
 /// For a barrier: nobody leaves before all are in.

@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -101,6 +102,7 @@ class Run {
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
+  std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
   bool next_op(Block& block);

@@ -1,7 +1,8 @@
 // The recorded run: mutants of every library program at 2 to 4 ranks, judged. Prints what became of
-// each kind of change, and every accepted mutant that is wrong or disputed (judge.h).
+// each kind of change, and every mutant that is accepted.
 //
 //   bazel run -c opt //tests/mutate:mutate_full -- [MUTANTS=10000] [SEED=1] [SEEDS=24]
+//   [STATES=30000]
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
   const uint64_t mutants = number(1, 10000), seed = number(2, 1);
-  const Trial trial{.seeds = static_cast<uint32_t>(number(3, Trial().seeds))};
+  const Trial trial{.seeds = static_cast<uint32_t>(number(3, Trial().seeds)),
+                    .most_states = number(4, Trial().most_states)};
   const std::vector<MutateWorld> worlds = mutate_worlds();
   std::array<Row, kMutations> counts = {};
   for (size_t w = 0; w < worlds.size(); ++w) {
@@ -47,7 +49,7 @@ int main(int argc, char** argv) {
       if (!mutant) break;
       const Judged judged = judge(mutant->program, trial);
       ++counts[static_cast<size_t>(mutant->mutation)][static_cast<size_t>(judged.judgement)];
-      if (judged.reason.empty()) continue;
+      if (judged.judgement <= Judgement::refused) continue;
       fmt::print("{}: {}: {}: {}\n", name(judged.judgement), worlds[w].name, mutant->what,
                  judged.reason);
       std::fflush(stdout);
