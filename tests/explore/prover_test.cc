@@ -27,7 +27,7 @@ bool sends_packets_by_port(const Program& program) {
 
 TEST_CASE("prover and explorer agree on mutants") {
   const char* more = std::getenv("MSCCLC_MUTANTS");
-  const int mutants = more == nullptr ? 300 : std::atoi(more);
+  const int mutants = more == nullptr ? 150 : std::atoi(more);
   Dice dice(21);
   for (int i = 0; i < mutants; ++i) {
     const TestProgram t = mutant(dice);
