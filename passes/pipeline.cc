@@ -48,13 +48,10 @@ class CreditFinder {
  private:
   bool run_buffer(uint32_t buffer) {
     credits_.clear();
-    uint32_t loop = kNone, first = 0;
     for (uint32_t chunk = 0; chunk < program_.ranks[rank_].buffers[buffer].chunks; ++chunk) {
       find_uses(buffer, chunk);
       for (const uint32_t op : uses_) {
-        if (loop == kNone) first = op;
-        if (loop == kNone) loop = ops()[op].loop;
-        if (ops()[op].loop != loop) return report_two(buffer, first, op);
+        if (ops()[op].loop != ops()[uses_[0]].loop) return report_two(buffer, uses_[0], op);
       }
       add_credits(buffer);
     }
@@ -115,7 +112,8 @@ class CreditFinder {
     const uint32_t filler = ops()[fill].block, user = ops()[use].block;
     if (filler == user) return;  // ordered by its own rounds
     for (Credit& credit : credits_) {
-      if (credit.filler != filler || credit.user != user) continue;
+      const bool same_loop = ops()[credit.first_fill].loop == ops()[fill].loop;
+      if (credit.filler != filler || credit.user != user || !same_loop) continue;
       credit.first_fill = std::min(credit.first_fill, fill);
       credit.last_use = std::max(credit.last_use, use);
       return;
