@@ -2,9 +2,8 @@
 // is small enough, and by adversarial schedules on the host machine, several calls in a row. A
 // mutant that the prover accepts and that goes wrong there is a bug of the prover.
 //
-// The explorer is stricter than the prover in two ways, so its races are put down as disputed:
-// two stores of the same bits are a race to it, and a relaxed signal or wait tells it nothing, not
-// even that loads have returned.
+// The explorer is stricter than the prover: two stores of the same bits are a race to it. Its races
+// are put down as disputed.
 #pragma once
 
 #include <cstdint>
