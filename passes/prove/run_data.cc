@@ -63,6 +63,11 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
     packets.observed = true;
+    // What a port has delivered it has read, and what was posted before that, too.
+    const uint32_t from = record.event.process;
+    if (system_.processes()[from].kind == ProcessKind::port_writer) {
+      block.gains.push_back({.process = from - 1, .done = record.event.time});
+    }
     nodes_.push_back(record.node);
     block.nodes.push_back(record.node);
     told_.push_back(packets.news);
