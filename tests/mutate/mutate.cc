@@ -260,9 +260,10 @@ std::optional<Mutant> Mutator::attempt() {
 }
 
 std::optional<Mutant> Mutator::next() {
+  if (made_.empty()) made_.insert(print_ir(program_));
   for (int tries = 0; tries < 1000; ++tries) {
     std::optional<Mutant> mutant = attempt();
-    if (mutant && made_.insert(mutant->what).second) return mutant;
+    if (mutant && made_.insert(print_ir(mutant->program)).second) return mutant;
   }
   return std::nullopt;
 }

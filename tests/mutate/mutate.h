@@ -39,7 +39,7 @@ struct Mutant {
   Program program;
 };
 
-/// Makes mutants of a program at random, no change twice.
+/// Makes mutants of a program at random, no two alike, and none like the program.
 class Mutator {
  public:
   /// REQUIRES: program.split; it outlives the mutator.
@@ -52,7 +52,7 @@ class Mutator {
 
   const Program& program_;
   std::mt19937_64 random_;
-  std::set<std::string> made_;
+  std::set<std::string> made_;  ///< as IR text
 };
 
 }  // namespace mscclc
