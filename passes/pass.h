@@ -26,9 +26,9 @@ struct PassRecord {
 /// What a pass gets besides the program.
 struct PassContext {
   Diagnostics& diagnostics;
-  OpLimits limits = {};          ///< of the target that the program is compiled for
+  OpLimits limits = {};            ///< of the target that the program is compiled for
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
-  PassRecord* record = nullptr;  ///< where to count; may be null
+  PassRecord* record = nullptr;    ///< where to count; may be null
 
   /// Adds to a count of the record. Counts of zero are not mentioned.
   void count(std::string_view what, uint64_t by = 1);
@@ -50,7 +50,7 @@ struct PipelineOptions {
   std::vector<std::string> only;
   bool none = false;  ///< run no pass at all
   bool verify_each = false;
-  OpLimits limits;  ///< how large ops may become
+  OpLimits limits;                 ///< how large ops may become
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;

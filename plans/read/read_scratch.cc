@@ -32,7 +32,8 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
   std::string_view name, format;
   Buffer buffer;
   uint32_t at = 0;
-  if (!m.read(json, node, {w_name, w_at, w_chunks}, {w_dims, w_packets, w_copies, w_units, w_unit}) ||
+  if (!m.read(json, node, {w_name, w_at, w_chunks},
+              {w_dims, w_packets, w_copies, w_units, w_unit}) ||
       !json.string(m[w_name], name) || !json.number(m[w_at], at) ||
       !json.number(m[w_chunks], buffer.chunks)) {
     return false;
