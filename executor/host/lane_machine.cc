@@ -47,21 +47,21 @@ void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
   op_ = &op;
   world_->linger(Hold::What::op, rank_id_, op.source, lane_.lane, run_call_);
   if (scheduler_.shuffles()) scheduler_.yield();
-  LateAccess access;
-  access.process = lane_.process;
-  access.before = clock();
-  access.count = clock().tick(lane_.process);
+  access_ = {};
+  access_.process = lane_.process;
+  access_.before = clock();
+  access_.count = clock().tick(lane_.process);
   if (!info(op.kind).moves_data()) return device::run_op(*this, frame, op);
-  add_touches(frame, op, access.touches);
-  access.hold = how_late(op);
+  add_touches(frame, op, access_.touches);
+  access_.hold = how_late(op);
   const bool polls = info(op.kind).has(kPolls);
-  if (access.hold == kNow || (posts(frame, op) && !polls)) {
-    world_->memory.settle(access.before, access.touches);
+  if (access_.hold == kNow || (posts(frame, op) && !polls)) {
+    world_->memory.settle(access_.before, access_.touches);
     device::run_op(*this, frame, op);
   } else if (polls) {
-    run_capturing(frame, op, std::move(access));
+    run_capturing(frame, op);
   } else {
-    defer(frame, op, std::move(access));
+    defer(frame, op);
   }
 }
 
@@ -75,7 +75,8 @@ uint64_t LaneMachine::how_late(const DeviceOp& op) {
 }
 
 // All the op reads and writes is late, and the lane goes on.
-void LaneMachine::defer(const Frame& frame, const DeviceOp& op, LateAccess access) {
+void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
+  LateAccess access = std::exchange(access_, {});
   LaneMachine later = *this;
   later.performs_ = true;
   access.perform = [later, frame, &op]() mutable { device::run_op(later, frame, op); };
@@ -83,14 +84,15 @@ void LaneMachine::defer(const Frame& frame, const DeviceOp& op, LateAccess acces
 }
 
 // An op that polls waits for its packets now; what it writes is late.
-void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op, LateAccess access) {
-  world_->memory.settle(access.before, access.touches);
+void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
+  world_->memory.settle(access_.before, access_.touches);
   captures_ = true;
   device::run_op(*this, frame, op);
   captures_ = false;
+  LateAccess access = std::exchange(access_, {});
   std::erase_if(access.touches, [](const Touch& touch) { return !touch.write; });
   access.perform = [writes = std::exchange(captured_, {})] {
-    for (const Write& w : writes) std::memcpy(w.to, w.bytes.data(), w.bytes.size());
+    for (const Write& w : writes) std::copy(w.bytes.begin(), w.bytes.end(), w.to);
   };
   world_->memory.add(std::move(access));
 }
@@ -235,31 +237,30 @@ void LaneProxy::signal(const ChannelClocks::Posted& posted) {
 // before a later signal of the channel.
 void LaneProxy::put(const PortRequest& request, uint64_t call) {
   Clock& clock = world_.clocks[process_];
-  Clock before = clock;
+  before_ = clock;
   const uint32_t count = clock.tick(process_);
   const Touch read[] = {{request.from, request.bytes, false}};
-  world_.memory.settle(before, read);
-  std::vector<uint8_t> bytes(request.bytes);
+  world_.memory.settle(before_, read);
+  bytes_.resize(request.bytes);
   for (uint64_t at = 0; at < request.bytes;) {
     uint64_t n = request.bytes - at;
     const bool shuffles = world_.scheduler.shuffles();
     if (shuffles) n = std::min<uint64_t>(n, 128 * (1 + world_.scheduler.dice().below(64)));
-    std::memcpy(bytes.data() + at, request.from + at, n);
+    std::memcpy(bytes_.data() + at, request.from + at, n);
     at += n;
     if (shuffles) world_.scheduler.yield();
   }
-  write(request, call, std::move(bytes), std::move(before), count);
+  write(request, call, count);
 }
 
-void LaneProxy::write(const PortRequest& request, uint64_t call, std::vector<uint8_t> bytes,
-                      Clock before, uint32_t count) {
+void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count) {
   LateAccess access;
   access.process = process_;
   access.count = count;
-  access.before = std::move(before);
+  access.before = std::exchange(before_, {});
   access.touches = {{request.to, request.bytes, true}};
-  access.perform = [to = request.to, bytes = std::move(bytes)] {
-    std::memcpy(to, bytes.data(), bytes.size());
+  access.perform = [to = request.to, bytes = std::exchange(bytes_, {})] {
+    std::copy(bytes.begin(), bytes.end(), to);
   };
   Scheduler& scheduler = world_.scheduler;
   access.hold = world_.hold(Hold::What::access, rank_, request.op, 0, call);
@@ -278,13 +279,14 @@ void LaneProxy::serve() {
     world_.scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
     const uint64_t entry = own_.done % HostChannelEnd::kQueue;
     const PortRequest request = own_.queue[entry];
-    const ChannelClocks::Posted posted = clocks_.posted[entry];
+    const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only behind `done`
     world_.clocks[process_].join(posted.clock);
     if (request.to == nullptr) {
       signal(posted);
     } else {
-      world_.linger(Hold::What::proxy, rank_, request.op, 0, posted.call);
-      put(request, posted.call);
+      const uint64_t call = posted.call;
+      world_.linger(Hold::What::proxy, rank_, request.op, 0, call);
+      put(request, call);
     }
     ++own_.done;
   }

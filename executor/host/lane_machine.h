@@ -88,8 +88,8 @@ class LaneMachine : public HostMachine {
   }
   void step(const device::Frame& frame, const device::DeviceOp& op);
   uint64_t how_late(const device::DeviceOp& op);
-  void defer(const device::Frame& frame, const device::DeviceOp& op, LateAccess access);
-  void run_capturing(const device::Frame& frame, const device::DeviceOp& op, LateAccess access);
+  void defer(const device::Frame& frame, const device::DeviceOp& op);
+  void run_capturing(const device::Frame& frame, const device::DeviceOp& op);
   void add_touches(const device::Frame& frame, const device::DeviceOp& op,
                    std::vector<Touch>& touches);
   template <PacketFormat F>
@@ -107,6 +107,8 @@ class LaneMachine : public HostMachine {
   bool performs_ = false;  ///< does a late access: nothing may make it wait
   bool captures_ = false;  ///< keeps what the op writes instead of writing it
   std::vector<Write> captured_;
+  /// Of the op at hand. Here, as the stack of a fiber that is given up is not unwound.
+  LateAccess access_;
 };
 
 /// The proxy of a port channel in adversarial mode: a process of its own, whose writes may be late.
@@ -129,8 +131,7 @@ class LaneProxy {
  private:
   void signal(const ChannelClocks::Posted& posted);
   void put(const PortRequest& request, uint64_t call);
-  void write(const PortRequest& request, uint64_t call, std::vector<uint8_t> bytes, Clock before,
-             uint32_t count);
+  void write(const PortRequest& request, uint64_t call, uint32_t count);
 
   LaneWorld& world_;
   HostChannelEnd& own_;
@@ -138,6 +139,9 @@ class LaneProxy {
   HostChannelEnd* partner_ = nullptr;
   ChannelClocks* partner_clocks_ = nullptr;
   const uint32_t rank_, process_;
+  // Of the put at hand; see LaneMachine::access_.
+  Clock before_;
+  std::vector<uint8_t> bytes_;
 };
 
 }  // namespace mscclc

@@ -82,16 +82,22 @@ uint64_t LateMemory::held(uint32_t process) const {
   return order;
 }
 
+// A function of its own: what a fiber has on its stack while it waits is lost if the run is given
+// up.
+void LateMemory::perform_any_free(Dice& dice) {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < list_.size(); ++i) {
+    if (list_[i].hold == LateAccess::kFree) candidates.push_back(i);
+  }
+  std::vector<bool> chosen(list_.size());
+  chosen[candidates[dice.below(static_cast<uint32_t>(candidates.size()))]] = true;
+  perform(std::move(chosen));
+}
+
 void LateMemory::serve_free(Scheduler& scheduler) {
   for (;;) {
     scheduler.wait({Wait::Test::above64, &free_, 0});
-    std::vector<size_t> candidates;
-    for (size_t i = 0; i < list_.size(); ++i) {
-      if (list_[i].hold == LateAccess::kFree) candidates.push_back(i);
-    }
-    std::vector<bool> chosen(list_.size());
-    chosen[candidates[scheduler.dice().below(static_cast<uint32_t>(candidates.size()))]] = true;
-    perform(std::move(chosen));
+    perform_any_free(scheduler.dice());
     scheduler.yield();
   }
 }
