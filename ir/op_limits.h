@@ -14,6 +14,7 @@ struct OpLimits {
   uint32_t unpacks = 0;     ///< chunks of an unpack_packets
   /// All sources that an op puts through memory channels lie in buffers of one kind.
   bool one_source_kind = false;
+  bool operator==(const OpLimits&) const = default;
 };
 
 }  // namespace mscclc

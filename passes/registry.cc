@@ -153,6 +153,7 @@ NameId unused_name(Program& program, std::string_view wish) {
 }
 
 ChannelKind channel_kind(const Program& program, uint32_t rank, const Op& op) {
+  if (info(op.kind).channels == kNoChannel) return ChannelKind::memory;
   const Operand* operands = program.operands.data() + op.operands;
   for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
     if (operands[i].channel != kNone) {

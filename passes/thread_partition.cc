@@ -12,6 +12,9 @@ std::span<const Operand> operands(const Program& program, const Op& op) {
 }
 
 PacketFormat format_of(const Program& program, uint32_t rank, const Op& op) {
+  // Most have packets first (destinations) or last (sources).
+  const PacketFormat last = program.buffer_of(rank, operands(program, op).back()).packets;
+  if (last != PacketFormat::none) return last;
   for (const Operand& o : operands(program, op)) {
     const PacketFormat format = program.buffer_of(rank, o).packets;
     if (format != PacketFormat::none) return format;
