@@ -460,6 +460,7 @@ FuseStats fuse_ops(Program& program, const OpLimits& limits) {
 bool run_fuse(Program& program, PassContext& context) {
   if (!program.launch.fuse) return true;
   const FuseStats stats = fuse_ops(program, context.limits);
+  if (context.record == nullptr) return true;
   for (size_t i = 0; i < stats.fired.size(); ++i) {
     context.count(print_rule(rules()[i]), stats.fired[i]);
   }
