@@ -132,7 +132,7 @@ int run_compile(CompileOptions& options) {
   std::vector<PassRecord> records;
   PipelineOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
-  pipeline.records = &records;
+  if (options.stats || options.time_passes) pipeline.records = &records;
   const int code = input.load(pipeline);
   if (options.stats) put_error(stats_table(records));
   if (options.time_passes) put_error(time_table(records));
