@@ -27,7 +27,6 @@ struct Finding {
     race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
     slot_twice,   ///< both put packets into `chunk` in one call
     wrong_value,  ///< output `chunk` does not hold at the end of a call what is promised
-    input_lost,   ///< input `chunk` is not what the caller put there, though it is not in place
     stuck,        ///< thread blocks wait for ever
     unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,      ///< a barrier that a rank may leave before another rank is in

@@ -45,7 +45,7 @@ class Prover {
     proof_.in_place = together && (proof_.out_of_place || !apart) && accept(in_place);
     proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
     proof_.deterministic = facts_.deterministic;
-    proof_.keeps_input = proof_.out_of_place && facts_.keeps_input;
+    proof_.keeps_input = proof_.out_of_place && out_of_place.facts.keeps_input;
     proof_.synchronizes = facts_.meets;
     return proof_;
   }
@@ -103,18 +103,14 @@ class Prover {
       Run run(system, symbols_,
               {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
       run.go();
-      placement.facts.deterministic &= run.facts().deterministic;
-      placement.facts.keeps_input &= run.facts().keeps_input;
-      placement.facts.meets &= run.facts().meets;
+      placement.facts.join(run.facts());
       placement.findings = run.findings();
       if (!placement.findings.empty()) return;
     }
   }
 
   bool accept(const Placement& placement) {
-    facts_.deterministic &= placement.facts.deterministic;
-    if (!placement.in_place) facts_.keeps_input &= placement.facts.keeps_input;
-    facts_.meets &= placement.facts.meets;
+    facts_.join(placement.facts);
     report_all(*placement.system, placement.findings);
     return placement.findings.empty();
   }

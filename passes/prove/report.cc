@@ -25,8 +25,6 @@ class Reporter {
         return slot_twice();
       case Finding::Kind::wrong_value:
         return wrong_value();
-      case Finding::Kind::input_lost:
-        return input_lost();
       case Finding::Kind::stuck:
         return stuck();
       case Finding::Kind::unbalanced:
@@ -180,12 +178,6 @@ class Reporter {
     }
     if (terms.size() > kShown) text += fmt::format(" and {} more", terms.size() - kShown);
     return text;
-  }
-
-  void input_lost() {
-    diagnostics_.error(
-        "input-lost", {},
-        fmt::format("{} is overwritten, though the program is not 'inplace: true'", chunk()));
   }
 
   void stuck() {

@@ -64,7 +64,7 @@ bool Run::may_report(uint64_t key) {
 void Run::go() {
   find_sharing();
   if (!findings_.empty()) return;
-  start_calls();
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) enter_call(r);
   while (!ready_.empty()) {
     const uint32_t process = ready_.back();
     ready_.pop_back();
@@ -78,14 +78,11 @@ void Run::go() {
 
 // ---- calls ----
 
-void Run::start_calls() {
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) enter_call(r);
-}
-
 /// The rank's caller hands over the buffers, and its blocks begin.
 void Run::enter_call(uint32_t rank) {
   while (calls_[rank] < options_.calls) {
     caller_touches(rank, calls_[rank], false);
+    fill_buffers(rank, calls_[rank]);
     left_[rank] = system_.blocks(rank);
     const uint32_t caller = system_.caller_process(rank);
     caller_[rank].raise(caller, calls_[rank] + 1, system_.width());
@@ -142,19 +139,22 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
       access.write = true;
       check(actor, chunk, {rank, buffer, c}, access);
       history_.add(chunk, access);
-      if (leaving) continue;
-      const bool input = buffer == kInput;
-      Symbol symbol = input ? symbols_.contribution(rank, c, call) : symbols_.unknown(2 + chunk);
-      if (input) symbol.size = program_.contract.size_class(Side::input, rank, c) + 1;
-      // In place the input has been written already.
-      if (!input && system_.in_place()) {
-        const auto alias = program_.contract.alias(rank);
-        const uint64_t first = system_.chunk(rank, kInput, 0, call);
-        if (alias && chunk >= first && chunk < first + program_.ranks[rank].buffers[kInput].chunks)
-          continue;
-      }
-      values_[chunk].write({}, 1, symbol, mixed_);
     }
+  }
+}
+
+/// What the caller hands over: outputs that hold anything, inputs of this call. In place an input
+/// lies in an output, so it comes last.
+void Run::fill_buffers(uint32_t rank, uint32_t call) {
+  const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
+  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
+    const uint64_t chunk = system_.chunk(rank, kOutput, c, call);
+    values_[chunk].write({}, 1, symbols_.unknown(2 + chunk), mixed_);
+  }
+  for (uint32_t c = 0; c < buffers[kInput].chunks; ++c) {
+    Symbol symbol = symbols_.contribution(rank, c, call);
+    symbol.size = program_.contract.size_class(Side::input, rank, c) + 1;
+    values_[system_.chunk(rank, kInput, c, call)].write({}, 1, symbol, mixed_);
   }
 }
 
@@ -258,19 +258,18 @@ void Run::advance(uint32_t process) {
 }
 
 /// Goes to the next op: the body of a pipeline begins again until all rounds are done.
-bool Run::next_op(Block& block) {
+void Run::next_op(Block& block) {
   const std::vector<Op>& ops = program_.ranks[block.rank].ops;
   const uint32_t loop = ops[block.op].loop;
   ++block.now;
   block.operand = 0;
   ++block.op;
-  if (loop == kNone || (block.op < block.end && ops[block.op].loop == loop)) return true;
+  if (loop == kNone || (block.op < block.end && ops[block.op].loop == loop)) return;
   if (++block.round == cuts_.rounds(loop)) {
     block.round = 0;
-    return true;
+    return;
   }
   while (block.op > block.begin && ops[block.op - 1].loop == loop) --block.op;
-  return true;
 }
 
 bool Run::do_op(uint32_t process, const Op& op) {
@@ -322,23 +321,22 @@ bool Run::report_lost_packets(uint32_t process) {
 
 /// Every count must be back where it was, or the next calls begin with more and more.
 void Run::report_balance() {
+  const auto report = [&](const Counter& counter, uint32_t rank, uint32_t channel,
+                          uint32_t semaphore) {
+    if (counter.balance == 0) return;
+    Finding& finding = add_finding(Finding::Kind::unbalanced);
+    finding.rank = rank;
+    finding.channel = channel;
+    finding.semaphore = semaphore;
+    finding.surplus = counter.balance;
+  };
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
     for (uint32_t c = 0; c < rank.channels.size(); ++c) {
-      const Counter& counter = ends_[system_.end(r, c)];
-      if (counter.balance == 0) continue;
-      Finding& finding = add_finding(Finding::Kind::unbalanced);
-      finding.rank = r;
-      finding.channel = c;
-      finding.surplus = counter.balance;
+      report(ends_[system_.end(r, c)], r, c, kNone);
     }
     for (uint32_t s = 0; s < rank.semaphores.size(); ++s) {
-      const Counter& counter = semaphores_[system_.semaphore(r, s)];
-      if (counter.balance == 0) continue;
-      Finding& finding = add_finding(Finding::Kind::unbalanced);
-      finding.rank = r;
-      finding.semaphore = s;
-      finding.surplus = counter.balance;
+      report(semaphores_[system_.semaphore(r, s)], r, kNone, s);
     }
   }
 }

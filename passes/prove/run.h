@@ -34,6 +34,12 @@ struct RunFacts {
   bool deterministic = true;  ///< output chunks that all ranks share come from one expression
   bool meets = true;          ///< no rank leaves a call before all are in it
   bool keeps_input = true;
+  /// What holds of this run and of another.
+  void join(const RunFacts& other) {
+    deterministic &= other.deterministic;
+    meets &= other.meets;
+    keeps_input &= other.keeps_input;
+  }
 };
 
 class Run {
@@ -96,16 +102,16 @@ class Run {
   };
 
   // run.cc
-  void start_calls();
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
+  void fill_buffers(uint32_t rank, uint32_t call);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
-  bool next_op(Block& block);
+  void next_op(Block& block);
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
