@@ -39,6 +39,28 @@ inline std::vector<uint32_t> others(uint32_t r, uint32_t ranks) {
   return out;
 }
 
+/// Two ranks swap their input: an opening handshake, put, sync, closing handshake.
+inline TestProgram exchange(ChannelKind kind = ChannelKind::memory) {
+  TestProgram t(2, 1);
+  t.program.contract.kind = CollectiveKind::sendrecv;
+  t.program.contract.shift = 1;
+  connect_all(t, kind);
+  for (uint32_t r = 0; r < 2; ++r) {
+    add_op(t, r, 0, OpKind::signal, {end_of(0)}).relaxed = true;
+    add_op(t, r, 0, OpKind::wait, {end_of(0)}).relaxed = true;
+    add_op(t, r, 0, OpKind::sync, {});
+    add_op(t, r, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, OpKind::sync, {});
+    add_op(t, r, 0, OpKind::signal, {end_of(0)});
+    add_op(t, r, 0, OpKind::wait, {end_of(0)});
+  }
+  return t;
+}
+
+inline void erase(Program& program, uint32_t rank, uint32_t op) {
+  program.ranks[rank].ops.erase(program.ranks[rank].ops.begin() + op);
+}
+
 /// Allreduce: everyone puts every chunk to everyone as packets and adds up.
 inline TestProgram one_shot(uint32_t ranks, uint32_t blocks, PacketFormat format,
                             uint32_t copies = 2) {

@@ -12,28 +12,6 @@ namespace {
 using namespace testing;
 using Place = Suspect::Place;
 
-/// Two ranks swap their input over memory: an opening handshake, put, sync, closing handshake.
-TestProgram exchange(ChannelKind kind = ChannelKind::memory) {
-  TestProgram t(2, 1);
-  t.program.contract.kind = CollectiveKind::sendrecv;
-  t.program.contract.shift = 1;
-  connect_all(t, kind);
-  for (uint32_t r = 0; r < 2; ++r) {
-    add_op(t, r, 0, OpKind::signal, {end_of(0)}).relaxed = true;
-    add_op(t, r, 0, OpKind::wait, {end_of(0)}).relaxed = true;
-    add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
-    add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::signal, {end_of(0)});
-    add_op(t, r, 0, OpKind::wait, {end_of(0)});
-  }
-  return t;
-}
-
-void erase(Program& program, uint32_t rank, uint32_t op) {
-  program.ranks[rank].ops.erase(program.ranks[rank].ops.begin() + op);
-}
-
 /// Finds a witness, replays it from its text, and returns its holds as text.
 std::string holds_of(const Program& program, const Suspect& suspect, RunStatus expected) {
   const Suspect suspects[] = {suspect};

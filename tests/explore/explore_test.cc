@@ -10,27 +10,11 @@ namespace {
 
 using namespace testing;
 
-/// Two ranks swap their input: an opening handshake, put, closing handshake.
-TestProgram exchange(ChannelKind kind = ChannelKind::memory) {
-  TestProgram t(2, 1);
-  t.program.contract.kind = CollectiveKind::sendrecv;
-  t.program.contract.shift = 1;
-  connect_all(t, kind);
-  for (uint32_t r = 0; r < 2; ++r) {
-    add_op(t, r, 0, OpKind::signal, {end_of(0)}).relaxed = true;
-    add_op(t, r, 0, OpKind::wait, {end_of(0)}).relaxed = true;
-    add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
-    add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::signal, {end_of(0)});
-    add_op(t, r, 0, OpKind::wait, {end_of(0)});
-    if (kind == ChannelKind::port) add_op(t, r, 0, OpKind::flush, {end_of(0)});
-  }
+/// Two ranks swap their input over ports, and flush.
+TestProgram exchange_by_port() {
+  TestProgram t = exchange(ChannelKind::port);
+  for (uint32_t r = 0; r < 2; ++r) add_op(t, r, 0, OpKind::flush, {end_of(0)});
   return t;
-}
-
-void erase(Program& program, uint32_t rank, uint32_t op) {
-  program.ranks[rank].ops.erase(program.ranks[rank].ops.begin() + op);
 }
 
 void check(const Program& program, Verdict expected, const ExploreOptions& options = {}) {
@@ -41,7 +25,7 @@ void check(const Program& program, Verdict expected, const ExploreOptions& optio
 
 TEST_CASE("right plans") {
   check(exchange().program, Verdict::right);
-  check(exchange(ChannelKind::port).program, Verdict::right);
+  check(exchange_by_port().program, Verdict::right);
   for (const PacketFormat format : {PacketFormat::LL16, PacketFormat::sentinel}) {
     check(one_shot(2, 1, format).program, Verdict::right, {.calls = 3});
     check(one_shot(3, 1, format).program, Verdict::right);
@@ -79,7 +63,7 @@ TEST_CASE("no sync before the signal, none after the wait") {
 }
 
 TEST_CASE("no flush before the caller changes the source") {
-  TestProgram t = exchange(ChannelKind::port);
+  TestProgram t = exchange_by_port();
   erase(t.program, 0, 7);
   check(t.program, Verdict::wrong_data);
 }
