@@ -113,8 +113,7 @@ class ValueChains {
   /// Was the load of `event` of `rank` at `position` over before any of the values in `from` could
   /// be made: do they, or those that they were made of, come from that op, or from a later call of
   /// that rank?
-  bool follow(std::span<const uint32_t> from, const Event& event, uint32_t rank,
-              uint32_t position) const;
+  bool follow(std::span<const uint32_t> from, const Event& event, uint32_t rank, uint32_t position);
 
  private:
   struct Node {
@@ -123,6 +122,9 @@ class ValueChains {
   };
   std::vector<Node> nodes_;
   std::vector<uint32_t> parents_;
+  std::vector<uint32_t> seen_;  ///< by node: the last search that has been there
+  std::vector<uint32_t> open_;  ///< of the search at hand
+  uint32_t search_ = 0;
 };
 
 }  // namespace mscclc::proof

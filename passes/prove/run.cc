@@ -25,7 +25,8 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       history_(system.chunks()),
       values_(system.chunks(), ChunkValue(symbols.unknown(0))),
       blocks_(system.width()),
-      proxies_(system.width()),
+      posted_(2 * system.ports()),
+      arrivals_(2 * system.ports()),
       ends_(system.ends()),
       semaphores_(system.semaphores()),
       barriers_(program_.ranks.size()),
@@ -106,7 +107,7 @@ void Run::leave_call(uint32_t rank) {
   for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
-    meet(block);
+    meet(process);
     learn(caller, strong_news(process), system_.width());
     nodes_read_[rank].insert(nodes_read_[rank].end(), block.nodes.begin(), block.nodes.end());
     block.nodes.clear();
@@ -129,7 +130,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   nodes_.clear();
   told_.clear();
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
-  const Actor actor{event, &caller_[rank], event.time};
+  const Actor actor{event, &caller_[rank], event.process, event.time};
   for (const uint32_t buffer : {kInput, kOutput}) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/access.h"
+#include "passes/prove/arrivals.h"
 #include "passes/prove/clocks.h"
 #include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
@@ -85,19 +86,17 @@ class Run {
     size_t settled_nodes = 0;     ///< how many of them all its threads know of
     bool done = false;            ///< with this call
   };
-  struct Proxy {
-    Row known;
-    uint32_t now = 0;
-  };
   /// What is promised of an output chunk.
   struct Promised {
     Symbol symbol = {};
     bool made = false, sum = false;
   };
-  /// Who accesses: its process, what it knows, what is settled, and the op at hand.
+  /// Who accesses: the op at hand, and what its process knows: a row, and that so many ops of
+  /// `knower` are over: of the block itself, or of the one that posted what a port does.
   struct Actor {
     Event event;
     const Row* known;
+    uint32_t knower;
     uint32_t settled;
   };
 
@@ -127,7 +126,7 @@ class Run {
   void release(uint32_t process, const Operand& target);
   void flush(uint32_t process, uint32_t channel);
   bool arrive(uint32_t process, const Op& op);
-  void meet(Block& block);
+  void meet(uint32_t process);
   News strong_news(uint32_t process) const;
   News weak_news(uint32_t process) const;
   void find_sharing();
@@ -169,6 +168,7 @@ class Run {
   // run_order.cc
   void check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access);
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
+  bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   bool loaded_before_packets(const Actor& actor, const Record& load);
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
   bool stores_the_same(uint64_t chunk, const Record& old, const Record& access) const;
@@ -190,8 +190,9 @@ class Run {
   History history_;
   ValueChains chains_;
   std::vector<ChunkValue> values_;
-  std::vector<Block> blocks_;   ///< by process (empty entries for others)
-  std::vector<Proxy> proxies_;  ///< by process
+  std::vector<Block> blocks_;     ///< by process (empty entries for others)
+  std::vector<uint32_t> posted_;  ///< by process of a port, from the first: ops posted
+  Arrivals arrivals_;
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;

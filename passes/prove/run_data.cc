@@ -66,7 +66,7 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     // What a port has delivered it has read, and what was posted before that, too.
     const uint32_t from = record.event.process;
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
-      block.gains.push_back({.process = from - 1, .done = record.event.time});
+      block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
     nodes_.push_back(record.node);
     block.nodes.push_back(record.node);
@@ -123,7 +123,7 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   }
   if (!row.has(kSignals)) return;
   ++block.now;  // the threads meet between posting and signalling
-  meet(block);
+  meet(process);
   for (const Operand& o : dsts) signal(process, o, false);
   if (!row.has(kFlushes)) return;
   for (const Operand& o : dsts) flush(process, o.channel);
@@ -161,7 +161,8 @@ bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
 
 Run::Actor Run::actor_of(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {{process, block.now + 1, block.op, calls_[block.rank]}, &block.known, block.settled};
+  return {
+      {process, block.now + 1, block.op, calls_[block.rank]}, &block.known, process, block.settled};
 }
 
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
@@ -228,7 +229,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     take_packets(block, from, extent);
     history_.add(from, {.event = actor_of(process).event, .extent = extent, .position = k});
     ++block.now;
-    meet(block);
+    meet(process);
   }
   add_value(values_[from].read(extent, mixed_));
   size_value(block.rank, src, k);
@@ -236,17 +237,15 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   told_.clear();
   for (const Operand& dst : dsts) {
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
-    Proxy &reader = proxies_[r], &writer = proxies_[w];
-    learn(reader.known, strong_news(process), system_.width());
-    learn(writer.known, strong_news(process), system_.width());
-    const Actor reads{{r, ++reader.now, block.op, call}, &reader.known, 0};
+    uint32_t& posted = posted_[r - system_.width()];
+    posted_[w - system_.width()] = ++posted;
+    const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
     const Record read{.event = reads.event, .extent = extent, .position = k};
     nodes_.clear();
     check(reads, from, from_name, read);
     history_.add(from, read);
     nodes_ = nodes;
-    writer.known.raise(r, reader.now, system_.width());
-    const Actor writes{{w, ++writer.now, block.op, call}, &writer.known, 0};
+    const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
       store_at(writes, name, chunk, extent_of(op, dst, k, block.round, name), k,
@@ -258,7 +257,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (!row.has(kPolls) || !sentinel) return;
   for (const Operand& dst : dsts) flush(process, dst.channel);  // then the slot is emptied
   ++block.now;
-  meet(block);
+  meet(process);
   const Actor resets = actor_of(process);
   const Record reset{.event = resets.event, .extent = extent, .position = k, .write = true};
   check(resets, from, from_name, reset);

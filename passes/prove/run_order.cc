@@ -31,8 +31,8 @@ void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const
 }
 
 bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
+  if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
-  if (own && old.event.time <= actor.settled) return true;
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
@@ -42,9 +42,8 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
       return true;
     }
   } else {
-    if ((*actor.known)[old.event.process] >= old.event.time) return true;
     for (const News& news : told_) {
-      if (tells(news, old.event.process, old.event.time)) return true;
+      if (known(news.known, news.process, news.done, old.event)) return true;
     }
   }
   // A store of packets that was seen by loads which are over is over, too.
@@ -52,6 +51,15 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
     return load_known(actor, chunk, old, access);
   }
   return !old.write && loaded_before_packets(actor, old);
+}
+
+/// Is the event over, for one who knows `row` and that `done` ops of `knower` are over?
+bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const {
+  const auto reached = [&](uint32_t process, uint32_t count) {
+    return row[process] >= count || (process == knower && done >= count);
+  };
+  if (event.process < system_.width()) return reached(event.process, event.time);
+  return arrivals_.known(event.process - system_.width(), event.time, reached);
 }
 
 /// Packets that have been read depend on what was loaded there: those that this op stores a value

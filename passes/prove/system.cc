@@ -8,17 +8,10 @@ System::System(const Program& program, bool in_place) : program_(program), in_pl
   uint32_t ends = 0, semaphores = 0, buffers = 0;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const Rank& rank = program.ranks[r];
-    first_.push_back(width());
+    first_.push_back(static_cast<uint32_t>(processes_.size()));
     blocks_.push_back(static_cast<uint32_t>(block_offsets(rank).size()) - 1);
     for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
     processes_.push_back({ProcessKind::caller, r, 0});
-    for (uint32_t c = 0; c < rank.channels.size(); ++c) {
-      const bool port = rank.channels[c].kind == ChannelKind::port;
-      ports_.push_back(port ? width() : kNone);
-      if (!port) continue;
-      processes_.push_back({ProcessKind::port_reader, r, c});
-      processes_.push_back({ProcessKind::port_writer, r, c});
-    }
     first_end_.push_back(ends);
     first_semaphore_.push_back(semaphores);
     first_buffer_.push_back(buffers);
@@ -29,6 +22,21 @@ System::System(const Program& program, bool in_place) : program_(program), in_pl
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
+  width_ = static_cast<uint32_t>(processes_.size());
+  add_ports();
+}
+
+void System::add_ports() {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    const std::vector<Channel>& channels = program_.ranks[r].channels;
+    for (uint32_t c = 0; c < channels.size(); ++c) {
+      const bool port = channels[c].kind == ChannelKind::port;
+      ports_.push_back(port ? static_cast<uint32_t>(processes_.size()) : kNone);
+      if (!port) continue;
+      processes_.push_back({ProcessKind::port_reader, r, c});
+      processes_.push_back({ProcessKind::port_writer, r, c});
+    }
+  }
 }
 
 /// In place, both of the caller's buffers lie in the larger one.

@@ -2,7 +2,8 @@
 // where chunks lie, with input and output in one place or two.
 //
 // Processes of rank r: its thread blocks, the caller, and two for each end of a port: the proxy as
-// reader of sources and as writer at the far end, because a flush waits for the first only.
+// reader of sources and as writer at the far end, because a flush waits for the first only. Ports
+// come last: clocks have no column for them (arrivals.h).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,10 @@ class System {
   const Program& program() const { return program_; }
   bool in_place() const { return in_place_; }
   const std::vector<Process>& processes() const { return processes_; }
-  uint32_t width() const { return static_cast<uint32_t>(processes_.size()); }
+  /// Columns of a clock: all processes but those of ports.
+  uint32_t width() const { return width_; }
+  /// Ends of ports: processes width() + 2 i read, width() + 2 i + 1 write.
+  uint32_t ports() const { return (static_cast<uint32_t>(processes_.size()) - width_) / 2; }
   uint32_t blocks(uint32_t rank) const { return blocks_[rank]; }
   uint32_t block_process(uint32_t rank, uint32_t block) const { return first_[rank] + block; }
   uint32_t caller_process(uint32_t rank) const { return first_[rank] + blocks_[rank]; }
@@ -54,10 +58,12 @@ class System {
   uint32_t period() const { return period_; }
 
  private:
+  void add_ports();
   void place_buffers(uint32_t rank);
 
   const Program& program_;
   bool in_place_;
+  uint32_t width_ = 0;
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
