@@ -57,6 +57,16 @@ class Row {
     counts()[p] = count;
   }
 
+  /// The row whose column (p + by) % width is this one's p. REQUIRES: by < width.
+  Row rotated(uint32_t by, uint32_t width) const {
+    Row result;
+    if (data_ == nullptr) return result;
+    result.data_ = allocate(width);
+    std::copy_n(counts(), width - by, result.counts() + by);
+    std::copy_n(counts() + (width - by), by, result.counts());
+    return result;
+  }
+
  private:
   struct Data {
     uint32_t holders;

@@ -17,6 +17,7 @@ namespace {
 using proof::Finding;
 using proof::Run;
 using proof::RunFacts;
+using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMostCopies = 16;
@@ -24,8 +25,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
-  Prover(const Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics) {}
+  Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
+      : program_(program), diagnostics_(diagnostics), options_(options), symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -33,6 +34,7 @@ class Prover {
     const bool apart = contract.in_place != InPlace::yes;
     const bool together = contract.in_place != InPlace::no && contract.can_alias();
     if (!apart && !together) return refuse("the contract allows neither placement"), proof_;
+    if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
     // The two have nothing to do with each other, and a large plan takes seconds.
     Placement in_place(true);
     std::thread other;
@@ -54,6 +56,12 @@ class Prover {
   bool refuse(const std::string& why) {
     diagnostics_.error("undecided", {}, "not decided: " + why);
     return false;
+  }
+
+  uint64_t ops() const {
+    uint64_t ops = 0;
+    for (const Rank& rank : program_.ranks) ops += rank.ops.size();
+    return ops;
   }
 
   bool decidable() {
@@ -98,7 +106,7 @@ class Prover {
   };
 
   void run_placement(Placement& placement) const {
-    const System& system = placement.system.emplace(program_, placement.in_place);
+    const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
     for (const std::vector<uint32_t>& rounds : round_choices()) {
       Run run(system, symbols_,
               {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
@@ -151,6 +159,8 @@ class Prover {
 
   const Program& program_;
   Diagnostics& diagnostics_;
+  const ProveOptions options_;
+  Symmetry symmetry_;
   const proof::Symbols symbols_;
   bool divides_ = false;
   RunFacts facts_;
@@ -159,8 +169,8 @@ class Prover {
 
 }  // namespace
 
-Proof prove(const Program& program, Diagnostics& diagnostics) {
-  return Prover(program, diagnostics).run();
+Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
+  return Prover(program, diagnostics, options).run();
 }
 
 }  // namespace mscclc

@@ -22,8 +22,15 @@ struct Proof {
 /// Version of the rules by which plans are accepted.
 inline constexpr uint32_t kProverVersion = 1;
 
+struct ProveOptions {
+  /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
+  /// ones are proved rank by rank: that costs little, and a mistake is told of the rank that a
+  /// reader meets first.
+  uint64_t symmetry_from = 20000;
+};
+
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
 /// REQUIRES: program.split, and its structure is in order.
-Proof prove(const Program& program, Diagnostics& diagnostics);
+Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options = {});
 
 }  // namespace mscclc

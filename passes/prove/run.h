@@ -105,6 +105,8 @@ class Run {
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
   void fill_buffers(uint32_t rank, uint32_t call);
+  Symbol symbol_at(const Spot& spot, const Extent& extent) const;
+  void check_order(const Symbol& found);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
@@ -146,7 +148,7 @@ class Run {
                   const Operand& src, uint32_t k);
   void load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls);
   void store(const Actor& actor, const Op& op, const Operand& o, uint32_t k);
-  void store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
+  void store_at(const Actor& actor, const ChunkName& name, const Spot& spot, const Extent& extent,
                 uint32_t k, const News& news);
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
@@ -166,12 +168,13 @@ class Run {
   static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
 
   // run_order.cc
-  void check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access);
+  void check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access);
+  void keep(const Spot& spot, const Record& access);
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   bool loaded_before_packets(const Actor& actor, const Record& load);
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
-  bool stores_the_same(uint64_t chunk, const Record& old, const Record& access) const;
+  bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
   PacketFormat packet_format(uint32_t rank, const Op& op) const;
   uint64_t report_key(const Event& a, const Event& b) const;
@@ -183,6 +186,7 @@ class Run {
   const System& system_;
   const Program& program_;
   const Symbols& symbols_;
+  TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
   const Symbol mixed_;

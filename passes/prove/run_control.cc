@@ -122,7 +122,9 @@ void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
   }
   if (relaxed) token.strong = token.weak;
   if (channel.partner == kNone) return;
-  give(ends_[system_.end(channel.peer, channel.partner)], std::move(token));
+  const uint32_t back = system_.back(system_.turns_of(channel.peer));
+  give(ends_[system_.end(channel.peer % system_.ranks(), channel.partner)],
+       {system_.turned(token.strong, back), system_.turned(token.weak, back)});
 }
 
 void Run::release(uint32_t process, const Operand& target) {
@@ -188,7 +190,7 @@ void Run::find_sharing() {
     finding.rank = rank;
     finding.text = what;
   };
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     for (uint32_t i = 0; i < rank.ops.size(); ++i) {
       const Op& op = rank.ops[i];
@@ -220,7 +222,7 @@ void Run::find_sharing() {
 /// How often each releaser of a shared semaphore releases it in a call.
 void Run::count_shared_releases() {
   if (shared_.empty()) return;
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     for (const Op& op : program_.ranks[r].ops) {
       if (!info(op.kind).has(kReleases)) continue;
       const uint32_t p = system_.block_process(r, op.block);

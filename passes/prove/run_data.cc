@@ -5,13 +5,13 @@
 
 namespace mscclc::proof {
 
-/// Calls each(chunk's name, its number) for the `k`-th chunk of an operand: at a switch one of
+/// Calls each(chunk's name, its spot) for the `k`-th chunk of an operand: at a switch one of
 /// every member.
 template <class Each>
 void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const {
   const auto at = [&](uint32_t owner, uint32_t buffer) {
     const uint32_t chunk = o.first + k;
-    each(ChunkName{owner, buffer, chunk}, system_.chunk(owner, buffer, chunk, calls_[rank]));
+    each(ChunkName{owner, buffer, chunk}, system_.spot(owner, buffer, chunk, calls_[rank]));
   };
   if (o.channel == kNone) return at(rank, o.buffer);
   const Rank& here = program_.ranks[rank];
@@ -145,7 +145,7 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
-    value_ = symbols_.rounded(value_, op.complete && call && options_.divides);
+    value_ = turned_.rounded(value_, op.complete && call && options_.divides);
   }
   for (const Operand& o : dsts) size_value(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
@@ -167,23 +167,23 @@ Run::Actor Run::actor_of(uint32_t process) const {
 
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
   Block& block = blocks_[actor.event.process];
-  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
     const Extent extent = extent_of(op, o, k, block.round, name);
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
     const Record access{.event = actor.event, .extent = extent, .position = k};
-    add_value(values_[chunk].read(extent, mixed_));
+    add_value(symbol_at(spot, extent));
     if (packets) {
-      take_packets(block, chunk, extent);
+      take_packets(block, spot.chunk, extent);
     } else {
-      check(actor, chunk, name, access);
-      take_values(chunk, extent);
+      check(actor, spot, name, access);
+      take_values(spot.chunk, extent);
     }
-    history_.add(chunk, access);
+    keep(spot, access);
     if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
       Record reset = access;
       reset.write = true;
-      history_.add(chunk, reset);
+      keep(spot, reset);
     }
   });
   size_value(block.rank, o, k);
@@ -191,26 +191,27 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 
 void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
   const Block& block = blocks_[actor.event.process];
-  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
     const Extent extent = extent_of(op, o, k, block.round, name);
-    store_at(actor, name, chunk, extent, k, weak_news(actor.event.process));
+    store_at(actor, name, spot, extent, k, weak_news(actor.event.process));
   });
 }
 
-void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
-                   uint32_t k, const News& news) {
+void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
+                   const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
   Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news, false});
-    check_slot(actor.event, chunk, name, extent, format == PacketFormat::sentinel);
+    check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
   }
   if (chained_) access.node = chains_.add(actor.event, rank_of(actor), k, nodes_);
-  check(actor, chunk, name, access);
-  history_.add(chunk, access);
-  values_[chunk].write(extent, cuts_.pieces(extent.way), value_, mixed_);
+  check(actor, spot, name, access);
+  keep(spot, access);
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way),
+                            turned_.turned(value_, system_.back(spot.turns)), mixed_);
   if (format == PacketFormat::none) return;
-  const auto waiting = awaited_.find(chunk);
+  const auto waiting = awaited_.find(spot.chunk);
   if (waiting == awaited_.end()) return;
   for (const uint32_t p : waiting->second) wake(p);
   awaited_.erase(waiting);
@@ -242,14 +243,13 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
     const Record read{.event = reads.event, .extent = extent, .position = k};
     nodes_.clear();
-    check(reads, from, from_name, read);
+    check(reads, {from}, from_name, read);
     history_.add(from, read);
     nodes_ = nodes;
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
-    each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
-      store_at(writes, name, chunk, extent_of(op, dst, k, block.round, name), k,
-               weak_news(process));
+    each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
+      store_at(writes, name, spot, extent_of(op, dst, k, block.round, name), k, weak_news(process));
     });
   }
   const bool sentinel =
@@ -260,11 +260,16 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   meet(process);
   const Actor resets = actor_of(process);
   const Record reset{.event = resets.event, .extent = extent, .position = k, .write = true};
-  check(resets, from, from_name, reset);
+  check(resets, {from}, from_name, reset);
   history_.add(from, reset);
 }
 
 // ---- values ----
+
+/// What these bytes hold, as seen from the rank at hand.
+Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
+  return turned_.turned(values_[spot.chunk].read(extent, mixed_), spot.turns);
+}
 
 void Run::add_value(const Symbol& symbol) {
   if (!has_value_) {
@@ -273,7 +278,7 @@ void Run::add_value(const Symbol& symbol) {
     value_ = mixed_;
   } else {
     const uint64_t size = std::max(value_.size, symbol.size);
-    value_ = symbols_.add(value_, symbol);
+    value_ = turned_.add(value_, symbol);
     value_.size = size;
   }
   has_value_ = true;
@@ -282,7 +287,7 @@ void Run::add_value(const Symbol& symbol) {
 /// A chunk of the caller has its own length. What goes through chunks of different lengths loses
 /// its end for some message sizes.
 void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
-  each_place(rank, o, k, [&](const ChunkName& name, uint64_t) {
+  each_place(rank, o, k, [&](const ChunkName& name, const Spot&) {
     if (name.buffer >= kFirstScratch) return;
     const Side side = name.buffer == kInput ? Side::input : Side::output;
     const uint64_t size = program_.contract.size_class(side, name.rank, name.chunk) + 1;

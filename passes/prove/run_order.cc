@@ -11,13 +11,14 @@ uint64_t Run::report_key(const Event& a, const Event& b) const {
 }
 
 /// Reports the earlier accesses that conflict with this one and are in no order with it.
-void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& old = history_.record(i);
-    if (!old.write && !access.write) continue;
-    if (!old.extent.may_touch(access.extent)) continue;
-    const bool in_order = ordered(actor, chunk, old, access);
-    const bool same = !in_order && stores_the_same(chunk, old, access);
+void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access) {
+  for (uint32_t i = history_.head(spot.chunk); i != kNone; i = history_.record(i).next) {
+    if (!history_.record(i).write && !access.write) continue;
+    if (!history_.record(i).extent.may_touch(access.extent)) continue;
+    Record old = history_.record(i);
+    old.event.process = system_.turned(old.event.process, spot.turns);
+    const bool in_order = ordered(actor, spot.chunk, old, access);
+    const bool same = !in_order && stores_the_same(spot, old, access);
     history_.pin(i, same);
     if (in_order || same) continue;
     if (!may_report(report_key(old.event, access.event))) continue;
@@ -28,6 +29,13 @@ void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const
     finding.first_writes = old.write;
     finding.second_writes = access.write;
   }
+}
+
+/// Adds an access to what is known of its chunk, told as seen from the rank that owns it.
+void Run::keep(const Spot& spot, const Record& access) {
+  Record seen = access;
+  seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
+  history_.add(spot.chunk, seen);
 }
 
 bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
@@ -92,10 +100,10 @@ bool Run::load_known(const Actor& actor, uint64_t chunk, const Record& store,
 }
 
 /// Two stores of the same bits leave the same, whoever is last. Both stay on record.
-bool Run::stores_the_same(uint64_t chunk, const Record& old, const Record& access) const {
+bool Run::stores_the_same(const Spot& spot, const Record& old, const Record& access) const {
   if (!old.write || !access.write || !has_value_) return false;
   return old.event.op != kNone && access.event.op != kNone &&
-         values_[chunk].read(access.extent, mixed_) == value_ && !(value_ == mixed_);
+         symbol_at(spot, access.extent) == value_ && !(value_ == mixed_);
 }
 
 /// Do both ops give the same bytes of a chunk to the same thread? True for ops that walk over whole

@@ -4,12 +4,14 @@
 
 namespace mscclc::proof {
 
-System::System(const Program& program, bool in_place) : program_(program), in_place_(in_place) {
+System::System(const Program& program, const Symmetry& symmetry, bool in_place)
+    : program_(program), symmetry_(symmetry), in_place_(in_place) {
   uint32_t ends = 0, semaphores = 0, buffers = 0;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const Rank& rank = program.ranks[r];
     first_.push_back(static_cast<uint32_t>(processes_.size()));
-    blocks_.push_back(static_cast<uint32_t>(block_offsets(rank).size()) - 1);
+    blocks_.push_back(r < ranks() ? static_cast<uint32_t>(block_offsets(rank).size()) - 1
+                                  : blocks_[r % ranks()]);
     for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
     processes_.push_back({ProcessKind::caller, r, 0});
     first_end_.push_back(ends);
@@ -18,11 +20,12 @@ System::System(const Program& program, bool in_place) : program_(program), in_pl
     ends += static_cast<uint32_t>(rank.channels.size());
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
-    place_buffers(r);
+    if (r < ranks()) place_buffers(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
   width_ = static_cast<uint32_t>(processes_.size());
+  turn_ = ranks() < program.ranks.size() ? first_[ranks()] : 0;
   add_ports();
 }
 
@@ -55,6 +58,14 @@ void System::place_buffers(uint32_t r) {
   } else {
     bases_[first + kOutput] = bases_[first + kInput] + alias->input_chunk;
   }
+}
+
+News System::turned(const News& news, uint32_t turns) const {
+  if (turns == 0) return news;
+  News result = news;
+  result.known = news.known.rotated(turned(0, turns), width_);
+  if (news.process != kNone) result.process = turned(news.process, turns);
+  return result;
 }
 
 }  // namespace mscclc::proof

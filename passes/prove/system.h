@@ -4,13 +4,19 @@
 // Processes of rank r: its thread blocks, the caller, and two for each end of a port: the proxy as
 // reader of sources and as writer at the far end, because a flush waits for the first only. Ports
 // come last: clocks have no column for them (arrivals.h).
+//
+// Where ranks stand for others (symmetry.h), memory and counters are those of these ranks only.
+// What another rank's chunk holds and who has touched it is told of the chunk that stands for it,
+// as seen from there: a Spot says where, and how far it must be turned.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "ir/program.h"
+#include "passes/prove/clocks.h"
 #include "passes/prove/finding.h"
+#include "passes/prove/symmetry.h"
 
 namespace mscclc::proof {
 
@@ -22,12 +28,32 @@ struct Process {
   uint32_t index;  ///< block, or channel of the rank
 };
 
+/// Where the state of a chunk is kept, and by how many turns the rank that owns it is further on
+/// than the one that stands for it.
+struct Spot {
+  uint64_t chunk;
+  uint32_t turns = 0;
+};
+
 class System {
  public:
-  /// REQUIRES: program.split.
-  System(const Program& program, bool in_place);
+  /// `symmetry` must outlive it. REQUIRES: program.split.
+  System(const Program& program, const Symmetry& symmetry, bool in_place);
 
   const Program& program() const { return program_; }
+  const Symmetry& symmetry() const { return symmetry_; }
+  /// Ranks that are run: all, or those that stand for all.
+  uint32_t ranks() const { return symmetry_.step(); }
+  uint32_t turns_of(uint32_t rank) const { return rank / symmetry_.step(); }
+  /// The process that `process` becomes when ranks turn. No process of a port turns.
+  uint32_t turned(uint32_t process, uint32_t turns) const {
+    if (turns == 0 || process >= width_) return process;
+    return static_cast<uint32_t>((process + uint64_t{turns} * turn_) % width_);
+  }
+  /// So many turns back.
+  uint32_t back(uint32_t turns) const { return turns == 0 ? 0 : symmetry_.turns() - turns; }
+  /// What the news become: all that is told is told of turned processes.
+  News turned(const News& news, uint32_t turns) const;
   bool in_place() const { return in_place_; }
   const std::vector<Process>& processes() const { return processes_; }
   /// Columns of a clock: all processes but those of ports.
@@ -48,10 +74,18 @@ class System {
   uint32_t semaphores() const { return first_semaphore_.back(); }
 
   /// Number of a chunk in call `call`; chunks that coincide in place have one number.
+  /// REQUIRES: rank < ranks().
   uint64_t chunk(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
     const Buffer& b = program_.ranks[rank].buffers[buffer];
     const uint64_t copy = b.copies > 1 ? call % b.copies : 0;
     return bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;
+  }
+  /// The same for any rank.
+  Spot spot(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
+    if (rank < ranks()) return {this->chunk(rank, buffer, chunk, call)};
+    const uint32_t turns = turns_of(rank);
+    return {this->chunk(rank % ranks(), buffer, symmetry_.chunk(buffer, chunk, back(turns)), call),
+            turns};
   }
   uint64_t chunks() const { return chunks_; }
   /// The least common multiple of all numbers of copies.
@@ -62,8 +96,9 @@ class System {
   void place_buffers(uint32_t rank);
 
   const Program& program_;
+  const Symmetry& symmetry_;
   bool in_place_;
-  uint32_t width_ = 0;
+  uint32_t width_ = 0, turn_ = 0;  ///< processes of all ranks; of those that one turn passes
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
