@@ -24,6 +24,7 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       mixed_(symbols.unknown(1)),
       chained_(has_packets(program_)),
       history_(system.chunks()),
+      chains_(system.processes().size()),
       values_(system.chunks(), ChunkValue(symbols.unknown(0))),
       blocks_(system.width()),
       posted_(2 * system.ports()),
@@ -110,7 +111,7 @@ void Run::leave_call(uint32_t rank) {
     Block& block = blocks_[process];
     meet(process);
     learn(caller, strong_news(process), system_.width());
-    nodes_read_[rank].insert(nodes_read_[rank].end(), block.nodes.begin(), block.nodes.end());
+    nodes_read_[rank].add(block.nodes);
     block.nodes.clear();
     block.settled_nodes = 0;
   }

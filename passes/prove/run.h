@@ -81,10 +81,10 @@ class Run {
     uint32_t settled = 0;  ///< ops that all its threads have done
     Row known, entry;
     uint32_t entry_time = 0;
-    std::vector<News> gains;      ///< what single threads know, and all after the next meeting
-    std::vector<uint32_t> nodes;  ///< packets that it has read in this call
-    size_t settled_nodes = 0;     ///< how many of them all its threads know of
-    bool done = false;            ///< with this call
+    std::vector<News> gains;   ///< what single threads know, and all after the next meeting
+    Provenance nodes;          ///< packets that it has read in this call
+    size_t settled_nodes = 0;  ///< how many of them all its threads know of
+    bool done = false;         ///< with this call
   };
   /// What is promised of an output chunk.
   struct Promised {
@@ -200,10 +200,10 @@ class Run {
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
-  std::vector<uint32_t> calls_;                    ///< by rank: the call it is in
-  std::vector<uint32_t> left_;                     ///< by rank: blocks that have not done this call
-  std::vector<Row> caller_;                        ///< by rank: what its caller knows
-  std::vector<std::vector<uint32_t>> nodes_read_;  ///< by rank: packets read in earlier calls
+  std::vector<uint32_t> calls_;         ///< by rank: the call it is in
+  std::vector<uint32_t> left_;          ///< by rank: blocks that have not done this call
+  std::vector<Row> caller_;             ///< by rank: what its caller knows
+  std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
@@ -215,8 +215,9 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
-  std::vector<uint32_t> nodes_;  ///< values that it has read
-  std::vector<News> told_;       ///< what packets tell each thread before it stores
+  uint32_t pair_ = 0;       ///< of a pairwise op
+  Provenance nodes_;        ///< values that it has read
+  std::vector<News> told_;  ///< what packets tell each thread before it stores
 };
 
 }  // namespace mscclc::proof

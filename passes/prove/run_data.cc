@@ -68,8 +68,8 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
       block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
-    nodes_.push_back(record.node);
-    block.nodes.push_back(record.node);
+    nodes_.add(record.node);
+    block.nodes.add(record.node);
     told_.push_back(packets.news);
     if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
       block.gains.push_back(packets.news);
@@ -82,7 +82,7 @@ void Run::take_values(uint64_t chunk, const Extent& extent) {
   if (!chained_) return;
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.push_back(record.node);
+    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.add(record.node);
   }
 }
 
@@ -113,11 +113,12 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   Block& block = blocks_[process];
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
   if (row.srcs.slot[0].pairwise) {
-    for (size_t i = 0; i < dsts.size(); ++i) {
-      for (uint32_t k = 0; k < dsts[i].count; ++k) {
-        move_chunk(process, op, row, dsts.subspan(i, 1), srcs.subspan(i, 1), k);
+    for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
+      for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
+        move_chunk(process, op, row, dsts.subspan(pair_, 1), srcs.subspan(pair_, 1), k);
       }
     }
+    pair_ = 0;
   } else {
     for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
   }
@@ -171,7 +172,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     const Extent extent = extent_of(op, o, k, block.round, name);
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
-    const Record access{.event = actor.event, .extent = extent, .position = k};
+    const Record access{.event = actor.event, .extent = extent, .position = {pair_, k}};
     add_value(symbol_at(spot, extent));
     if (packets) {
       take_packets(block, spot.chunk, extent);
@@ -200,12 +201,14 @@ void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) 
 void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
                    const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
-  Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
+  Record access{.event = actor.event, .extent = extent, .position = {pair_, k}, .write = true};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news, false});
     check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
   }
-  if (chained_) access.node = chains_.add(actor.event, rank_of(actor), k, nodes_);
+  if (chained_) {
+    access.node = chains_.add(actor.event, rank_of(actor), access.position, nodes_.values());
+  }
   check(actor, spot, name, access);
   keep(spot, access);
   values_[spot.chunk].write(extent, cuts_.pieces(extent.way),
@@ -228,24 +231,25 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Extent extent = extent_of(op, src, k, block.round, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     take_packets(block, from, extent);
-    history_.add(from, {.event = actor_of(process).event, .extent = extent, .position = k});
+    history_.add(from,
+                 {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
   }
   add_value(values_[from].read(extent, mixed_));
   size_value(block.rank, src, k);
-  const std::vector<uint32_t> nodes = nodes_;
+  Provenance of_reader;  // it reads only
   told_.clear();
   for (const Operand& dst : dsts) {
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
     uint32_t& posted = posted_[r - system_.width()];
     posted_[w - system_.width()] = ++posted;
     const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
-    const Record read{.event = reads.event, .extent = extent, .position = k};
-    nodes_.clear();
+    const Record read{.event = reads.event, .extent = extent, .position = {pair_, k}};
+    std::swap(nodes_, of_reader);
     check(reads, {from}, from_name, read);
     history_.add(from, read);
-    nodes_ = nodes;
+    std::swap(nodes_, of_reader);
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
@@ -259,7 +263,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   ++block.now;
   meet(process);
   const Actor resets = actor_of(process);
-  const Record reset{.event = resets.event, .extent = extent, .position = k, .write = true};
+  const Record reset{
+      .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
   check(resets, {from}, from_name, reset);
   history_.add(from, reset);
 }

@@ -44,9 +44,10 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
-    if (old.position == access.position &&
-        (old.event.time == access.event.time ||
-         same_threads(system_.processes()[actor.event.process].rank, old, access))) {
+    if (old.event.time == access.event.time) {
+      if (old.position == access.position) return true;
+    } else if (old.position.chunk == access.position.chunk &&
+               same_threads(rank_of(actor), old, access)) {
       return true;
     }
   } else {
@@ -73,15 +74,16 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
 /// Packets that have been read depend on what was loaded there: those that this op stores a value
 /// of, or any that all threads of the block know of.
 bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
-  const uint32_t rank = system_.processes()[load.event.process].rank;
-  const auto follow = [&](std::span<const uint32_t> values) {
-    return !values.empty() && chains_.follow(values, load.event, rank, load.position);
-  };
   if (!chained_) return false;
-  if (follow(nodes_) || follow(nodes_read_[rank_of(actor)])) return true;
+  const uint32_t rank = system_.processes()[load.event.process].rank;
+  const auto follow = [&](Provenance& values, size_t count) {
+    return values.follow(chains_, count, load.event, rank, load.position);
+  };
+  Provenance& earlier = nodes_read_[rank_of(actor)];
+  if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
   if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
-  const Block& block = blocks_[actor.event.process];
-  return follow({block.nodes.data(), block.settled_nodes});
+  Block& block = blocks_[actor.event.process];
+  return follow(block.nodes, block.settled_nodes);
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?
