@@ -123,13 +123,16 @@ class Prover {
     return placement.findings.empty();
   }
 
-  /// Races first: what else is found often follows from them.
+  /// Of races, slots that are used twice, and other findings, the first kind that there is: the
+  /// others mostly follow from it.
   void report_all(const System& system, const std::vector<Finding>& findings) {
-    const bool races = std::ranges::any_of(
-        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
+    const auto rank = [](const Finding& f) {
+      return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
+    };
+    int cause = 2;
+    for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
     for (const Finding& finding : findings) {
-      if (races && finding.kind != Finding::Kind::race) continue;
-      proof::report(system, finding, diagnostics_);
+      if (rank(finding) == cause) proof::report(system, finding, diagnostics_);
     }
   }
 

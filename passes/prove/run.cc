@@ -351,7 +351,7 @@ void Run::report_balance() {
     finding.rank = rank;
     finding.channel = channel;
     finding.semaphore = semaphore;
-    finding.surplus = counter.balance;
+    finding.surplus = counter.balance / int64_t{options_.calls};  // all calls do the same
   };
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
