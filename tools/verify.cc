@@ -8,6 +8,7 @@
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/summary.h"
 
 namespace mscclc {
 namespace {
@@ -16,16 +17,6 @@ struct VerifyOptions {
   std::vector<std::string> files;
   InputOptions input;
 };
-
-// "proved: out of place and in place, deterministic, input kept"
-std::string text_of(const Proof& proof) {
-  std::string text = proof.out_of_place ? "out of place" : "in place";
-  if (proof.out_of_place && proof.in_place) text += " and in place";
-  text += proof.deterministic ? ", deterministic" : ", sums in an order of each rank's own";
-  text += proof.keeps_input ? ", input kept" : ", input overwritten";
-  if (proof.synchronizes) text += ", synchronizes all ranks";
-  return text;
-}
 
 int verify_file(const VerifyOptions& options, const std::string& file) {
   InputOptions one = options.input;
@@ -36,7 +27,7 @@ int verify_file(const VerifyOptions& options, const std::string& file) {
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
   const Proof proof = prove(input.program, input.diagnostics);
   input.report();
-  put(fmt::format("{}: {}\n", file, proof.proved ? "proved: " + text_of(proof) : "refused"));
+  put(fmt::format("{}: {}\n", file, proof.proved ? "proved: " + summarize(proof) : "refused"));
   return proof.proved ? kFine : kWrongProgram;
 }
 

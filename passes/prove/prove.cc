@@ -46,7 +46,8 @@ class Prover {
     proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
     proof_.deterministic = facts_.deterministic;
     proof_.keeps_input = proof_.out_of_place && out_of_place.facts.keeps_input;
-    proof_.synchronizes = facts_.meets;
+    proof_.rounding = rounding();
+    proof_.between_calls = between_calls();
     return proof_;
   }
 
@@ -123,6 +124,29 @@ class Prover {
       if (races && finding.kind != Finding::Kind::race) continue;
       proof::report(system, finding, diagnostics_);
     }
+  }
+
+  /// A result that lacks contributions is a term of another sum: it is stored in between.
+  Rounding rounding() const {
+    Rounding found = Rounding::none;
+    for (const Rank& rank : program_.ranks) {
+      for (const Op& op : rank.ops) {
+        if (!info(op.kind).has(kReduces)) continue;
+        if (!op.complete) return Rounding::each_op;
+        found = Rounding::once;
+      }
+    }
+    return found;
+  }
+
+  BetweenCalls between_calls() const {
+    if (facts_.meets) return BetweenCalls::meeting;
+    for (const Rank& rank : program_.ranks) {
+      for (const Buffer& buffer : rank.buffers) {
+        if (buffer.copies > 1) return BetweenCalls::copies;
+      }
+    }
+    return BetweenCalls::signals;
   }
 
   /// How many rounds to try for each pipeline. Pipelines whose units are the same part of their

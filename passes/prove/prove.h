@@ -6,21 +6,9 @@
 
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "ir/proof.h"
 
 namespace mscclc {
-
-/// What is proved of a plan; written into it, so that a registry can rely on it.
-struct Proof {
-  bool proved = false;
-  bool deterministic = false;  ///< a sum is made in one order, whatever rank keeps it
-  bool out_of_place = false;   ///< right where the caller's buffers are apart
-  bool in_place = false;       ///< right where they coincide
-  bool keeps_input = false;    ///< the caller's input is left as it was
-  bool synchronizes = false;   ///< no rank leaves a call before all are in it
-};
-
-/// Version of the rules by which plans are accepted.
-inline constexpr uint32_t kProverVersion = 1;
 
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
 /// REQUIRES: program.split, and its structure is in order.
