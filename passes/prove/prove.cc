@@ -24,8 +24,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
-  Prover(const Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics) {}
+  Prover(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered)
+      : program_(program), diagnostics_(diagnostics), unordered_(unordered) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -123,7 +123,20 @@ class Prover {
     for (const Finding& finding : findings) {
       if (races && finding.kind != Finding::Kind::race) continue;
       proof::report(system, finding, diagnostics_);
+      if (unordered_ != nullptr) note_unordered(system, finding);
     }
+  }
+
+  void note_unordered(const System& system, const Finding& finding) {
+    std::vector<Unordered::Place> places;
+    for (const proof::Event& e : {finding.first, finding.second}) {
+      if (e.process == kNone || e.op == kNone) continue;
+      places.push_back({system.processes()[e.process].rank, e.op, e.call});
+    }
+    if (places.empty()) return;
+    Unordered& pair = unordered_->emplace_back();
+    pair.first = places[0];
+    if (places.size() > 1) pair.second = places[1];
   }
 
   /// A result that lacks contributions is a term of another sum: it is stored in between.
@@ -175,6 +188,7 @@ class Prover {
 
   const Program& program_;
   Diagnostics& diagnostics_;
+  std::vector<Unordered>* unordered_;
   const proof::Symbols symbols_;
   bool divides_ = false;
   RunFacts facts_;
@@ -183,8 +197,8 @@ class Prover {
 
 }  // namespace
 
-Proof prove(const Program& program, Diagnostics& diagnostics) {
-  return Prover(program, diagnostics).run();
+Proof prove(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered) {
+  return Prover(program, diagnostics, unordered).run();
 }
 
 }  // namespace mscclc

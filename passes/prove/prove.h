@@ -4,14 +4,30 @@
 // knows of the others. docs/verification.md has the model, the rules and the argument.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 #include "ir/proof.h"
 
 namespace mscclc {
 
+/// Two ops of a refused plan that nothing orders, or one op and the caller: where to look for a
+/// schedule that goes wrong. `op`: index in Program::ranks[rank].ops.
+struct Unordered {
+  struct Place {
+    uint32_t rank = 0, op = 0, call = 0;
+  };
+  Place first;
+  std::optional<Place> second;
+};
+
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
+/// Adds to `unordered`, if there is one, what a reported race is between.
 /// REQUIRES: program.split, and its structure is in order.
-Proof prove(const Program& program, Diagnostics& diagnostics);
+Proof prove(const Program& program, Diagnostics& diagnostics,
+            std::vector<Unordered>* unordered = nullptr);
 
 }  // namespace mscclc
