@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "passes/prove/prove.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/show_witness.h"
 #include "tools/summary.h"
 
 namespace mscclc {
@@ -16,7 +18,15 @@ namespace {
 struct VerifyOptions {
   std::vector<std::string> files;
   InputOptions input;
+  std::string witness;  ///< a file, or empty
 };
+
+// The command that runs the program on the host machine.
+std::string replay_command(const VerifyOptions& options, const std::string& file) {
+  std::string command = "mscclc run " + file;
+  for (const std::string& define : options.input.defines) command += " -D " + define;
+  return command;
+}
 
 int verify_file(const VerifyOptions& options, const std::string& file) {
   InputOptions one = options.input;
@@ -25,13 +35,23 @@ int verify_file(const VerifyOptions& options, const std::string& file) {
   PipelineOptions passes;
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
-  const Proof proof = prove(input.program, input.diagnostics);
+  std::vector<Unordered> unordered;
+  const Proof proof = prove(input.program, input.diagnostics, &unordered);
   input.report();
   put(fmt::format("{}: {}\n", file, proof.proved ? "proved: " + summarize(proof) : "refused"));
-  return proof.proved ? kFine : kWrongProgram;
+  if (proof.proved) return kFine;
+  const bool json = options.input.diagnostics == "json";
+  if (!options.witness.empty() && !show_witness(input.program, unordered, options.witness,
+                                                replay_command(options, file), json)) {
+    return kUsage;
+  }
+  return kWrongProgram;
 }
 
 int run_verify(const VerifyOptions& options) {
+  if (!options.witness.empty() && options.files.size() > 1) {
+    return Input::usage("--witness is of one FILE");
+  }
   int worst = kFine;
   for (const std::string& file : options.files) {
     worst = std::max(worst, verify_file(options, file));
@@ -44,7 +64,9 @@ int run_verify(const VerifyOptions& options) {
 void add_verify(CommandLine& line) {
   Command& command = line.add("verify", "prove programs and plans right, or explain what is wrong",
                               "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
-                              "  mscclc verify allreduce.json broadcast.json\n");
+                              "  mscclc verify allreduce.json broadcast.json\n"
+                              "  mscclc verify ring.mscl --witness ring.schedule.json\n"
+                              "  mscclc run ring.mscl --schedule ring.schedule.json\n");
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& app = *command.app;
   app.add_option("FILE", options->files,
@@ -52,6 +74,10 @@ void add_verify(CommandLine& line) {
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options->input);
+  app.add_option("--witness", options->witness,
+                 "if the plan is refused, look for a schedule that shows why, and write it here: "
+                 "'mscclc run FILE --schedule' replays it to wrong data or a hang")
+      ->type_name("SCHEDULE");
   add_diagnostics_option(line, app, options->input.diagnostics);
   command.run = [options] { return run_verify(*options); };
 }
