@@ -178,12 +178,6 @@ std::vector<std::string> pass_names(const char* also) {
   return names;
 }
 
-std::vector<std::string> target_names() {
-  std::vector<std::string> names;
-  for (const Target& target : builtin_targets()) names.push_back(target.name);
-  return names;
-}
-
 void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
   line.takes(app.add_option("--passes", options.passes,
                             "run these passes only, in this order, separated by commas; or none")
@@ -241,12 +235,7 @@ void add_compile(CommandLine& line) {
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);
-  line.takes(app.add_option("--target", options->target,
-                            "whose limits the plan must keep: " +
-                                fmt::format("{}", fmt::join(target_names(), ", ")) +
-                                ", or a target file (default: sm_90)")
-                 ->type_name("TARGET"),
-             target_names());
+  add_target_option(line, app, options->target, "sm_90");
   add_pass_options(line, app, *options);
   command.run = [options] { return run_compile(*options); };
 }
