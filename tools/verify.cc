@@ -4,12 +4,14 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/rank_list.h"
 #include "tools/show_witness.h"
 #include "tools/summary.h"
 
@@ -21,6 +23,15 @@ struct VerifyOptions {
   InputOptions input;
   std::string target;   ///< name or file; empty: no limits
   std::string witness;  ///< a file, or empty
+  bool together = false;
+};
+
+/// One FILE on its way through the prover.
+struct Verified {
+  explicit Verified(const InputOptions& options) : options(options), input(this->options) {}
+  const InputOptions options;
+  Input input;
+  std::vector<uint32_t> ranks;  ///< of the world
 };
 
 // The command that runs the program on the host machine.
@@ -36,10 +47,8 @@ bool fits(const Target& target, Input& input) {
   return write_plan(input.program, target, nowhere, input.diagnostics);
 }
 
-int verify_file(const VerifyOptions& options, const Target* target, const std::string& file) {
-  InputOptions one = options.input;
-  one.file = file;
-  Input input(one);
+int verify_file(const VerifyOptions& options, const Target* target, const std::string& file,
+                Input& input) {
   PipelineOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
   if (const int code = input.load(passes); code != kFine) return code;
@@ -63,6 +72,63 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   return kWrongProgram;
 }
 
+int verify_each(const VerifyOptions& options, const Target* target) {
+  int worst = kFine;
+  for (const std::string& file : options.files) {
+    InputOptions one = options.input;
+    one.file = file;
+    Input input(one);
+    worst = std::max(worst, verify_file(options, target, file, input));
+  }
+  return worst;
+}
+
+// The ranks that a plan runs on: those behind '@', or as many as it has, from 0.
+std::string choose_ranks(const std::string& file, Verified& verified) {
+  const uint32_t count = verified.input.program.contract.ranks;
+  if (verified.ranks.empty()) {
+    verified.ranks.resize(count);
+    std::iota(verified.ranks.begin(), verified.ranks.end(), 0u);
+  }
+  if (verified.ranks.size() == count) return "";
+  return fmt::format("{}: the plan has {} ranks", file, count);
+}
+
+// Each alone first: what is wrong with one is not looked for in the set.
+int verify_set(const VerifyOptions& options, const Target* target) {
+  std::vector<std::unique_ptr<Verified>> all;
+  int worst = kFine;
+  for (const std::string& name : options.files) {
+    FileOfRanks named;
+    std::string error;
+    if (!split_ranks(name, named, error)) return Input::usage(error);
+    InputOptions one = options.input;
+    one.file = named.file;
+    Verified& verified = *all.emplace_back(std::make_unique<Verified>(one));
+    verified.ranks = named.ranks;
+    const int code = verify_file(options, target, name, verified.input);
+    worst = std::max(worst, code);
+    if (code != kFine) continue;
+    error = choose_ranks(name, verified);
+    if (!error.empty()) return Input::usage(error);
+  }
+  if (worst != kFine) return worst;
+  std::vector<SharedPlan> plans;
+  Sources sources;
+  for (size_t i = 0; i < all.size(); ++i) {
+    plans.push_back({&all[i]->input.program, options.files[i], all[i]->ranks});
+    for (FileId f = 0; f < all[i]->input.sources.size(); ++f) {
+      const SourceFile& file = all[i]->input.sources.file(f);
+      sources.add(file.name, file.text);
+    }
+  }
+  Diagnostics diagnostics;
+  const bool proved = prove_together(plans, diagnostics);
+  print_diagnostics(diagnostics, sources, options.input.diagnostics);
+  put(fmt::format("together: {}\n", proved ? "proved" : "refused"));
+  return proved ? kFine : kWrongProgram;
+}
+
 int run_verify(const VerifyOptions& options) {
   if (!options.witness.empty() && options.files.size() > 1) {
     return Input::usage("--witness is of one FILE");
@@ -74,11 +140,8 @@ int run_verify(const VerifyOptions& options) {
     print_diagnostics(diagnostics, Sources(), options.input.diagnostics);
     if (!target) return kWrongProgram;
   }
-  int worst = kFine;
-  for (const std::string& file : options.files) {
-    worst = std::max(worst, verify_file(options, target ? &*target : nullptr, file));
-  }
-  return worst;
+  const Target* limits = target ? &*target : nullptr;
+  return options.together ? verify_set(options, limits) : verify_each(options, limits);
 }
 
 }  // namespace
@@ -88,6 +151,8 @@ void add_verify(CommandLine& line) {
                               "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
                               "  mscclc verify allreduce.json broadcast.json\n"
                               "  mscclc verify allreduce.json --target mscclpp\n"
+                              "  mscclc verify --together small.json large.json\n"
+                              "  mscclc verify --together row.json@0,1 row.json@2,3 all.json\n"
                               "  mscclc verify ring.mscl --witness ring.schedule.json\n"
                               "  mscclc run ring.mscl --schedule ring.schedule.json\n");
   auto options = std::make_shared<VerifyOptions>();
@@ -97,11 +162,16 @@ void add_verify(CommandLine& line) {
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options->input);
+  app.add_flag("--together", options->together,
+               "prove also that calls of these plans, one after another in any order, do not "
+               "disturb each other: they share channels, the count of calls, and scratch where "
+               "they say 'reuse_scratch'. FILE@0,1 is a plan that runs on these ranks");
   add_target_option(line, app, options->target, "no limits");
   app.add_option("--witness", options->witness,
                  "if the plan is refused, look for a schedule that shows why, and write it here: "
                  "'mscclc run FILE --schedule' replays it to wrong data or a hang")
-      ->type_name("SCHEDULE");
+      ->type_name("SCHEDULE")
+      ->excludes(app.get_option("--together"));
   add_diagnostics_option(line, app, options->input.diagnostics);
   command.run = [options] { return run_verify(*options); };
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "passes/prove/report.h"
+#include "passes/prove/rounds.h"
 #include "passes/prove/run.h"
 #include "passes/prove/system.h"
 
@@ -100,7 +101,7 @@ class Prover {
 
   void run_placement(Placement& placement) const {
     const System& system = placement.system.emplace(program_, placement.in_place);
-    for (const std::vector<uint32_t>& rounds : round_choices()) {
+    for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
       Run run(system, symbols_,
               {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
       run.go();
@@ -160,30 +161,6 @@ class Prover {
       }
     }
     return BetweenCalls::signals;
-  }
-
-  /// How many rounds to try for each pipeline. Pipelines whose units are the same part of their
-  /// bytes have equally many rounds for every message; others have their own number.
-  std::vector<std::vector<uint32_t>> round_choices() const {
-    if (program_.loops.empty()) return {{}};
-    uint32_t credit = 0;
-    for (const Rank& rank : program_.ranks) {
-      for (const Semaphore& s : rank.semaphores) credit = std::max(credit, std::min(s.initial, 8u));
-    }
-    const auto finer = [](const Loop& a, const Loop& b) {
-      return uint64_t{a.chunks} * b.unit > uint64_t{b.chunks} * a.unit;
-    };
-    std::vector<Loop> classes = program_.loops;
-    std::sort(classes.begin(), classes.end(), [&](auto& a, auto& b) { return finer(b, a); });
-    std::vector<uint32_t> one(program_.loops.size(), 1), many;
-    for (const Loop& loop : program_.loops) {
-      uint32_t more = 0;
-      for (size_t i = 1; i < classes.size(); ++i) {
-        more += finer(classes[i], classes[i - 1]) && !finer(classes[i], loop);
-      }
-      many.push_back(3 + credit + 2 * more);
-    }
-    return {one, many};
   }
 
   const Program& program_;

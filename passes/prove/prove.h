@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "ir/diagnostic.h"
@@ -29,5 +31,19 @@ struct Unordered {
 /// REQUIRES: program.split, and its structure is in order.
 Proof prove(const Program& program, Diagnostics& diagnostics,
             std::vector<Unordered>* unordered = nullptr);
+
+/// One of several plans whose calls follow one another, and what they share: the count of calls
+/// (which packets are marked with, and copies of scratch are chosen by), channels, and scratch if
+/// they say so (`launch reuse_scratch`).
+struct SharedPlan {
+  const Program* program = nullptr;
+  std::string name;             ///< for messages
+  std::vector<uint32_t> ranks;  ///< which ranks of the world its ranks are
+};
+
+/// Proves that calls of these plans do not disturb one another, in whatever order, or reports what
+/// is wrong. REQUIRES: each is proved alone; SharedPlan::ranks are different numbers, one for each
+/// rank.
+bool prove_together(std::span<const SharedPlan> plans, Diagnostics& diagnostics);
 
 }  // namespace mscclc
