@@ -23,7 +23,7 @@ struct VerifyOptions {
   InputOptions input;
   std::string target;   ///< name or file; empty: no limits
   std::string witness;  ///< a file, or empty
-  bool together = false;
+  bool together = false, one_order = false;
 };
 
 /// One FILE on its way through the prover.
@@ -123,7 +123,8 @@ int verify_set(const VerifyOptions& options, const Target* target) {
     }
   }
   Diagnostics diagnostics;
-  const bool proved = prove_together(plans, diagnostics);
+  const CallOrder call_order = options.one_order ? CallOrder::one : CallOrder::own;
+  const bool proved = prove_together(plans, call_order, diagnostics);
   print_diagnostics(diagnostics, sources, options.input.diagnostics);
   put(fmt::format("together: {}\n", proved ? "proved" : "refused"));
   return proved ? kFine : kWrongProgram;
@@ -147,14 +148,15 @@ int run_verify(const VerifyOptions& options) {
 }  // namespace
 
 void add_verify(CommandLine& line) {
-  Command& command = line.add("verify", "prove programs and plans right, or explain what is wrong",
-                              "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
-                              "  mscclc verify allreduce.json broadcast.json\n"
-                              "  mscclc verify allreduce.json --target mscclpp\n"
-                              "  mscclc verify --together small.json large.json\n"
-                              "  mscclc verify --together row.json@0,1 row.json@2,3 all.json\n"
-                              "  mscclc verify ring.mscl --witness ring.schedule.json\n"
-                              "  mscclc run ring.mscl --schedule ring.schedule.json\n");
+  Command& command =
+      line.add("verify", "prove programs and plans right, or explain what is wrong",
+               "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
+               "  mscclc verify allreduce.json broadcast.json\n"
+               "  mscclc verify allreduce.json --target mscclpp\n"
+               "  mscclc verify --together small.json large.json\n"
+               "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
+               "  mscclc verify ring.mscl --witness ring.schedule.json\n"
+               "  mscclc run ring.mscl --schedule ring.schedule.json\n");
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& app = *command.app;
   app.add_option("FILE", options->files,
@@ -166,6 +168,10 @@ void add_verify(CommandLine& line) {
                "prove also that calls of these plans, one after another in any order, do not "
                "disturb each other: they share channels, the count of calls, and scratch where "
                "they say 'reuse_scratch'. FILE@0,1 is a plan that runs on these ranks");
+  app.add_flag("--one-order", options->one_order,
+               "with --together: also plans that run on different ranks are called in one order; "
+               "without it, each rank may call them in its own")
+      ->needs(app.get_option("--together"));
   add_target_option(line, app, options->target, "no limits");
   app.add_option("--witness", options->witness,
                  "if the plan is refused, look for a schedule that shows why, and write it here: "

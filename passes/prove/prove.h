@@ -41,9 +41,16 @@ struct SharedPlan {
   std::vector<uint32_t> ranks;  ///< which ranks of the world its ranks are
 };
 
-/// Proves that calls of these plans do not disturb one another, in whatever order, or reports what
-/// is wrong. REQUIRES: each is proved alone; SharedPlan::ranks are different numbers, one for each
-/// rank.
-bool prove_together(std::span<const SharedPlan> plans, Diagnostics& diagnostics);
+/// In which orders ranks may call plans that run on different ranks.
+enum class CallOrder : uint8_t {
+  own,  ///< each rank in its own
+  one   ///< there is one order of all calls, of which each rank makes its part
+};
+
+/// Proves that calls of these plans do not disturb one another, in whatever order they come, or
+/// reports what is wrong. Plans over the same ranks are called in one order by all. REQUIRES: each
+/// is proved alone; SharedPlan::ranks are different numbers, one for each rank.
+bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
+                    Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -30,11 +30,12 @@ class TogetherProver {
     for (const SharedPlan& plan : plans) divides_.push_back(divides(*plan.program));
   }
 
-  bool run() {
+  bool run(CallOrder call_order) {
     if (!scratch_fits()) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, in_place);
-      if (!same_order(system) || !own_orders(system)) return false;
+      if (!same_order(system)) return false;
+      if (call_order == CallOrder::own && !own_orders(system)) return false;
     }
     return true;
   }
@@ -234,9 +235,10 @@ class TogetherProver {
 
 }  // namespace
 
-bool prove_together(std::span<const SharedPlan> plans, Diagnostics& diagnostics) {
+bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
+                    Diagnostics& diagnostics) {
   // A plan alone has been proved for any number of calls.
-  return plans.size() < 2 || TogetherProver(plans, diagnostics).run();
+  return plans.size() < 2 || TogetherProver(plans, diagnostics).run(call_order);
 }
 
 }  // namespace mscclc

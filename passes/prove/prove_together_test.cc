@@ -21,9 +21,9 @@ class Set {
     return *this;
   }
   /// "proved", or the first error: "code: message".
-  std::string verdict() {
+  std::string verdict(CallOrder call_order = CallOrder::own) {
     diagnostics_ = {};
-    const bool proved = prove_together(plans_, diagnostics_);
+    const bool proved = prove_together(plans_, call_order, diagnostics_);
     CHECK(proved != diagnostics_.has_errors());
     return proved ? "proved" : diagnostics_.all()[0].code + ": " + diagnostics_.all()[0].message;
   }
@@ -143,6 +143,7 @@ TEST_CASE("groups of ranks in a circle") {
   circle.add(exchange_of(2), {0, 1}).add(exchange_of(2), {1, 2}).add(exchange_of(2), {2, 0});
   CHECK(circle.verdict() == "stuck: ranks wait for each other for ever");
   CHECK(circle.order() == "rank 0: p2, p0\nrank 1: p0, p1\nrank 2: p1, p2\n");
+  CHECK(circle.verdict(CallOrder::one) == "proved");
   // Two ranks in common are a circle, too.
   CHECK(Set().add(exchange_of(3), {0, 1, 2}).add(exchange_of(3), {1, 2, 3}).verdict() ==
         "stuck: ranks wait for each other for ever");
