@@ -56,15 +56,15 @@ TEST_CASE("ranks that stand for all tell of a mutant what all ranks tell") {
   const auto compare = [&](const Program& program) {
     if (proof::Symmetry::find(program).trivial()) return;
     Diagnostics all, some;
-    const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
-    const Proof other = prove(program, some, {.symmetry_from = 0});
+    const Proof one = prove(program, all, nullptr, {.symmetry_from = ~uint64_t{0}});
+    const Proof other = prove(program, some, nullptr, {.symmetry_from = 0});
     CHECK(one.proved == other.proved);
     CHECK(one.in_place == other.in_place);
     CHECK(one.keeps_input == other.keeps_input);
     (one.proved ? accepted : refused) += 1;
     if (!one.proved) return;
     CHECK(one.deterministic == other.deterministic);
-    CHECK(one.synchronizes == other.synchronizes);
+    CHECK(one.between_calls == other.between_calls);
   };
   const std::vector<MutateWorld> worlds = mutate_worlds();
   for (size_t w = 0; w < worlds.size(); ++w) {

@@ -1,0 +1,108 @@
+// A rank as its blocks see it while a plan runs, and what a launch says: plain structs of addresses
+// that the host fills in and every machine of processes reads (a CUDA kernel, the host's blocks in
+// shared memory). Addresses are those of the process that runs the rank; memory of peers is mapped
+// there.
+//
+// Who owns what, per rank:
+//   program    ops, moves, operands, runs, offsets, loops, targets, bases: built by lower.h
+//   counts     arrived signals, semaphores, barriers: memory that blocks, and peers, change
+//   call       the number of the present call, which the last block to end advances: packet flags
+//              and scratch copies go by it, so that a captured launch may be replayed
+//   queue      what blocks hand to the rank's proxy, and how far it has come (port channels)
+//   faults     one slot a block, in memory that the host reads while blocks run: who waited for
+//   what
+#pragma once
+
+#include <cstdint>
+
+#include "executor/interpreter/layout.h"
+
+namespace mscclc::device {
+
+/// A buffer that a rank's ops address, its own or a peer's.
+struct BaseAddress {
+  uint8_t* address;
+  uint64_t copy_stride;
+  uint64_t copies;
+};
+
+/// This rank's end of a channel. Memory channels: the partner end adds to `arrived`; this end adds
+/// to `*partner`. Port channels: the proxies do.
+struct ChannelEnd {
+  uint64_t* arrived;  ///< this end's own count of signals, in this rank's memory
+  uint64_t* partner;  ///< the partner end's, in the peer's memory; nullptr: nobody waits there
+  uint64_t taken;     ///< signals that waits have taken
+};
+
+struct Barrier {
+  uint64_t arrived;  ///< blocks that have come, all meetings together
+  uint64_t members;
+};
+
+/// What a block asks of its rank's proxy.
+enum class PortWhat : uint32_t { put, signal, flush };
+
+/// One request. `ready` is written last, with the request's number + 1: until then the slot holds
+/// an older request.
+struct PortRequest {
+  PortWhat what;
+  uint32_t channel;          ///< of this rank
+  uint64_t to, from, bytes;  ///< put: addresses in this process
+  uint64_t ready;
+};
+static_assert(sizeof(PortRequest) == 40);
+
+/// The requests of a rank, in the order in which blocks took numbers. A block may write request n
+/// once *handled + capacity > n. The proxy handles requests in order and then counts them: a flush
+/// is handled when all that its channel was asked before has been read from its source.
+struct PortQueue {
+  PortRequest* slots;  ///< host memory that both see; request n lies in slot n % capacity
+  uint64_t capacity;
+  uint64_t* claimed;        ///< the rank's memory: numbers taken by blocks
+  const uint64_t* handled;  ///< host memory: requests that the proxy has handled
+};
+
+/// What a block waits for.
+enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, queue, flush };
+
+/// Why a block gave up; `what` nothing: it has not.
+struct Fault {
+  WaitFor what;
+  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel
+  uint32_t op;     ///< index among the rank's ops in the IR
+  uint32_t reserved;
+  uint64_t expected;  ///< count (at least), or packet flag
+  uint64_t seen;
+};
+static_assert(sizeof(Fault) == 32);
+
+/// One rank, in memory of its device.
+struct RankContext {
+  RankView view;
+  const uint32_t* block_begin;  ///< ops of block b are [block_begin[b], block_begin[b + 1])
+  const BaseAddress* bases;
+  ChannelEnd* channels;
+  uint64_t* semaphores;
+  Barrier* barriers;
+  uint64_t* call;
+  uint32_t* blocks_done;  ///< of this call
+  PortQueue queue;
+  Fault* faults;          ///< by block; host memory that both see
+  const uint32_t* abort;  ///< host memory: not 0: every wait gives up
+  uint32_t rank, blocks;
+};
+
+/// One launch: one call on the ranks of `contexts`, which run on one device.
+struct LaunchPlan {
+  const RankContext* contexts;
+  const uint32_t* rank_of_block;    ///< for each block of the grid: which context ...
+  const uint32_t* number_of_block;  ///< ... and which of its blocks
+  uint32_t blocks, threads;
+  Dtype dtype;
+  Dtype accumulate;
+  ReduceOp reduce;
+  uint32_t contributions;
+  uint64_t patience;  ///< nanoseconds after which a wait is given up; 0: never
+};
+
+}  // namespace mscclc::device

@@ -1,0 +1,47 @@
+// How ranks find each other and exchange small messages, before there are channels: the control
+// plane of a communicator. Nothing here is fast, and nothing of a collective's data goes this way.
+//
+// A bootstrap also notices when a rank dies: every operation of every other rank then ends with an
+// error that names it, and whoever asked is told at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+class Bootstrap {
+ public:
+  /// Bytes that a rank may give to one exchange.
+  static constexpr uint64_t kMostBytes = 16u << 20;
+
+  virtual ~Bootstrap() = default;
+  virtual uint32_t rank() const = 0;
+  virtual uint32_t size() const = 0;
+
+  /// Collective: gives everyone the bytes of all ranks, in rank order. Ranks must name the same
+  /// step `what` (it appears in errors: "rank 3 did not come to 'connect' within 30 s"). Errors:
+  /// bootstrap-timeout (names the missing ranks), rank-died, bootstrap-mismatch (another rank is at
+  /// another step), message-too-long.
+  virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,
+                          std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) = 0;
+  /// Collective: nobody leaves before all have come.
+  bool barrier(std::string_view what, Diagnostics& diagnostics) {
+    std::vector<std::vector<uint8_t>> all;
+    return all_gather({}, what, all, diagnostics);
+  }
+
+  /// Calls fn(why) once, from a thread of the bootstrap, when a rank has died or has left with
+  /// fail(); at once if that is known already. fn must not call the bootstrap.
+  virtual void on_failure(std::function<void(const std::string& why)> fn) = 0;
+  /// Tells all other ranks that this one gives up, and why: their on_failure() is called.
+  virtual void fail(const std::string& why) = 0;
+};
+
+}  // namespace mscclc

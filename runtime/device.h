@@ -1,0 +1,86 @@
+// What the runtime needs of a device: memory that peers can map, streams, and launches. One per
+// rank: a GPU (runtime/cuda), or this machine's processor and shared memory (runtime/host).
+//
+// All calls set the device that they need and put back what was current.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "executor/launch.h"
+#include "ir/diagnostic.h"
+#include "runtime/memory/handle.h"
+
+namespace mscclc {
+
+/// Memory that frees itself. Freeing never throws and never fails a teardown.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  uint8_t* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+ protected:
+  uint8_t* data_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+/// A stream of the device: launches and copies on it run in order, behind the caller's back. For
+/// CUDA it is a cudaStream_t that the caller owns.
+using StreamHandle = void*;
+
+/// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
+/// its orders in order; each peer has its own lane.
+class CopyLane {
+ public:
+  virtual ~CopyLane() = default;
+  /// Begins to copy; the source may not change before flush().
+  virtual bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
+  /// Behind all puts so far: sets the peer's count `*arrived` to `value`.
+  virtual bool signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) = 0;
+  /// Waits until all that was begun has been done.
+  virtual bool flush(Diagnostics& diagnostics) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// For reports: "host", "cuda:0 (NVIDIA H200)".
+  virtual std::string name() const = 0;
+
+  /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
+  virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) = 0;
+  /// Host memory, all zeros, that the host and running blocks see at the same address.
+  virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                                   Diagnostics& diagnostics) = 0;
+
+  /// How peers may map `bytes` bytes at `address`, which any allocator has made. Errors
+  /// (cannot-share): with the ways that were tried, and why each failed.
+  virtual std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
+                                                    Diagnostics& diagnostics) = 0;
+  /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
+  virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                                Diagnostics& diagnostics) = 0;
+
+  /// Copies between host and device memory, and waits.
+  virtual bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
+  virtual bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
+
+  /// Checks that a launch of `blocks` blocks of `threads` threads is resident as a whole. Errors
+  /// (too-many-blocks).
+  virtual bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) = 0;
+  /// Starts one call on a stream. Does not wait.
+  virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
+                      Diagnostics& diagnostics) = 0;
+  /// Waits until all work on a stream has ended.
+  virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
+  virtual void destroy_stream(StreamHandle stream) = 0;
+
+  virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+};
+
+}  // namespace mscclc

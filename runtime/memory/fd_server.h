@@ -1,0 +1,56 @@
+// Hands file descriptors to other processes of this machine over a unix socket, to those who know
+// the descriptor's ticket. Descriptors cannot travel through the bootstrap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+/// A file descriptor that closes itself.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { reset(); }
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+/// Serves descriptors of this process. Its socket has a name in the abstract namespace (nothing
+/// stays in the file system) and takes only processes of the same user.
+class FdServer {
+ public:
+  /// Starts the serving thread. nullptr: reported.
+  static std::unique_ptr<FdServer> start(Diagnostics& diagnostics);
+  virtual ~FdServer() = default;
+
+  /// Offers a descriptor (it is duplicated) until withdraw(). The ticket says where to fetch it:
+  /// at most 64 bytes, part of it a secret number of 128 bits.
+  virtual std::vector<uint8_t> offer(int fd, Diagnostics& diagnostics) = 0;
+  virtual void withdraw(const std::vector<uint8_t>& ticket) = 0;
+};
+
+/// Fetches the descriptor of a ticket from the process that serves it. Errors (fd-fetch): nobody
+/// serves there, the ticket is not known, no answer within `timeout_ms`.
+Fd fetch_fd(const std::vector<uint8_t>& ticket, int timeout_ms, Diagnostics& diagnostics);
+
+}  // namespace mscclc
