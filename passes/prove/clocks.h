@@ -1,6 +1,9 @@
 // Vector clocks as immutable, shared rows. Row[p] says how many ops of process p are known to be
 // over. A row changes only where processes meet, and what is told is the row itself, so telling
 // costs nothing; joining copies a row only if somebody else still holds it.
+//
+// Ports have no column: what they have done, thread blocks find out at their waits and flushes, and
+// whoever knows of the block then knows of the port, too (arrivals.h).
 #pragma once
 
 #include <algorithm>
@@ -54,6 +57,16 @@ class Row {
     counts()[p] = count;
   }
 
+  /// The row whose column (p + by) % width is this one's p. REQUIRES: by < width.
+  Row rotated(uint32_t by, uint32_t width) const {
+    Row result;
+    if (data_ == nullptr) return result;
+    result.data_ = allocate(width);
+    std::copy_n(counts(), width - by, result.counts() + by);
+    std::copy_n(counts() + (width - by), by, result.counts());
+    return result;
+  }
+
  private:
   struct Data {
     uint32_t holders;
@@ -87,18 +100,17 @@ class Row {
 struct News {
   Row known = {};
   uint32_t process = 0xffffffffu;
-  uint32_t done = 0;  ///< ops of `process` that are over
+  uint32_t done = 0;            ///< ops of `process` that are over
+  uint32_t port = 0xffffffffu;  ///< a process of a port
+  uint32_t port_done = 0;       ///< ops of `port` that are over
 };
 
 inline bool same(const News& a, const News& b) {
-  return a.process == b.process && a.done == b.done && a.known.same(b.known);
+  return a.process == b.process && a.done == b.done && a.port == b.port &&
+         a.port_done == b.port_done && a.known.same(b.known);
 }
 
-/// Do the news say that op `time` of `process` is over?
-inline bool tells(const News& news, uint32_t process, uint32_t time) {
-  return news.known[process] >= time || (process == news.process && news.done >= time);
-}
-
+/// What the news tell of processes with a column.
 inline void learn(Row& row, const News& news, uint32_t width) {
   row.join(news.known, width);
   if (news.process != 0xffffffffu) row.raise(news.process, news.done, width);

@@ -269,12 +269,9 @@ class Reporter {
     const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
     diagnostics_.error(
         "unbalanced", {},
-        channel ? fmt::format("'{}' of rank {} is signalled {} time{} {} than it is waited for",
-                              name, finding_.rank, many, many == 1 ? "" : "s",
-                              finding_.surplus > 0 ? "more" : "less")
-                : fmt::format("'{}' of rank {} is released {} time{} {} than it is acquired", name,
-                              finding_.rank, many, many == 1 ? "" : "s",
-                              finding_.surplus > 0 ? "more" : "less"));
+        fmt::format("in each call '{}' of rank {} is {} {} time{} {} than it is {}", name,
+                    finding_.rank, channel ? "signalled" : "released", many, many == 1 ? "" : "s",
+                    finding_.surplus > 0 ? "more" : "less", channel ? "waited for" : "acquired"));
   }
 
   void not_met() {
