@@ -45,7 +45,7 @@ std::string both(const Program& program) {
   CHECK(one.proved == other.proved);
   CHECK(one.deterministic == other.deterministic);
   CHECK(one.keeps_input == other.keeps_input);
-  CHECK(one.synchronizes == other.synchronizes);
+  CHECK(one.between_calls == other.between_calls);
   CHECK(all.has_errors() == some.has_errors());
   if (!all.has_errors() || !some.has_errors()) return one.proved ? "proved" : "";
   CHECK(all.all()[0].code == some.all()[0].code);

@@ -64,7 +64,7 @@ TEST_CASE("ranks that stand for all tell of a mutant what all ranks tell") {
     (one.proved ? accepted : refused) += 1;
     if (!one.proved) return;
     CHECK(one.deterministic == other.deterministic);
-    CHECK(one.synchronizes == other.synchronizes);
+    CHECK(one.between_calls == other.between_calls);
   };
   const std::vector<MutateWorld> worlds = mutate_worlds();
   for (size_t w = 0; w < worlds.size(); ++w) {
