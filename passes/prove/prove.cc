@@ -125,16 +125,8 @@ class Prover {
     return placement.findings.empty();
   }
 
-  /// Of races, slots that are used twice, and other findings, the first kind that there is: the
-  /// others mostly follow from it.
   void report_all(const System& system, const std::vector<Finding>& findings) {
-    const auto rank = [](const Finding& f) {
-      return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
-    };
-    int cause = 2;
-    for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
-    for (const Finding& finding : findings) {
-      if (rank(finding) != cause) continue;
+    for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
       if (options_.unordered != nullptr) note_unordered(system, finding);
     }

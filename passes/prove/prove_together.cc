@@ -191,12 +191,8 @@ class TogetherProver {
     return true;
   }
 
-  /// Races first: what else is found often follows from them.
   void report(const System& system, const Order& order, const std::vector<Finding>& findings) {
-    const bool races = std::ranges::any_of(
-        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
-    for (const Finding& finding : findings) {
-      if (races && finding.kind != Finding::Kind::race) continue;
+    for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
     }
     tell_order(order);
