@@ -26,13 +26,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
-  Prover(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered,
-         const ProveOptions& options)
-      : program_(program),
-        diagnostics_(diagnostics),
-        unordered_(unordered),
-        options_(options),
-        symmetry_(program) {}
+  Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
+      : program_(program), diagnostics_(diagnostics), options_(options), symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -130,18 +125,10 @@ class Prover {
     return placement.findings.empty();
   }
 
-  /// Of races, slots that are used twice, and other findings, the first kind that there is: the
-  /// others mostly follow from it.
   void report_all(const System& system, const std::vector<Finding>& findings) {
-    const auto rank = [](const Finding& f) {
-      return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
-    };
-    int cause = 2;
-    for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
-    for (const Finding& finding : findings) {
-      if (rank(finding) != cause) continue;
+    for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
-      if (unordered_ != nullptr) note_unordered(system, finding);
+      if (options_.unordered != nullptr) note_unordered(system, finding);
     }
   }
 
@@ -152,7 +139,7 @@ class Prover {
       places.push_back({system.processes()[e.process].rank, e.op, e.call});
     }
     if (places.empty()) return;
-    Unordered& pair = unordered_->emplace_back();
+    Unordered& pair = options_.unordered->emplace_back();
     pair.first = places[0];
     if (places.size() > 1) pair.second = places[1];
   }
@@ -182,7 +169,6 @@ class Prover {
 
   const Program& program_;
   Diagnostics& diagnostics_;
-  std::vector<Unordered>* unordered_;
   const ProveOptions options_;
   Symmetry symmetry_;
   const proof::Symbols symbols_;
@@ -193,9 +179,8 @@ class Prover {
 
 }  // namespace
 
-Proof prove(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered,
-            const ProveOptions& options) {
-  return Prover(program, diagnostics, unordered, options).run();
+Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
+  return Prover(program, diagnostics, options).run();
 }
 
 }  // namespace mscclc

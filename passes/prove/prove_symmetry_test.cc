@@ -40,8 +40,8 @@ uint32_t step(const std::string& text) { return Symmetry::find(as_written(text))
 /// The verdict of all ranks, which must be that of those that stand for all.
 std::string both(const Program& program) {
   Diagnostics all, some;
-  const Proof one = prove(program, all, nullptr, {.symmetry_from = ~uint64_t{0}});
-  const Proof other = prove(program, some, nullptr, {.symmetry_from = 0});
+  const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
+  const Proof other = prove(program, some, {.symmetry_from = 0});
   CHECK(one.proved == other.proved);
   CHECK(one.deterministic == other.deterministic);
   CHECK(one.keeps_input == other.keeps_input);

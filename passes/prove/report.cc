@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "ir/op_error.h"
@@ -292,6 +293,18 @@ class Reporter {
 };
 
 }  // namespace
+
+std::vector<Finding> causes(const std::vector<Finding>& findings) {
+  const auto rank = [](const Finding& f) {
+    return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
+  };
+  int cause = 2;
+  for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
+  std::vector<Finding> found;
+  std::ranges::copy_if(findings, std::back_inserter(found),
+                       [&](const Finding& finding) { return rank(finding) == cause; });
+  return found;
+}
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   Finding ordered = finding;

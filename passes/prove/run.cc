@@ -36,7 +36,7 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       left_(system.ranks(), 0),
       caller_(system.ranks()),
       nodes_read_(system.ranks()),
-      shared_scratch_(program_.ranks.size(), system.parts().size()) {
+      shared_scratch_(system.ranks(), system.parts().size()) {
   for (uint32_t r = 0; r < system.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     const std::vector<uint32_t> offsets = block_offsets(rank);
@@ -371,7 +371,8 @@ void Run::report_balance() {
     finding.rank = rank;
     finding.channel = channel;
     finding.semaphore = semaphore;
-    finding.surplus = counter.balance / int64_t{options_.calls};  // all calls do the same
+    // All calls of a plan do the same.
+    finding.surplus = counter.balance / (system_.joint() ? 1 : int64_t{options_.calls});
   };
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];

@@ -196,7 +196,6 @@ class Run {
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
   bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
-  PacketFormat packet_format(uint32_t rank, const Op& op) const;
   uint64_t report_key(const Event& a, const Event& b) const;
 
   const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }

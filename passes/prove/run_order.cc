@@ -1,5 +1,6 @@
 // Is an access ordered behind an earlier one? docs/verification.md gives the reason of each rule.
 #include "passes/prove/run.h"
+#include "passes/thread_partition.h"
 
 namespace mscclc::proof {
 
@@ -108,34 +109,14 @@ bool Run::stores_the_same(const Spot& spot, const Record& old, const Record& acc
          symbol_at(spot, access.extent) == value_ && !(value_ == mixed_);
 }
 
-/// Do both ops give the same bytes of a chunk to the same thread? True for ops that walk over whole
-/// chunks of one in equal pieces: packet ops of one format, and reductions. Copies are cut as their
-/// addresses allow, a port's reader is no thread of the block.
+/// Do both ops give the same bytes of a chunk to the same thread?
 bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {
   const Op& a = program_.ranks[rank].ops[old.event.op];
   const Op& b = program_.ranks[rank].ops[access.event.op];
-  const auto walk = [&](const Op& op) {
-    const PacketFormat format = packet_format(rank, op);
-    return format != PacketFormat::none || info(op.kind).has(kReduces) ? std::optional(format)
-                                                                       : std::nullopt;
+  const auto whole_chunk = [&](const Op& op) {
+    return op.loop == kNone && program_.operands[op.operands].count == 1;
   };
-  const auto walk_a = walk(a), walk_b = walk(b);
-  return walk_a && walk_a == walk_b && a.part == b.part && a.parts == b.parts && a.loop == kNone &&
-         b.loop == kNone && program_.operands[a.operands].count == 1 &&
-         program_.operands[b.operands].count == 1;
-}
-
-/// The format of an op's packet operands; none if it has none, or a port sends them.
-PacketFormat Run::packet_format(uint32_t rank, const Op& op) const {
-  const Operand* operands = program_.operands.data() + op.operands;
-  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
-    if (is_port(rank, operands[i])) return PacketFormat::none;
-  }
-  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
-    const PacketFormat format = program_.buffer_of(rank, operands[i]).packets;
-    if (format != PacketFormat::none) return format;
-  }
-  return PacketFormat::none;
+  return whole_chunk(a) && whole_chunk(b) && share_alike(program_, rank, a, b);
 }
 
 }  // namespace mscclc::proof

@@ -13,8 +13,8 @@ System::System(const Program& program, const Symmetry& symmetry, bool in_place)
   build();
 }
 
-System::System(const Joint& joint, bool in_place)
-    : program_(joint.program), symmetry_(joint.program), in_place_(in_place), parts_(joint.parts) {
+System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
+    : program_(joint.program), symmetry_(symmetry), in_place_(in_place), parts_(joint.parts) {
   build();
 }
 
@@ -33,6 +33,7 @@ void System::build() {
     ends += static_cast<uint32_t>(rank.channels.size());
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
+    if (r < ranks()) place_buffers(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
@@ -40,7 +41,6 @@ void System::build() {
   turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
   if (joint()) share_ends();
   add_ports();
-  for (uint32_t r = 0; r < ranks(); ++r) place_buffers(r);
 }
 
 void System::add_ports() {

@@ -38,10 +38,10 @@ struct Spot {
 
 class System {
  public:
-  /// A plan alone. REQUIRES: program.split.
+  /// A plan alone. `symmetry` must outlive it. REQUIRES: program.split.
   System(const Program& program, const Symmetry& symmetry, bool in_place);
-  /// Several plans. Those that may run in place do so if `in_place`.
-  System(const Joint& joint, bool in_place);
+  /// Several plans. Those that may run in place do so if `in_place`. `symmetry` is none.
+  System(const Joint& joint, const Symmetry& symmetry, bool in_place);
 
   const Program& program() const { return program_; }
   const Symmetry& symmetry() const { return symmetry_; }
@@ -107,17 +107,17 @@ class System {
 
  private:
   void build();
-  void add_ports();
   void share_ends();
+  void add_ports();
   void place_buffers(uint32_t rank);
   void place_callers(uint32_t rank, const Part& part);
   bool shares_chunks(uint32_t rank, const Part& a, const Part& b) const;
 
   const Program& program_;
-  const Symmetry symmetry_;
+  const Symmetry& symmetry_;
   bool in_place_;
-  uint32_t width_ = 0, turn_ = 0;  ///< processes of all ranks; of those that one turn passes
   std::vector<Part> parts_;
+  uint32_t width_ = 0, turn_ = 0;  ///< processes of all ranks; of those that one turn passes
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;

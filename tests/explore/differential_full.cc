@@ -58,7 +58,7 @@ void try_one(const Program& program, uint32_t schedules, Counts& counts) {
     return;
   }
   Diagnostics ignored;
-  if (prove(program, ignored, nullptr, {.symmetry_from = 0}).proved != proved) {
+  if (prove(program, ignored, {.symmetry_from = 0}).proved != proved) {
     disagree(counts.symmetry_disagrees, "judged otherwise by ranks that stand for all", program);
   }
   compare_with_explorer(program, proved, counts);

@@ -56,8 +56,8 @@ TEST_CASE("ranks that stand for all tell of a mutant what all ranks tell") {
   const auto compare = [&](const Program& program) {
     if (proof::Symmetry::find(program).trivial()) return;
     Diagnostics all, some;
-    const Proof one = prove(program, all, nullptr, {.symmetry_from = ~uint64_t{0}});
-    const Proof other = prove(program, some, nullptr, {.symmetry_from = 0});
+    const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
+    const Proof other = prove(program, some, {.symmetry_from = 0});
     CHECK(one.proved == other.proved);
     CHECK(one.in_place == other.in_place);
     CHECK(one.keeps_input == other.keeps_input);
