@@ -5,7 +5,6 @@
 // In this run every process goes as far as it can; ports move their data at once.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,10 +60,13 @@ class Run {
     News strong, weak;
   };
   struct Counter {
-    std::deque<Token> tokens;  ///< given and not yet taken, oldest first
-    uint32_t free = 0;         ///< initial credit of a semaphore, not yet taken
-    uint32_t waiting = kNone;  ///< a process
-    int64_t balance = 0;       ///< given less taken
+    std::vector<Token> tokens;  ///< given, oldest first
+    size_t first = 0;           ///< of those not yet taken
+    uint32_t free = 0;          ///< initial credit of a semaphore, not yet taken
+    uint32_t waiting = kNone;   ///< a process
+    int64_t balance = 0;        ///< given less taken
+    bool empty() const { return first == tokens.size(); }
+    Token take();
     /// Several releasers: what each has told in this call, and how often all were taken.
     std::vector<std::vector<Token>> by_releaser;
     uint32_t taken = 0;

@@ -39,6 +39,15 @@ void Run::meet(uint32_t process) {
   block.gains.clear();
 }
 
+Run::Token Run::Counter::take() {
+  Token token = std::move(tokens[first++]);
+  if (2 * first > tokens.size()) {  // the room is used again
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(first));
+    first = 0;
+  }
+  return token;
+}
+
 bool Run::do_control(uint32_t process, const Op& op, const OpInfo& row) {
   if (row.has(kMeets)) return arrive(process, op);
   if (row.has(kSyncs)) meet(process);
@@ -60,7 +69,7 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
     const Operand& o = targets[block.operand];
     Counter& counter = semaphores ? semaphores_[system_.semaphore(block.rank, o.first)]
                                   : ends_[system_.end(block.rank, o.channel)];
-    if (counter.free == 0 && counter.tokens.empty()) {
+    if (counter.free == 0 && counter.empty()) {
       counter.waiting = process;
       return false;
     }
@@ -70,9 +79,8 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
     } else if (counter.free > 0) {
       --counter.free;
     } else {
-      const Token& token = counter.tokens.front();
+      const Token token = counter.take();
       block.gains.push_back(op.relaxed ? token.weak : token.strong);
-      counter.tokens.pop_front();
     }
   }
   block.operand = 0;
@@ -85,7 +93,7 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   if (counter.free > 0) {
     --counter.free;
   } else {
-    counter.tokens.pop_front();
+    counter.take();
   }
   uint32_t& taken = counter.taken;
   ++taken;
