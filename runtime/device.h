@@ -49,6 +49,9 @@ class Device {
   virtual ~Device() = default;
   /// For reports: "host", "cuda:0 (NVIDIA H200)".
   virtual std::string name() const = 0;
+  /// Makes the device the calling thread's own until the thread ends: first thing in a thread that
+  /// calls nothing but this device, such as a proxy. Other threads need not call it.
+  virtual bool bind_thread(Diagnostics&) { return true; }
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
@@ -58,7 +61,8 @@ class Device {
                                                    Diagnostics& diagnostics) = 0;
 
   /// How peers may map `bytes` bytes at `address`, which any allocator has made. Errors
-  /// (cannot-share): with the ways that were tried, and why each failed.
+  /// (cannot-share): with the ways that were tried, and why each failed. The offers are good while
+  /// the handle's `keep` lives.
   virtual std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
                                                     Diagnostics& diagnostics) = 0;
   /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
