@@ -84,7 +84,8 @@ class Exporter {
 };
 
 std::optional<MemoryHandle> Exporter::run() {
-  if (!find()) return std::nullopt;
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics_) || !find()) return std::nullopt;
   handle_.bytes = bytes_;
   handle_.offset = address_ - allocation_.base;
   handle_.allocation = allocation_.bytes;
@@ -178,7 +179,7 @@ void Exporter::offer_to_processes() {
       if (!allocation_.reference.handle_types(types, refused_)) return;
       if ((types & abi::kPosixFd) != 0) offer_fd();
       if ((types & abi::kFabric) != 0) offer_fabric();
-      if (types == abi::kNoHandle) {
+      if ((types & (abi::kPosixFd | abi::kFabric)) == 0) {
         refused_.error("cannot-share", {}, "it was created without a shareable handle type")
             .notes.push_back({"set CUmemAllocationProp::requestedHandleTypes"});
       }
