@@ -12,7 +12,12 @@ namespace mscclc::cuda {
 
 /// 16 bytes of elements.
 struct Tile {
-  alignas(16) uint8_t bytes[16];
+  uint4 data;
+
+  __device__ uint8_t* bytes() { return reinterpret_cast<uint8_t*>(&data); }
+  __device__ const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(&data); }
+  __device__ void get(uint64_t* words) const { memcpy(words, &data, 16); }
+  __device__ void set(const uint64_t* words) { memcpy(&data, words, 16); }
 };
 
 /// dtypes.def's accumulation types.
@@ -39,22 +44,22 @@ struct OneType {
 
   __device__ uint32_t element() const { return kElement; }
   __device__ void start(Sums& sums, const Tile& tile) const {
-    device::start_row<T>(sums.values, tile.bytes, kCount);
+    device::start_row<T>(sums.values, tile.bytes(), kCount);
   }
   __device__ void add(Sums& sums, const Tile& tile, ReduceOp reduce) const {
     if (reduce == ReduceOp::min) {
-      device::combine_row<T, Sum, ReduceOp::min>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, Sum, ReduceOp::min>(sums.values, tile.bytes(), kCount);
     } else if (reduce == ReduceOp::max) {
-      device::combine_row<T, Sum, ReduceOp::max>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, Sum, ReduceOp::max>(sums.values, tile.bytes(), kCount);
     } else if (reduce == ReduceOp::prod) {
-      device::combine_row<T, Sum, ReduceOp::prod>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, Sum, ReduceOp::prod>(sums.values, tile.bytes(), kCount);
     } else {
-      device::combine_row<T, Sum, ReduceOp::sum>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, Sum, ReduceOp::sum>(sums.values, tile.bytes(), kCount);
     }
   }
   __device__ void finish(Sums& sums, Tile& tile, uint32_t divisor) const {
     if (divisor > 1) device::divide_row(sums.values, kCount, divisor);
-    device::finish_row<T>(tile.bytes, sums.values, kCount);
+    device::finish_row<T>(tile.bytes(), sums.values, kCount);
   }
 };
 

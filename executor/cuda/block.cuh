@@ -1,20 +1,24 @@
 // The CUDA machine: the threads of a thread block, 16 bytes each (interpreter/machine.h says what a
 // machine offers). Arithmetic is a parameter: one data type, or whichever the call names.
-//
-// Every wait has an end: after `patience` clock cycles a block records a fault and all waits of the
-// launch give up, so that the kernel ends and the host can say who waited.
 #pragma once
 
 #include <cstdint>
 
 #include "executor/cuda/access.cuh"
 #include "executor/cuda/arithmetic.cuh"
-#include "executor/cuda/launch.h"
+#include "executor/cuda/plain.cuh"
+#include "executor/cuda/ports.cuh"
+#include "executor/cuda/wait.cuh"
 #include "executor/interpreter/machine.h"
 
 namespace mscclc::cuda {
 
+using device::Barrier;
+using device::BaseAddress;
+using device::ChannelEnd;
+using device::LaunchPlan;
 using device::Piece;
+using device::RankContext;
 using device::Source;
 using device::Stretch;
 using device::Unit;
@@ -40,15 +44,19 @@ class CudaBlock {
     }
   };
 
-  __device__ CudaBlock(const RankContext& rank, const LaunchPlan& plan, uint32_t block)
+  /// `waits` is of the block, in shared memory.
+  __device__ CudaBlock(const RankContext& rank, const LaunchPlan& plan, WaitState& waits)
       : rank_(rank),
         plan_(plan),
-        block_(block),
+        waits_(waits),
         call_(load_relaxed(rank.call)),
         arithmetic_{plan.dtype},
         stamp_(device::stamp_of(call_, arithmetic_.element())) {}
 
-  __device__ void enter(const device::DeviceOp& op) { op_ = &op; }
+  __device__ void enter(const device::DeviceOp& op) {
+    op_ = &op;
+    if (gave_up(waits_)) exit_thread();
+  }
   __device__ uint8_t* base(uint32_t index) const {
     const BaseAddress& b = rank_.bases[index];
     return b.copies > 1 ? b.address + call_ % b.copies * b.copy_stride : b.address;
@@ -84,27 +92,37 @@ class CudaBlock {
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) fn(i);
   }
 
+  template <class Fn>
+  __device__ void for_each_post(uint32_t n, Fn fn) {
+    if (threadIdx.x != 0) return;
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
   /// Reads up to kTogether sources; all that are packets are polled in one loop.
   template <PacketFormat F>
   __device__ void fetch(const Source* sources, uint32_t n, const Piece& piece, Tile* tiles) {
-    Patience patience(*this);
-    for (bool all = false; !all && patience.lasts();) {
-      all = true;
 #pragma unroll
-      for (uint32_t i = 0; i < kTogether; ++i) {
-        if (i >= n) break;
-        if constexpr (F == PacketFormat::none) {
-          load_bytes(sources[i].address, piece.bytes, tiles[i].bytes);
-        } else if (sources[i].packets) {
-          all &= take<F>(sources[i].address, piece, tiles[i]);
-        } else {
-          load_bytes(sources[i].address, piece.bytes, tiles[i].bytes);
-        }
-      }
+    for (uint32_t i = 0; i < kTogether; ++i) {
+      if (i < n && !sources[i].packets) tiles[i].data = load_piece(sources[i].address, piece.bytes);
+    }
+    if constexpr (F != PacketFormat::none) {
+      await(
+          waits_,
+          [&] {
+            bool all = true;
+#pragma unroll
+            for (uint32_t i = 0; i < kTogether; ++i) {
+              if (i < n && sources[i].packets) {
+                all &= take<F>(sources[i].address, piece, tiles[i]);
+              }
+            }
+            return all;
+          },
+          [&] { return missing<F>(sources, n, piece); });
     }
   }
   __device__ void store(uint8_t* to, const Piece& piece, const Tile& tile) {
-    store_bytes(to, piece.bytes, tile.bytes);
+    store_piece(to, piece.bytes, tile.data);
   }
   template <PacketFormat F>
   __device__ void write_packets(uint8_t* slot, const Piece& piece, const Tile& tile);
@@ -113,86 +131,88 @@ class CudaBlock {
     store_volatile16(slot + piece.unit * 16, empty);
   }
   __device__ void drop_minus_zeros(Tile& tile, uint32_t) const {
-    device::drop_minus_zeros(tile.bytes, sizeof tile.bytes, element());
+    device::drop_minus_zeros(tile.bytes(), sizeof tile.data, element());
   }
   __device__ void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
     copy_bytes(to, from, bytes);
   }
 
   __device__ void signal(uint32_t channel, bool relaxed) {
-    unsigned long long* arrived = rank_.channels[channel].partner;
-    if (arrived == nullptr) return;
+    const ChannelEnd& end = rank_.channels[channel];
+    if (end.port != 0) {
+      post_request(rank_.queue, waits_, op_->source, {PortWhat::signal, channel, 0, 0, 0, 0});
+      return;
+    }
+    if (gave_up(waits_)) exit_thread();
+    if (end.partner == nullptr) return;
     if (relaxed) {
-      add_relaxed(arrived);
+      add_relaxed(end.partner);
     } else {
-      add_release(arrived);
+      add_release(end.partner);
     }
   }
-  __device__ void wait(uint32_t channel, bool) {
-    DeviceChannelEnd& end = rank_.channels[channel];
-    Patience patience(*this);
-    while (load_acquire(end.arrived) <= end.taken && patience.lasts()) {
-    }
-    ++end.taken;
+  /// Several threads may wait at one end, each for a signal of its own.
+  __device__ void wait(uint32_t channel, bool relaxed) {
+    ChannelEnd& end = rank_.channels[channel];
+    const uint64_t taken = atomicAdd(reinterpret_cast<unsigned long long*>(&end.taken), 1ull);
+    uint64_t arrived = 0;
+    await(
+        waits_,
+        [&] {
+          arrived = relaxed ? load_relaxed(end.arrived) : load_acquire(end.arrived);
+          return arrived > taken;
+        },
+        [&] { return Fault{WaitFor::signal, channel, op_->source, 0, taken + 1, arrived}; });
   }
-  __device__ void flush(uint32_t) {}  // puts over ports have been done when post_put returns
-  __device__ void release(uint32_t semaphore) { add_release(&rank_.semaphores[semaphore]); }
+  __device__ void flush(uint32_t channel) {
+    flush_requests(rank_.queue, waits_, op_->source, channel);
+  }
+  __device__ void release(uint32_t semaphore) {
+    if (gave_up(waits_)) exit_thread();
+    add_release_gpu(&rank_.semaphores[semaphore]);
+  }
   __device__ void acquire(uint32_t semaphore) {
-    unsigned long long* count = &rank_.semaphores[semaphore];
-    Patience patience(*this);
-    while (patience.lasts()) {
-      const unsigned long long seen = load_acquire(count);
-      if (seen > 0 && atomicCAS(count, seen, seen - 1) == seen) break;
-    }
-    __threadfence();
+    uint64_t* count = &rank_.semaphores[semaphore];
+    await(
+        waits_,
+        [&] {
+          const uint64_t seen = load_relaxed_gpu(count);
+          return seen > 0 && take_acquire_gpu(count, seen);
+        },
+        [&] { return Fault{WaitFor::semaphore, semaphore, op_->source, 0, 1, 0}; });
   }
   __device__ void meet(uint32_t barrier) {
     Barrier& b = rank_.barriers[barrier];
     __syncthreads();
     if (threadIdx.x == 0) {
-      __threadfence();
-      const unsigned long long mine = atomicAdd(&b.arrived, 1ull);
-      const unsigned long long full = (mine / b.members + 1) * b.members;
-      Patience patience(*this);
-      while (load_acquire(&b.arrived) < full && patience.lasts()) {
-      }
+      if (gave_up(waits_)) exit_thread();
+      const uint64_t full = next_multiple(fetch_add_release_gpu(&b.arrived), b.members);
+      uint64_t arrived = 0;
+      await(
+          waits_,
+          [&] {
+            arrived = load_acquire_gpu(&b.arrived);
+            return arrived >= full;
+          },
+          [&] { return Fault{WaitFor::barrier, barrier, op_->source, 0, full, arrived}; });
     }
     __syncthreads();
   }
   __device__ void sync() { __syncthreads(); }
-  /// One device: the block is its own proxy, and does at once what a proxy may do later.
-  __device__ void post_put(uint32_t, uint8_t* to, const uint8_t* from, uint64_t bytes) {
-    __syncthreads();
-    copy_bytes(to, from, bytes);
-    __syncthreads();
+  __device__ void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+    if (threadIdx.x != 0 || bytes == 0) return;
+    post_request(rank_.queue, waits_, op_->source,
+                 {PortWhat::put, channel, reinterpret_cast<uint64_t>(to),
+                  reinterpret_cast<uint64_t>(from), bytes, 0});
   }
 
  private:
-  /// Counts polls; looks at the clock and at others' faults only now and then.
-  class Patience {
-   public:
-    __device__ explicit Patience(const CudaBlock& block) : block_(block) {}
-    __device__ bool lasts() {
-      if ((++polls_ & 4095) != 0) return true;
-      if (polls_ == 4096) start_ = clock64();
-      if (load_relaxed(&block_.rank_.fault->happened) != 0) return false;
-      if (static_cast<uint64_t>(clock64() - start_) < block_.plan_.patience) return true;
-      block_.give_up();
-      return false;
+  /// The next multiple of `step` above `count`.
+  __device__ static uint64_t next_multiple(uint64_t count, uint64_t step) {
+    if (count >> 32 == 0 && step >> 32 == 0) {  // a short division
+      return (static_cast<uint32_t>(count) / static_cast<uint32_t>(step) + 1) * step;
     }
-
-   private:
-    const CudaBlock& block_;
-    uint32_t polls_ = 0;
-    long long start_ = 0;
-  };
-
-  __device__ void give_up() const {
-    Fault* fault = rank_.fault;
-    if (atomicCAS(&fault->happened, 0u, 1u) != 0) return;
-    fault->rank = rank_.rank;
-    fault->block = block_;
-    fault->op = op_->source;
+    return (count / step + 1) * step;
   }
   __device__ static Piece lane_of_line(const Stretch& s, uint64_t unit, uint32_t lane) {
     Piece piece = device::piece_of<PacketFormat::LL128>(s, unit, 1);
@@ -207,10 +227,25 @@ class CudaBlock {
   template <PacketFormat F>
   __device__ bool take(const uint8_t* slot, const Piece& piece, Tile& tile) const;
   __device__ bool take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const;
+  /// Where a unit of packets says that it has come: in every `step` bytes from `first` on.
+  struct Marks {
+    uint32_t first, step;
+    bool wide;       ///< 8 bytes, not 4
+    uint64_t value;  ///< sentinel: what is there before it comes
+  };
+  template <PacketFormat F>
+  __device__ Marks marks_of() const {
+    if constexpr (F == PacketFormat::LL128) return {120, 128, true, stamp_.flag64};
+    if constexpr (F != PacketFormat::sentinel) return {4, 8, false, stamp_.flag32};
+    const bool wide = stamp_.word == 8;
+    return {0, stamp_.word, wide, wide ? stamp_.sentinel : static_cast<uint32_t>(stamp_.sentinel)};
+  }
+  template <PacketFormat F>
+  __device__ Fault missing(const Source* sources, uint32_t n, const Piece& piece) const;
 
   const RankContext& rank_;
   const LaunchPlan& plan_;
-  const uint32_t block_;
+  WaitState& waits_;
   const uint64_t call_;
   const Arithmetic arithmetic_;
   const device::Stamp stamp_;
@@ -228,7 +263,7 @@ __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece,
   load_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
   const uint64_t flag = __shfl_sync(line_mask(), words[1], 7, 8);
   if (piece.lane == 7) words[1] = 0;
-  memcpy(tile.bytes, words, 16);
+  tile.set(words);
   return flag == stamp_.flag64;
 }
 
@@ -240,7 +275,7 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
   } else if constexpr (F == PacketFormat::sentinel) {
     uint64_t words[2];
     load_volatile16(slot + piece.unit * 16, words);
-    memcpy(tile.bytes, words, 16);
+    tile.set(words);
     if (stamp_.word == 8) return words[0] != stamp_.sentinel && words[1] != stamp_.sentinel;
     uint32_t quarters[4];
     memcpy(quarters, words, 16);
@@ -253,9 +288,29 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
     load_volatile16(slot + piece.unit * 32, words);
     load_volatile16(slot + piece.unit * 32 + 16, words + 2);
     memcpy(&unit, words, sizeof unit);
-    unit.get(tile.bytes);
+    unit.get(tile.bytes());
     return unit.ready(stamp_.flag32);
   }
+}
+
+/// Which of the sources has not come, and what its slot holds instead.
+template <class A>
+template <PacketFormat F>
+__device__ __noinline__ Fault CudaBlock<A>::missing(const Source* sources, uint32_t n,
+                                                    const Piece& piece) const {
+  const Marks marks = marks_of<F>();
+  Fault fault{WaitFor::packet, 0, op_->source, 0, marks.value, marks.value};
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!sources[i].packets) continue;
+    fault.index = i;
+    const uint8_t* unit = sources[i].address + piece.unit * Unit<F>::kWire;
+    for (uint32_t mark = marks.first; mark < Unit<F>::kWire; mark += marks.step) {
+      fault.seen = marks.wide ? load_relaxed(at<uint64_t>(unit + mark, 0))
+                              : load_relaxed(at<uint32_t>(unit + mark, 0));
+      if ((fault.seen == fault.expected) == (F == PacketFormat::sentinel)) return fault;
+    }
+  }
+  return fault;  // it came just now
 }
 
 template <class A>
@@ -263,17 +318,17 @@ template <PacketFormat F>
 __device__ void CudaBlock<A>::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
   if constexpr (F == PacketFormat::LL128) {
     uint64_t words[2];
-    memcpy(words, tile.bytes, 16);
+    tile.get(words);
     if (piece.lane == 7) words[1] = stamp_.flag64;
     __syncwarp(line_mask());  // a line's eight stores are one instruction
     store_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
   } else if constexpr (F == PacketFormat::sentinel) {
     uint64_t words[2];
-    memcpy(words, tile.bytes, 16);
+    tile.get(words);
     store_volatile16(slot + piece.unit * 16, words);
   } else {
     device::FlaggedUnit unit;
-    unit.set(tile.bytes, stamp_.flag32);
+    unit.set(tile.bytes(), stamp_.flag32);
     uint64_t words[4];
     memcpy(words, &unit, sizeof unit);
     uint8_t* to = slot + piece.unit * 32;

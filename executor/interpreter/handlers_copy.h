@@ -60,16 +60,15 @@ MSCCLC_RUN inline void run_switch_broadcast(M& m, const Frame& f, const DeviceOp
 template <class M>
 MSCCLC_RUN inline void run_put_with_signal(M& m, const Frame& f, const DeviceOp& op) {
   move_all_plain(m, f, op);
-  m.sync();
-  m.for_each_target(
-      op.count, [&](uint32_t i) { m.signal(channel_of(f, f.rank.moves[op.first + i]), false); });
+  m.for_each_post(op.count,
+                  [&](uint32_t i) { m.signal(channel_of(f, f.rank.moves[op.first + i]), false); });
 }
 
 template <class M>
 MSCCLC_RUN inline void run_put_with_signal_and_flush(M& m, const Frame& f, const DeviceOp& op) {
   run_put_with_signal(m, f, op);
-  m.for_each_target(op.count,
-                    [&](uint32_t i) { m.flush(channel_of(f, f.rank.moves[op.first + i])); });
+  m.for_each_post(op.count,
+                  [&](uint32_t i) { m.flush(channel_of(f, f.rank.moves[op.first + i])); });
 }
 
 }  // namespace mscclc::device

@@ -125,8 +125,8 @@ MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op,
   m.sync();
   post_packets<F>(m, f, op, move);
   if constexpr (F == PacketFormat::sentinel) {
-    m.for_each_target(move.dsts,
-                      [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
+    m.for_each_post(move.dsts,
+                    [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
     m.sync();
     empty_source(m, f, op, move);
   }

@@ -33,6 +33,7 @@ enum OpFlags : uint8_t {
   kRelaxed = 1,   ///< a signal or wait that orders no data
   kComplete = 2,  ///< the result holds every contribution: avg divides here
   kInLoop = 4,    ///< part of a pipeline's body
+  kPosts = 8,     ///< sends through the proxy: one thread of a block does, in order
 };
 
 /// One op of a thread block.

@@ -15,16 +15,19 @@
 //                           gets a piece is a matter of its place in the stretch and of F alone
 //                           (passes/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
-//   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
+//   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
+//   proxy m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
 //   m.empty_packets(slot, piece)       puts the sentinel back
 //   m.copy(to, from, bytes)            plain bytes
 //   m.signal(c, relaxed), m.wait(c, relaxed), m.flush(c), m.release(s), m.acquire(s)
 //                                      channels and semaphores of this rank, by index; called by
-//                                      one thread, in for_each_target
+//                                      one thread, in for_each_target; signals of ports and
+//                                      flushes in for_each_post
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
-//   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel
+//   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
+//                                      threads, of which one posts
 #pragma once
 
 #include "executor/interpreter/layout.h"
