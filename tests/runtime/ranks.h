@@ -11,7 +11,7 @@
 
 namespace mscclc::testing {
 
-inline constexpr std::chrono::milliseconds kPatience{4'000};
+inline constexpr std::chrono::milliseconds kPatience{20'000};
 
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
