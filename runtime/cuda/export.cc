@@ -126,7 +126,10 @@ bool Exporter::find_place() {
   }
   allocation_.ordinal = context_->ordinal();
   allocation_.from_pool = attribute(abi::kMempoolHandle, pool) && pool != nullptr;
-  allocation_.reference = HandleReference::retain(context_, address_);
+  if (context_->attribute(abi::kVirtualMemoryManagementSupported) != 0 &&
+      !HandleReference::retain(context_, address_, allocation_.reference, diagnostics_)) {
+    return false;
+  }
   if (allocation_.reference) allocation_.kind = InProcess::Kind::mapped;
   return true;
 }
@@ -160,7 +163,8 @@ bool Exporter::is_one_allocation() {
     return false;
   }
   if (!allocation_.reference || bytes_ < 2) return true;
-  const HandleReference last = HandleReference::retain(context_, address_ + bytes_ - 1);
+  HandleReference last;
+  if (!HandleReference::retain(context_, address_ + bytes_ - 1, last, diagnostics_)) return false;
   if (last && last.get() == allocation_.reference.get()) return true;
   refuse("it lies in several allocations");
   return false;

@@ -94,7 +94,8 @@ std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& di
     return nullptr;
   }
   if (known->kind != InProcess::Kind::mapped) return neighbour(*known, diagnostics);
-  const HandleReference reference = HandleReference::retain(context_, known->base);
+  HandleReference reference;
+  if (!HandleReference::retain(context_, known->base, reference, diagnostics)) return nullptr;
   if (!reference) {
     diagnostics.error("cannot-map", {},
                       fmt::format("nothing is mapped at {:#x} any more", known->base));

@@ -8,12 +8,17 @@ HandleReference::~HandleReference() {
   if (context_ != nullptr) context_->driver().MemRelease(handle_);
 }
 
-HandleReference HandleReference::retain(const SharedContext& context, abi::Address address) {
+bool HandleReference::retain(const SharedContext& context, abi::Address address,
+                             HandleReference& reference, Diagnostics& diagnostics) {
   abi::Handle handle = 0;
   const abi::Result result = context->driver().MemRetainAllocationHandle(
       &handle, reinterpret_cast<void*>(static_cast<uintptr_t>(address)));
-  if (result != abi::kSuccess) return {};
-  return {context, handle};
+  if (result == abi::kInvalidValue) return true;
+  if (!context->ok(result, fmt::format("find the allocation at {:#x}", address), diagnostics)) {
+    return false;
+  }
+  reference = HandleReference(context, handle);
+  return true;
 }
 
 bool HandleReference::handle_types(int& types, Diagnostics& diagnostics) const {

@@ -36,9 +36,10 @@ class HandleReference {
   explicit operator bool() const { return context_ != nullptr; }
   abi::Handle get() const { return handle_; }
 
-  /// The allocation that is mapped at an address; empty: it is not memory of this kind, or
-  /// `address` is not mapped. No report.
-  static HandleReference retain(const SharedContext& context, abi::Address address);
+  /// The allocation that is mapped at an address; empty: nothing of this kind is mapped there.
+  /// False: reported.
+  static bool retain(const SharedContext& context, abi::Address address, HandleReference& reference,
+                     Diagnostics& diagnostics);
   /// What the allocation can be exported as (abi::HandleType bits).
   bool handle_types(int& types, Diagnostics& diagnostics) const;
 
