@@ -206,6 +206,21 @@ TEST_CASE("cuda: in one process a mapping outlives the exporter's") {
   world.check_clean();
 }
 
+TEST_CASE("cuda: in one process and on one GPU there is one address") {
+  World world;
+  {
+    const auto a = world.open(0, 0), b = world.open(0, 0);
+    Diagnostics diagnostics;
+    const auto memory = a->allocate(100, "scratch", diagnostics);
+    const auto handle = a->export_memory(memory->data() + 8, 92, diagnostics);
+    const auto mapped = b->import_memory(*handle, diagnostics);
+    REQUIRE(mapped != nullptr);
+    CHECK(mapped->data() == memory->data() + 8);
+    CHECK(text_of(diagnostics) == "");
+  }
+  world.check_clean();
+}
+
 /// Memory as the program around us allocates it.
 struct Foreign {
   Foreign(World& world, CudaDevice& device, uint64_t bytes) : world_(world), device_(device) {
