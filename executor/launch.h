@@ -35,6 +35,7 @@ struct ChannelEnd {
   uint64_t* arrived;  ///< this end's own count of signals, in this rank's memory
   uint64_t* partner;  ///< the partner end's, in the peer's memory; nullptr: nobody waits there
   uint64_t taken;     ///< signals that waits have taken
+  uint64_t port;      ///< not 0: what this end sends goes through the queue
 };
 
 struct Barrier {
@@ -71,10 +72,12 @@ enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, que
 /// Why a block gave up; `what` nothing: it has not.
 struct Fault {
   WaitFor what;
-  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel
+  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel; packet:
+                   ///< which source of its move, from 0
   uint32_t op;     ///< index among the rank's ops in the IR
   uint32_t reserved;
-  uint64_t expected;  ///< count (at least), or packet flag
+  uint64_t expected;  ///< count (at least), or packet flag; a sentinel packet is there when what
+                      ///< is seen differs
   uint64_t seen;
 };
 static_assert(sizeof(Fault) == 32);
@@ -98,7 +101,8 @@ struct RankContext {
 /// One launch: one call on the ranks of `contexts`, which run on one device.
 struct LaunchPlan {
   const RankContext* contexts;
-  const uint32_t* rank_of_block;    ///< for each block of the grid: which context ...
+  /// For each block of the grid: which context; nullptr: one rank, whose blocks are the grid's ...
+  const uint32_t* rank_of_block;
   const uint32_t* number_of_block;  ///< ... and which of its blocks
   uint32_t blocks, threads;
   Dtype dtype;

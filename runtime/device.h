@@ -73,6 +73,11 @@ class Device {
   virtual bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
   virtual bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
 
+  /// Copies between any two places that the device can address, in order on a stream. Does not
+  /// wait.
+  virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+                    Diagnostics& diagnostics) = 0;
+
   /// Checks that a launch of `blocks` blocks of `threads` threads is resident as a whole. Errors
   /// (too-many-blocks).
   virtual bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) = 0;
