@@ -75,6 +75,7 @@ std::optional<MemoryHandle> Exporter::run() {
   offer_in_process();
   offer_to_processes();
   if (handle_.offers.size() == 1) warn_in_process_only();
+  kept_->keep(std::move(allocation_.reference));
   handle_.keep = std::move(kept_);
   return std::move(handle_);
 }
@@ -163,7 +164,7 @@ void Exporter::offer_to_processes() {
     case InProcess::Kind::mapped: {
       int types = 0;
       if (!allocation_.reference.handle_types(types, refused_)) return;
-      kept_->offer(std::move(allocation_.reference), types, context_, exchange_, handle_, refused_);
+      kept_->offer(allocation_.reference, types, context_, exchange_, handle_, refused_);
       if ((types & (abi::kPosixFd | abi::kFabric)) == 0) {
         refused_.error("cannot-share", {}, "it was created without a shareable handle type")
             .notes.push_back({"set CUmemAllocationProp::requestedHandleTypes"});

@@ -105,7 +105,7 @@ class FakeDriver {
   void collect_descriptors();
   std::shared_ptr<Physical> allocate_physical(int device, uint64_t bytes, int handle_types,
                                               abi::Result& result);
-  abi::Address new_addresses(uint64_t bytes);
+  abi::Address new_addresses(uint64_t bytes, uint64_t alignment = 1);
   void forget_unused_handle(Process& process, abi::Handle handle);
   /// What `bytes` bytes at an address are, for a device; empty: misuse was noted.
   bool resolve(Process& process, abi::Address address, uint64_t bytes, int device, Span& span);

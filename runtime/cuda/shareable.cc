@@ -37,29 +37,40 @@ HandleReference import_fabric(const SharedContext& context, const Offer& offer,
   return {context, handle};
 }
 
+void offer_fabric(abi::Handle exported, const SharedContext& context, MemoryHandle& handle,
+                  Diagnostics& refused) {
+  abi::FabricHandle fabric = {};
+  if (!context->ok(context->driver().MemExportToShareableHandle(&fabric, exported, abi::kFabric, 0),
+                   "export it as a fabric handle", refused)) {
+    return;
+  }
+  handle.offers.push_back(
+      {HandleKind::cuda_fabric, {fabric.data, fabric.data + sizeof fabric.data}});
+}
+
 }  // namespace
 
 KeptOffers::~KeptOffers() {
   if (!ticket_.empty()) server_->withdraw(ticket_);
 }
 
-void KeptOffers::offer(HandleReference reference, int types, const SharedContext& context,
+void KeptOffers::offer(const HandleReference& reference, int types, const SharedContext& context,
                        const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused) {
-  reference_ = std::move(reference);
-  if ((types & abi::kPosixFd) != 0) offer_fd(context, exchange, handle, refused);
-  if ((types & abi::kFabric) != 0) offer_fabric(context, handle, refused);
+  if ((types & abi::kPosixFd) != 0) {
+    offer_fd(reference.get(), context, exchange, handle, refused);
+  }
+  if ((types & abi::kFabric) != 0) offer_fabric(reference.get(), context, handle, refused);
 }
 
-void KeptOffers::offer_fd(const SharedContext& context, const Exchange& exchange,
-                          MemoryHandle& handle, Diagnostics& refused) {
+void KeptOffers::offer_fd(abi::Handle exported, const SharedContext& context,
+                          const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused) {
   if (exchange.server == nullptr) {
     refused.error("cannot-share", {}, "there is no server for file descriptors");
     return;
   }
   int fd = -1;
-  if (!context->ok(
-          context->driver().MemExportToShareableHandle(&fd, reference_.get(), abi::kPosixFd, 0),
-          "export it as a file descriptor", refused)) {
+  if (!context->ok(context->driver().MemExportToShareableHandle(&fd, exported, abi::kPosixFd, 0),
+                   "export it as a file descriptor", refused)) {
     return;
   }
   const Fd owned(fd);
@@ -68,18 +79,6 @@ void KeptOffers::offer_fd(const SharedContext& context, const Exchange& exchange
   server_ = exchange.server;
   ticket_ = ticket;
   handle.offers.push_back({HandleKind::cuda_fd, std::move(ticket)});
-}
-
-void KeptOffers::offer_fabric(const SharedContext& context, MemoryHandle& handle,
-                              Diagnostics& refused) {
-  abi::FabricHandle fabric = {};
-  if (!context->ok(
-          context->driver().MemExportToShareableHandle(&fabric, reference_.get(), abi::kFabric, 0),
-          "export it as a fabric handle", refused)) {
-    return;
-  }
-  handle.offers.push_back(
-      {HandleKind::cuda_fabric, {fabric.data, fabric.data + sizeof fabric.data}});
 }
 
 HandleReference import_reference(const SharedContext& context, const Exchange& exchange,

@@ -16,15 +16,16 @@ class KeptOffers {
   KeptOffers& operator=(const KeptOffers&) = delete;
   ~KeptOffers();
 
-  /// Adds offers of `reference` in all of `types` (abi::HandleType bits) that work; `refused` tells
-  /// why others do not. Keeps the reference.
-  void offer(HandleReference reference, int types, const SharedContext& context,
+  /// Adds offers of an allocation in all of `types` (abi::HandleType bits) that work; `refused`
+  /// tells why others do not.
+  void offer(const HandleReference& reference, int types, const SharedContext& context,
              const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused);
+  /// Keeps a reference as long as the offers.
+  void keep(HandleReference reference) { reference_ = std::move(reference); }
 
  private:
-  void offer_fd(const SharedContext& context, const Exchange& exchange, MemoryHandle& handle,
-                Diagnostics& refused);
-  void offer_fabric(const SharedContext& context, MemoryHandle& handle, Diagnostics& refused);
+  void offer_fd(abi::Handle exported, const SharedContext& context, const Exchange& exchange,
+                MemoryHandle& handle, Diagnostics& refused);
 
   HandleReference reference_;
   std::shared_ptr<FdServer> server_;

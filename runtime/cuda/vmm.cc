@@ -45,14 +45,14 @@ void Mapping::swap(Mapping& other) noexcept {
 }
 
 Mapping Mapping::create(const SharedContext& context, abi::Handle handle, uint64_t bytes,
-                        const std::string& what, Diagnostics& diagnostics) {
+                        const std::string& what, Diagnostics& diagnostics, uint64_t alignment) {
   const Driver& driver = context->driver();
   Mapping mapping;
   mapping.context_ = context;
   mapping.bytes_ = bytes;
   const std::string named = fmt::format("{} ({} bytes)", what, bytes);
   abi::Address address = 0;
-  if (!context->ok(driver.MemAddressReserve(&address, bytes, 0, 0, 0),
+  if (!context->ok(driver.MemAddressReserve(&address, bytes, alignment, 0, 0),
                    "reserve addresses for " + named, diagnostics)) {
     return {};
   }

@@ -60,9 +60,9 @@ class Mapping {
   ~Mapping();
 
   /// Maps the first `bytes` bytes (whole granules) of `handle` for the GPU of `context`. `what`
-  /// names them in errors. Empty: reported.
+  /// names them in errors; `alignment` of the address, 0: any. Empty: reported.
   static Mapping create(const SharedContext& context, abi::Handle handle, uint64_t bytes,
-                        const std::string& what, Diagnostics& diagnostics);
+                        const std::string& what, Diagnostics& diagnostics, uint64_t alignment = 0);
   explicit operator bool() const { return mapped_; }
   abi::Address address() const { return address_; }
   uint64_t bytes() const { return bytes_; }
