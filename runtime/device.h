@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
@@ -43,6 +44,24 @@ class CopyLane {
   /// Waits until all that was begun has been done.
   virtual bool flush(Diagnostics& diagnostics) = 0;
 };
+
+/// Memory of a rank, in one allocation.
+struct SwitchRegion {
+  const void* address;
+  uint64_t bytes;
+};
+
+/// Memory of several ranks' devices that a switch between them reads and writes at once. Ends
+/// when no rank of the team launches any more.
+class SwitchTeam {
+ public:
+  virtual ~SwitchTeam() = default;
+  /// Byte 0 of the i-th region of all members (device::BaseAddress::multicast); nullptr: these
+  /// cannot be used at once.
+  virtual uint8_t* address(size_t region) const = 0;
+};
+
+class Bootstrap;
 
 class Device {
  public:
@@ -90,6 +109,15 @@ class Device {
   virtual void destroy_stream(StreamHandle stream) = 0;
 
   virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+
+  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each, at
+  /// a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
+  /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
+  virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
+                           const std::vector<SwitchRegion>& /*regions*/,
+                           std::unique_ptr<SwitchTeam>& /*team*/, Diagnostics&) {
+    return true;
+  }
 };
 
 }  // namespace mscclc

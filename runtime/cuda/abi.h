@@ -42,7 +42,6 @@ enum Result : int {
 
 /// CUdevice_attribute.
 enum Attribute : int {
-  kMultiprocessorCount = 16,
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,
   kCanUse64BitStreamMemOps = 122,

@@ -23,6 +23,7 @@ std::shared_ptr<const PrimaryContext> PrimaryContext::open(const Driver& driver,
     context->handle_ = nullptr;
     return nullptr;
   }
+  if (!context->read_attributes(diagnostics)) return nullptr;
   context->model_ = model;
   return context;
 }
@@ -32,17 +33,31 @@ PrimaryContext::~PrimaryContext() {
   if (handle_ != nullptr) driver_.DevicePrimaryCtxRelease(ordinal_);
 }
 
-int PrimaryContext::attribute(abi::Attribute attribute) const {
-  int value = 0;
-  return driver_.DeviceGetAttribute(&value, attribute, ordinal_) == abi::kSuccess ? value : 0;
+bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
+  for (const abi::Attribute attribute :
+       {abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
+        abi::kCanUse64BitStreamMemOps, abi::kFabricSupported, abi::kMulticastSupported}) {
+    int& value = attributes_[attribute];
+    const abi::Result result = driver_.DeviceGetAttribute(&value, attribute, ordinal_);
+    if (result == abi::kInvalidValue) {
+      value = 0;  // an older driver
+    } else if (!ok(result, "get an attribute of cuda:" + std::to_string(ordinal_), diagnostics)) {
+      return false;
+    }
+  }
+  return true;
 }
 
+// Tries twice: any call may report an error of earlier work, and destructors that free memory need
+// the context all the same.
 CurrentContext::CurrentContext(const PrimaryContext& context) : context_(context) {
+  const Driver& driver = context.driver();
   abi::Context current = nullptr;
-  result_ = context.driver().CtxGetCurrent(&current);
-  if (result_ != abi::kSuccess || current == context.handle()) return;
-  result_ = context.driver().CtxPushCurrent(context.handle());
-  pushed_ = result_ == abi::kSuccess;
+  if (driver.CtxGetCurrent(&current) == abi::kSuccess && current == context.handle()) return;
+  for (int i = 0; i < 2 && !pushed_; ++i) {
+    result_ = driver.CtxPushCurrent(context.handle());
+    pushed_ = result_ == abi::kSuccess;
+  }
 }
 
 CurrentContext::~CurrentContext() {

@@ -3,6 +3,7 @@
 // GPU, so none is made but these, and none on a GPU that was not asked for.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,7 @@ class PrimaryContext {
   /// The model, "NVIDIA H200".
   const std::string& model() const { return model_; }
   /// An attribute of the GPU; 0 if the driver does not know it.
-  int attribute(abi::Attribute attribute) const;
+  int attribute(abi::Attribute attribute) const { return attributes_.at(attribute); }
   /// succeeded() of this driver.
   bool ok(abi::Result result, const std::string& attempt, Diagnostics& diagnostics) const {
     return succeeded(driver_, result, attempt, diagnostics);
@@ -35,11 +36,13 @@ class PrimaryContext {
 
  private:
   PrimaryContext(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+  bool read_attributes(Diagnostics& diagnostics);
 
   const Driver& driver_;
   const int ordinal_;
   abi::Context handle_ = nullptr;
   std::string model_;
+  std::map<abi::Attribute, int> attributes_;  ///< all of abi.h
 };
 
 /// The device guard: makes a context current for this thread, and at its end what was current

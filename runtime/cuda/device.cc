@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/cuda/copy_lane.h"
+#include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -166,6 +167,13 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
 
 std::unique_ptr<CopyLane> CudaDevice::open_lane(Diagnostics& diagnostics) {
   return CudaLane::open(context_, diagnostics);
+}
+
+bool CudaDevice::join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
+                             const std::vector<SwitchRegion>& regions,
+                             std::unique_ptr<SwitchTeam>& team, Diagnostics& diagnostics) {
+  return join_multicast({bootstrap, context_, exchange_, multicast_, members, regions}, team,
+                        diagnostics);
 }
 
 }  // namespace mscclc::cuda

@@ -59,9 +59,8 @@ class CudaDevice final : public Device {
   /// On a stream of the device's own: nothing else may touch the range meanwhile.
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
   bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
-  /// Copies in order on a stream; does not wait.
   bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
-            Diagnostics& diagnostics);
+            Diagnostics& diagnostics) override;
 
   bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
@@ -71,6 +70,9 @@ class CudaDevice final : public Device {
   void destroy_stream(StreamHandle stream) override;
 
   std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override;
+  bool join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
+                   const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,
+                   Diagnostics& diagnostics) override;
 
   /// The user has asked for multicast, and GPU and driver have it.
   bool has_multicast() const { return multicast_; }

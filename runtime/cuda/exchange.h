@@ -46,7 +46,8 @@ std::optional<MemoryHandle> export_memory(const SharedContext& context, const Ex
                                           Diagnostics& diagnostics);
 
 /// Maps a peer's piece for the GPU of `context`. nullptr: cannot-map, with a note per offer.
-/// Memory that was mapped in-process without VMM is the exporter's address: it must live longer.
+/// Of memory in the same process that is not VMM, or lies on the same GPU, data() is the exporter's
+/// own address: the exporter must live longer. Other mappings may outlive it.
 std::unique_ptr<Memory> import_memory(const SharedContext& context, const Exchange& exchange,
                                       const MemoryHandle& handle, Diagnostics& diagnostics);
 

@@ -122,6 +122,7 @@ TEST_CASE("cuda: the importer goes on to the next kind") {
     REQUIRE(handle.has_value());
     MemoryHandle damaged = sent(*handle);
     damaged.offers[1].bytes[0] ^= 0xff;  // no such ticket
+    const Inside other(1);
     const auto importer = world.open(1, 1);
     auto mapped = importer->import_memory(damaged, diagnostics);
     CHECK(mapped != nullptr);
@@ -148,6 +149,7 @@ TEST_CASE("cuda: a descriptor's mapping outlives the exporter") {
     Diagnostics diagnostics;
     auto memory = device->allocate(8, "scratch", diagnostics);
     auto handle = device->export_memory(memory->data(), 8, diagnostics);
+    const Inside other(1);
     const auto importer = world.open(1, 1);
     const auto mapped = importer->import_memory(sent(*handle), diagnostics);
     REQUIRE(mapped != nullptr);
@@ -173,11 +175,11 @@ TEST_CASE("cuda: the exporter keeps what a fabric handle names while `keep` live
     auto handle = device->export_memory(memory->data(), 8, diagnostics);
     const MemoryHandle travels = sent(*handle);
     memory.reset();
-    const auto importer = world.open(1, 1);
-    auto mapped = importer->import_memory(travels, diagnostics);
-    CHECK(mapped != nullptr);
-    mapped.reset();
-    world.fake.enter(0);
+    {
+      const Inside other(1);
+      const auto importer = world.open(1, 1);
+      CHECK(importer->import_memory(travels, diagnostics) != nullptr);
+    }
     handle.reset();
     CHECK(world.fake.allocated(0) == 0);
   }
@@ -199,6 +201,21 @@ TEST_CASE("cuda: in one process a mapping outlives the exporter's") {
     uint64_t seen = 1;
     CHECK(b->read(&seen, mapped->data(), 8, diagnostics));
     CHECK(seen == 0);
+    CHECK(text_of(diagnostics) == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("cuda: in one process and on one GPU there is one address") {
+  World world;
+  {
+    const auto a = world.open(0, 0), b = world.open(0, 0);
+    Diagnostics diagnostics;
+    const auto memory = a->allocate(100, "scratch", diagnostics);
+    const auto handle = a->export_memory(memory->data() + 8, 92, diagnostics);
+    const auto mapped = b->import_memory(*handle, diagnostics);
+    REQUIRE(mapped != nullptr);
+    CHECK(mapped->data() == memory->data() + 8);
     CHECK(text_of(diagnostics) == "");
   }
   world.check_clean();
@@ -241,6 +258,7 @@ TEST_CASE("cuda: one legacy handle may be opened several times") {
     const Foreign foreign(world, *device, 10000);
     Diagnostics diagnostics;
     const auto handle = device->export_memory(pointer_to(foreign.address), 100, diagnostics);
+    const Inside other(1);
     const auto importer = world.open(1, 1);
     auto a = importer->import_memory(*handle, diagnostics);
     auto b = importer->import_memory(*handle, diagnostics);
@@ -279,10 +297,12 @@ TEST_CASE("cuda: a pool's memory is shared inside the process, with a warning") 
       CHECK(neighbour->read(&seen, mapped->data(), 8, other));
       CHECK(text_of(other) == "");
     }
-    const auto stranger = world.open(1, 1);
-    CHECK(stranger->import_memory(*handle, other) == nullptr);
-    CHECK(has_code(other, "cannot-map"));
-    world.fake.enter(0);
+    {
+      const Inside another(1);
+      const auto stranger = world.open(1, 1);
+      CHECK(stranger->import_memory(*handle, other) == nullptr);
+      CHECK(has_code(other, "cannot-map"));
+    }
     const CurrentContext current(*device->context());
     world.fake.driver().MemFree(address);
   }
@@ -355,6 +375,7 @@ TEST_CASE("cuda: handles that lie") {
     Diagnostics diagnostics;
     const auto memory = device->allocate(100, "scratch", diagnostics);
     const auto handle = device->export_memory(memory->data(), 100, diagnostics);
+    const Inside other(1);
     const auto importer = world.open(1, 1);
     const auto refused = [&](auto change) {
       MemoryHandle liar = sent(*handle);

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "runtime/cuda/exchange.h"
+#include "runtime/cuda/shareable.h"
 #include "runtime/cuda/stream.h"
 
 namespace mscclc::cuda {
@@ -20,21 +20,6 @@ struct Allocation {
   uint64_t bytes = 0;
   int ordinal = 0;
   bool from_pool = false;
-};
-
-/// What offers refer to. A descriptor would keep its allocation alive by itself; a fabric handle
-/// does not, so the reference stays until the last importer has come.
-struct Kept {
-  HandleReference reference;
-  std::shared_ptr<FdServer> server;
-  std::vector<uint8_t> ticket;
-
-  Kept() = default;
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-  ~Kept() {
-    if (!ticket.empty()) server->withdraw(ticket);
-  }
 };
 
 class Exporter {
@@ -65,8 +50,6 @@ class Exporter {
   bool find_range();
   bool is_one_allocation();
   void offer_in_process();
-  void offer_fd();
-  void offer_fabric();
   void offer_ipc();
   void offer_to_processes();
   void warn_in_process_only();
@@ -79,7 +62,7 @@ class Exporter {
   Diagnostics& diagnostics_;
   Allocation allocation_;
   MemoryHandle handle_;
-  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  std::shared_ptr<KeptOffers> kept_ = std::make_shared<KeptOffers>();
   Diagnostics refused_;  ///< why kinds could not be offered
 };
 
@@ -92,7 +75,7 @@ std::optional<MemoryHandle> Exporter::run() {
   offer_in_process();
   offer_to_processes();
   if (handle_.offers.size() == 1) warn_in_process_only();
-  kept_->reference = std::move(allocation_.reference);
+  kept_->keep(std::move(allocation_.reference));
   handle_.keep = std::move(kept_);
   return std::move(handle_);
 }
@@ -126,7 +109,10 @@ bool Exporter::find_place() {
   }
   allocation_.ordinal = context_->ordinal();
   allocation_.from_pool = attribute(abi::kMempoolHandle, pool) && pool != nullptr;
-  allocation_.reference = HandleReference::retain(context_, address_);
+  if (context_->attribute(abi::kVirtualMemoryManagementSupported) != 0 &&
+      !HandleReference::retain(context_, address_, allocation_.reference, diagnostics_)) {
+    return false;
+  }
   if (allocation_.reference) allocation_.kind = InProcess::Kind::mapped;
   return true;
 }
@@ -160,7 +146,8 @@ bool Exporter::is_one_allocation() {
     return false;
   }
   if (!allocation_.reference || bytes_ < 2) return true;
-  const HandleReference last = HandleReference::retain(context_, address_ + bytes_ - 1);
+  HandleReference last;
+  if (!HandleReference::retain(context_, address_ + bytes_ - 1, last, diagnostics_)) return false;
   if (last && last.get() == allocation_.reference.get()) return true;
   refuse("it lies in several allocations");
   return false;
@@ -177,8 +164,7 @@ void Exporter::offer_to_processes() {
     case InProcess::Kind::mapped: {
       int types = 0;
       if (!allocation_.reference.handle_types(types, refused_)) return;
-      if ((types & abi::kPosixFd) != 0) offer_fd();
-      if ((types & abi::kFabric) != 0) offer_fabric();
+      kept_->offer(allocation_.reference, types, context_, exchange_, handle_, refused_);
       if ((types & (abi::kPosixFd | abi::kFabric)) == 0) {
         refused_.error("cannot-share", {}, "it was created without a shareable handle type")
             .notes.push_back({"set CUmemAllocationProp::requestedHandleTypes"});
@@ -198,36 +184,6 @@ void Exporter::offer_to_processes() {
       refused_.error("cannot-share", {}, "it is host memory");
       return;
   }
-}
-
-void Exporter::offer_fd() {
-  if (exchange_.server == nullptr) {
-    refused_.error("cannot-share", {}, "there is no server for file descriptors");
-    return;
-  }
-  int fd = -1;
-  if (!context_->ok(
-          driver_.MemExportToShareableHandle(&fd, allocation_.reference.get(), abi::kPosixFd, 0),
-          "export it as a file descriptor", refused_)) {
-    return;
-  }
-  const Fd owned(fd);
-  std::vector<uint8_t> ticket = exchange_.server->offer(owned.get(), refused_);
-  if (ticket.empty()) return;
-  kept_->server = exchange_.server;
-  kept_->ticket = ticket;
-  handle_.offers.push_back({HandleKind::cuda_fd, std::move(ticket)});
-}
-
-void Exporter::offer_fabric() {
-  abi::FabricHandle fabric = {};
-  if (!context_->ok(
-          driver_.MemExportToShareableHandle(&fabric, allocation_.reference.get(), abi::kFabric, 0),
-          "export it as a fabric handle", refused_)) {
-    return;
-  }
-  handle_.offers.push_back(
-      {HandleKind::cuda_fabric, {fabric.data, fabric.data + sizeof fabric.data}});
 }
 
 void Exporter::offer_ipc() {

@@ -22,17 +22,19 @@ struct ThreadState {
 };
 thread_local ThreadState thread_state;
 
-bool frees(const std::string& name) {
-  static const std::set<std::string> names = {"DevicePrimaryCtxRelease",
-                                              "CtxPopCurrent",
-                                              "MemFree",
-                                              "MemFreeHost",
-                                              "MemRelease",
-                                              "MemUnmap",
-                                              "MemAddressFree",
-                                              "IpcCloseMemHandle",
-                                              "StreamDestroy",
-                                              "MulticastUnbind"};
+// What is done all the same when it is told to fail.
+bool acts_anyway(std::string_view name) {
+  static const std::set<std::string_view> names = {"DevicePrimaryCtxRelease",
+                                                   "CtxPopCurrent",
+                                                   "MemFree",
+                                                   "MemFreeHost",
+                                                   "MemRelease",
+                                                   "MemUnmap",
+                                                   "MemAddressFree",
+                                                   "IpcCloseMemHandle",
+                                                   "StreamDestroy",
+                                                   "StreamSynchronize",
+                                                   "MulticastUnbind"};
   return names.count(name) != 0;
 }
 
@@ -63,6 +65,7 @@ FakeDriver& FakeDriver::active() {
 }
 
 void FakeDriver::enter(int process) { thread_state.process = process; }
+int FakeDriver::entered() { return thread_state.process; }
 
 void FakeDriver::fail_call(uint64_t n, abi::Result result) {
   const std::lock_guard lock(mutex_);
@@ -75,7 +78,7 @@ uint64_t FakeDriver::calls() const {
   return calls_;
 }
 
-uint64_t FakeDriver::calls(const std::string& name) const {
+uint64_t FakeDriver::calls(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto found = calls_of_.find(name);
   return found == calls_of_.end() ? 0 : found->second;
@@ -91,17 +94,16 @@ std::vector<std::string> FakeDriver::misuses() const {
   return misuses_;
 }
 
-abi::Result FakeDriver::call(const char* name, const std::function<abi::Result()>& body) {
-  const std::string function = name;
-  if (function == "GetErrorName" || function == "GetErrorString") return body();
+abi::Result FakeDriver::call(std::string_view name, const std::function<abi::Result()>& body) {
+  if (name == "GetErrorName" || name == "GetErrorString") return body();
   const std::lock_guard lock(mutex_);
   if (deinitialised_) return abi::kDeinitialized;
-  ++calls_of_[function];
+  ++calls_of_[name];
   if (++calls_ != fail_at_) return body();
   // Putting a capture mode back is a kind of freeing, too.
-  const bool restores = function == "ThreadExchangeStreamCaptureMode" &&
+  const bool restores = name == "ThreadExchangeStreamCaptureMode" &&
                         thread_state.capture_mode[thread_state.process] == abi::kCaptureModeRelaxed;
-  if (frees(function) || restores) body();
+  if (acts_anyway(name) || restores) body();
   return fail_with_;
 }
 
@@ -228,9 +230,6 @@ abi::Result FakeDriver::DeviceGetName(char* name, int bytes, abi::Ordinal) {
 
 abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute, abi::Ordinal) {
   switch (attribute) {
-    case abi::kMultiprocessorCount:
-      *value = 132;
-      return abi::kSuccess;
     case abi::kVirtualMemoryManagementSupported:
       *value = options_.mappings;
       return abi::kSuccess;

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
@@ -50,13 +51,14 @@ class FakeDriver {
   FakeOptions& options() { return options_; }
   /// Makes the calling thread one of process `process`.
   static void enter(int process);
+  static int entered();
 
-  /// The n-th call from now on (1: the next) fails with `result`. Calls that free something do so
-  /// all the same: the driver may report errors of earlier work there.
+  /// The n-th call from now on (1: the next) fails with `result`. Calls that free something or wait
+  /// do so all the same: the driver may report errors of earlier work there.
   void fail_call(uint64_t n, abi::Result result = abi::kUnknown);
   /// How many calls there have been, and of one function.
   uint64_t calls() const;
-  uint64_t calls(const std::string& name) const;
+  uint64_t calls(std::string_view name) const;
   /// From now on it answers as at the process's end.
   void deinitialise();
 
@@ -95,7 +97,7 @@ class FakeDriver {
 #undef FUNCTION
 
   static FakeDriver& active();
-  abi::Result call(const char* name, const std::function<abi::Result()>& body);
+  abi::Result call(std::string_view name, const std::function<abi::Result()>& body);
   abi::Result misuse(const std::string& what, abi::Result result);
   Process& process();
   /// The device of the current context, or -1.
@@ -103,7 +105,7 @@ class FakeDriver {
   void collect_descriptors();
   std::shared_ptr<Physical> allocate_physical(int device, uint64_t bytes, int handle_types,
                                               abi::Result& result);
-  abi::Address new_addresses(uint64_t bytes);
+  abi::Address new_addresses(uint64_t bytes, uint64_t alignment = 1);
   void forget_unused_handle(Process& process, abi::Handle handle);
   /// What `bytes` bytes at an address are, for a device; empty: misuse was noted.
   bool resolve(Process& process, abi::Address address, uint64_t bytes, int device, Span& span);
@@ -115,7 +117,7 @@ class FakeDriver {
   mutable std::mutex mutex_;
   uint64_t calls_ = 0, fail_at_ = 0;
   abi::Result fail_with_ = abi::kUnknown;
-  std::map<std::string, uint64_t> calls_of_;
+  std::map<std::string_view, uint64_t> calls_of_;
   bool deinitialised_ = false;
   std::vector<std::string> misuses_;
   std::map<int, std::unique_ptr<Process>> processes_;

@@ -38,9 +38,9 @@ std::shared_ptr<FakeDriver::Physical> FakeDriver::allocate_physical(int device, 
   return memory;
 }
 
-abi::Address FakeDriver::new_addresses(uint64_t bytes) {
-  const abi::Address address = next_address_;
-  next_address_ += (bytes / options_.granule + 2) * options_.granule;  // a gap behind each
+abi::Address FakeDriver::new_addresses(uint64_t bytes, uint64_t alignment) {
+  const abi::Address address = (next_address_ + alignment - 1) / alignment * alignment;
+  next_address_ = address + (bytes / options_.granule + 2) * options_.granule;  // a gap behind each
   return address;
 }
 
@@ -180,7 +180,7 @@ abi::Result FakeDriver::MemAddressReserve(abi::Address* address, size_t bytes, s
     return misuse("reserves addresses that are not whole granules", abi::kInvalidValue);
   }
   // Real ones are reserved in larger steps than asked for; these are exact, so that errors show.
-  *address = new_addresses(bytes);
+  *address = new_addresses(bytes, alignment == 0 ? 1 : alignment);
   process().reservations[*address] = bytes;
   return abi::kSuccess;
 }
@@ -212,6 +212,9 @@ abi::Result FakeDriver::MemMap(abi::Address address, size_t bytes, size_t offset
       find_range(process().reservations, address, bytes, [](uint64_t size) { return size; });
   if (reserved == process().reservations.end()) {
     return misuse("maps where no addresses are reserved", abi::kInvalidValue);
+  }
+  if (memory->team != nullptr && address % options_.multicast_granule != 0) {
+    return misuse("maps a multicast object at an unaligned address", abi::kInvalidValue);
   }
   if (memory->team != nullptr && memory->team->devices.size() < memory->team->size) {
     return misuse("maps a multicast object before all devices are there (this would block)",

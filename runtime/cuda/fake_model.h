@@ -62,6 +62,7 @@ struct FakeDriver::IpcEntry {
 struct FakeDriver::StreamEntry {
   int device;
   std::deque<std::function<void()>> work;
+  bool failed = false;  ///< work has gone wrong: all waits say so
 };
 
 /// What addresses resolve to: `at` is valid while the memory lives.

@@ -12,7 +12,7 @@ abi::Result FakeDriver::StreamCreate(abi::Stream* stream, unsigned flags) {
     return misuse("creates a stream that waits for stream 0", abi::kInvalidValue);
   }
   *stream = reinterpret_cast<abi::Stream>(static_cast<uintptr_t>(next_number_++));
-  process().streams[*stream] = {device, {}};
+  process().streams[*stream] = {.device = device, .work = {}};
   return abi::kSuccess;
 }
 
@@ -23,7 +23,8 @@ bool FakeDriver::run(StreamEntry& stream) {
     stream.work.pop_front();
     work();
   }
-  return misuses_.size() == before;
+  stream.failed |= misuses_.size() != before;
+  return !stream.failed;
 }
 
 abi::Result FakeDriver::StreamDestroy(abi::Stream stream) {

@@ -17,40 +17,39 @@ size_t open_descriptors() {
   return n;
 }
 
-/// True if all went well; every resource is given back in any case.
-bool whole_life(World& world, int importer_process, Diagnostics& d) {
-  const auto exporter = world.open(0, 0, d);
-  if (exporter == nullptr) return false;
-  const auto memory = exporter->allocate(1000, "scratch", d);
-  const auto visible = exporter->allocate_visible(100, "faults", d);
-  if (memory == nullptr || visible == nullptr) return false;
-  auto handle = exporter->export_memory(memory->data() + 8, 500, d);
-  if (!handle) return false;
-
-  const auto importer = world.open(importer_process, 1, d);
-  bool good = importer != nullptr;
-  if (good) {
-    const auto mapped = importer->import_memory(*handle, d);
-    const auto lane = importer->open_lane(d);
-    const StreamHandle stream = importer->create_stream(d);
-    const auto input = importer->allocate(64, "input", d);
-    good = mapped != nullptr && lane != nullptr && stream != nullptr && input != nullptr &&
-           lane->put(mapped->data(), input->data(), 64, d) &&
-           lane->signal(reinterpret_cast<uint64_t*>(mapped->data()), 7, d) && lane->flush(d) &&
-           importer->launch({}, stream, d) && importer->synchronize(stream, d) &&
-           importer->fits(8, 128, d) && importer->bind_thread(d);
-    uint64_t seen = 0;
-    good = good && importer->read(&seen, mapped->data(), 8, d);
-    // A failed call may leave the thread bound or not; unbind it, so that leaks() sees the rest.
-    importer->destroy_stream(stream);
-    if (good) {
-      CHECK(seen == 7);
-      abi::Context ignored = nullptr;
-      world.fake.driver().CtxPopCurrent(&ignored);
-    }
-  }
-  FakeDriver::enter(0);
+/// A peer maps the memory, copies to it and launches. True if all went well.
+bool importer_life(World& world, int process, const MemoryHandle& handle, Diagnostics& d) {
+  const Inside inside(process);
+  const auto device = world.open(process, 1, d);
+  if (device == nullptr) return false;
+  const auto mapped = device->import_memory(handle, d);
+  const auto input = device->allocate(64, "input", d);
+  const auto lane = device->open_lane(d);  // ends first, and waits for what it has begun
+  const StreamHandle stream = device->create_stream(d);
+  bool good = mapped != nullptr && lane != nullptr && stream != nullptr && input != nullptr &&
+              lane->put(mapped->data(), input->data(), 64, d) &&
+              lane->signal(reinterpret_cast<uint64_t*>(mapped->data()), 7, d) && lane->flush(d) &&
+              device->launch({}, stream, d) && device->synchronize(stream, d) &&
+              device->fits(8, 128, d);
+  device->destroy_stream(stream);
+  const bool bound = good && device->bind_thread(d);
+  uint64_t seen = 0;
+  good = bound && device->read(&seen, mapped->data(), 8, d);
+  if (good) CHECK(seen == 7);
+  abi::Context ignored = nullptr;
+  if (bound) world.fake.driver().CtxPopCurrent(&ignored);
   return good;
+}
+
+/// True if all went well; every resource is given back in any case.
+bool whole_life(World& world, int importer, Diagnostics& d) {
+  const auto device = world.open(0, 0, d);
+  if (device == nullptr) return false;
+  const auto memory = device->allocate(1000, "scratch", d);
+  const auto visible = device->allocate_visible(100, "faults", d);
+  if (memory == nullptr || visible == nullptr) return false;
+  const auto handle = device->export_memory(memory->data() + 8, 500, d);
+  return handle.has_value() && importer_life(world, importer, *handle, d);
 }
 
 TEST_CASE("cuda: every call of the driver fails once") {

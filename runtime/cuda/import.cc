@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "runtime/cuda/exchange.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/shareable.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -53,8 +53,7 @@ class Importer {
   std::unique_ptr<Memory> neighbour(const InProcess& offer, Diagnostics& diagnostics) const;
   bool enable_access(const PrimaryContext& owner, abi::Address address,
                      Diagnostics& diagnostics) const;
-  std::unique_ptr<Memory> by_fd(const Offer& offer, Diagnostics& diagnostics) const;
-  std::unique_ptr<Memory> by_fabric(const Offer& offer, Diagnostics& diagnostics) const;
+  std::unique_ptr<Memory> by_reference(const Offer& offer, Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> by_ipc(const Offer& offer, Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> map(abi::Handle handle, Diagnostics& diagnostics) const;
 
@@ -69,9 +68,8 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
     case HandleKind::same_process:
       return in_process(offer, diagnostics);
     case HandleKind::cuda_fd:
-      return by_fd(offer, diagnostics);
     case HandleKind::cuda_fabric:
-      return by_fabric(offer, diagnostics);
+      return by_reference(offer, diagnostics);
     case HandleKind::cuda_ipc:
       return by_ipc(offer, diagnostics);
     case HandleKind::host_fd:
@@ -81,8 +79,10 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
   return nullptr;
 }
 
-// Allocations that are mapped get a mapping of their own here: it outlives the exporter's, and
-// grants access to this GPU without touching the exporter's.
+// Mapped allocations of another GPU get a mapping of their own here: it outlives the exporter's,
+// and grants access to this GPU without touching the exporter's. On the same GPU it is the
+// exporter's address: accesses of one GPU by two addresses are ordered by proxy fences only (CUDA
+// programming guide, virtual aliasing).
 std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& diagnostics) const {
   const std::optional<InProcess> known = InProcess::decode(offer.bytes);
   if (!known) {
@@ -93,8 +93,11 @@ std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& di
     diagnostics.error("cannot-map", {}, "the exporter is another process");
     return nullptr;
   }
-  if (known->kind != InProcess::Kind::mapped) return neighbour(*known, diagnostics);
-  const HandleReference reference = HandleReference::retain(context_, known->base);
+  if (known->kind != InProcess::Kind::mapped || known->ordinal == context_->ordinal()) {
+    return neighbour(*known, diagnostics);
+  }
+  HandleReference reference;
+  if (!HandleReference::retain(context_, known->base, reference, diagnostics)) return nullptr;
   if (!reference) {
     diagnostics.error("cannot-map", {},
                       fmt::format("nothing is mapped at {:#x} any more", known->base));
@@ -141,35 +144,9 @@ bool Importer::enable_access(const PrimaryContext& owner, abi::Address address,
          context_->ok(result, "enable access of " + pair, diagnostics);
 }
 
-std::unique_ptr<Memory> Importer::by_fd(const Offer& offer, Diagnostics& diagnostics) const {
-  const Fd fd = exchange_.fetch(offer.bytes, exchange_.timeout_ms, diagnostics);
-  if (!fd.valid()) return nullptr;
-  abi::Handle handle = 0;
-  void* shareable = reinterpret_cast<void*>(static_cast<uintptr_t>(fd.get()));
-  if (!context_->ok(driver_.MemImportFromShareableHandle(&handle, shareable, abi::kPosixFd),
-                    "import a file descriptor", diagnostics)) {
-    return nullptr;
-  }
-  const HandleReference reference(context_, handle);
-  return map(handle, diagnostics);
-}
-
-// The handle that the import gives is this process's own and is released here; the exporter's
-// reference, which keeps the allocation alive until then, is none of ours.
-std::unique_ptr<Memory> Importer::by_fabric(const Offer& offer, Diagnostics& diagnostics) const {
-  abi::FabricHandle fabric = {};
-  if (offer.bytes.size() != sizeof fabric.data) {
-    diagnostics.error("bad-handle", {}, "the offer is damaged");
-    return nullptr;
-  }
-  std::memcpy(fabric.data, offer.bytes.data(), sizeof fabric.data);
-  abi::Handle handle = 0;
-  if (!context_->ok(driver_.MemImportFromShareableHandle(&handle, &fabric, abi::kFabric),
-                    "import a fabric handle", diagnostics)) {
-    return nullptr;
-  }
-  const HandleReference reference(context_, handle);
-  return map(handle, diagnostics);
+std::unique_ptr<Memory> Importer::by_reference(const Offer& offer, Diagnostics& diagnostics) const {
+  const HandleReference reference = import_reference(context_, exchange_, offer, diagnostics);
+  return reference ? map(reference.get(), diagnostics) : nullptr;
 }
 
 std::unique_ptr<Memory> Importer::by_ipc(const Offer& offer, Diagnostics& diagnostics) const {

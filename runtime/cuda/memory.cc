@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "runtime/cuda/multicast.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -87,13 +89,9 @@ bool Allocator::granule_of(const abi::AllocationProperties& properties, uint64_t
   granule = bytes;
   if (!multicast_) return true;
   // Both are powers of two: the larger is a multiple of the other.
-  const abi::MulticastProperties team = {
-      2, bytes, static_cast<unsigned long long>(properties.handle_types), 0};
-  if (!context_->ok(driver.MulticastGetGranularity(&bytes, &team, abi::kMinimumGranularity),
-                    "get the granularity of multicast", diagnostics)) {
-    return false;
-  }
-  if (bytes > granule) granule = bytes;
+  const uint64_t bound = multicast_granule(*context_, 2, diagnostics);
+  if (bound == 0) return false;
+  if (bound > granule) granule = bound;
   return true;
 }
 

@@ -66,6 +66,13 @@ struct World {
   uint32_t most_blocks = 264;
 };
 
+/// The calling thread belongs to another process until the scope's end.
+struct Inside {
+  explicit Inside(int process) : before(FakeDriver::entered()) { FakeDriver::enter(process); }
+  ~Inside() { FakeDriver::enter(before); }
+  const int before;
+};
+
 /// All messages and notes, one a line.
 inline std::string text_of(const Diagnostics& diagnostics) {
   std::string text;

@@ -8,12 +8,17 @@ HandleReference::~HandleReference() {
   if (context_ != nullptr) context_->driver().MemRelease(handle_);
 }
 
-HandleReference HandleReference::retain(const SharedContext& context, abi::Address address) {
+bool HandleReference::retain(const SharedContext& context, abi::Address address,
+                             HandleReference& reference, Diagnostics& diagnostics) {
   abi::Handle handle = 0;
   const abi::Result result = context->driver().MemRetainAllocationHandle(
       &handle, reinterpret_cast<void*>(static_cast<uintptr_t>(address)));
-  if (result != abi::kSuccess) return {};
-  return {context, handle};
+  if (result == abi::kInvalidValue) return true;
+  if (!context->ok(result, fmt::format("find the allocation at {:#x}", address), diagnostics)) {
+    return false;
+  }
+  reference = HandleReference(context, handle);
+  return true;
 }
 
 bool HandleReference::handle_types(int& types, Diagnostics& diagnostics) const {
@@ -40,14 +45,14 @@ void Mapping::swap(Mapping& other) noexcept {
 }
 
 Mapping Mapping::create(const SharedContext& context, abi::Handle handle, uint64_t bytes,
-                        const std::string& what, Diagnostics& diagnostics) {
+                        const std::string& what, Diagnostics& diagnostics, uint64_t alignment) {
   const Driver& driver = context->driver();
   Mapping mapping;
   mapping.context_ = context;
   mapping.bytes_ = bytes;
   const std::string named = fmt::format("{} ({} bytes)", what, bytes);
   abi::Address address = 0;
-  if (!context->ok(driver.MemAddressReserve(&address, bytes, 0, 0, 0),
+  if (!context->ok(driver.MemAddressReserve(&address, bytes, alignment, 0, 0),
                    "reserve addresses for " + named, diagnostics)) {
     return {};
   }

@@ -36,9 +36,10 @@ class HandleReference {
   explicit operator bool() const { return context_ != nullptr; }
   abi::Handle get() const { return handle_; }
 
-  /// The allocation that is mapped at an address; empty: it is not memory of this kind, or
-  /// `address` is not mapped. No report.
-  static HandleReference retain(const SharedContext& context, abi::Address address);
+  /// The allocation that is mapped at an address; empty: nothing of this kind is mapped there.
+  /// False: reported.
+  static bool retain(const SharedContext& context, abi::Address address, HandleReference& reference,
+                     Diagnostics& diagnostics);
   /// What the allocation can be exported as (abi::HandleType bits).
   bool handle_types(int& types, Diagnostics& diagnostics) const;
 
@@ -59,9 +60,9 @@ class Mapping {
   ~Mapping();
 
   /// Maps the first `bytes` bytes (whole granules) of `handle` for the GPU of `context`. `what`
-  /// names them in errors. Empty: reported.
+  /// names them in errors; `alignment` of the address, 0: any. Empty: reported.
   static Mapping create(const SharedContext& context, abi::Handle handle, uint64_t bytes,
-                        const std::string& what, Diagnostics& diagnostics);
+                        const std::string& what, Diagnostics& diagnostics, uint64_t alignment = 0);
   explicit operator bool() const { return mapped_; }
   abi::Address address() const { return address_; }
   uint64_t bytes() const { return bytes_; }
