@@ -13,6 +13,16 @@
 
 namespace mscclc::cuda {
 
+/// The packet formats of device::Uses, a bit for each.
+constexpr uint32_t formats_of(uint32_t uses) {
+  const auto bit = [](PacketFormat f) { return 1u << static_cast<uint32_t>(f); };
+  uint32_t formats = 0;
+  if (uses & device::kUsesLL) formats |= bit(PacketFormat::LL8) | bit(PacketFormat::LL16);
+  if (uses & device::kUsesLL128) formats |= bit(PacketFormat::LL128);
+  if (uses & device::kUsesSentinel) formats |= bit(PacketFormat::sentinel);
+  return formats;
+}
+
 using device::Barrier;
 using device::BaseAddress;
 using device::ChannelEnd;
@@ -23,10 +33,71 @@ using device::Source;
 using device::Stretch;
 using device::Unit;
 
-template <class Arithmetic>
+/// Where a unit of packets says whether it has come, and what stands there.
+struct Mark {
+  uint64_t expected, seen;
+  bool missing;
+};
+
+/// The first mark of a unit that says that it has not come, else the last one. `word`: Stamp::word.
+template <PacketFormat F>
+static __device__ __noinline__ Mark missing_mark(const uint8_t* unit, uint64_t stamp,
+                                                 uint32_t word) {
+  constexpr bool kLine = F == PacketFormat::LL128, kSentinel = F == PacketFormat::sentinel;
+  const uint32_t step = kLine ? 128 : kSentinel ? word : 8;
+  const bool wide = kLine || (kSentinel && word == 8);
+  Mark mark{wide ? stamp : static_cast<uint32_t>(stamp), 0, false};
+  for (uint32_t i = kLine ? 120 : kSentinel ? 0 : 4; i < Unit<F>::kWire; i += step) {
+    mark.seen =
+        wide ? load_relaxed(at<uint64_t>(unit + i, 0)) : load_relaxed(at<uint32_t>(unit + i, 0));
+    mark.missing = (mark.seen == mark.expected) == kSentinel;
+    if (mark.missing) break;
+  }
+  return mark;
+}
+
+/// What a block reads of its program and its rank, in shared memory.
+struct BlockState {
+  device::RankView view;
+  const BaseAddress* bases;
+  const ChannelEnd* ends;    ///< `taken` is to be found in rank.channels
+  const uint32_t* channels;  ///< by end: which of the rank's; nullptr: the same number
+  const device::DeviceOp* ops;
+  uint32_t op_count;
+  RankContext rank;
+  WaitState waits;
+};
+
+/// `kUses`: device::Uses that the block's plan may have.
+template <class Arithmetic, uint32_t kUses>
 class CudaBlock {
  public:
   static constexpr uint32_t kTogether = 4;
+  static constexpr bool kPosts = (kUses & device::kUsesProxy) != 0;
+  static constexpr uint32_t kFormats = formats_of(kUses);
+  /// Those whose handlers are all it needs: programs are packed (block_programs.h), unless it holds
+  /// everything.
+  static constexpr bool runs(OpKind kind) {
+    if (kUses == device::kUsesAll) return true;
+    switch (kind) {
+      case OpKind::copy:
+      case OpKind::signal:
+      case OpKind::wait:
+      case OpKind::release:
+      case OpKind::acquire:
+      case OpKind::barrier:
+      case OpKind::sync:
+        return true;
+      case OpKind::copy_packets:
+        return kFormats != 0;
+      case OpKind::reduce:
+        return (kUses & device::kUsesSums) != 0;
+      case OpKind::reduce_packets:
+        return (kUses & device::kUsesSums) != 0 && kFormats != 0;
+      default:
+        return false;
+    }
+  }
   using Tile = cuda::Tile;
   using Sums = typename Arithmetic::Sums;
 
@@ -35,30 +106,31 @@ class CudaBlock {
     Arithmetic rows;
     ReduceOp reduce;
     uint32_t divisor;
-    __device__ void start(Sums& sums, const Tile& tile, uint32_t) const { rows.start(sums, tile); }
-    __device__ void add(Sums& sums, const Tile& tile, uint32_t) const {
-      rows.add(sums, tile, reduce);
+    __device__ void start(Sums& sums, const Tile& tile, uint32_t payload) const {
+      rows.start(sums, tile, payload);
     }
-    __device__ void finish(Sums& sums, Tile& tile, uint32_t) const {
-      rows.finish(sums, tile, divisor);
+    __device__ void add(Sums& sums, const Tile& tile, uint32_t payload) const {
+      rows.add(sums, tile, payload, reduce);
+    }
+    __device__ void finish(Sums& sums, Tile& tile, uint32_t payload) const {
+      rows.finish(sums, tile, payload, divisor);
     }
   };
 
-  /// `waits` is of the block, in shared memory.
-  __device__ CudaBlock(const RankContext& rank, const LaunchPlan& plan, WaitState& waits)
-      : rank_(rank),
+  /// Call number `call` of the block.
+  __device__ CudaBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
+      : state_(state),
         plan_(plan),
-        waits_(waits),
-        call_(load_relaxed(rank.call)),
-        arithmetic_{plan.dtype},
-        stamp_(device::stamp_of(call_, arithmetic_.element())) {}
+        call_(call),
+        arithmetic_(plan),
+        stamp_(device::stamp_of(call, arithmetic_.element())) {}
 
   __device__ void enter(const device::DeviceOp& op) {
     op_ = &op;
-    if (gave_up(waits_)) exit_thread();
+    if (gave_up(state_.waits)) exit_thread();
   }
   __device__ uint8_t* base(uint32_t index) const {
-    const BaseAddress& b = rank_.bases[index];
+    const BaseAddress& b = state_.bases[index];
     return b.copies > 1 ? b.address + call_ % b.copies * b.copy_stride : b.address;
   }
   __device__ uint32_t element() const { return arithmetic_.element(); }
@@ -71,9 +143,17 @@ class CudaBlock {
   template <PacketFormat F, class Fn>
   __device__ void for_each_piece(const Stretch& s, Fn fn) {
     if constexpr (F == PacketFormat::none) {
-      for (uint64_t at = threadIdx.x * 16ull; at < s.count; at += blockDim.x * 16ull) {
+      // Two rows at once, which are a whole step of the block apart, where both are full.
+      const uint64_t step = row_step();
+      for (uint64_t at = threadIdx.x * 16ull; at < s.count; at += step) {
         const uint32_t n = s.count - at < 16 ? static_cast<uint32_t>(s.count - at) : 16;
-        fn(device::piece_of<F>(s, s.skip + at, n));
+        Piece piece = device::piece_of<F>(s, s.skip + at, n);
+        piece.payload = 16;
+        if (at + step + 16 <= s.count) {
+          piece.payload = 32;
+          at += step;
+        }
+        fn(piece);
       }
     } else if constexpr (F == PacketFormat::LL128) {
       // Eight lanes to a line; the last has 8 bytes of data and the flag.
@@ -103,11 +183,14 @@ class CudaBlock {
   __device__ void fetch(const Source* sources, uint32_t n, const Piece& piece, Tile* tiles) {
 #pragma unroll
     for (uint32_t i = 0; i < kTogether; ++i) {
-      if (i < n && !sources[i].packets) tiles[i].data = load_piece(sources[i].address, piece.bytes);
+      if (i >= n || sources[i].packets) continue;
+      for_each_row(piece.payload, [&](uint32_t r) {
+        tiles[i].rows[r] = load_piece(sources[i].address + r * row_step(), piece.bytes);
+      });
     }
     if constexpr (F != PacketFormat::none) {
       await(
-          waits_,
+          state_.waits,
           [&] {
             bool all = true;
 #pragma unroll
@@ -122,7 +205,8 @@ class CudaBlock {
     }
   }
   __device__ void store(uint8_t* to, const Piece& piece, const Tile& tile) {
-    store_piece(to, piece.bytes, tile.data);
+    for_each_row(piece.payload,
+                 [&](uint32_t r) { store_piece(to + r * row_step(), piece.bytes, tile.rows[r]); });
   }
   template <PacketFormat F>
   __device__ void write_packets(uint8_t* slot, const Piece& piece, const Tile& tile);
@@ -131,19 +215,18 @@ class CudaBlock {
     store_volatile16(slot + piece.unit * 16, empty);
   }
   __device__ void drop_minus_zeros(Tile& tile, uint32_t) const {
-    device::drop_minus_zeros(tile.bytes(), sizeof tile.data, element());
+    device::drop_minus_zeros(tile.bytes(), 16, element());
   }
   __device__ void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
     copy_bytes(to, from, bytes);
   }
 
   __device__ void signal(uint32_t channel, bool relaxed) {
-    const ChannelEnd& end = rank_.channels[channel];
-    if (end.port != 0) {
-      post_request(rank_.queue, waits_, op_->source, {PortWhat::signal, channel, 0, 0, 0, 0});
-      return;
+    const ChannelEnd& end = state_.ends[channel];
+    if constexpr (kPosts) {
+      if (end.port != 0) return post({PortWhat::signal, number_of(channel), 0, 0, 0, 0});
     }
-    if (gave_up(waits_)) exit_thread();
+    if (gave_up(state_.waits)) exit_thread();
     if (end.partner == nullptr) return;
     if (relaxed) {
       add_relaxed(end.partner);
@@ -153,28 +236,31 @@ class CudaBlock {
   }
   /// Several threads may wait at one end, each for a signal of its own.
   __device__ void wait(uint32_t channel, bool relaxed) {
-    ChannelEnd& end = rank_.channels[channel];
-    const uint64_t taken = atomicAdd(reinterpret_cast<unsigned long long*>(&end.taken), 1ull);
+    const uint64_t* end = state_.ends[channel].arrived;
+    uint64_t* taken = &state_.rank.channels[number_of(channel)].taken;
+    const uint64_t before = atomicAdd(reinterpret_cast<unsigned long long*>(taken), 1ull);
     uint64_t arrived = 0;
     await(
-        waits_,
+        state_.waits,
         [&] {
-          arrived = relaxed ? load_relaxed(end.arrived) : load_acquire(end.arrived);
-          return arrived > taken;
+          arrived = relaxed ? load_relaxed(end) : load_acquire(end);
+          return arrived > before;
         },
-        [&] { return Fault{WaitFor::signal, channel, op_->source, 0, taken + 1, arrived}; });
+        [&] {
+          return Fault{WaitFor::signal, number_of(channel), op_->source, 0, before + 1, arrived};
+        });
   }
   __device__ void flush(uint32_t channel) {
-    flush_requests(rank_.queue, waits_, op_->source, channel);
+    flush_requests(state_.rank.queue, state_.waits, op_->source, number_of(channel));
   }
   __device__ void release(uint32_t semaphore) {
-    if (gave_up(waits_)) exit_thread();
-    add_release_gpu(&rank_.semaphores[semaphore]);
+    if (gave_up(state_.waits)) exit_thread();
+    add_release_gpu(&state_.rank.semaphores[semaphore]);
   }
   __device__ void acquire(uint32_t semaphore) {
-    uint64_t* count = &rank_.semaphores[semaphore];
+    uint64_t* count = &state_.rank.semaphores[semaphore];
     await(
-        waits_,
+        state_.waits,
         [&] {
           const uint64_t seen = load_relaxed_gpu(count);
           return seen > 0 && take_acquire_gpu(count, seen);
@@ -182,14 +268,14 @@ class CudaBlock {
         [&] { return Fault{WaitFor::semaphore, semaphore, op_->source, 0, 1, 0}; });
   }
   __device__ void meet(uint32_t barrier) {
-    Barrier& b = rank_.barriers[barrier];
+    Barrier& b = state_.rank.barriers[barrier];
     __syncthreads();
     if (threadIdx.x == 0) {
-      if (gave_up(waits_)) exit_thread();
+      if (gave_up(state_.waits)) exit_thread();
       const uint64_t full = next_multiple(fetch_add_release_gpu(&b.arrived), b.members);
       uint64_t arrived = 0;
       await(
-          waits_,
+          state_.waits,
           [&] {
             arrived = load_acquire_gpu(&b.arrived);
             return arrived >= full;
@@ -201,12 +287,41 @@ class CudaBlock {
   __device__ void sync() { __syncthreads(); }
   __device__ void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
     if (threadIdx.x != 0 || bytes == 0) return;
-    post_request(rank_.queue, waits_, op_->source,
-                 {PortWhat::put, channel, reinterpret_cast<uint64_t>(to),
-                  reinterpret_cast<uint64_t>(from), bytes, 0});
+    post({PortWhat::put, number_of(channel), reinterpret_cast<uint64_t>(to),
+          reinterpret_cast<uint64_t>(from), bytes, 0});
   }
 
  private:
+  /// Which of the sources has not come, and what its slot holds instead.
+  template <PacketFormat F>
+  __device__ Fault missing(const Source* sources, uint32_t n, const Piece& piece) const {
+    const uint64_t stamp = F == PacketFormat::LL128      ? stamp_.flag64
+                           : F == PacketFormat::sentinel ? stamp_.sentinel
+                                                         : stamp_.flag32;
+    Fault fault{WaitFor::packet, 0, op_->source, 0, stamp, stamp};
+    bool found = false;
+#pragma unroll
+    for (uint32_t i = 0; i < kTogether; ++i) {
+      if (i >= n || !sources[i].packets || found) continue;
+      const Mark mark =
+          missing_mark<F>(sources[i].address + piece.unit * Unit<F>::kWire, stamp, stamp_.word);
+      fault.index = i;
+      fault.expected = mark.expected;
+      fault.seen = mark.seen;
+      found = mark.missing;
+    }
+    return fault;
+  }
+
+  /// Bytes between the rows of a plain piece.
+  __device__ static uint64_t row_step() { return blockDim.x * 16ull; }
+  /// The rank's number of one of the block's channels.
+  __device__ uint32_t number_of(uint32_t channel) const {
+    return state_.channels == nullptr ? channel : state_.channels[channel];
+  }
+  __device__ void post(const PortRequest& request) {
+    post_request(state_.rank.queue, state_.waits, op_->source, request);
+  }
   /// The next multiple of `step` above `count`.
   __device__ static uint64_t next_multiple(uint64_t count, uint64_t step) {
     if (count >> 32 == 0 && step >> 32 == 0) {  // a short division
@@ -227,25 +342,8 @@ class CudaBlock {
   template <PacketFormat F>
   __device__ bool take(const uint8_t* slot, const Piece& piece, Tile& tile) const;
   __device__ bool take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const;
-  /// Where a unit of packets says that it has come: in every `step` bytes from `first` on.
-  struct Marks {
-    uint32_t first, step;
-    bool wide;       ///< 8 bytes, not 4
-    uint64_t value;  ///< sentinel: what is there before it comes
-  };
-  template <PacketFormat F>
-  __device__ Marks marks_of() const {
-    if constexpr (F == PacketFormat::LL128) return {120, 128, true, stamp_.flag64};
-    if constexpr (F != PacketFormat::sentinel) return {4, 8, false, stamp_.flag32};
-    const bool wide = stamp_.word == 8;
-    return {0, stamp_.word, wide, wide ? stamp_.sentinel : static_cast<uint32_t>(stamp_.sentinel)};
-  }
-  template <PacketFormat F>
-  __device__ Fault missing(const Source* sources, uint32_t n, const Piece& piece) const;
-
-  const RankContext& rank_;
+  BlockState& state_;
   const LaunchPlan& plan_;
-  WaitState& waits_;
   const uint64_t call_;
   const Arithmetic arithmetic_;
   const device::Stamp stamp_;
@@ -256,8 +354,9 @@ class CudaBlock {
 __device__ inline uint32_t line_mask() { return 0xffu << (threadIdx.x & 24u); }
 
 // A line's eight loads are one instruction, and all eight lanes go by its flag.
-template <class A>
-__device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const {
+template <class A, uint32_t U>
+__device__ bool CudaBlock<A, U>::take_line(const uint8_t* slot, const Piece& piece,
+                                           Tile& tile) const {
   uint64_t words[2];
   __syncwarp(line_mask());
   load_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
@@ -267,9 +366,9 @@ __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece,
   return flag == stamp_.flag64;
 }
 
-template <class A>
+template <class A, uint32_t U>
 template <PacketFormat F>
-__device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile& tile) const {
+__device__ bool CudaBlock<A, U>::take(const uint8_t* slot, const Piece& piece, Tile& tile) const {
   if constexpr (F == PacketFormat::LL128) {
     return take_line(slot, piece, tile);
   } else if constexpr (F == PacketFormat::sentinel) {
@@ -293,29 +392,10 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
   }
 }
 
-/// Which of the sources has not come, and what its slot holds instead.
-template <class A>
+template <class A, uint32_t U>
 template <PacketFormat F>
-__device__ __noinline__ Fault CudaBlock<A>::missing(const Source* sources, uint32_t n,
-                                                    const Piece& piece) const {
-  const Marks marks = marks_of<F>();
-  Fault fault{WaitFor::packet, 0, op_->source, 0, marks.value, marks.value};
-  for (uint32_t i = 0; i < n; ++i) {
-    if (!sources[i].packets) continue;
-    fault.index = i;
-    const uint8_t* unit = sources[i].address + piece.unit * Unit<F>::kWire;
-    for (uint32_t mark = marks.first; mark < Unit<F>::kWire; mark += marks.step) {
-      fault.seen = marks.wide ? load_relaxed(at<uint64_t>(unit + mark, 0))
-                              : load_relaxed(at<uint32_t>(unit + mark, 0));
-      if ((fault.seen == fault.expected) == (F == PacketFormat::sentinel)) return fault;
-    }
-  }
-  return fault;  // it came just now
-}
-
-template <class A>
-template <PacketFormat F>
-__device__ void CudaBlock<A>::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
+__device__ void CudaBlock<A, U>::write_packets(uint8_t* slot, const Piece& piece,
+                                               const Tile& tile) {
   if constexpr (F == PacketFormat::LL128) {
     uint64_t words[2];
     tile.get(words);

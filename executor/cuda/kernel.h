@@ -11,6 +11,9 @@ namespace mscclc::cuda {
 /// Threads of a block, at most.
 inline constexpr uint32_t kMostThreads = 512;
 
+/// Bytes of all packed programs of a launch that can travel with it (LaunchPlan::carried).
+inline constexpr uint32_t kMostCarried = 3616;
+
 /// Starts one call, asynchronously: one kernel, which may be captured in a graph. All pointers of
 /// the plan are addresses that the device reaches. Blocks wait for one another: the caller has made
 /// sure that all of the launch fit on the device (most_resident_blocks()).

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <optional>
 
+#include "executor/block_programs.h"
 #include "executor/cuda/kernel.h"
 #include "executor/cuda/memory.h"
 #include "executor/cuda/ranks.h"
@@ -30,7 +31,7 @@ struct RankMemory {
   std::vector<DeviceMemory> buffers;
   std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
   DeviceMemory ops, moves, operands, runs, offsets, loops, targets, block_begin;
-  DeviceMemory bases, channels, arrived, semaphores, barriers, call, blocks_done, claimed;
+  DeviceMemory bases, channels, arrived, semaphores, barriers, calls, claimed;
   VisibleMemory faults, requests, handled;
 };
 
@@ -59,13 +60,16 @@ const char* name(WaitFor what) {
 struct CudaRanks::State {
   explicit State(const Program& program) : program(program) {}
 
-  bool allocate(uint32_t rank, const Chunking& chunking, bool in_place, Diagnostics& d);
+  bool allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d);
   uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
   bool upload(uint32_t rank, Diagnostics& d);
   bool upload_counts(uint32_t rank, Diagnostics& d);
   bool allocate_visible(uint32_t rank, Diagnostics& d);
   uint64_t* partner_of(const Channel& end) const;
   bool fill_sentinels(uint32_t rank, Diagnostics& d);
+  std::vector<BaseAddress> bases_of(uint32_t rank) const;
+  std::vector<ChannelEnd> ends_of(uint32_t rank) const;
+  bool pack_programs(Diagnostics& d);
   RankContext context(uint32_t rank) const;
   bool plan_launch(Diagnostics& d);
   bool fits(Diagnostics& d) const;
@@ -75,19 +79,20 @@ struct CudaRanks::State {
   const Program& program;
   DeviceProgram device;
   Call call;
-  Place place = Place::aligned;
+  Options options;
   std::vector<RankMemory> ranks;
-  DeviceMemory contexts, rank_of_block, number_of_block;
+  DeviceMemory contexts, rank_of_block, number_of_block, programs;
+  std::vector<RankContext> host_contexts;
+  std::vector<uint8_t> packed;
   VisibleMemory abort;
   LaunchPlan launch{};
   uint64_t patience = kPatience;
   std::optional<RanksProxy> proxy;
 };
 
-bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, bool in_place,
-                                Diagnostics& d) {
+bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d) {
   const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
-  const CallerBuffers callers = caller_buffers(program.contract, chunking, rank, in_place);
+  const CallerBuffers callers = caller_buffers(program.contract, chunking, rank, options.in_place);
   const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
   RankMemory& own = ranks[rank];
   own.buffers.resize(layout.size());
@@ -104,7 +109,7 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, bool in
 }
 
 uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
-  if (place == Place::aligned) return 0;
+  if (!options.shifted) return 0;
   return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
 }
 
@@ -128,7 +133,7 @@ bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
   for (const BarrierMembers& b : device.ranks[rank].barriers)
     barriers.push_back({0, b.blocks.size()});
   return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d) &&
-         own.call.allocate(sizeof(uint64_t), d) && own.blocks_done.allocate(sizeof(uint32_t), d) &&
+         own.calls.allocate(device.ranks[rank].block_begin.size() * sizeof(uint64_t), d) &&
          own.claimed.allocate(sizeof(uint64_t), d);
 }
 
@@ -144,25 +149,32 @@ uint64_t* CudaRanks::State::partner_of(const Channel& end) const {
   return end.partner == kNone ? nullptr : ranks[end.peer].arrived.data<uint64_t>() + end.partner;
 }
 
+std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank) const {
+  std::vector<BaseAddress> bases;
+  for (const device::Base& b : device.ranks[rank].bases) {
+    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
+  }
+  return bases;
+}
+
+std::vector<ChannelEnd> CudaRanks::State::ends_of(uint32_t rank) const {
+  std::vector<ChannelEnd> ends;
+  for (const Channel& end : program.ranks[rank].channels) {
+    ends.push_back({ranks[rank].arrived.data<uint64_t>() + ends.size(), partner_of(end), 0,
+                    end.kind == ChannelKind::port});
+  }
+  return ends;
+}
+
 bool CudaRanks::State::upload(uint32_t rank, Diagnostics& d) {
   const RankProgram& from = device.ranks[rank];
   RankMemory& own = ranks[rank];
-  std::vector<BaseAddress> bases;
-  for (const device::Base& b : from.bases) {
-    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
-  }
-  std::vector<ChannelEnd> channels;
-  const std::vector<Channel>& ends = program.ranks[rank].channels;
-  for (uint32_t c = 0; c < ends.size(); ++c) {
-    channels.push_back({own.arrived.data<uint64_t>() + c, partner_of(ends[c]), 0,
-                        ends[c].kind == ChannelKind::port});
-  }
   return own.ops.upload(from.ops, d) && own.moves.upload(from.moves, d) &&
          own.operands.upload(from.operands, d) && own.runs.upload(from.runs, d) &&
          own.offsets.upload(from.offsets, d) && own.loops.upload(from.loops, d) &&
          own.targets.upload(from.targets, d) && own.block_begin.upload(from.block_begin, d) &&
-         own.bases.upload(bases, d) && own.channels.upload(channels, d) && upload_counts(rank, d) &&
-         allocate_visible(rank, d);
+         own.bases.upload(bases_of(rank), d) && own.channels.upload(ends_of(rank), d) &&
+         upload_counts(rank, d) && allocate_visible(rank, d);
 }
 
 RankContext CudaRanks::State::context(uint32_t rank) const {
@@ -181,8 +193,7 @@ RankContext CudaRanks::State::context(uint32_t rank) const {
   c.channels = own.channels.data<ChannelEnd>();
   c.semaphores = own.semaphores.data<uint64_t>();
   c.barriers = own.barriers.data<Barrier>();
-  c.call = own.call.data<uint64_t>();
-  c.blocks_done = own.blocks_done.data<uint32_t>();
+  c.calls = own.calls.data<uint64_t>();
   c.queue = {own.requests.data<PortRequest>(), kQueue, own.claimed.data<uint64_t>(),
              own.handled.data<uint64_t>()};
   c.faults = own.faults.data<Fault>();
@@ -193,7 +204,8 @@ RankContext CudaRanks::State::context(uint32_t rank) const {
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
-  std::vector<RankContext> made;
+  std::vector<RankContext>& made = host_contexts;
+  made.clear();
   std::vector<uint32_t> rank_of, number_of;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     made.push_back(context(r));
@@ -206,6 +218,7 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
       !number_of_block.upload(number_of, d)) {
     return false;
   }
+  launch = {};
   launch.contexts = contexts.data<RankContext>();
   launch.rank_of_block = rank_of_block.data<uint32_t>();
   launch.number_of_block = number_of_block.data<uint32_t>();
@@ -216,7 +229,36 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch.accumulate = call.accumulate;
   launch.contributions = call.contributions;
   launch.patience = patience;
-  return fits(d);
+  return pack_programs(d) && fits(d);
+}
+
+// The programs of all ranks have one length. A lone rank's context travels too.
+bool CudaRanks::State::pack_programs(Diagnostics& d) {
+  using Programs = Options::Programs;
+  if (options.programs == Programs::unpacked) return true;
+  launch.uses = 0;
+  for (const bool keep : {false, true}) {
+    packed.clear();
+    for (uint32_t r = 0; r < ranks.size(); ++r) {
+      BlockPrograms block_programs;
+      if (!block_programs.pack(device.ranks[r], bases_of(r), ends_of(r), launch.program_bytes)) {
+        d.error("too-large", {}, "the program of a block would have 2 GiB or more");
+        return false;
+      }
+      launch.program_bytes = std::max(launch.program_bytes, block_programs.stride());
+      launch.uses |= block_programs.uses();
+      if (!keep) continue;
+      packed.insert(packed.end(), block_programs.data(),
+                    block_programs.data() + block_programs.bytes());
+    }
+  }
+  launch.one = ranks.size() == 1 ? host_contexts.data() : nullptr;
+  launch.carried = options.programs == Programs::carried && packed.size() <= kMostCarried;
+  launch.programs = packed.data();
+  if (launch.carried) return true;
+  if (!programs.upload(packed, d)) return false;
+  launch.programs = programs.data();
+  return true;
 }
 
 // Blocks that wait for one another must all run at once.
@@ -274,21 +316,17 @@ bool CudaRanks::build(Diagnostics& diagnostics) {
   return lower(state_->program, state_->device, diagnostics);
 }
 
-bool CudaRanks::prepare(const Call& call, bool in_place, Diagnostics& diagnostics, Place place) {
+bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
   State& s = *state_;
-  if (call.accumulate != info(call.dtype).accumulate) {
-    diagnostics.error("accumulate-type", {}, "the GPU adds up in a type's own accumulation type");
-    return false;
-  }
   s.call = call;
-  s.place = place;
+  s.options = options;
   s.proxy.reset();
   if (!s.abort.allocate(sizeof(uint32_t), diagnostics)) return false;
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
   for (uint32_t r = 0; r < s.ranks.size(); ++r) {
     const size_t channels = s.program.ranks[r].channels.size();
-    if (!s.allocate(r, chunking, in_place, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
+    if (!s.allocate(r, chunking, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
         !s.ranks[r].arrived.allocate(channels * sizeof(uint64_t), diagnostics)) {
       return false;
     }

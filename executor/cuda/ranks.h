@@ -25,12 +25,17 @@ class CudaRanks {
 
   /// Lowers the program. Once, before all else.
   bool build(Diagnostics& diagnostics);
-  /// How the caller's buffers lie: each at the beginning of a line, or each a few elements behind
-  /// one, another number of them at every rank and buffer.
-  enum class Place { aligned, shifted };
+  struct Options {
+    bool in_place = false;
+    /// The caller's buffers begin a few elements behind a line, another number of them at every
+    /// rank and buffer.
+    bool shifted = false;
+    /// How blocks get their programs: from the arrays of their rank, packed in device memory, or
+    /// packed in the parameters of the launch (in device memory where they are too long).
+    enum class Programs { unpacked, packed, carried } programs = Programs::carried;
+  };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
-  bool prepare(const Call& call, bool in_place, Diagnostics& diagnostics,
-               Place place = Place::aligned);
+  bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
   /// Runs one call and waits for its end. Waits that were given up are reported and give false;
   /// prepare() makes it usable again.
   bool run(Diagnostics& diagnostics);

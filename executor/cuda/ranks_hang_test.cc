@@ -37,7 +37,7 @@ Ended run(CudaRanks& gpu) {
 void prepare(CudaRanks& gpu, uint64_t patience) {
   Diagnostics diagnostics;
   gpu.set_patience(patience);
-  const bool ready = gpu.build(diagnostics) && gpu.prepare(kCall, false, diagnostics);
+  const bool ready = gpu.build(diagnostics) && gpu.prepare(kCall, {}, diagnostics);
   INFO(render_text(diagnostics, Sources{}, 100));
   REQUIRE(ready);
 }
@@ -160,7 +160,7 @@ TEST_CASE("after a hang the ranks can be prepared anew") {
     check_fault(gpu, 0, 0, {WaitFor::signal, 0, 0, 0, 2, 1});
     check_fault(gpu, 1, 0, {WaitFor::semaphore, 0, 0, 0, 1, 0});
     Diagnostics diagnostics;
-    REQUIRE(gpu.prepare(kCall, false, diagnostics));
+    REQUIRE(gpu.prepare(kCall, {}, diagnostics));
   }
 }
 

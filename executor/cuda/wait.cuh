@@ -64,7 +64,7 @@ static __device__ __noinline__ uint64_t look(const WaitState& state, uint64_t st
 
 /// Waits until poll() is true. Where that does not come, gives up for reason(), a Fault.
 template <class Poll, class Reason>
-__device__ inline void await(WaitState& state, Poll poll, Reason reason) {
+__device__ __forceinline__ void await(WaitState& state, Poll poll, Reason reason) {
   uint32_t left = kPollsPerLook;
   uint64_t start = 0;
   while (!poll()) {

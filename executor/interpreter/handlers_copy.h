@@ -16,11 +16,13 @@ MSCCLC_RUN inline void move_plain(M& m, const Frame& f, const DeviceOp& op, cons
       const DeviceOperand& operand = f.rank.operands[move.operands + k];
       for (uint32_t member = 0; member < operand.members; ++member) {
         uint8_t* to = address_of(m, f, s, k, member) + s.skip;
-        if ((operand.flags & kPort) != 0) {
-          m.post_put(operand.channel, to, from, s.count);
-        } else if (to != from) {
-          m.copy(to, from, s.count);
+        if constexpr (machine_posts<M>()) {
+          if ((operand.flags & kPort) != 0) {
+            m.post_put(operand.channel, to, from, s.count);
+            continue;
+          }
         }
+        if (to != from) m.copy(to, from, s.count);
       }
     }
   });
