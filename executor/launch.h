@@ -25,6 +25,9 @@ struct BaseAddress {
   uint8_t* address;
   uint64_t copy_stride;
   uint64_t copies;
+  /// First member of a switch operand: the address at which the switch itself reads and writes the
+  /// buffers of all members (CUDA multicast); nullptr: go through the members one by one.
+  uint8_t* multicast = nullptr;
 };
 
 /// This rank's end of a channel. Memory channels: the partner end adds to `arrived`; this end adds

@@ -27,6 +27,10 @@ std::optional<std::string> write_plan(const Program& program, const Target& targ
 bool write_plan(const Program& program, const Target& target,
                 const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics);
 
+/// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
+/// equal for equal plans, wherever they were compiled or read.
+std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics);
+
 /// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
 /// Every error names the JSON path. A content hash that does not match is an error.
 std::optional<Program> read_plan(std::string_view json, const std::string& name,

@@ -1,0 +1,87 @@
+#include "runtime/proxy.h"
+
+#include <algorithm>
+
+#include "executor/host/words.h"
+#include "runtime/host/idle.h"
+#include "runtime/quiet_thread.h"
+
+namespace mscclc {
+
+using device::PortRequest;
+using device::PortWhat;
+
+std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
+                                    uint64_t* claimed, std::function<void(const std::string&)> fail,
+                                    Diagnostics& diagnostics) {
+  std::unique_ptr<Proxy> proxy(new Proxy);
+  constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
+  proxy->memory_ =
+      device->allocate_visible(kSlots + sizeof(uint64_t), "the queue of the proxy", diagnostics);
+  if (proxy->memory_ == nullptr) return nullptr;
+  proxy->handled_ = reinterpret_cast<uint64_t*>(proxy->memory_->data() + kSlots);
+  proxy->queue_ = {reinterpret_cast<PortRequest*>(proxy->memory_->data()), kCapacity, claimed,
+                   proxy->handled_};
+  for (const Port& port : ports) {
+    if (!port.used) continue;
+    proxy->lanes_.resize(std::max<size_t>(proxy->lanes_.size(), port.peer + 1));
+    auto& lane = proxy->lanes_[port.peer];
+    if (lane == nullptr) lane = device->open_lane(diagnostics);
+    if (lane == nullptr) return nullptr;
+  }
+  proxy->device_ = std::move(device);
+  proxy->ports_ = std::move(ports);
+  proxy->fail_ = std::move(fail);
+  proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
+  return proxy;
+}
+
+Proxy::~Proxy() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Proxy::handle(const PortRequest& request, Diagnostics& problems) {
+  Port& port = ports_[request.channel];
+  CopyLane& lane = *lanes_[port.peer];
+  switch (request.what) {
+    case PortWhat::put:
+      return lane.put(reinterpret_cast<void*>(request.to),
+                      reinterpret_cast<const void*>(request.from), request.bytes, problems);
+    case PortWhat::signal:
+      return port.arrived == nullptr || lane.signal(port.arrived, ++port.sent, problems);
+    case PortWhat::flush:
+      return lane.flush(problems);
+  }
+  return true;
+}
+
+// A failed copy must not look like one that has been done: the count stays where it is.
+bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
+  PortRequest& slot = queue_.slots[number % kCapacity];
+  if (load_acquire<uint64_t>(&slot.ready) != number + 1) return false;
+  if (!handle(slot, problems)) return false;
+  store_release<uint64_t>(handled_, number + 1);
+  return true;
+}
+
+void Proxy::serve() {
+  Diagnostics problems;
+  if (!device_->bind_thread(problems)) return fail_(problems.all().front().message);
+  Idle idle;
+  for (uint64_t number = 0;;) {
+    const bool stopping = stop_;  // asked first: what was asked for before it is done
+    if (serve_next(number, problems)) {
+      ++number;
+      idle.reset();
+    } else if (problems.has_errors()) {
+      return fail_("the proxy cannot go on: " + problems.all().front().message);
+    } else if (stopping) {
+      return;
+    } else {
+      idle.rest();
+    }
+  }
+}
+
+}  // namespace mscclc
