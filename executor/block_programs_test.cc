@@ -81,6 +81,7 @@ void check_move(const Patched& p, const Unpacked& u, const Move& was, const Move
       CHECK(u.at<uint32_t>(u.header.channels, to.channel) == from.channel);
     }
   }
+  CHECK(is.like_last == was.like_last);
   REQUIRE(is.run_count == was.run_count);
   for (uint32_t i = 0; i < is.run_count; ++i) {
     const Run& from = r.runs[was.runs + i];

@@ -28,8 +28,8 @@ inline constexpr uint32_t kMostCarried = 3616;
 /// Returns what the launch call returned (cudaError_t).
 int launch(const device::LaunchPlan& plan, void* stream);
 
-/// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the kernel that
-/// runs `plan`; 0 with `*error` (cudaError_t) where it cannot run it at all.
+/// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the
+/// kernel that runs `plan`; 0 with `*error` (cudaError_t) where it cannot run it at all.
 uint32_t most_resident_blocks(const device::LaunchPlan& plan, int* error);
 
 }  // namespace mscclc::cuda

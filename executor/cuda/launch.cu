@@ -71,8 +71,8 @@ uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
   *error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (*error != cudaSuccess) return 0;
   *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, reinterpret_cast<const void*>(kernel_for(plan)), static_cast<int>(block_threads(plan.threads)),
-      shared_bytes(plan));
+      &blocks, reinterpret_cast<const void*>(kernel_for(plan)),
+      static_cast<int>(block_threads(plan.threads)), shared_bytes(plan));
   return *error == cudaSuccess ? static_cast<uint32_t>(blocks) * processors : 0;
 }
 

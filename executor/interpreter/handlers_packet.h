@@ -32,13 +32,53 @@ MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
   }
 }
 
-/// Moves the only source of each move to all its destinations, each plain or as packets.
+/// How many moves of an op from `i` on a machine does in step: those that are alike, up to as many
+/// as it reads at once.
+template <class M>
+MSCCLC_RUN inline uint32_t in_step(const Frame& f, const DeviceOp& op, uint32_t i) {
+  const Move* moves = f.rank.moves + op.first;
+  uint32_t n = 1;
+  while (n < M::kTogether && i + n < op.count && moves[i + n].like_last) ++n;
+  return n;
+}
+
+/// The stretch of another move in step with the first, whose stretch is `s`.
+MSCCLC_RUN inline Stretch stretch_beside(const Frame& f, const Stretch& s, uint32_t moves_on) {
+  const Move* other = s.move + moves_on;
+  const Run* first = f.rank.runs + s.move->runs;
+  return {other, f.rank.runs + other->runs + (s.run - first), s.skip, s.count};
+}
+
+/// The only source of a move, for a piece.
 template <PacketFormat F, class M>
-MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
-  for_each_stretch<F>(f, op, move, [&](const Stretch& s) {
+MSCCLC_RUN inline Source only_source(M& m, const Frame& f, const Stretch& s, const Piece& piece) {
+  const uint32_t k = s.move->dsts;
+  const bool packets = (f.rank.operands[s.move->operands + k].flags & kPackets) != 0;
+  const uint8_t* address = address_of(m, f, s, k);
+  return {packets ? address : address + piece.offset, packets};
+}
+
+/// Moves the only source of `n` moves that are alike to all their destinations, each plain or as
+/// packets. All sources are read before the first is passed on: one wait, not one for each.
+template <PacketFormat F, class M>
+MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, const Move& first,
+                                     uint32_t n) {
+  for_each_stretch<F>(f, op, first, [&](const Stretch& s) {
     m.template for_each_piece<F>(s, [&](const Piece& piece) {
-      gather<F>(m, f, s, piece,
-                [&](const typename M::Tile& tile, bool) { scatter<F>(m, f, s, piece, tile); });
+      Source sources[M::kTogether];
+      typename M::Tile tiles[M::kTogether];
+      sources[0] = only_source<F>(m, f, s, piece);
+      MSCCLC_UNROLL
+      for (uint32_t i = 1; i < M::kTogether; ++i) {
+        if (i < n) sources[i] = only_source<F>(m, f, stretch_beside(f, s, i), piece);
+      }
+      m.template fetch<F>(sources, n, piece, tiles);
+      MSCCLC_UNROLL
+      for (uint32_t i = 0; i < M::kTogether; ++i) {
+        if (i >= n) break;
+        take_from<F>(m, sources[i], piece, tiles[i]);
+        scatter<F>(m, f, stretch_beside(f, s, i), piece, tiles[i]);
+      }
     });
   });
 }
@@ -46,8 +86,9 @@ MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, c
 template <class M>
 MSCCLC_RUN inline void move_all_packets(M& m, const Frame& f, const DeviceOp& op) {
   with_format<M>(op.format, [&](auto tag) {
-    for (uint32_t i = 0; i < op.count; ++i) {
-      move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i]);
+    for (uint32_t i = 0, n = 0; i < op.count; i += n) {
+      n = in_step<M>(f, op, i);
+      move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i], n);
     }
   });
 }
@@ -114,7 +155,7 @@ MSCCLC_RUN inline void run_put_packets(M& m, const Frame& f, const DeviceOp& op)
       if (goes_by_port(f, move)) {
         post_packets<kFormat>(m, f, op, move);
       } else {
-        move_packets<kFormat>(m, f, op, move);
+        move_packets<kFormat>(m, f, op, move, 1);
       }
     }
   });
@@ -144,7 +185,7 @@ MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp
       if (goes_by_port(f, move)) {
         forward_by_port<kFormat>(m, f, op, move);
       } else {
-        move_packets<kFormat>(m, f, op, move);
+        move_packets<kFormat>(m, f, op, move, 1);
       }
     }
   });

@@ -64,8 +64,9 @@ static_assert(sizeof(DeviceOp) == 20);
 struct Move {
   uint32_t operands;  ///< operands[operands ...]: destinations, then sources
   uint16_t dsts, srcs;
-  uint32_t runs;        ///< patched: runs[runs ...], in virtual order
-  uint32_t run_count;   ///< patched
+  uint32_t runs;            ///< patched: runs[runs ...], in virtual order
+  uint32_t run_count : 31;  ///< patched
+  uint32_t like_last : 1;   ///< patched: runs at the same virtual bytes as the op's move before
   uint64_t begin, end;  ///< patched: this block's part of the virtual range; in a loop all of it
 };
 static_assert(sizeof(Move) == 32);

@@ -172,6 +172,20 @@ class SourceWalk {
   uint32_t k_, member_ = 0;
 };
 
+/// What reading a piece of a source leaves to do: a sentinel packet is emptied; data that goes with
+/// sentinel packets has no -0.0.
+template <PacketFormat F, class M>
+MSCCLC_RUN inline void take_from(M& m, const Source& source, const Piece& piece,
+                                 typename M::Tile& tile) {
+  if constexpr (F == PacketFormat::sentinel) {
+    if (source.packets) {
+      m.empty_packets(const_cast<uint8_t*>(source.address), piece);
+    } else {
+      m.drop_minus_zeros(tile, piece.payload);
+    }
+  }
+}
+
 /// Reads a piece of every source and calls use(tile, first) for each, in written order. Reading a
 /// sentinel packet empties it.
 template <PacketFormat F, class M, class Use>
@@ -192,13 +206,7 @@ MSCCLC_RUN inline void gather(M& m, const Frame& f, const Stretch& s, const Piec
     MSCCLC_UNROLL
     for (uint32_t i = 0; i < M::kTogether; ++i) {
       if (i >= filled) break;
-      if constexpr (F == PacketFormat::sentinel) {
-        if (batch[i].packets) {
-          m.empty_packets(const_cast<uint8_t*>(batch[i].address), piece);
-        } else {
-          m.drop_minus_zeros(tiles[i], piece.payload);
-        }
-      }
+      take_from<F>(m, batch[i], piece, tiles[i]);
       use(tiles[i], first);
       first = false;
     }

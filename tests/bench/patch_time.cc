@@ -29,7 +29,7 @@ class Rank {
   }
   bool patch(uint64_t bytes) {
     const Chunking chunking(program_.contract, bytes, program_.launch.align);
-    return patch_rank(rank_, program_, 0, chunking, diagnostics_);
+    return patch_rank(rank_, program_, 0, chunking, chunking, diagnostics_);
   }
   bool pack() { return programs_.pack(rank_, bases_, ends_); }
   uint64_t packed_bytes() const { return programs_.bytes(); }
