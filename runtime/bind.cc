@@ -36,6 +36,7 @@ class Binder {
  private:
   bool prepare();
   bool check_size();
+  bool empty() const;
   bool check_pointers();
   bool choose_places(std::vector<uint8_t>& message);
   bool place_registered(uint32_t side);
@@ -81,6 +82,12 @@ bool Binder::check_size() {
                               options_.bytes, x_.options.max_bytes));
   }
   return true;
+}
+
+// Nothing to move, nothing to launch, as in NCCL. It must not count as a call either: ranks would
+// not wait for one another's packets in it, and go further ahead than the plan's scratch allows.
+bool Binder::empty() const {
+  return options_.bytes == 0 && contract_.kind != CollectiveKind::barrier;
 }
 
 bool Binder::check_pointers() {
@@ -301,7 +308,7 @@ std::shared_ptr<Binding::State> Binder::run() {
   made->executable = &x_;
   if (!write_slot(*made)) return nullptr;
   plan_copies(*made);
-  made->launch.blocks = x_.context.blocks;
+  made->launch.blocks = empty() ? 0 : x_.context.blocks;
   made->launch.threads = x_.plan->launch.threads;
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;

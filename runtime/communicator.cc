@@ -77,16 +77,15 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   auto buffer = std::make_shared<SharedBuffer>();
   buffer->address = static_cast<uint8_t*>(address);
   buffer->bytes = bytes;
-  const auto handle = group.device->export_memory(address, bytes, diagnostics);
+  std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
+  if (bytes > 0) handle = group.device->export_memory(address, bytes, diagnostics);
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
-  if (!group.exchange(handle.has_value(), message, "register a buffer", handles, diagnostics)) {
+  if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
     return nullptr;
   }
-  const bool mapped = import_all(
-      *group.device, handles, group.rank(), [](uint32_t) { return true; }, buffer->peers,
-      diagnostics);
+  const bool mapped = import_all(*group.device, handles, group.rank(), buffer->peers, diagnostics);
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
   const uint64_t number = group.next_buffer++;
   group.buffers[number] = std::move(buffer);

@@ -140,7 +140,7 @@ class Communicator {
                                    Diagnostics& diagnostics);
 
   /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
-  /// between ranks.
+  /// between ranks, and be 0.
   std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
                                                     Diagnostics& diagnostics);
 

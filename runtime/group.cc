@@ -51,11 +51,10 @@ void Group::fail(const std::string& code, const std::string& why) {
 }
 
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
-                const std::function<bool(uint32_t)>& wanted,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
   peers.resize(handles.size());
   for (uint32_t r = 0; r < handles.size(); ++r) {
-    if (r == own || !wanted(r)) continue;
+    if (r == own || handles[r].empty()) continue;
     std::span<const uint8_t> bytes = handles[r];
     const auto handle = decode_handle(bytes, diagnostics);
     if (!handle) return false;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -46,10 +45,8 @@ struct Group {
   void fail(const std::string& code, const std::string& why);
 };
 
-/// Collective: maps `handles[r]` of every rank r for which `wanted(r)`; `peers` by rank. Nothing is
-/// exchanged.
+/// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
-                const std::function<bool(uint32_t)>& wanted,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -66,8 +66,7 @@ bool RankRunner::State::make_buffer(uint32_t side, Diagnostics& diagnostics) {
   if (buffer.memory == nullptr) return false;
   buffer.mirror.resize(most);
   if (!options.registered || !options.load.zero_copy) return true;
-  buffer.registered =
-      communicator.register_buffer(buffer.device(), std::max<uint64_t>(most, 1), diagnostics);
+  buffer.registered = communicator.register_buffer(buffer.device(), most, diagnostics);
   return buffer.registered != nullptr;
 }
 

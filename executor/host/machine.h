@@ -101,6 +101,11 @@ class HostMachine {
     for (uint32_t i = 0; i < n; ++i) fn(i);
   }
 
+  template <class Fn>
+  void for_each_post(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
   template <PacketFormat F>
   void fetch(const device::Source* source, uint32_t, const device::Piece& piece, Tile* tile) {
     if constexpr (F != PacketFormat::none) {

@@ -13,17 +13,20 @@ template <PacketFormat F>
 struct FormatTag {
   static constexpr PacketFormat kFormat = F;
 };
-template <class Fn>
+template <class M, class Fn>
 MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
+  const auto call = [&](auto tag) {
+    if constexpr (machine_has<M>(decltype(tag)::kFormat)) fn(tag);
+  };
   switch (format) {
     case PacketFormat::LL8:
-      return fn(FormatTag<PacketFormat::LL8>{});
+      return call(FormatTag<PacketFormat::LL8>{});
     case PacketFormat::LL16:
-      return fn(FormatTag<PacketFormat::LL16>{});
+      return call(FormatTag<PacketFormat::LL16>{});
     case PacketFormat::LL128:
-      return fn(FormatTag<PacketFormat::LL128>{});
+      return call(FormatTag<PacketFormat::LL128>{});
     case PacketFormat::sentinel:
-      return fn(FormatTag<PacketFormat::sentinel>{});
+      return call(FormatTag<PacketFormat::sentinel>{});
     case PacketFormat::none:
       return;
   }
@@ -42,7 +45,7 @@ MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, c
 
 template <class M>
 MSCCLC_RUN inline void move_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
+  with_format<M>(op.format, [&](auto tag) {
     for (uint32_t i = 0; i < op.count; ++i) {
       move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i]);
     }
@@ -104,7 +107,7 @@ MSCCLC_RUN inline void run_switch_broadcast_packets(M& m, const Frame& f, const 
 
 template <class M>
 MSCCLC_RUN inline void run_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
+  with_format<M>(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
       const Move& move = f.rank.moves[op.first + i];
@@ -125,8 +128,8 @@ MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op,
   m.sync();
   post_packets<F>(m, f, op, move);
   if constexpr (F == PacketFormat::sentinel) {
-    m.for_each_target(move.dsts,
-                      [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
+    m.for_each_post(move.dsts,
+                    [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
     m.sync();
     empty_source(m, f, op, move);
   }
@@ -134,7 +137,7 @@ MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op,
 
 template <class M>
 MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
+  with_format<M>(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
       const Move& move = f.rank.moves[op.first + i];
@@ -149,7 +152,7 @@ MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp
 
 template <class M>
 MSCCLC_RUN inline void reduce_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, f, op); });
+  with_format<M>(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, f, op); });
 }
 
 template <class M>

@@ -14,9 +14,10 @@ namespace mscclc::testing {
 namespace {
 
 std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
-                     std::chrono::milliseconds timeout, Diagnostics& diagnostics) {
+                     std::chrono::milliseconds timeout, const OpenDevice& open,
+                     Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
-  std::shared_ptr<Device> device = make_host_device(diagnostics);
+  std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);
   if (device == nullptr) return text(diagnostics);
   auto communicator =
       Communicator::create(std::move(bootstrap), device, {.timeout = timeout}, diagnostics);
@@ -48,14 +49,19 @@ std::string text(const Diagnostics& diagnostics) {
   return render_text(diagnostics, Sources{}, 100);
 }
 
-std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout) {
+std::unique_ptr<Device> open_host(uint32_t, Diagnostics& diagnostics) {
+  return make_host_device(diagnostics);
+}
+
+std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                        const OpenDevice& open) {
   auto bootstraps = make_in_process_bootstraps(ranks, timeout);
   std::vector<std::string> said(ranks);
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
-      said[r] = run_rank(std::move(own), body, timeout, diagnostics);
+      said[r] = run_rank(std::move(own), body, timeout, open, diagnostics);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -63,7 +69,8 @@ std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milli
 }
 
 // The parent starts no thread before the fork; the hub runs in rank 0.
-std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout) {
+std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                          const OpenDevice& open) {
   int ids[2];
   if (pipe(ids) != 0) return "pipe";
   std::vector<pid_t> children;
@@ -96,7 +103,7 @@ std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::mil
       std::string said = text(diagnostics);
       if (parsed) {
         said = run_rank(join_job(*parsed, r, ranks, timeout, std::move(hub), diagnostics), body,
-                        timeout, diagnostics);
+                        timeout, open, diagnostics);
       }
       if (write(out[1], said.data(), said.size()) < 0) _exit(3);
       _exit(0);

@@ -15,13 +15,20 @@ inline constexpr std::chrono::milliseconds kPatience{20'000};
 
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
+/// The device of a rank; nullptr: reported.
+using OpenDevice = std::function<std::unique_ptr<Device>(uint32_t rank, Diagnostics&)>;
+
+/// Every rank on this machine's processor.
+std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
 
 /// Runs `body` on `ranks` threads; "" if it was at every rank.
 std::string run_threads(uint32_t ranks, const RankBody& body,
-                        std::chrono::milliseconds timeout = kPatience);
+                        std::chrono::milliseconds timeout = kPatience,
+                        const OpenDevice& open = open_host);
 /// The same in processes that meet over TCP.
 std::string run_processes(uint32_t ranks, const RankBody& body,
-                          std::chrono::milliseconds timeout = kPatience);
+                          std::chrono::milliseconds timeout = kPatience,
+                          const OpenDevice& open = open_host);
 
 std::string text(const Diagnostics& diagnostics);
 

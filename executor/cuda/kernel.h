@@ -1,0 +1,27 @@
+// The interpreter kernel as the host sees it: how a launch (executor/launch.h) is started, and how
+// many blocks may run at once. Nothing here needs nvcc.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/launch.h"
+
+namespace mscclc::cuda {
+
+/// Threads of a block, at most.
+inline constexpr uint32_t kMostThreads = 512;
+
+/// Bytes of all packed programs of a launch that can travel with it (LaunchPlan::carried).
+inline constexpr uint32_t kMostCarried = 3616;
+
+/// Starts one call, asynchronously: one kernel, which may be captured in a graph. All pointers of
+/// the plan are addresses that the device reaches. Blocks wait for one another: the caller has made
+/// sure that all of the launch fit on the device (most_resident_blocks()).
+/// Returns what the launch call returned (cudaError_t).
+int launch(const device::LaunchPlan& plan, void* stream);
+
+/// Blocks of `plan.threads` threads that the current device can hold at once of the kernel that
+/// runs `plan`; 0 with `*error` (cudaError_t) where it cannot run it at all.
+uint32_t most_resident_blocks(const device::LaunchPlan& plan, int* error);
+
+}  // namespace mscclc::cuda
