@@ -59,7 +59,7 @@ TEST_CASE("cuda: no memory left, and sizes that cannot be") {
     CHECK(device->allocate(2 << 20, "scratch", diagnostics) == nullptr);
     CHECK(text_of(diagnostics) ==
           "cuda: cannot allocate scratch (2097152 bytes): out of memory "
-          "(CUDA_ERROR_OUT_OF_MEMORY)\n");
+          "(CUDA_ERROR_OUT_OF_MEMORY); 1048576 of the 1048576 bytes of cuda:0 are free\n");
     for (const uint64_t bytes : {~uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) - 1}) {
       Diagnostics other;
       CHECK(device->allocate(bytes, "scratch", other) == nullptr);

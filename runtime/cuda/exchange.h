@@ -36,6 +36,9 @@ struct Exchange {
 
 /// A random number with this process's id: another one after fork().
 Exchange::ProcessId this_process();
+/// With a server of descriptors of its own. Several devices of a process may share one (copies).
+/// Empty: reported.
+std::optional<Exchange> make_exchange(Diagnostics& diagnostics);
 
 /// Offers `bytes` bytes at `address`, of any allocator. Errors (cannot-share): not memory of CUDA,
 /// of another GPU than the context's, managed, or in more than one allocation. Warns

@@ -1,7 +1,6 @@
 // The exporter's side of exchange.h: finds out what allocator has made a piece of memory, and
 // offers it in all ways that this allows.
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -216,17 +215,19 @@ void Exporter::warn_in_process_only() {
 Exchange::ProcessId this_process() {
   static const Exchange::ProcessId random = [] {
     Exchange::ProcessId id = {};
-    size_t filled = 0;
-    while (filled < id.size()) {
-      const ssize_t n = getrandom(id.data() + filled, id.size() - filled, 0);
-      if (n > 0) filled += static_cast<size_t>(n);
-    }
+    fill_random(id);
     return id;
   }();
   Exchange::ProcessId id = random;
   const pid_t pid = getpid();
   std::memcpy(id.data(), &pid, sizeof pid);
   return id;
+}
+
+std::optional<Exchange> make_exchange(Diagnostics& diagnostics) {
+  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
+  if (server == nullptr) return std::nullopt;
+  return Exchange{.process = this_process(), .server = std::move(server), .fetch = fetch_fd};
 }
 
 std::vector<uint8_t> InProcess::encode() const {

@@ -174,9 +174,7 @@ std::vector<std::string> FakeDriver::leaks() {
   return found;
 }
 
-uint64_t FakeDriver::allocated(int device) {
-  const std::lock_guard lock(mutex_);
-  collect_descriptors();
+uint64_t FakeDriver::used(int device) {
   uint64_t sum = 0;
   std::erase_if(all_, [](const std::weak_ptr<Physical>& memory) { return memory.expired(); });
   for (const std::weak_ptr<Physical>& memory : all_) {
@@ -184,6 +182,12 @@ uint64_t FakeDriver::allocated(int device) {
     if (alive != nullptr && alive->device == device) sum += alive->bytes;
   }
   return sum;
+}
+
+uint64_t FakeDriver::allocated(int device) {
+  const std::lock_guard lock(mutex_);
+  collect_descriptors();
+  return used(device);
 }
 
 abi::Result FakeDriver::Init(unsigned) { return abi::kSuccess; }

@@ -103,6 +103,7 @@ class FakeDriver {
   /// The device of the current context, or -1.
   int current_device();
   void collect_descriptors();
+  uint64_t used(int device);
   std::shared_ptr<Physical> allocate_physical(int device, uint64_t bytes, int handle_types,
                                               abi::Result& result);
   abi::Address new_addresses(uint64_t bytes, uint64_t alignment = 1);

@@ -19,13 +19,7 @@ uint64_t inode_of(int fd) {
 std::shared_ptr<FakeDriver::Physical> FakeDriver::allocate_physical(int device, uint64_t bytes,
                                                                     int handle_types,
                                                                     abi::Result& result) {
-  uint64_t used = 0;
-  std::erase_if(all_, [](const std::weak_ptr<Physical>& memory) { return memory.expired(); });
-  for (const std::weak_ptr<Physical>& weak : all_) {
-    const std::shared_ptr<Physical> memory = weak.lock();
-    if (memory != nullptr && memory->device == device) used += memory->bytes;
-  }
-  if (bytes > options_.memory - used) {
+  if (bytes > options_.memory - used(device)) {
     result = abi::kOutOfMemory;
     return nullptr;
   }

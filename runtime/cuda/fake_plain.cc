@@ -25,6 +25,14 @@ abi::Result FakeDriver::MemAlloc(abi::Address* address, size_t bytes) {
   return abi::kSuccess;
 }
 
+abi::Result FakeDriver::MemGetInfo(size_t* free, size_t* total) {
+  const int device = current_device();
+  if (device < 0) return misuse("asks for free memory without a context", abi::kInvalidContext);
+  *total = options_.memory;
+  *free = options_.memory - used(device);
+  return abi::kSuccess;
+}
+
 abi::Address FakeDriver::allocate_pooled(int device, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   abi::Result result = abi::kSuccess;

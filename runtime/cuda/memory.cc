@@ -77,6 +77,20 @@ std::unique_ptr<Memory> Allocator::allocate(uint64_t bytes, const std::string& w
   return memory;
 }
 
+bool Allocator::allocated(abi::Result result, const std::string& what, uint64_t bytes,
+                          Diagnostics& diagnostics) const {
+  if (result == abi::kSuccess) return true;
+  std::string why = text_of(context_->driver(), result);
+  size_t free = 0, total = 0;
+  if (result == abi::kOutOfMemory &&
+      context_->driver().MemGetInfo(&free, &total) == abi::kSuccess) {
+    why +=
+        fmt::format("; {} of the {} bytes of cuda:{} are free", free, total, context_->ordinal());
+  }
+  diagnostics.error("cuda", {}, fmt::format("cannot allocate {} ({} bytes): {}", what, bytes, why));
+  return false;
+}
+
 bool Allocator::granule_of(const abi::AllocationProperties& properties, uint64_t& granule,
                            Diagnostics& diagnostics) const {
   size_t bytes = 0;
@@ -101,14 +115,15 @@ Mapping Allocator::create(int handle_types, uint64_t bytes, const std::string& w
   uint64_t granule = 0;
   if (!granule_of(properties, granule, diagnostics)) return {};
   const uint64_t whole = whole_granules(bytes == 0 ? 1 : bytes, granule);
-  const std::string named = fmt::format("{} ({} bytes)", what, bytes);
   if (whole == 0) {
-    diagnostics.error("cuda", {}, "cannot allocate " + named + ": there is no such memory");
+    diagnostics.error(
+        "cuda", {},
+        fmt::format("cannot allocate {} ({} bytes): there is no such memory", what, bytes));
     return {};
   }
   abi::Handle handle = 0;
   result = context_->driver().MemCreate(&handle, whole, &properties, 0);
-  if (!context_->ok(result, "allocate " + named, diagnostics)) return {};
+  if (!allocated(result, what, bytes, diagnostics)) return {};
   const HandleReference reference(context_, handle);
   return Mapping::create(context_, handle, whole, what, diagnostics);
 }
@@ -122,12 +137,14 @@ std::unique_ptr<Memory> Allocator::allocate_mapped(uint64_t bytes, const std::st
     Mapping mapping = create(handle_types_[i], bytes, what, result, last ? diagnostics : tried);
     if (mapping) return std::make_unique<MappedMemory>(std::move(mapping), 0, bytes);
     // Fabric handles need a daemon and permissions, descriptors a willing container: what is
-    // refused now will be so later. No more memory is another matter, for all types alike.
-    if (result == abi::kOutOfMemory) {
+    // refused now will be so later. No more memory is another matter; memory that cannot be
+    // shared is no way out of it.
+    const bool full = result == abi::kOutOfMemory;
+    if (full && !last && handle_types_[i + 1] == abi::kNoHandle) {
       for (const Diagnostic& d : tried.all()) diagnostics.add(d);
       return nullptr;
     }
-    if (!last && result != abi::kSuccess) first_working_ = i + 1;
+    if (!full && !last && result != abi::kSuccess) first_working_ = i + 1;
   }
   return nullptr;
 }
@@ -135,10 +152,8 @@ std::unique_ptr<Memory> Allocator::allocate_mapped(uint64_t bytes, const std::st
 std::unique_ptr<Memory> Allocator::allocate_plain(uint64_t bytes, const std::string& what,
                                                   Diagnostics& diagnostics) {
   abi::Address address = 0;
-  if (!context_->ok(context_->driver().MemAlloc(&address, bytes == 0 ? 1 : bytes),
-                    fmt::format("allocate {} ({} bytes)", what, bytes), diagnostics)) {
-    return nullptr;
-  }
+  const abi::Result result = context_->driver().MemAlloc(&address, bytes == 0 ? 1 : bytes);
+  if (!allocated(result, what, bytes, diagnostics)) return nullptr;
   return std::make_unique<PlainMemory>(context_, address, bytes);
 }
 

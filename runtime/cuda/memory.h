@@ -37,6 +37,9 @@ class Allocator {
                                    Diagnostics& diagnostics);
 
  private:
+  /// Reports an allocation that failed, with how much memory is left.
+  bool allocated(abi::Result result, const std::string& what, uint64_t bytes,
+                 Diagnostics& diagnostics) const;
   bool granule_of(const abi::AllocationProperties& properties, uint64_t& granule,
                   Diagnostics& diagnostics) const;
   Mapping create(int handle_types, uint64_t bytes, const std::string& what, abi::Result& result,
