@@ -79,7 +79,7 @@ uint64_t Executable::State::memory_bytes() const {
          Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
          Image::bytes_of<uint64_t>(own.semaphores.size()) +
          Image::bytes_of<device::Barrier>(program.barriers.size()) +
-         3 * Image::bytes_of<uint64_t>(1);
+         3 * Image::bytes_of<uint64_t>(1) + Image::bytes_of<uint64_t>(blocks_of(*plan, rank));
 }
 
 uint64_t Executable::State::slot_bytes() const {
@@ -261,6 +261,7 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   context.barriers = image.add(barriers);
   context.call = image.add(zero);
   context.blocks_done = reinterpret_cast<uint32_t*>(image.add(zero));
+  context.calls = image.add(std::vector<uint64_t>(blocks_of(*plan, rank)));
   context.queue.claimed = image.add(zero);
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
