@@ -16,12 +16,24 @@ inline constexpr std::chrono::milliseconds kPatience{20'000};
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
 
-/// Runs `body` on `ranks` threads; "" if it was at every rank.
-std::string run_threads(uint32_t ranks, const RankBody& body,
-                        std::chrono::milliseconds timeout = kPatience);
-/// The same in processes that meet over TCP.
-std::string run_processes(uint32_t ranks, const RankBody& body,
-                          std::chrono::milliseconds timeout = kPatience);
+/// How a rank that is a process has ended.
+struct Outcome {
+  std::string said;
+  int signal = 0;  ///< that killed it
+};
+
+/// Puts something between a communicator and its bootstrap.
+using Wrap = std::function<std::unique_ptr<Bootstrap>(std::unique_ptr<Bootstrap>)>;
+
+/// Runs `body` on ranks that are threads, or processes that meet over TCP.
+std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
+                                 std::chrono::milliseconds timeout = kPatience);
+std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
+                               std::chrono::milliseconds timeout = kPatience,
+                               const Wrap& wrap = {});
+/// The same; "" if every rank said "".
+std::string run_threads(uint32_t ranks, const RankBody& body);
+std::string run_processes(uint32_t ranks, const RankBody& body);
 
 std::string text(const Diagnostics& diagnostics);
 
