@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -13,8 +14,8 @@
 #include <thread>
 
 #include "runtime/bootstrap/connection.h"
+#include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/meeting.h"
-#include "runtime/bootstrap/times.h"
 #include "runtime/quiet_thread.h"
 
 namespace mscclc {
@@ -22,8 +23,10 @@ namespace {
 
 using wire::FrameKind;
 
-constexpr int kBacklog = 1024;
 constexpr size_t kMostStrangers = 256;
+/// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
+/// out.
+constexpr std::chrono::milliseconds kGraceForStrangers{200};
 constexpr uint64_t kListenerKey = 0, kWakerKey = 1, kFirstKey = 2;
 
 struct Client {
@@ -45,6 +48,7 @@ class EpollHub final : public Hub {
         listener_(std::move(listener)),
         epoll_(std::move(epoll)),
         waker_(std::move(waker)),
+        silence_(std::max(options.timeout, options.least_silence)),
         meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
     watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_ADD);
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
@@ -69,18 +73,20 @@ class EpollHub final : public Hub {
   void serve() {
     while (!done()) {
       epoll_event events[256];
-      const int count = ::epoll_wait(epoll_.get(), events, 256, busy() ? kBusyTickMs : kIdleTickMs);
+      const int count = ::epoll_wait(epoll_.get(), events, 256, tick_ms());
       now_ = std::chrono::steady_clock::now();
       for (int i = 0; i < count; ++i) handle(events[i]);
-      if (now_ >= next_tick_) tick();
+      if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
       deliver();
     }
     clients_.clear();
   }
 
-  /// Something must be seen to soon, even if nothing comes.
-  bool busy() const {
-    return strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && listener_.valid());
+  /// Until something must be seen to, even if nothing comes.
+  int tick_ms() const {
+    const bool busy =
+        strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && listener_.valid());
+    return busy ? kBusyTickMs : idle_tick_ms(silence_);
   }
 
   bool done() {
@@ -119,16 +125,14 @@ class EpollHub final : public Hub {
 
   void accept_some() {
     for (int i = 0; i < 64 && listener_.valid(); ++i) {
+      if (strangers_ >= kMostStrangers && !drop_oldest_stranger()) return look_away();
       sockaddr_storage peer{};
       socklen_t length = sizeof peer;
       auto* raw = reinterpret_cast<sockaddr*>(&peer);
       Fd socket(::accept4(listener_.get(), raw, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid()) {
-        // Without free descriptors the listener stays readable: look away until the next tick.
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-          watch(listener_.get(), kListenerKey, 0, EPOLL_CTL_MOD);
-          listens_ = false;
-        }
+        // Without free descriptors the listener stays readable.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) look_away();
         return;
       }
       greet(std::move(socket), Address::from(raw));
@@ -136,7 +140,6 @@ class EpollHub final : public Hub {
   }
 
   void greet(Fd socket, const std::optional<Address>& peer) {
-    if (strangers_ >= kMostStrangers) drop_oldest_stranger();
     set_options(socket);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
@@ -149,12 +152,21 @@ class EpollHub final : public Hub {
     flush(key);
   }
 
-  /// Ranks prove themselves as soon as they are asked; who still keeps his place has the least to
-  /// say. Keys grow, so the oldest is the first.
-  void drop_oldest_stranger() {
+  /// Accepts nobody until the next tick.
+  void look_away() {
+    watch(listener_.get(), kListenerKey, 0, EPOLL_CTL_MOD);
+    listens_ = false;
+  }
+
+  /// false: none has had its time yet. Keys grow, so the oldest is the first.
+  bool drop_oldest_stranger() {
     for (const auto& [key, client] : clients_) {
-      if (client.rank == wire::kNoRank && !client.leaving) return drop(key);
+      if (client.rank != wire::kNoRank) continue;
+      if (now_ - client.since < kGraceForStrangers) return false;
+      drop(key);
+      return true;
     }
+    return false;
   }
 
   void read(uint64_t key) {
@@ -231,6 +243,7 @@ class EpollHub final : public Hub {
     by_rank_.insert_or_assign(hello->rank, key);
     client.connection.send(wire::frame(wire::Welcome{
         .timeout_ms = static_cast<uint32_t>(options_.timeout.count()),
+        .silence_ms = static_cast<uint32_t>(silence_.count()),
         .hub_rank = options_.rank,
         .proof = wire::proof(options_.secret, wire::Side::hub, client.nonce, *hello)}));
     flush(key);
@@ -254,11 +267,11 @@ class EpollHub final : public Hub {
   }
 
   void flush(uint64_t key) {
-    Client& client = clients_.at(key);
-    if (!client.connection.write_some()) {
-      // Its end is read, too, and handled there: what it has said before comes first.
-      return;
-    }
+    const auto found = clients_.find(key);
+    if (found == clients_.end()) return;
+    Client& client = found->second;
+    // Its end is read, too, and handled there: what it has said before comes first.
+    if (!client.connection.write_some()) return;
     client.spoke = now_;
     if (client.leaving && !client.connection.wants_write()) client.connection.end_writing();
     const bool write = client.connection.wants_write();
@@ -281,7 +294,7 @@ class EpollHub final : public Hub {
   }
 
   void tick() {
-    next_tick_ = now_ + std::chrono::milliseconds(busy() ? kBusyTickMs : kIdleTickMs);
+    last_tick_ = now_;
     if (!listens_ && listener_.valid()) {
       watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_MOD);
       listens_ = true;
@@ -299,7 +312,7 @@ class EpollHub final : public Hub {
       return;
     }
     const auto silence = now_ - client.heard;
-    if (silence >= silence_limit(options_.timeout)) {
+    if (silence >= silence_) {
       if (!client.leaving) {
         meeting_.lose(
             client.rank,
@@ -308,7 +321,8 @@ class EpollHub final : public Hub {
       }
       return drop(key);
     }
-    if (now_ - client.spoke >= kHeartbeat && !client.leaving && !client.connection.wants_write()) {
+    if (now_ - client.spoke >= heartbeat(silence_) && !client.leaving &&
+        !client.connection.wants_write()) {
       client.connection.send(wire::frame(FrameKind::heartbeat));
       flush(key);
     }
@@ -318,6 +332,7 @@ class EpollHub final : public Hub {
   const Address address_;
   Fd listener_;
   const Fd epoll_, waker_;
+  const std::chrono::milliseconds silence_;
   // What follows is the thread's, but for stop_.
   Meeting meeting_;
   std::map<uint64_t, Client> clients_;
@@ -325,46 +340,33 @@ class EpollHub final : public Hub {
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients without a rank
   bool listens_ = true, closing_ = false;
-  SteadyTime now_ = std::chrono::steady_clock::now(), next_tick_, close_deadline_;
+  SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
   std::thread thread_;
 };
 
-struct Listener {
-  Fd socket;
-  Address address;
-};
+/// What a process has open besides, as a rule.
+constexpr uint64_t kOtherDescriptors = 64;
 
-Listener listen_somewhere(const HubOptions& options, Diagnostics& diagnostics) {
-  std::string tried;
-  const auto failed = [&tried](const std::string& where) {
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", where, error_text(errno));
-  };
-  for (Address address : options.addresses) {
-    Fd socket = listen_on(address, kBacklog);
-    if (socket.valid()) {
-      address.set_port(local_port(socket));
-      return {std::move(socket), address};
-    }
-    failed(address.text());
-  }
-  for (const uint16_t port : options.ports) {
-    Fd socket = listen_everywhere(port, kBacklog);
-    if (socket.valid()) {
-      const Address here = Address::loopback(local_port(socket));
-      return {std::move(socket), here};
-    }
-    failed(fmt::format("port {}", port));
-  }
-  diagnostics.error("cannot-listen", {}, "the bootstrap cannot listen at " + tried);
-  return {};
+bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
+  rlimit limit{};
+  const uint64_t needed = ranks + kOtherDescriptors;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return true;
+  diagnostics
+      .error("too-few-descriptors", {},
+             fmt::format("the bootstrap of {} ranks needs {} file descriptors in the process that "
+                         "runs its hub, which may have {}",
+                         ranks, needed, limit.rlim_cur))
+      .notes.push_back({fmt::format("'ulimit -n {}' raises the limit", needed)});
+  return false;
 }
 
 }  // namespace
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
-  Listener listener = listen_somewhere(options, diagnostics);
+  if (!enough_descriptors(options.size, diagnostics)) return nullptr;
+  Listener listener = open_listener(options, diagnostics);
   if (!listener.socket.valid()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
   if (!epoll.valid() || !waker.valid()) {

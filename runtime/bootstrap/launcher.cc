@@ -246,10 +246,14 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   }
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
-  if (!hub && !launch.by_id) {
-    diagnostics.add(listening.all().front())
-        .notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
-    return nullptr;
+  if (!hub) {
+    Diagnostic error = listening.all().front();
+    const bool taken = error.code == "cannot-listen";
+    if (!taken || !launch.by_id) {
+      if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+      diagnostics.add(std::move(error));
+      return nullptr;
+    }
   }
   // Without a hub: whoever made the id serves it, and holds its port.
   Rendezvous where = launch.where;
@@ -257,6 +261,17 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   auto bootstrap =
       join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
   return bootstrap;
+}
+
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics) {
+  environment.warn_of_unknown(diagnostics);
+  const auto timeout = environment.number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
+  const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
+  if (!timeout || wrong) return std::nullopt;
+  return HostOptions{.interface = std::move(interface).value_or(""),
+                     .timeout = std::chrono::seconds(*timeout)};
 }
 
 std::string first_host(std::string_view list) {

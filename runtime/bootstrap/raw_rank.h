@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "runtime/bootstrap/connection.h"
+#include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/unique_id.h"
 
 namespace mscclc::testing {
 
 /// An id of this machine that nobody serves.
 inline UniqueId spare_id() {
-  const Fd listener = listen_on(Address::loopback(0), 1);
+  const Fd listener = listen_on(Address::loopback(0));
   UniqueId id{.address = Address::loopback(local_port(listener))};
   fill_random(id.secret);
   return id;
@@ -53,11 +54,14 @@ class RawRank {
     }
     return true;
   }
-  /// The kind of the next frame; nullopt: the connection has ended, or nothing came for five
-  /// seconds.
+  /// The kind of the next frame that is not a heartbeat; nullopt: the connection has ended, or
+  /// nothing came for five seconds.
   std::optional<wire::FrameKind> receive() {
     for (;;) {
-      if (in_.next() == wire::FrameReader::Next::frame) return in_.kind();
+      if (in_.next() == wire::FrameReader::Next::frame) {
+        if (in_.kind() != wire::FrameKind::heartbeat) return in_.kind();
+        continue;
+      }
       pollfd polled{socket_.get(), POLLIN, 0};
       if (::poll(&polled, 1, 5000) != 1) return std::nullopt;
       uint8_t buffer[4096];
