@@ -175,12 +175,18 @@ uint64_t BlockPrograms::place(Block& block) const {
 
 void BlockPrograms::write(const Block& block, uint8_t* to) const {
   const RankProgram& r = *rank_;
-  const BlockHeader header = {block.ops.at,      static_cast<uint32_t>(block.ops.count),
-                              r.align,           block.moves.at,
-                              block.operands.at, block.runs.at,
-                              block.offsets.at,  block.loops.at,
-                              block.targets.at,  block.bases,
-                              block.ends,        block.channels};
+  const BlockHeader header = {.ops = block.ops.at,
+                              .moves = block.moves.at,
+                              .operands = block.operands.at,
+                              .runs = block.runs.at,
+                              .offsets = block.offsets.at,
+                              .loops = block.loops.at,
+                              .targets = block.targets.at,
+                              .bases = block.bases,
+                              .ends = block.ends,
+                              .channels = block.channels,
+                              .op_count = static_cast<uint32_t>(block.ops.count),
+                              .align = r.align};
   std::memcpy(to, &header, sizeof header);
   auto* ops = begin_of<DeviceOp>(to, block.ops.at);
   for (uint64_t i = 0; i < block.ops.count; ++i) {

@@ -50,7 +50,7 @@ struct Unpacked {
     std::memcpy(&header, begin, sizeof header);
   }
   template <class T>
-  const T& at(uint32_t offset, uint64_t i) const {
+  const T& at(uint64_t offset, uint64_t i) const {
     return reinterpret_cast<const T*>(begin + offset)[i];
   }
   const uint8_t* begin;
@@ -155,7 +155,7 @@ TEST_CASE("a block's program holds what it names, and no more") {
   BlockPrograms programs;
   REQUIRE(programs.pack(*p.rank, p.bases, p.ends));
   // 2 ops, 8 moves, 23 operands, 8 runs, 23 offsets; bases: input, output, inbox, 7 peers'.
-  CHECK(programs.stride() <= 48 + 2 * 20 + 8 * 32 + 23 * 16 + 8 * 32 + 23 * 8 + 10 * 32 + 16);
+  CHECK(programs.stride() <= 88 + 2 * 20 + 8 * 32 + 23 * 16 + 8 * 32 + 23 * 8 + 10 * 32 + 16);
   CHECK(programs.uses() == (device::kUsesLL | device::kUsesSums));
 }
 

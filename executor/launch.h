@@ -100,17 +100,17 @@ struct RankContext {
   uint32_t rank, blocks;
 };
 
-/// Begins the packed program of a block (block_programs.h). Fields are bytes from its own begin to
-/// arrays that are indexed as those of a rank, but hold what this block needs.
+/// Begins the packed program of a block (block_programs.h). Says how many bytes from its own begin
+/// the arrays lie; they are indexed as those of a rank, but hold what this block needs.
 struct BlockHeader {
-  uint32_t ops, op_count;
+  uint64_t ops, moves, operands, runs, offsets, loops, targets;
+  uint64_t bases;     ///< BaseAddress
+  uint64_t ends;      ///< ChannelEnd; `taken` is not kept here
+  uint64_t channels;  ///< uint32_t: which channel of the rank an end is
+  uint32_t op_count;
   uint32_t align;  ///< of RankView
-  uint32_t moves, operands, runs, offsets, loops, targets;
-  uint32_t bases;     ///< BaseAddress
-  uint32_t ends;      ///< ChannelEnd; `taken` is not kept here
-  uint32_t channels;  ///< uint32_t: which channel of the rank an end is
 };
-static_assert(sizeof(BlockHeader) == 48);
+static_assert(sizeof(BlockHeader) == 88);
 
 /// What the blocks of a launch do, as bits: a kernel that offers no more may be faster.
 enum Uses : uint32_t {

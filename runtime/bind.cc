@@ -31,7 +31,7 @@ class Binder {
         pointers_{static_cast<uint8_t*>(const_cast<void*>(options.input)),
                   static_cast<uint8_t*>(options.output)} {}
 
-  std::shared_ptr<Binding::State> run();
+  std::shared_ptr<BoundCall::State> run();
 
  private:
   bool prepare();
@@ -45,8 +45,8 @@ class Binder {
   bool collect_places(bool able);
   uint8_t* address(uint32_t rank, uint32_t buffer);
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
-  bool write_slot(Binding::State& made);
-  void plan_copies(Binding::State& made) const;
+  bool write_slot(BoundCall::State& made);
+  void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
   }
@@ -247,7 +247,7 @@ uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
   return place_address(rank, buffer);
 }
 
-bool Binder::write_slot(Binding::State& made) {
+bool Binder::write_slot(BoundCall::State& made) {
   const RankProgram& program = x_.program;
   std::vector<device::BaseAddress> bases;
   bases.reserve(program.bases.size());
@@ -280,7 +280,7 @@ bool Binder::write_slot(Binding::State& made) {
 }
 
 // Of the output only what the collective promises is copied out: the rest is the caller's.
-void Binder::plan_copies(Binding::State& made) const {
+void Binder::plan_copies(BoundCall::State& made) const {
   const uint32_t rank = x_.rank;
   if (places_[rank].side[kInput].kind == Kind::staging && bytes(rank, kInput) > 0) {
     made.before.push_back({place_address(rank, kInput), pointers_[kInput], bytes(rank, kInput)});
@@ -302,9 +302,9 @@ void Binder::plan_copies(Binding::State& made) const {
   }
 }
 
-std::shared_ptr<Binding::State> Binder::run() {
+std::shared_ptr<BoundCall::State> Binder::run() {
   if (!collect_places(prepare())) return nullptr;
-  auto made = std::make_shared<Binding::State>();
+  auto made = std::make_shared<BoundCall::State>();
   made->executable = &x_;
   if (!write_slot(*made)) return nullptr;
   plan_copies(*made);
@@ -319,8 +319,8 @@ std::shared_ptr<Binding::State> Binder::run() {
   return made;
 }
 
-std::shared_ptr<Binding::State> Executable::State::bind(const CallOptions& call,
-                                                        Diagnostics& diagnostics) {
+std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
+                                                          Diagnostics& diagnostics) {
   return Binder(*this, call, diagnostics).run();
 }
 

@@ -4,7 +4,7 @@
 //   auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
 //   auto plan = std::make_shared<const Program>(*read_plan(json, "allreduce.json", problems));
 //   auto allreduce = communicator->load(plan, {.max_bytes = 64 << 20}, problems);
-//   Binding call = allreduce->bind({.bytes = 4096, .dtype = Dtype::f16, .input = in,
+//   BoundCall call = allreduce->bind({.bytes = 4096, .dtype = Dtype::f16, .input = in,
 //                                   .output = out}, problems);
 //   allreduce->launch(call, stream, problems);          // any number of times; does not wait
 //   communicator->synchronize(stream, problems);        // waits, and says what has gone wrong
@@ -16,7 +16,7 @@
 // Plans, calls and buffers share nothing: an Executable has its own scratch memory, counts and
 // channels, so calls of several executables may run at once, on one stream or on several.
 //
-// Errors. nullptr, an empty Binding or false: the reason is in the diagnostics. If a rank dies,
+// Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
 // communicator end, synchronize() and check() of every rank report it, and nothing more can be
 // loaded or launched. No kernel stays behind.
@@ -68,11 +68,11 @@ struct CallOptions {
 
 /// A call that is ready to be launched: the plan, fitted to a message size and to buffers. Owns
 /// memory of the device: it must outlive the launches of it, and graphs that hold such launches.
-class Binding {
+class BoundCall {
  public:
   struct State;
-  Binding() = default;
-  explicit Binding(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  BoundCall() = default;
+  explicit BoundCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
   explicit operator bool() const { return state_ != nullptr; }
   const State& state() const { return *state_; }
 
@@ -93,11 +93,11 @@ class Executable {
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   /// Fits the plan to a call. Collective if binds_together(), else local.
-  Binding bind(const CallOptions& call, Diagnostics& diagnostics);
+  BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
   /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers.
   bool binds_together() const;
   /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
-  bool launch(const Binding& binding, StreamHandle stream, Diagnostics& diagnostics);
+  bool launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics);
 
   const Program& plan() const;
 

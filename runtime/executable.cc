@@ -281,7 +281,7 @@ bool Executable::State::load(Diagnostics& diagnostics) {
   return true;
 }
 
-bool Executable::State::launch(const Binding::State& binding, StreamHandle stream,
+bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   Device& device = *group->device;
@@ -297,11 +297,11 @@ bool Executable::State::launch(const Binding::State& binding, StreamHandle strea
   return true;
 }
 
-Binding Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
-  return Binding(state_->bind(call, diagnostics));
+BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
-bool Executable::launch(const Binding& binding, StreamHandle stream, Diagnostics& diagnostics) {
+bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
   if (!binding || binding.state().executable != state_.get()) {
     return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
   }

@@ -25,7 +25,7 @@ struct StagingCopy {
   uint64_t bytes;
 };
 
-struct Binding::State {
+struct BoundCall::State {
   const Executable::State* executable = nullptr;
   SlotPool::Slot slot;  ///< the call's part of the device program
   device::LaunchPlan launch{};
@@ -39,8 +39,8 @@ struct Executable::State {
 
   /// Collective: all that load() does.
   bool load(Diagnostics& diagnostics);
-  std::shared_ptr<Binding::State> bind(const CallOptions& options, Diagnostics& diagnostics);
-  bool launch(const Binding::State& binding, StreamHandle stream, Diagnostics& diagnostics);
+  std::shared_ptr<BoundCall::State> bind(const CallOptions& options, Diagnostics& diagnostics);
+  bool launch(const BoundCall::State& binding, StreamHandle stream, Diagnostics& diagnostics);
   bool collective_bind() const { return options.zero_copy && access.any(); }
 
   const std::shared_ptr<Group> group;
@@ -52,7 +52,7 @@ struct Executable::State {
   const Chunking capacity;
 
   RankProgram program;                  ///< patched for the last binding
-  std::vector<Connection> connections;  ///< by rank: own, and of those that ops address
+  std::vector<PeerMemory> connections;  ///< by rank: own, and of those that ops address
   std::unique_ptr<Memory> memory;       ///< what only this rank's blocks see
   std::unique_ptr<Memory> faults;       ///< a device::Fault per block
   std::shared_ptr<SlotPool> slots;      ///< for bindings

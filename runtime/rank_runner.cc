@@ -35,7 +35,7 @@ struct RankRunner::State {
 
   bool make_buffer(uint32_t side, Diagnostics& diagnostics);
   void place(const RunSpec& spec, RunResult& result);
-  bool call(const Binding& binding, uint64_t number, OutputCheck* check, RankResult& result,
+  bool call(const BoundCall& binding, uint64_t number, OutputCheck* check, RankResult& result,
             Diagnostics& diagnostics);
 
   Communicator& communicator;
@@ -94,7 +94,7 @@ void RankRunner::State::place(const RunSpec& spec, RunResult& result) {
   }
 }
 
-bool RankRunner::State::call(const Binding& binding, uint64_t number, OutputCheck* check,
+bool RankRunner::State::call(const BoundCall& binding, uint64_t number, OutputCheck* check,
                              RankResult& result, Diagnostics& diagnostics) {
   Device& on = communicator.device();
   if (check != nullptr) {
@@ -139,13 +139,13 @@ RankResult RankRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
   State& s = *state_;
   RankResult result;
   s.place(spec, result.run);
-  const Binding binding = s.executable->bind({.bytes = result.run.bytes,
-                                              .dtype = spec.dtype,
-                                              .op = spec.op,
-                                              .accumulate = spec.accumulate,
-                                              .input = s.device[kInput],
-                                              .output = s.device[kOutput]},
-                                             diagnostics);
+  const BoundCall binding = s.executable->bind({.bytes = result.run.bytes,
+                                                .dtype = spec.dtype,
+                                                .op = spec.op,
+                                                .accumulate = spec.accumulate,
+                                                .input = s.device[kInput],
+                                                .output = s.device[kOutput]},
+                                               diagnostics);
   if (!binding) return result;
   const Contract& contract = s.plan->contract;
   const DtypeInfo& type = info(spec.dtype);

@@ -31,10 +31,10 @@ bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, ui
 
 /// A rank's region as this process sees it: its own memory, or a mapping of a peer's. A value; the
 /// copies share the memory.
-class Connection {
+class PeerMemory {
  public:
-  Connection() = default;
-  Connection(std::shared_ptr<const Memory> region, std::shared_ptr<const RegionLayout> layout)
+  PeerMemory() = default;
+  PeerMemory(std::shared_ptr<const Memory> region, std::shared_ptr<const RegionLayout> layout)
       : region_(std::move(region)), layout_(std::move(layout)) {}
   explicit operator bool() const { return region_ != nullptr; }
 

@@ -56,16 +56,40 @@ static __device__ __noinline__ Mark missing_mark(const uint8_t* unit, uint64_t s
   return mark;
 }
 
-/// What a block reads of its program and its rank, in shared memory.
+/// What the threads of a block share, in shared memory.
 struct BlockState {
-  device::RankView view;
-  const BaseAddress* bases;
-  const ChannelEnd* ends;    ///< `taken` is to be found in rank.channels
-  const uint32_t* channels;  ///< by end: which of the rank's; nullptr: the same number
-  const device::DeviceOp* ops;
-  uint32_t op_count;
   RankContext rank;
   WaitState waits;
+  device::BlockHeader unpacked;  ///< of a program that is not packed: addresses, not offsets
+};
+
+/// Where a block's program lies.
+struct BlockProgram {
+  const device::BlockHeader* header;
+  const uint8_t* begin;  ///< what the header's offsets count from
+
+  template <class T>
+  __device__ const T* array(uint64_t offset) const {
+    return reinterpret_cast<const T*>(begin + offset);
+  }
+  __device__ device::RankView view() const {
+    return {array<device::DeviceOp>(header->ops),
+            array<device::Move>(header->moves),
+            array<device::DeviceOperand>(header->operands),
+            array<device::Run>(header->runs),
+            array<uint64_t>(header->offsets),
+            array<device::DeviceLoop>(header->loops),
+            array<uint32_t>(header->targets),
+            header->align};
+  }
+  __device__ const BaseAddress& base(uint32_t i) const {
+    return array<BaseAddress>(header->bases)[i];
+  }
+  __device__ const ChannelEnd& end(uint32_t i) const { return array<ChannelEnd>(header->ends)[i]; }
+  /// The rank's number of one of the program's channels.
+  __device__ uint32_t channel(uint32_t i) const {
+    return header->channels == 0 ? i : array<uint32_t>(header->channels)[i];
+  }
 };
 
 /// `kUses`: device::Uses that the block's plan may have.
@@ -118,8 +142,10 @@ class CudaBlock {
   };
 
   /// Call number `call` of the block.
-  __device__ CudaBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
+  __device__ CudaBlock(BlockState& state, const BlockProgram& program, const LaunchPlan& plan,
+                       uint64_t call)
       : state_(state),
+        program_(program),
         plan_(plan),
         call_(call),
         arithmetic_(plan),
@@ -130,7 +156,7 @@ class CudaBlock {
     if (gave_up(state_.waits)) exit_thread();
   }
   __device__ uint8_t* base(uint32_t index) const {
-    const BaseAddress& b = state_.bases[index];
+    const BaseAddress& b = program_.base(index);
     return b.copies > 1 ? b.address + call_ % b.copies * b.copy_stride : b.address;
   }
   __device__ uint32_t element() const { return arithmetic_.element(); }
@@ -222,9 +248,9 @@ class CudaBlock {
   }
 
   __device__ void signal(uint32_t channel, bool relaxed) {
-    const ChannelEnd& end = state_.ends[channel];
+    const ChannelEnd& end = program_.end(channel);
     if constexpr (kPosts) {
-      if (end.port != 0) return post({PortWhat::signal, number_of(channel), 0, 0, 0, 0});
+      if (end.port != 0) return post({PortWhat::signal, program_.channel(channel), 0, 0, 0, 0});
     }
     if (gave_up(state_.waits)) exit_thread();
     if (end.partner == nullptr) return;
@@ -236,8 +262,8 @@ class CudaBlock {
   }
   /// Several threads may wait at one end, each for a signal of its own.
   __device__ void wait(uint32_t channel, bool relaxed) {
-    const uint64_t* end = state_.ends[channel].arrived;
-    uint64_t* taken = &state_.rank.channels[number_of(channel)].taken;
+    const uint64_t* end = program_.end(channel).arrived;
+    uint64_t* taken = &state_.rank.channels[program_.channel(channel)].taken;
     const uint64_t before = atomicAdd(reinterpret_cast<unsigned long long*>(taken), 1ull);
     uint64_t arrived = 0;
     await(
@@ -247,11 +273,12 @@ class CudaBlock {
           return arrived > before;
         },
         [&] {
-          return Fault{WaitFor::signal, number_of(channel), op_->source, 0, before + 1, arrived};
+          return Fault{WaitFor::signal, program_.channel(channel), op_->source, 0, before + 1,
+                       arrived};
         });
   }
   __device__ void flush(uint32_t channel) {
-    flush_requests(state_.rank.queue, state_.waits, op_->source, number_of(channel));
+    flush_requests(state_.rank.queue, state_.waits, op_->source, program_.channel(channel));
   }
   __device__ void release(uint32_t semaphore) {
     if (gave_up(state_.waits)) exit_thread();
@@ -287,7 +314,7 @@ class CudaBlock {
   __device__ void sync() { __syncthreads(); }
   __device__ void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
     if (threadIdx.x != 0 || bytes == 0) return;
-    post({PortWhat::put, number_of(channel), reinterpret_cast<uint64_t>(to),
+    post({PortWhat::put, program_.channel(channel), reinterpret_cast<uint64_t>(to),
           reinterpret_cast<uint64_t>(from), bytes, 0});
   }
 
@@ -315,10 +342,6 @@ class CudaBlock {
 
   /// Bytes between the rows of a plain piece.
   __device__ static uint64_t row_step() { return blockDim.x * 16ull; }
-  /// The rank's number of one of the block's channels.
-  __device__ uint32_t number_of(uint32_t channel) const {
-    return state_.channels == nullptr ? channel : state_.channels[channel];
-  }
   __device__ void post(const PortRequest& request) {
     post_request(state_.rank.queue, state_.waits, op_->source, request);
   }
@@ -343,6 +366,7 @@ class CudaBlock {
   __device__ bool take(const uint8_t* slot, const Piece& piece, Tile& tile) const;
   __device__ bool take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const;
   BlockState& state_;
+  const BlockProgram program_;
   const LaunchPlan& plan_;
   const uint64_t call_;
   const Arithmetic arithmetic_;

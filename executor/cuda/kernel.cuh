@@ -24,37 +24,22 @@ static_assert(sizeof(Arguments) <= 4096);
 /// Packed programs up to this size are read from shared memory, longer ones where they lie.
 inline constexpr uint32_t kMostShared = 16 * 1024;
 
-template <class T>
-__device__ inline const T* array_at(const uint8_t* program, uint32_t offset) {
-  return reinterpret_cast<const T*>(program + offset);
-}
-
-__device__ inline void find_program(BlockState& state, const uint8_t* program) {
-  const device::BlockHeader& header = *array_at<device::BlockHeader>(program, 0);
-  state.ops = array_at<device::DeviceOp>(program, header.ops);
-  state.op_count = header.op_count;
-  state.bases = array_at<BaseAddress>(program, header.bases);
-  state.ends = array_at<ChannelEnd>(program, header.ends);
-  state.channels = array_at<uint32_t>(program, header.channels);
-  state.view = {state.ops,
-                array_at<device::Move>(program, header.moves),
-                array_at<device::DeviceOperand>(program, header.operands),
-                array_at<device::Run>(program, header.runs),
-                array_at<uint64_t>(program, header.offsets),
-                array_at<device::DeviceLoop>(program, header.loops),
-                array_at<uint32_t>(program, header.targets),
-                header.align};
-}
-
 /// A program that is not packed: what its rank's context says.
-__device__ inline void find_unpacked(BlockState& state, uint32_t block) {
-  const uint32_t first = state.rank.block_begin[block];
-  state.ops = state.rank.view.ops + first;
-  state.op_count = state.rank.block_begin[block + 1] - first;
-  state.bases = state.rank.bases;
-  state.ends = state.rank.channels;
-  state.channels = nullptr;
-  state.view = state.rank.view;
+__device__ inline device::BlockHeader unpacked_header(const RankContext& rank, uint32_t block) {
+  const auto at = [](const auto* array) { return reinterpret_cast<uint64_t>(array); };
+  const uint32_t first = rank.block_begin[block];
+  return {.ops = at(rank.view.ops + first),
+          .moves = at(rank.view.moves),
+          .operands = at(rank.view.operands),
+          .runs = at(rank.view.runs),
+          .offsets = at(rank.view.offsets),
+          .loops = at(rank.view.loops),
+          .targets = at(rank.view.targets),
+          .bases = at(rank.bases),
+          .ends = at(rank.channels),
+          .channels = 0,
+          .op_count = rank.block_begin[block + 1] - first,
+          .align = rank.view.align};
 }
 
 /// Copies 16-byte lines by all threads.
@@ -89,35 +74,31 @@ __global__ void __launch_bounds__(kMostThreads)
   // All threads read the number of the call before the first of them advances it.
   uint64_t* const calls = one ? arguments.one.calls : context->calls;
   const uint64_t call = load_relaxed(calls + block);
-  const bool shared = plan.programs != nullptr && plan.program_bytes <= kMostShared;
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
-  const uint8_t* program = nullptr;
+  const uint8_t* begin = nullptr;
   if (plan.carried) {
     fetch_lines(shared_program, arguments.programs + at, plan.program_bytes);
-  } else if (shared) {
-    fetch_lines(shared_program, plan.programs + at, plan.program_bytes);
   } else if (plan.programs != nullptr) {
-    program = plan.programs + at;
+    begin = plan.programs + at;
+    if (plan.program_bytes <= kMostShared) fetch_lines(shared_program, begin, plan.program_bytes);
   }
-  if (one) {
-    fetch_context(state.rank, arguments.one);
-  } else {
-    fetch_context(state.rank, *context);
+  if (plan.program_bytes <= kMostShared && plan.programs != nullptr) {
+    begin = reinterpret_cast<const uint8_t*>(shared_program);
   }
-  __syncthreads();
+  fetch_context(state.rank, one ? arguments.one : *context);
   if (threadIdx.x == 0) {
-    calls[block] = call + 1;
-    if (shared) program = reinterpret_cast<const uint8_t*>(shared_program);
-    if (program != nullptr) {
-      find_program(state, program);
-    } else {
-      find_unpacked(state, block);
-    }
-    state.waits = {state.rank.abort, state.rank.faults + block, plan.patience, 0};
+    const RankContext& rank = one ? arguments.one : *context;
+    state.waits = {rank.abort, rank.faults + block, plan.patience, 0};
+    if (begin == nullptr) state.unpacked = unpacked_header(rank, block);
   }
   __syncthreads();
-  CudaBlock<Arithmetic, kUses> machine(state, plan, call);
-  device::run_ops(machine, device::Frame{state.view}, state.ops, state.op_count);
+  if (threadIdx.x == 0) calls[block] = call + 1;
+  const BlockProgram program = {
+      begin == nullptr ? &state.unpacked : reinterpret_cast<const device::BlockHeader*>(begin),
+      begin};
+  CudaBlock<Arithmetic, kUses> machine(state, program, plan, call);
+  const device::Frame frame{program.view()};
+  device::run_ops(machine, frame, frame.rank.ops, program.header->op_count);
 }
 
 using Kernel = void (*)(Arguments);

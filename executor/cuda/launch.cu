@@ -42,11 +42,9 @@ uint32_t shared_bytes(const LaunchPlan& plan) {
   return shared ? plan.program_bytes : 0;
 }
 
-// Packet lines are shared by 8 lanes, and warps are whole.
 bool is_valid(const LaunchPlan& plan) {
   const uint64_t programs = uint64_t{plan.blocks} * plan.program_bytes;
-  return plan.blocks != 0 && plan.threads != 0 && plan.threads % 32 == 0 &&
-         plan.threads <= kMostThreads && plan.program_bytes % 16 == 0 &&
+  return plan.blocks != 0 && plan.program_bytes % 16 == 0 &&
          (!plan.carried || (plan.programs != nullptr && programs <= kMostCarried));
 }
 
@@ -62,7 +60,7 @@ int launch(const LaunchPlan& plan, void* stream) {
   }
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel_for(plan)), dim3(plan.blocks),
-                          dim3(plan.threads), parameters, shared_bytes(plan),
+                          dim3(block_threads(plan.threads)), parameters, shared_bytes(plan),
                           static_cast<cudaStream_t>(stream));
 }
 
@@ -73,7 +71,7 @@ uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
   *error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (*error != cudaSuccess) return 0;
   *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, reinterpret_cast<const void*>(kernel_for(plan)), static_cast<int>(plan.threads),
+      &blocks, reinterpret_cast<const void*>(kernel_for(plan)), static_cast<int>(block_threads(plan.threads)),
       shared_bytes(plan));
   return *error == cudaSuccess ? static_cast<uint32_t>(blocks) * processors : 0;
 }

@@ -223,7 +223,7 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch.rank_of_block = rank_of_block.data<uint32_t>();
   launch.number_of_block = number_of_block.data<uint32_t>();
   launch.blocks = static_cast<uint32_t>(rank_of.size());
-  launch.threads = std::min(program.launch.threads, kMostThreads);
+  launch.threads = program.launch.threads;
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
   launch.accumulate = call.accumulate;

@@ -113,6 +113,7 @@ TEST_CASE("packets that are not written") {
     add_op(t, 0, 0, Kind::reduce_packets, {local(kOutput, 0)}, {local(kInput, 0), local(inbox, 0)});
     add_op(t, 0, 0, Kind::sync, {});
     add_op(t, 1, 0, Kind::acquire, {id(s)});
+    add_op(t, 1, 0, Kind::sync, {});
     add_op(t, 1, 0, Kind::put_packets, {far(0, inbox, 0)}, {local(kInput, 0)});
     CudaRanks gpu(t.program);
     hang(gpu);

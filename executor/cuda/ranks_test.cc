@@ -88,6 +88,9 @@ template <class Fn>
 void for_each_plan(Fn fn) {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
+      // A copy engine does not keep lines whole.
+      const bool port = plan.name.find("by port") != std::string::npos;
+      if (port && format == PacketFormat::LL128) continue;
       const TestProgram t = plan.build(format);
       Pair pair(t.program);
       fn(plan, format, pair);
@@ -119,23 +122,43 @@ TEST_CASE("every op, type and reduction on the GPU") {
   });
 }
 
-TEST_CASE("every op at odd addresses and in place on the GPU") {
+/// Calls of several sizes up to a few MB, at even and odd addresses.
+void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
+  uint32_t turn = 0;
+  for (const uint64_t elements : {5, 30011, 400009}) {
+    for (const bool shifted : {false, true}) {
+      INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")
+                << (shifted ? " shifted" : ""));
+      const Options options{in_place, shifted, static_cast<Programs>(turn++ % 3)};
+      run_calls(pair.gpu, pair.cluster, pair.call(elements, dtype), options, 2);
+    }
+  }
+}
+
+TEST_CASE("every op at odd addresses on the GPU") {
   if (no_gpu()) return;
   for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {
-    uint32_t turn = 0;
     for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::e4m3, Dtype::f64}) {
-      for (const uint64_t elements : {5, 30011, 400009}) {
-        for (const bool in_place : {false, true}) {
-          for (const bool shifted : {false, true}) {
-            INFO(plan.name << ' ' << name(format) << ' ' << info(dtype).name << ' ' << elements
-                           << (in_place ? " in place" : "") << (shifted ? " shifted" : ""));
-            const Options options{in_place, shifted, static_cast<Programs>(turn++ % 3)};
-            run_calls(pair.gpu, pair.cluster, pair.call(elements, dtype), options, 2);
-          }
-        }
-      }
+      run_places(plan.name + " " + std::string(name(format)), pair, dtype, false);
     }
   });
+}
+
+TEST_CASE("whole collectives, in place and not, on the GPU") {
+  if (no_gpu()) return;
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::e5m2, Dtype::f64}) {
+    for (const bool in_place : {false, true}) {
+      for (const PacketFormat format : {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128,
+                                        PacketFormat::sentinel}) {
+        const TestProgram t = one_shot(7, 3, format);
+        Pair pair(t.program);
+        run_places("one-shot " + std::string(name(format)), pair, dtype, in_place);
+      }
+      const TestProgram t = synced_two_shot(4);
+      Pair pair(t.program);
+      run_places("two-shot", pair, dtype, in_place);
+    }
+  }
 }
 
 TEST_CASE("every accumulation type on the GPU") {

@@ -65,7 +65,7 @@ class Reader {
   Reader(const Environment& environment, std::string_view group, Diagnostics& diagnostics)
       : environment_(environment), group_(group), diagnostics_(diagnostics) {}
 
-  std::optional<Launch> read() {
+  std::optional<LaunchedRank> read() {
     environment_.warn_of_unknown(diagnostics_);
     const Names* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
@@ -208,7 +208,7 @@ class Reader {
   const Environment& environment_;
   const std::string group_;
   Diagnostics& diagnostics_;
-  Launch launch_;
+  LaunchedRank launch_;
   bool failed_ = false;
 };
 
@@ -216,7 +216,7 @@ bool is_local_name(const std::string& host) {
   return host == "localhost" || host == "127.0.0.1" || host == "::1";
 }
 
-HubOptions hub_options(const Launch& launch) {
+HubOptions hub_options(const LaunchedRank& launch) {
   HubOptions options{.secret = launch.where.secret,
                      .size = launch.size,
                      .rank = launch.rank,
@@ -235,12 +235,12 @@ HubOptions hub_options(const Launch& launch) {
 
 }  // namespace
 
-std::optional<Launch> read_launch(const Environment& environment, std::string_view group,
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
                                   Diagnostics& diagnostics) {
   return Reader(environment, group, diagnostics).read();
 }
 
-std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }
@@ -261,6 +261,17 @@ std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& dia
   auto bootstrap =
       join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
   return bootstrap;
+}
+
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics) {
+  environment.warn_of_unknown(diagnostics);
+  const auto timeout = environment.number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
+  const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
+  if (!timeout || wrong) return std::nullopt;
+  return HostOptions{.interface = std::move(interface).value_or(""),
+                     .timeout = std::chrono::seconds(*timeout)};
 }
 
 std::string first_host(std::string_view list) {

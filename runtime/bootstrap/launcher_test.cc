@@ -41,7 +41,7 @@ Values with(Values values, const Values& others) {
   return values;
 }
 
-Launch read(const Values& values, const std::string& group = "") {
+LaunchedRank read(const Values& values, const std::string& group = "") {
   Diagnostics diagnostics;
   const auto launch = read_launch(Environment(values), group, diagnostics);
   INFO((diagnostics.all().empty() ? "" : diagnostics.all().front().message));
@@ -58,7 +58,7 @@ std::string error(const Values& values) {
 }
 
 TEST_CASE("torchrun") {
-  const Launch launch = read(kTorchrun);
+  const LaunchedRank launch = read(kTorchrun);
   CHECK(launch.launcher == "torchrun");
   CHECK(launch.rank == 3);
   CHECK(launch.size == 8);
@@ -73,10 +73,10 @@ TEST_CASE("torchrun") {
 }
 
 TEST_CASE("all ranks on one machine meet at the loopback interface") {
-  const Launch torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
+  const LaunchedRank torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
   CHECK(torchrun.one_machine);
   CHECK(torchrun.where.host == "127.0.0.1");
-  const Launch mpi = read(kOpenMpi);
+  const LaunchedRank mpi = read(kOpenMpi);
   CHECK(mpi.launcher == "Open MPI");
   CHECK(mpi.where.host == "127.0.0.1");
   CHECK(mpi.where.ports.size() == 4);
@@ -89,14 +89,14 @@ TEST_CASE("Open MPI does not say where rank 0 is") {
   CHECK(error(two) ==
         "no-rendezvous: Open MPI says that this is rank 1 of 4, but nothing says where the ranks "
         "meet");
-  const Launch launch = read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
+  const LaunchedRank launch = read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
   CHECK(launch.launcher == "Open MPI");
   CHECK(launch.where.host == "10.0.0.5");
   CHECK(read(with(two, {{"MSCCLC_ID", kId}})).by_id);
 }
 
 TEST_CASE("Slurm") {
-  const Launch launch = read(kSlurm);
+  const LaunchedRank launch = read(kSlurm);
   CHECK(launch.launcher == "Slurm");
   CHECK(launch.rank == 5);
   CHECK(launch.size == 16);
@@ -119,7 +119,7 @@ TEST_CASE("hosts of Slurm's lists") {
 }
 
 TEST_CASE("a unique id says all") {
-  const Launch launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
+  const LaunchedRank launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
   CHECK(launch.by_id);
   CHECK(launch.where.host == "10.0.0.1");
   CHECK(launch.where.ports == std::vector<uint16_t>{41234});
@@ -170,6 +170,21 @@ TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {
   CHECK(secret(kOpenMpi) != secret(with(kOpenMpi, {{"PMIX_NAMESPACE", "x"}})));
   CHECK(secret(with(kTorchrun, {{"MSCCLC_ID", kId}})) !=
         secret(with(kTorchrun, {{"MSCCLC_ID", kId}}), "tensor"));
+}
+
+TEST_CASE("how to host a job") {
+  Diagnostics diagnostics;
+  const auto plain = read_host_options(Environment(Values{}), diagnostics);
+  REQUIRE(plain);
+  CHECK(plain->timeout == 600s);
+  CHECK(plain->interface.empty());
+  const auto host = read_host_options(
+      Environment(Values{{"MSCCLC_SOCKET_IFNAME", "ib,eth"}, {"MSCCLC_TIMEOUT", "5"}}),
+      diagnostics);
+  REQUIRE(host);
+  CHECK(host->timeout == 5s);
+  CHECK(host->interface == "ib,eth");
+  CHECK_FALSE(read_host_options(Environment(Values{{"MSCCLC_TIMEOUT", "x"}}), diagnostics));
 }
 
 TEST_CASE("a port of the user's") {
