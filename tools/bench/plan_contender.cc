@@ -36,7 +36,7 @@ class PlanContender : public Contender {
   const std::shared_ptr<const Program> plan_;
   const bool every_size_;
   std::unique_ptr<Executable> executable_;
-  Binding binding_;
+  BoundCall binding_;
 };
 
 }  // namespace
