@@ -107,11 +107,10 @@ bool Communicator::check(Diagnostics& diagnostics) {
                                executable->context.blocks, notes);
   }
   if (waiting > 0) {
-    group.fail("hang",
-               fmt::format("rank {}: {} thread block{} waited longer than {} s for what did not "
-                           "come",
-                           group.rank(), waiting, waiting == 1 ? "" : "s",
-                           std::chrono::duration<double>(group.timeout).count()));
+    group.fail(
+        "hang",
+        fmt::format("{} thread block{} waited longer than {} s for what did not come", waiting,
+                    waiting == 1 ? "" : "s", std::chrono::duration<double>(group.timeout).count()));
   }
   Diagnostic* error = group.failure->report(diagnostics);
   if (error == nullptr) return true;
@@ -121,6 +120,10 @@ bool Communicator::check(Diagnostics& diagnostics) {
 
 bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   const bool done = state_->group->device->synchronize(stream, diagnostics);
+  for (const auto& weak : state_->executables) {
+    const auto executable = weak.lock();
+    if (executable != nullptr && executable->proxy != nullptr) executable->proxy->settle();
+  }
   return check(diagnostics) && done;
 }
 

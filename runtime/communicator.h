@@ -144,7 +144,8 @@ class Communicator {
   std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
                                                     Diagnostics& diagnostics);
 
-  /// Waits for all work on a stream, then check().
+  /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
+  /// Then nothing of this rank reads or writes the calls' buffers any more.
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
   /// Says whether anything has gone wrong so far: hang, rank-died, aborted. The report tells for
   /// every thread block that gave up its op, where that stands in the program, and what it waited

@@ -236,10 +236,10 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
   if (!any) return true;
   auto* claimed = context.queue.claimed;
   const std::weak_ptr<Group> weak = group;
-  const auto fail = [weak, r = rank](const std::string& why) {
-    if (const auto held = weak.lock()) held->fail("proxy", fmt::format("rank {}: {}", r, why));
+  const auto fail = [weak](const std::string& why) {
+    if (const auto held = weak.lock()) held->fail("proxy", why);
   };
-  proxy = Proxy::start(group->device, std::move(ports), claimed, fail, diagnostics);
+  proxy = Proxy::start(group->device, std::move(ports), claimed, group->failure, fail, diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   return true;

@@ -9,13 +9,9 @@ bool Failure::set(const std::string& code, const std::string& why) {
   if (!code_.empty()) return false;
   code_ = code;
   why_ = why;
+  happened_.store(true, std::memory_order_release);
   store_release<uint32_t>(word_->data(), 1);
   return true;
-}
-
-bool Failure::happened() const {
-  const std::lock_guard lock(mutex_);
-  return !code_.empty();
 }
 
 Diagnostic* Failure::report(Diagnostics& diagnostics) const {

@@ -2,6 +2,7 @@
 // learn of it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,7 +20,7 @@ class Failure {
   /// Sets the reason, unless there is one, and makes all waits end. From any thread. True: it was
   /// the first.
   bool set(const std::string& code, const std::string& why);
-  bool happened() const;
+  bool happened() const { return happened_.load(std::memory_order_acquire); }
   /// Adds the error, if there is one. The reference is good until the next diagnostic.
   Diagnostic* report(Diagnostics& diagnostics) const;
   /// For RankContext::abort.
@@ -27,6 +28,7 @@ class Failure {
 
  private:
   const std::unique_ptr<Memory> word_;
+  std::atomic<bool> happened_{false};
   mutable std::mutex mutex_;
   std::string code_, why_;
 };

@@ -47,7 +47,8 @@ bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
 }
 
 void Group::fail(const std::string& code, const std::string& why) {
-  if (failure->set(code, why)) bootstrap->fail(why);
+  // The bootstrap tells the others who has said it.
+  if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
 }
 
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,

@@ -12,7 +12,8 @@ using device::PortRequest;
 using device::PortWhat;
 
 std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                    uint64_t* claimed, std::function<void(const std::string&)> fail,
+                                    uint64_t* claimed, std::shared_ptr<Failure> failure,
+                                    std::function<void(const std::string&)> fail,
                                     Diagnostics& diagnostics) {
   std::unique_ptr<Proxy> proxy(new Proxy);
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
@@ -31,6 +32,7 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<
   }
   proxy->device_ = std::move(device);
   proxy->ports_ = std::move(ports);
+  proxy->failure_ = std::move(failure);
   proxy->fail_ = std::move(fail);
   proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
   return proxy;
@@ -56,32 +58,59 @@ bool Proxy::handle(const PortRequest& request, Diagnostics& problems) {
   return true;
 }
 
+bool Proxy::asked(uint64_t number) const {
+  return load_acquire<uint64_t>(&queue_.slots[number % kCapacity].ready) == number + 1;
+}
+
 // A failed copy must not look like one that has been done: the count stays where it is.
 bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
-  PortRequest& slot = queue_.slots[number % kCapacity];
-  if (load_acquire<uint64_t>(&slot.ready) != number + 1) return false;
-  if (!handle(slot, problems)) return false;
+  if (!handle(queue_.slots[number % kCapacity], problems)) return false;
   store_release<uint64_t>(handled_, number + 1);
+  return true;
+}
+
+bool Proxy::flush_all(Diagnostics& problems) {
+  for (const auto& lane : lanes_) {
+    if (lane != nullptr && !lane->flush(problems)) return false;
+  }
+  return true;
+}
+
+/// Until it is to stop or something has failed; false: a copy has failed here.
+bool Proxy::serve_all(Diagnostics& problems) {
+  Idle idle;
+  uint64_t number = 0;
+  while (!failure_->happened()) {
+    const bool stopping = stop_;  // asked first: what was asked for before it is done
+    if (asked(number)) {
+      if (!serve_next(number, problems)) return false;
+      ++number;
+      idle.reset();
+    } else if (settled_ != number) {
+      if (!flush_all(problems)) return false;
+      settled_ = number;
+    } else if (stopping) {
+      return true;
+    } else {
+      idle.rest();
+    }
+  }
+  flush_all(problems);  // nothing is copied any more once it has ended
   return true;
 }
 
 void Proxy::serve() {
   Diagnostics problems;
-  if (!device_->bind_thread(problems)) return fail_(problems.all().front().message);
-  Idle idle;
-  for (uint64_t number = 0;;) {
-    const bool stopping = stop_;  // asked first: what was asked for before it is done
-    if (serve_next(number, problems)) {
-      ++number;
-      idle.reset();
-    } else if (problems.has_errors()) {
-      return fail_("the proxy cannot go on: " + problems.all().front().message);
-    } else if (stopping) {
-      return;
-    } else {
-      idle.rest();
-    }
+  if (!device_->bind_thread(problems) || !serve_all(problems)) {
+    fail_("the proxy cannot go on: " + problems.all().front().message);
   }
+  ended_ = true;
+}
+
+void Proxy::settle() const {
+  Idle idle;
+  // A slot may have been used again since: what has been handled counts too.
+  while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_))) idle.rest();
 }
 
 }  // namespace mscclc

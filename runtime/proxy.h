@@ -27,30 +27,39 @@ class Proxy {
   static constexpr uint64_t kCapacity = 256;
 
   /// `ports`: by channel. `claimed`: a zero in the rank's memory. `fail(why)` is called if a copy
-  /// fails. nullptr: reported.
+  /// fails; after any failure the proxy does nothing more. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                      uint64_t* claimed,
+                                      uint64_t* claimed, std::shared_ptr<Failure> failure,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics);
-  /// Does what has been asked for, then ends. REQUIRES: no block runs any more.
+  /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy();
 
+  /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
+  /// then it touches no memory any more. REQUIRES: no block runs.
+  void settle() const;
   const device::PortQueue& queue() const { return queue_; }
 
  private:
   Proxy() = default;
   void serve();
+  bool serve_all(Diagnostics& problems);
   bool serve_next(uint64_t number, Diagnostics& problems);
+  bool flush_all(Diagnostics& problems);
+  bool asked(uint64_t number) const;
   bool handle(const device::PortRequest& request, Diagnostics& problems);
 
   std::shared_ptr<Device> device_;
   std::vector<Port> ports_;
   std::vector<std::unique_ptr<CopyLane>> lanes_;  ///< by peer
+  std::shared_ptr<Failure> failure_;
   std::function<void(const std::string&)> fail_;
   std::unique_ptr<Memory> memory_;  ///< slots, then the count of handled requests
   device::PortQueue queue_{};
   uint64_t* handled_ = nullptr;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
   std::thread thread_;
 };
 

@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <string_view>
-
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/switch_team.h"
 
@@ -22,15 +18,11 @@ abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(str
 
 }  // namespace
 
-bool options_from_environment(CudaOptions& options, Diagnostics& diagnostics) {
-  const char* value = std::getenv("MSCCLC_MULTICAST");
-  const std::string_view asked = value == nullptr ? "" : value;
-  if (asked != "" && asked != "0" && asked != "1") {
-    diagnostics.error("bad-environment", {},
-                      fmt::format("MSCCLC_MULTICAST is '{}'; it can be 0 or 1", asked));
-    return false;
-  }
-  options.multicast = asked == "1";
+bool options_from_environment(const Environment& environment, CudaOptions& options,
+                              Diagnostics& diagnostics) {
+  const auto asked = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
+  if (!asked) return false;
+  options.multicast = *asked == 1;
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/cuda/exchange.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/device.h"
+#include "runtime/environment.h"
 
 namespace mscclc::cuda {
 
@@ -34,8 +35,9 @@ struct CudaOptions {
   bool multicast = false;
 };
 
-/// MSCCLC_MULTICAST=1 asks for multicast; 0 or nothing does not. Errors (bad-environment).
-bool options_from_environment(CudaOptions& options, Diagnostics& diagnostics);
+/// What the user asks for by MSCCLC_MULTICAST. Errors (bad-variable).
+bool options_from_environment(const Environment& environment, CudaOptions& options,
+                              Diagnostics& diagnostics);
 
 class CudaDevice final : public Device {
  public:

@@ -31,12 +31,13 @@ int count_gpus(Diagnostics& diagnostics) {
 std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics) {
   const Driver* driver = load_driver(diagnostics);
   CudaOptions options{.ordinal = ordinal};
-  if (driver == nullptr || !options_from_environment(options, diagnostics)) return nullptr;
-  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
-  if (server == nullptr) return nullptr;
-  return CudaDevice::open(*driver, options, interpreter(),
-                          {.process = this_process(), .server = server, .fetch = fetch_fd},
-                          diagnostics);
+  if (driver == nullptr ||
+      !options_from_environment(Environment::of_process(), options, diagnostics)) {
+    return nullptr;
+  }
+  std::optional<Exchange> exchange = make_exchange(diagnostics);
+  if (!exchange) return nullptr;
+  return CudaDevice::open(*driver, options, interpreter(), std::move(*exchange), diagnostics);
 }
 
 }  // namespace mscclc::cuda

@@ -98,7 +98,11 @@ std::string run_case(Communicator& communicator, const Case& c, bool zero_copy, 
                 ? size.bytes
                 : Chunking(contract, size.elements * info(dtype).bytes, c.plan->launch.align)
                       .message_bytes();
-        if (bytes > kMostBytes) continue;
+        const uint64_t part = Chunking::part_for_message(contract, bytes, info(dtype).bytes);
+        if (bytes > kMostBytes ||
+            (contract.even_only && !Chunking(contract, part, c.plan->launch.align).even())) {
+          continue;
+        }
         const RunSpec spec{.bytes = bytes,
                            .dtype = dtype,
                            .op = c.ops[op++ % c.ops.size()],

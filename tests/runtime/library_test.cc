@@ -1,10 +1,11 @@
 // Programs of the library on the runtime: ranks as threads and as processes, checked against the
 // collective's definition.
+#include "tests/library/library.h"
+
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
-#include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdlib>
 #include <thread>
 
 #include "runtime/bootstrap/in_process.h"
@@ -53,60 +55,65 @@ std::unique_ptr<Device> open_host(uint32_t, Diagnostics& diagnostics) {
   return make_host_device(diagnostics);
 }
 
-std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
-                        const OpenDevice& open) {
+std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
+                                 std::chrono::milliseconds timeout, const OpenDevice& open) {
   auto bootstraps = make_in_process_bootstraps(ranks, timeout);
   std::vector<std::string> said(ranks);
-  std::vector<std::thread> threads;
+  std::vector<std::thread> running;
   for (uint32_t r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
+    running.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
       said[r] = run_rank(std::move(own), body, timeout, open, diagnostics);
     });
   }
-  for (std::thread& thread : threads) thread.join();
-  return all_of(said);
+  for (std::thread& thread : running) thread.join();
+  return said;
 }
 
-// The parent starts no thread before the fork; the hub runs in rank 0.
-std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
-                          const OpenDevice& open) {
+namespace {
+
+/// Rank 0's process makes the job's id and gives it to the others through a pipe.
+std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[2],
+                                std::chrono::milliseconds timeout, Diagnostics& diagnostics) {
+  std::unique_ptr<Hub> hub;
+  std::array<char, UniqueId::kMostText> text{};
+  if (rank == 0) {
+    auto job =
+        host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = timeout}, diagnostics);
+    if (!job) return nullptr;
+    job->id.text().copy(text.data(), text.size() - 1);
+    hub = std::move(job->hub);
+    for (uint32_t i = 1; i < ranks; ++i) {
+      if (write(ids[1], text.data(), text.size()) < 0) return nullptr;
+    }
+  } else if (read(ids[0], text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return nullptr;
+  }
+  const auto id = UniqueId::parse(text.data(), diagnostics);
+  return id ? join_job(*id, rank, ranks, timeout, std::move(hub), diagnostics) : nullptr;
+}
+
+}  // namespace
+
+// No thread is started before the forks.
+std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
+                               std::chrono::milliseconds timeout, const Wrap& wrap,
+                               const OpenDevice& open) {
   int ids[2];
-  if (pipe(ids) != 0) return "pipe";
+  if (pipe(ids) != 0) std::abort();
   std::vector<pid_t> children;
   std::vector<int> outputs;
   for (uint32_t r = 0; r < ranks; ++r) {
     int out[2];
-    if (pipe(out) != 0) return "pipe";
+    if (pipe(out) != 0) std::abort();
     const pid_t child = fork();
     if (child == 0) {
       close(out[0]);
       Diagnostics diagnostics;
-      std::unique_ptr<Hub> hub;
-      std::string id(UniqueId::kMostText, '\0');
-      if (r == 0) {
-        auto job = host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = timeout},
-                            diagnostics);
-        if (!job) _exit(3);
-        id = job->id.text();
-        hub = std::move(job->hub);
-        std::string padded = id;
-        padded.resize(UniqueId::kMostText, '\n');
-        for (uint32_t i = 1; i < ranks; ++i) {
-          if (write(ids[1], padded.data(), padded.size()) < 0) _exit(3);
-        }
-      } else {
-        if (read(ids[0], id.data(), id.size()) != static_cast<ssize_t>(id.size())) _exit(3);
-        id.resize(id.find('\n'));
-      }
-      const auto parsed = UniqueId::parse(id, diagnostics);
-      std::string said = text(diagnostics);
-      if (parsed) {
-        said = run_rank(join_job(*parsed, r, ranks, timeout, std::move(hub), diagnostics), body,
-                        timeout, open, diagnostics);
-      }
-      if (write(out[1], said.data(), said.size()) < 0) _exit(3);
-      _exit(0);
+      std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeout, diagnostics);
+      if (wrap && bootstrap != nullptr) bootstrap = wrap(std::move(bootstrap));
+      const std::string said = run_rank(std::move(bootstrap), body, timeout, open, diagnostics);
+      _exit(write(out[1], said.data(), said.size()) < 0 ? 1 : 0);
     }
     close(out[1]);
     children.push_back(child);
@@ -114,14 +121,27 @@ std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::mil
   }
   close(ids[0]);
   close(ids[1]);
-  std::vector<std::string> said;
-  for (size_t i = 0; i < children.size(); ++i) {
-    said.push_back(drain(outputs[i]));
+  std::vector<Outcome> ended(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    ended[r].said = drain(outputs[r]);
     int status = 0;
-    waitpid(children[i], &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      said.back() += fmt::format("ended with status {:#x}", status);
-    }
+    waitpid(children[r], &status, 0);
+    if (WIFSIGNALED(status)) ended[r].signal = WTERMSIG(status);
+  }
+  return ended;
+}
+
+std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                        const OpenDevice& open) {
+  return all_of(threads(ranks, body, timeout, open));
+}
+
+std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                          const OpenDevice& open) {
+  std::vector<std::string> said;
+  for (const Outcome& ended : processes(ranks, body, timeout, {}, open)) {
+    said.push_back(ended.signal == 0 ? ended.said
+                                     : fmt::format("killed by signal {}", ended.signal));
   }
   return all_of(said);
 }
