@@ -236,6 +236,35 @@ bool BlockPrograms::posts(const DeviceOp& op) const {
   return (to.flags & device::kPort) != 0;
 }
 
+uint64_t BlockPrograms::most_bytes(const RankProgram& rank) {
+  uint64_t longest = 0;
+  const uint64_t blocks = rank.block_begin.size() - 1;
+  for (uint64_t b = 0; b < blocks; ++b) {
+    uint64_t bytes = sizeof(BlockHeader) + sizeof(Line);
+    for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
+      const DeviceOp& op = rank.ops[i];
+      bytes += sizeof(DeviceOp);
+      if (op.kind == OpKind::pipeline) bytes += sizeof(DeviceLoop);
+      if (op.kind == OpKind::pipeline) continue;
+      if (!info(op.kind).moves_data()) {
+        bytes += op.count * (2 * sizeof(uint32_t) + sizeof(ChannelEnd));
+        continue;
+      }
+      for (uint32_t m = op.first; m < op.first + op.count; ++m) {
+        const Move& move = rank.moves[m];
+        const uint64_t operands = uint64_t{move.dsts} + move.srcs;
+        bytes += sizeof(Move) + rank.move_chunks[m] * (sizeof(Run) + operands * sizeof(uint64_t));
+        for (uint64_t k = 0; k < operands; ++k) {
+          bytes += sizeof(DeviceOperand) + sizeof(ChannelEnd) + sizeof(uint32_t) +
+                   rank.operands[move.operands + k].members * sizeof(BaseAddress);
+        }
+      }
+    }
+    longest = std::max(longest, bytes);
+  }
+  return blocks * ((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
+}
+
 bool BlockPrograms::pack(const RankProgram& rank, std::span<const BaseAddress> bases,
                          std::span<const ChannelEnd> ends, uint32_t least_stride) {
   rank_ = &rank;

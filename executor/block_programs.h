@@ -27,6 +27,9 @@ class BlockPrograms {
   bool pack(const RankProgram& rank, std::span<const device::BaseAddress> bases,
             std::span<const device::ChannelEnd> ends, uint32_t least_stride = 0);
 
+  /// Bytes that pack() makes of a rank at most, whatever the message size.
+  static uint64_t most_bytes(const RankProgram& rank);
+
   /// Program b begins at data() + b * stride(), with a device::BlockHeader; aligned to 16 bytes.
   const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(lines_.data()); }
   uint32_t stride() const { return stride_; }

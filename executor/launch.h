@@ -123,6 +123,10 @@ enum Uses : uint32_t {
   kUsesAll = 63,
 };
 
+/// Bytes of the packed programs of all blocks that can travel with a launch: what is left of 4 KiB
+/// of parameters of a CUDA kernel.
+inline constexpr uint32_t kMostCarried = 3616;
+
 /// One launch: one call on the ranks of `contexts`, which run on one device.
 ///
 /// One rank's launch is faster if its context travels with it (`one`), and its blocks' programs are

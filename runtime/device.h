@@ -100,6 +100,8 @@ class Device {
   /// Checks that a launch of `blocks` blocks of `threads` threads is resident as a whole. Errors
   /// (too-many-blocks).
   virtual bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) = 0;
+  /// Does the device read packed programs (LaunchPlan::programs)? Else what `contexts` says.
+  virtual bool takes_programs() const { return false; }
   /// Starts one call on a stream. Does not wait.
   virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                       Diagnostics& diagnostics) = 0;
@@ -110,8 +112,8 @@ class Device {
 
   virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
 
-  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each, at
-  /// a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
+  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
+  /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
   /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
   virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
                            const std::vector<SwitchRegion>& /*regions*/,

@@ -89,6 +89,7 @@ uint64_t Executable::State::slot_bytes() const {
     offsets += uint64_t{program.move_chunks[i]} *
                (uint32_t{program.moves[i].dsts} + program.moves[i].srcs);
   }
+  if (group->device->takes_programs()) return BlockPrograms::most_bytes(program);
   return Image::bytes_of<device::RankContext>(1) +
          Image::bytes_of<device::Move>(program.moves.size()) + Image::bytes_of<device::Run>(runs) +
          Image::bytes_of<uint64_t>(offsets) +
@@ -256,7 +257,8 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   context.view.targets = image.add(program.targets);
   context.view.align = program.align;
   context.block_begin = image.add(program.block_begin);
-  context.channels = image.add(channel_ends());
+  ends = channel_ends();
+  context.channels = image.add(ends);
   context.semaphores = image.add(semaphores);
   context.barriers = image.add(barriers);
   context.call = image.add(zero);

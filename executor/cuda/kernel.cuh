@@ -17,7 +17,7 @@ namespace mscclc::cuda {
 struct Arguments {
   LaunchPlan plan;
   RankContext one;
-  alignas(16) uint8_t programs[kMostCarried];  ///< plan.carried
+  alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried
 };
 static_assert(sizeof(Arguments) <= 4096);
 

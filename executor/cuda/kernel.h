@@ -18,9 +18,6 @@ constexpr uint32_t block_threads(uint32_t wanted) {
   return warps == 0 ? 32 : warps > kMostThreads / 32 ? kMostThreads : 32 * warps;
 }
 
-/// Bytes of all packed programs of a launch that can travel with it (LaunchPlan::carried).
-inline constexpr uint32_t kMostCarried = 3616;
-
 /// Starts one call, asynchronously: one kernel of block_threads(plan.threads) threads, which may be
 /// captured in a graph. All pointers of
 /// the plan are addresses that the device reaches. Blocks wait for one another: the caller has made

@@ -45,7 +45,7 @@ uint32_t shared_bytes(const LaunchPlan& plan) {
 bool is_valid(const LaunchPlan& plan) {
   const uint64_t programs = uint64_t{plan.blocks} * plan.program_bytes;
   return plan.blocks != 0 && plan.program_bytes % 16 == 0 &&
-         (!plan.carried || (plan.programs != nullptr && programs <= kMostCarried));
+         (!plan.carried || (plan.programs != nullptr && programs <= device::kMostCarried));
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ bool CudaRanks::State::pack_programs(Diagnostics& d) {
     }
   }
   launch.one = ranks.size() == 1 ? host_contexts.data() : nullptr;
-  launch.carried = options.programs == Programs::carried && packed.size() <= kMostCarried;
+  launch.carried = options.programs == Programs::carried && packed.size() <= device::kMostCarried;
   launch.programs = packed.data();
   if (launch.carried) return true;
   if (!programs.upload(packed, d)) return false;

@@ -65,6 +65,7 @@ class CudaDevice final : public Device {
             Diagnostics& diagnostics) override;
 
   bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) override;
+  bool takes_programs() const override { return true; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
