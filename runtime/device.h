@@ -45,7 +45,7 @@ class CopyLane {
   virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
-/// Memory of a rank, in one allocation.
+/// Memory of a rank, in one allocation; nullptr: this rank has none.
 struct SwitchRegion {
   const void* address;
   uint64_t bytes;
@@ -110,8 +110,8 @@ class Device {
 
   virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
 
-  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each, at
-  /// a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
+  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
+  /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
   /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
   virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
                            const std::vector<SwitchRegion>& /*regions*/,
