@@ -44,6 +44,7 @@ class Binder {
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool collect_places(bool able);
   uint8_t* address(uint32_t rank, uint32_t buffer);
+  std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
   bool write_slot(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
@@ -248,6 +249,18 @@ uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
   return place_address(rank, buffer);
 }
 
+// The regions of Executable::State::join_switches().
+std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const {
+  if (buffer >= kFirstScratch) {
+    const PeerMemory& memory = x_.connections[rank];
+    const auto* begin = reinterpret_cast<const uint8_t*>(memory.arrived(0));
+    return Switches::Spot{0, static_cast<uint64_t>(memory.scratch(buffer) - begin)};
+  }
+  const BufferPlace& place = places_[rank].side[buffer];
+  if (place.kind != Kind::staging || place.buffer > kOutput) return std::nullopt;
+  return Switches::Spot{1 + place.buffer, place.offset};
+}
+
 bool Binder::write_slot(BoundCall::State& made) {
   const RankProgram& program = x_.program;
   std::vector<device::BaseAddress> bases;
@@ -262,6 +275,8 @@ bool Binder::write_slot(BoundCall::State& made) {
     }
     bases.push_back({at, b.copy_stride, b.copies});
   }
+  x_.switches.fill(
+      program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); }, bases);
   if (x_.group->device->takes_programs()) return pack_programs(made, bases);
   made.slot = x_.slots->take(diagnostics_);
   if (made.slot == nullptr) return false;

@@ -45,7 +45,7 @@ class CopyLane {
   virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
-/// Memory of a rank, in one allocation.
+/// Memory of a rank, in one allocation; nullptr: this rank has none.
 struct SwitchRegion {
   const void* address;
   uint64_t bytes;

@@ -281,7 +281,21 @@ bool Executable::State::load(Diagnostics& diagnostics) {
       connect(messages, diagnostics) && write_program(diagnostics) && start_proxy(diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
   exported_.clear();  // all have mapped it
-  return true;
+  return join_switches(diagnostics);
+}
+
+// Regions: 0 the plan's, 1 and 2 staging by side.
+bool Executable::State::join_switches(Diagnostics& diagnostics) {
+  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
+  for (const std::unique_ptr<Memory>& memory : staging) {
+    regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
+                                        : SwitchRegion{memory->data(), memory->bytes()});
+  }
+  return switches.join(
+      *plan, rank, program,
+      [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
+        return group->device->join_switch(*group->bootstrap, members, regions, team, diagnostics);
+      });
 }
 
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,

@@ -16,6 +16,7 @@
 #include "runtime/proxy.h"
 #include "runtime/region.h"
 #include "runtime/slots.h"
+#include "runtime/switches.h"
 
 namespace mscclc {
 
@@ -71,6 +72,10 @@ struct Executable::State {
   /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
   bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
                    Diagnostics& diagnostics);
+  /// Collective: joins region and staging at the plan's switches.
+  bool join_switches(Diagnostics& diagnostics);
+  Switches switches;
+
   /// True if a call that is not zero copy needs staging for this buffer.
   bool stages(uint32_t rank, uint32_t side) const;
   /// True if input and output of a rank always lie one in the other.

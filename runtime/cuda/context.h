@@ -3,6 +3,7 @@
 // GPU, so none is made but these, and none on a GPU that was not asked for.
 #pragma once
 
+#include <concepts>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,11 @@ class PrimaryContext {
   /// succeeded() of this driver.
   bool ok(abi::Result result, const std::string& attempt, Diagnostics& diagnostics) const {
     return succeeded(driver_, result, attempt, diagnostics);
+  }
+  /// The same where calls are made often: attempt() gives the text.
+  template <std::invocable Attempt>
+  bool ok(abi::Result result, Attempt attempt, Diagnostics& diagnostics) const {
+    return result == abi::kSuccess || succeeded(driver_, result, attempt(), diagnostics);
   }
 
  private:

@@ -24,9 +24,10 @@ bool CudaLane::put(void* to, const void* from, uint64_t bytes, Diagnostics& diag
   if (bytes == 0) return true;
   const CurrentContext current(*context_);
   return current.is_set(diagnostics) &&
-         context_->ok(context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
-                                                     stream_->get()),
-                      fmt::format("copy {} bytes to a peer", bytes), diagnostics);
+         context_->ok(
+             context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
+                                            stream_->get()),
+             [&] { return fmt::format("copy {} bytes to a peer", bytes); }, diagnostics);
 }
 
 bool CudaLane::signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) {
@@ -48,9 +49,10 @@ bool CudaLane::copy_count(uint64_t* arrived, uint64_t value, Diagnostics& diagno
   if (used_ == kSlots && !flush(diagnostics)) return false;
   auto* slot = reinterpret_cast<uint64_t*>(slots_->data()) + used_++;
   *slot = value;
-  return context_->ok(context_->driver().MemcpyAsync(address_of(arrived), address_of(slot),
-                                                     sizeof *slot, stream_->get()),
-                      "copy a signal to a peer", diagnostics);
+  return context_->ok(
+      context_->driver().MemcpyAsync(address_of(arrived), address_of(slot), sizeof *slot,
+                                     stream_->get()),
+      [] { return "copy a signal to a peer"; }, diagnostics);
 }
 
 bool CudaLane::flush(Diagnostics& diagnostics) {
@@ -62,9 +64,9 @@ bool CudaLane::flush(Diagnostics& diagnostics) {
 bool CudaLane::synchronize(Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
-  return current.is_set(diagnostics) &&
-         context_->ok(context_->driver().StreamSynchronize(stream_->get()), "copy to a peer",
-                      diagnostics);
+  return current.is_set(diagnostics) && context_->ok(
+                                            context_->driver().StreamSynchronize(stream_->get()),
+                                            [] { return "copy to a peer"; }, diagnostics);
 }
 
 }  // namespace mscclc::cuda

@@ -78,13 +78,15 @@ std::unique_ptr<Memory> CudaDevice::import_memory(const MemoryHandle& handle,
 }
 
 bool CudaDevice::write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
-  return stream_->copy(to, from, bytes, fmt::format("copy {} bytes to {}", bytes, name()),
-                       diagnostics);
+  return stream_->copy(
+      to, from, bytes, [&] { return fmt::format("copy {} bytes to {}", bytes, name()); },
+      diagnostics);
 }
 
 bool CudaDevice::read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
-  return stream_->copy(to, from, bytes, fmt::format("copy {} bytes from {}", bytes, name()),
-                       diagnostics);
+  return stream_->copy(
+      to, from, bytes, [&] { return fmt::format("copy {} bytes from {}", bytes, name()); },
+      diagnostics);
 }
 
 bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
@@ -92,9 +94,10 @@ bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle s
   if (bytes == 0) return true;
   const CurrentContext current(*context_);
   return current.is_set(diagnostics) &&
-         context_->ok(context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
-                                                     stream_of(stream)),
-                      fmt::format("copy {} bytes on {}", bytes, name()), diagnostics);
+         context_->ok(
+             context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
+                                            stream_of(stream)),
+             [&] { return fmt::format("copy {} bytes on {}", bytes, name()); }, diagnostics);
 }
 
 // Kernels differ by data type, and so do their registers: all must fit.
@@ -142,8 +145,9 @@ bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
   return current.is_set(diagnostics) &&
-         context_->ok(context_->driver().StreamSynchronize(stream_of(stream)),
-                      "run what was launched on " + name(), diagnostics);
+         context_->ok(
+             context_->driver().StreamSynchronize(stream_of(stream)),
+             [&] { return "run what was launched on " + name(); }, diagnostics);
 }
 
 StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {

@@ -26,8 +26,8 @@ abi::Stream OwnStream::release() {
   return stream;
 }
 
-bool OwnStream::copy(void* to, const void* from, uint64_t bytes, const std::string& attempt,
-                     Diagnostics& diagnostics) {
+bool OwnStream::copy(void* to, const void* from, uint64_t bytes,
+                     const std::function<std::string()>& attempt, Diagnostics& diagnostics) {
   if (bytes == 0) return true;
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());

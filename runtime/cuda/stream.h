@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,8 +30,8 @@ class OwnStream {
   /// Gives the stream to the caller.
   abi::Stream release();
 
-  /// Copies and waits; either end may be host or device memory.
-  bool copy(void* to, const void* from, uint64_t bytes, const std::string& attempt,
+  /// Copies and waits; either end may be host or device memory. attempt() names it in errors.
+  bool copy(void* to, const void* from, uint64_t bytes, const std::function<std::string()>& attempt,
             Diagnostics& diagnostics);
   /// Fills with zeros and waits.
   bool clear(abi::Address at, uint64_t bytes, const std::string& attempt, Diagnostics& diagnostics);

@@ -114,6 +114,7 @@ bool Join::warn(uint32_t rank, std::string_view why) {
 }
 
 bool Join::look_at(const SwitchRegion& region, OwnRegion& own) {
+  if (region.address == nullptr) return true;  // this rank has none
   const Driver& driver = context_->driver();
   const abi::Address at = address_of(region.address);
   abi::Address base = 0;

@@ -25,6 +25,7 @@ struct RankSetup {
 struct Outcome {
   bool talked = false, joined = false;
   std::vector<uint8_t*> addresses;
+  uint8_t* none = nullptr;   ///< of the region that ranks do not have
   std::vector<int> seen[2];  ///< first bytes of all members at both addresses
   std::string text;
 };
@@ -62,10 +63,13 @@ std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
       world.fake.set_bytes(address_of(buffer->data()) + ranks[r].phase,
                            {static_cast<uint8_t>(mark + 100)});
       std::unique_ptr<SwitchTeam> team;
-      outcome.talked = device->join_switch(
-          bootstrap, members,
-          {{scratch->data(), ranks[r].scratch}, {buffer->data() + ranks[r].phase, 1000}}, team, d);
+      outcome.talked = device->join_switch(bootstrap, members,
+                                           {{scratch->data(), ranks[r].scratch},
+                                            {buffer->data() + ranks[r].phase, 1000},
+                                            {nullptr, 0}},
+                                           team, d);
       outcome.joined = team != nullptr;
+      outcome.none = team != nullptr ? team->address(2) : nullptr;
       for (size_t i = 0; i < 2 && team != nullptr; ++i) {
         outcome.addresses.push_back(team->address(i));
         if (team->address(i) == nullptr) continue;
@@ -91,6 +95,7 @@ TEST_CASE("switch team: all members' memory is behind one address per region") {
       REQUIRE(outcome.joined);
       CHECK(outcome.seen[0] == std::vector<int>{1, 2, 3, 4});
       CHECK(outcome.seen[1] == std::vector<int>{101, 102, 103, 104});
+      CHECK(outcome.none == nullptr);
     }
     CHECK(world.fake.calls("MulticastCreate") == 1);
     CHECK(world.fake.calls("MulticastBindMem") == 8);
