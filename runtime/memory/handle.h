@@ -35,7 +35,7 @@ struct MemoryHandle {
   std::vector<Offer> offers;
 };
 
-/// Appends the handle's wire form.
+/// Appends the handle's wire form. REQUIRES: at most kMostOffers offers of at most kMostBytes.
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to);
 /// Takes a handle from the front of `from`. Errors (bad-handle): too short, a length out of bounds,
 /// an unknown kind, a piece outside its allocation.
