@@ -23,10 +23,17 @@ int left_ms(SteadyTime deadline) {
   return static_cast<int>(std::max<int64_t>(left, 0));
 }
 
+constexpr std::string_view kSilent = "no answer";
+
 /// Why an attempt failed. Not final: another may do.
 struct Setback {
   std::string why;
   std::optional<wire::Refusal> refusal = std::nullopt;
+
+  /// An attempt that is cut short by the deadline says less than the one before.
+  void replace_with(const Setback& later) {
+    if (later.why != kSilent || why.empty()) *this = later;
+  }
 };
 
 /// Waits for `events`; false: the deadline has come.
@@ -80,7 +87,7 @@ class Attempt {
       return socket;
     }
     if (!await(socket.get(), POLLOUT, deadline_)) {
-      fail("no answer");
+      fail(std::string(kSilent));
       return Fd();
     }
     if (const int error = connect_error(socket); error != 0) {
@@ -100,7 +107,7 @@ class Attempt {
     for (;;) {
       if (!connection.write_some()) return fail(connection.why()), false;
       const short events = connection.wants_write() ? POLLIN | POLLOUT : POLLIN;
-      if (!await(connection.fd(), events, deadline_)) return fail("no answer"), false;
+      if (!await(connection.fd(), events, deadline_)) return fail(std::string(kSilent)), false;
       const bool alive = connection.read_some();
       const wire::FrameReader::Next next = connection.in().next();
       if (next == wire::FrameReader::Next::frame) return true;
@@ -141,8 +148,7 @@ bool is_final(const Rendezvous& where, const Setback& setback) {
   if (!setback.refusal) return false;
   // Where the port is not certain, another job's hub may be meant by these.
   return where.ports.size() == 1 || *setback.refusal == wire::Refusal::wrong_size ||
-         *setback.refusal == wire::Refusal::wrong_rank ||
-         *setback.refusal == wire::Refusal::job_failed;
+         *setback.refusal == wire::Refusal::wrong_rank;
 }
 
 std::string places(const Rendezvous& where) {
@@ -162,7 +168,7 @@ std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, 
                                         milliseconds timeout, Diagnostics& diagnostics) {
   const SteadyTime deadline = Clock::now() + timeout;
   const wire::Hello hello{.rank = rank, .size = size, .process = static_cast<uint32_t>(::getpid())};
-  Setback last{.why = "no answer"};
+  Setback last{.why = {}};
   for (milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     Diagnostics unknown;  // a name may become known later
     const std::vector<Address> addresses = resolve(where.host, 0, unknown);
@@ -178,7 +184,7 @@ std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, 
                                         rank, attempt.setback().why));
           return std::nullopt;
         }
-        last = attempt.setback();
+        last.replace_with(attempt.setback());
       }
     }
     if (left_ms(deadline) == 0) break;

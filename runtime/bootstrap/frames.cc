@@ -141,7 +141,7 @@ std::optional<Refused> read_refused(Payload payload) {
   ByteReader reader(payload);
   const auto code = reader.number<uint8_t>();
   auto why = read_text(reader);
-  if (!why || code > static_cast<uint8_t>(Refusal::job_failed)) return std::nullopt;
+  if (!why || code > static_cast<uint8_t>(Refusal::duplicate)) return std::nullopt;
   return Refused{static_cast<Refusal>(code), std::move(*why)};
 }
 

@@ -77,7 +77,7 @@ struct Welcome {
 };
 constexpr uint32_t kNoRank = UINT32_MAX;
 
-enum class Refusal : uint8_t { wrong_secret, wrong_size, wrong_rank, duplicate, job_failed };
+enum class Refusal : uint8_t { wrong_secret, wrong_size, wrong_rank, duplicate };
 struct Refused {
   Refusal code = Refusal::wrong_secret;
   std::string why;

@@ -32,7 +32,6 @@ std::string seconds_text(std::chrono::milliseconds time) {
 
 std::optional<Refused> Meeting::admit(const wire::Hello& hello, const std::string& where,
                                       SteadyTime now) {
-  if (failure_) return Refused{Refusal::job_failed, "the job has failed: " + failure_->why};
   if (hello.size == 0 || hello.size > wire::kMostRanks) {
     return Refused{Refusal::wrong_size, fmt::format("a job has 1 to {} ranks, rank {} says {}",
                                                     wire::kMostRanks, hello.rank, hello.size)};
@@ -56,6 +55,10 @@ std::optional<Refused> Meeting::admit(const wire::Hello& hello, const std::strin
   member.state = State::present;
   member.where = where;
   ++admitted_;
+  if (failure_) {  // who comes late hears the same as the others
+    messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
+    return std::nullopt;
+  }
   if (!deadline_) deadline_ = now + options_.timeout;
   if (complete()) {
     deadline_.reset();

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
-#include <filesystem>
 
 #include "runtime/memory/fd_socket.h"
+#include "runtime/testing/descriptors.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {
@@ -29,14 +29,6 @@ std::string text_of(const Fd& file) {
   char text[64];
   const ssize_t got = ::pread(file.get(), text, sizeof text, 0);
   return got < 0 ? "unreadable" : std::string(text, static_cast<size_t>(got));
-}
-
-size_t open_descriptors() {
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    ++count;
-  }
-  return count;
 }
 
 /// Why fetching failed; "" if it did not.
@@ -160,14 +152,14 @@ TEST_CASE("many processes fetch at once") {
 }
 
 TEST_CASE("a thousand servers, offers and fetches leave no descriptor open") {
-  const size_t before = open_descriptors();
+  const size_t before = testing::open_descriptors();
   for (int i = 0; i < 1000; ++i) {
     Served served;
     const Bytes ticket = served.offer("x");
     REQUIRE(failure(ticket).empty());
     if (i % 2 == 0) served.server->withdraw(ticket);
   }
-  CHECK(open_descriptors() == before);
+  CHECK(testing::open_descriptors() == before);
 }
 
 }  // namespace
