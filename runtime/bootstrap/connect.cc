@@ -104,17 +104,16 @@ class Attempt {
 
   /// Sends what is to be sent, then waits for a frame.
   bool receive(Connection& connection) {
-    for (;;) {
+    for (bool alive = true;; alive = connection.read_some()) {
       if (!connection.write_some()) return fail(connection.why()), false;
-      const short events = connection.wants_write() ? POLLIN | POLLOUT : POLLIN;
-      if (!await(connection.fd(), events, deadline_)) return fail(std::string(kSilent)), false;
-      const bool alive = connection.read_some();
       const wire::FrameReader::Next next = connection.in().next();
       if (next == wire::FrameReader::Next::frame) return true;
       if (next == wire::FrameReader::Next::bad) {
         return fail("what answers there is not a bootstrap"), false;
       }
       if (!alive) return fail(connection.why()), false;
+      const short events = connection.wants_write() ? POLLIN | POLLOUT : POLLIN;
+      if (!await(connection.fd(), events, deadline_)) return fail(std::string(kSilent)), false;
     }
   }
 
