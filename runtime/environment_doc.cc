@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/environment.h"
 
 namespace mscclc {
@@ -41,6 +43,20 @@ std::string allowed(const VariableInfo& row) {
   return "";
 }
 
+/// Lines of at most kWidth characters, each behind `indent` spaces.
+std::string wrapped(std::string_view text, size_t indent) {
+  constexpr size_t kWidth = 100;
+  const std::string margin(indent, ' ');
+  std::string out;
+  while (!text.empty()) {
+    size_t end = text.size();
+    if (indent + end > kWidth) end = text.rfind(' ', kWidth - indent);
+    out += fmt::format("{}{}\n", margin, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string environment_reference() {
@@ -63,9 +79,9 @@ std::string environment_text() {
     out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", section.title);
     for (const VariableInfo& row : variable_table()) {
       if (row.group != section.group) continue;
-      out += fmt::format("  {} ({}{})\n      {}\n", row.name, allowed(row),
+      out += fmt::format("  {} ({}{})\n{}", row.name, allowed(row),
                          row.fallback.empty() ? "" : fmt::format("; default {}", row.fallback),
-                         row.help);
+                         wrapped(row.help, 6));
     }
   }
   return out;

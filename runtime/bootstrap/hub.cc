@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -361,9 +362,26 @@ Listener listen_somewhere(const HubOptions& options, Diagnostics& diagnostics) {
   return {};
 }
 
+/// What a process has open besides, as a rule.
+constexpr uint64_t kOtherDescriptors = 64;
+
+bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
+  rlimit limit{};
+  const uint64_t needed = ranks + kOtherDescriptors;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return true;
+  diagnostics
+      .error("too-few-descriptors", {},
+             fmt::format("the bootstrap of {} ranks needs {} file descriptors in the process that "
+                         "runs its hub, which may have {}",
+                         ranks, needed, limit.rlim_cur))
+      .notes.push_back({fmt::format("'ulimit -n {}' raises the limit", needed)});
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
+  if (!enough_descriptors(options.size, diagnostics)) return nullptr;
   Listener listener = listen_somewhere(options, diagnostics);
   if (!listener.socket.valid()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();

@@ -26,7 +26,8 @@ struct HubOptions {
 
 class Hub {
  public:
-  /// Listens and starts the thread. Errors (cannot-listen): with what was tried.
+  /// Listens and starts the thread. Errors: cannot-listen (with what was tried),
+  /// too-few-descriptors (each rank needs one).
   static std::unique_ptr<Hub> start(const HubOptions& options, Diagnostics& diagnostics);
   /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds.
   virtual ~Hub() = default;

@@ -2,7 +2,7 @@
 #include "runtime/bootstrap/hub.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 
@@ -217,6 +217,25 @@ TEST_CASE("a hub needs an address that is free") {
   CHECK(hub->address().port() != job.id.address.port());
 }
 
+TEST_CASE("a hub needs a descriptor for each rank") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = 100;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  Diagnostics diagnostics;
+  const HubOptions options{.addresses = {Address::loopback(0)}, .size = 37, .timeout = 1s};
+  const auto hub = Hub::start(options, diagnostics);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_FALSE(hub);
+  REQUIRE(diagnostics.has_errors());
+  CHECK(diagnostics.all().front().message ==
+        "the bootstrap of 37 ranks needs 101 file descriptors in the process that runs its hub, "
+        "which may have 100");
+  CHECK(diagnostics.all().front().notes.front().text == "'ulimit -n 101' raises the limit");
+  CHECK(Hub::start(options, diagnostics));
+}
+
 TEST_CASE("a thousand jobs leave no descriptor open") {
   const size_t before = testing::open_descriptors();
   for (int i = 0; i < 1000; ++i) {
@@ -236,7 +255,7 @@ TEST_CASE("many ranks meet at one hub") {
     ranks[r]->send(ranks[r]->hello(r, kSize));
     REQUIRE(ranks[r]->receive() == wire::FrameKind::welcome);
   }
-  const wire::Bytes data(1000, 7);
+  const wire::Bytes data(100, 7);
   for (uint64_t step = 0; step < 3; ++step) {
     for (uint32_t r = 0; r < kSize; ++r) {
       if (step == 0) REQUIRE(ranks[r]->receive() == wire::FrameKind::ready);

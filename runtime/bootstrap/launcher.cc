@@ -246,10 +246,14 @@ std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& dia
   }
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
-  if (!hub && !launch.by_id) {
-    diagnostics.add(listening.all().front())
-        .notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
-    return nullptr;
+  if (!hub) {
+    Diagnostic error = listening.all().front();
+    const bool taken = error.code == "cannot-listen";
+    if (!taken || !launch.by_id) {
+      if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+      diagnostics.add(std::move(error));
+      return nullptr;
+    }
   }
   // Without a hub: whoever made the id serves it, and holds its port.
   Rendezvous where = launch.where;

@@ -53,11 +53,14 @@ class RawRank {
     }
     return true;
   }
-  /// The kind of the next frame; nullopt: the connection has ended, or nothing came for five
-  /// seconds.
+  /// The kind of the next frame that is not a heartbeat; nullopt: the connection has ended, or
+  /// nothing came for five seconds.
   std::optional<wire::FrameKind> receive() {
     for (;;) {
-      if (in_.next() == wire::FrameReader::Next::frame) return in_.kind();
+      if (in_.next() == wire::FrameReader::Next::frame) {
+        if (in_.kind() != wire::FrameKind::heartbeat) return in_.kind();
+        continue;
+      }
       pollfd polled{socket_.get(), POLLIN, 0};
       if (::poll(&polled, 1, 5000) != 1) return std::nullopt;
       uint8_t buffer[4096];
