@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,11 +17,6 @@ constexpr milliseconds kFirstPause{5}, kLongestPause{250};
 /// For one attempt: who takes a connection but says nothing is not a hub, or has too much to do.
 constexpr milliseconds kAttempt{3000};
 
-int left_ms(SteadyTime deadline) {
-  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::max<int64_t>(left, 0));
-}
-
 constexpr std::string_view kSilent = "no answer";
 
 /// Why an attempt failed. Not final: another may do.
@@ -36,16 +30,6 @@ struct Setback {
   }
 };
 
-/// Waits for `events`; false: the deadline has come.
-bool await(int fd, short events, SteadyTime deadline) {
-  pollfd polled{fd, events, 0};
-  for (;;) {
-    const int left = left_ms(deadline);
-    if (::poll(&polled, 1, left) > 0) return true;
-    if (left == 0) return false;
-  }
-}
-
 /// A port where nobody listens may be given to the very socket that connects there, which then
 /// talks to itself.
 bool connected_to_itself(const Fd& socket, const Address& peer) {
@@ -54,8 +38,11 @@ bool connected_to_itself(const Fd& socket, const Address& peer) {
 
 class Attempt {
  public:
-  Attempt(const Address& address, const Secret& secret, SteadyTime deadline)
-      : address_(address), secret_(secret), deadline_(deadline) {}
+  Attempt(const Address& address, const Secret& secret, SteadyTime last)
+      : address_(address),
+        secret_(secret),
+        last_(last),
+        deadline_(std::min(last, Clock::now() + kAttempt)) {}
 
   std::optional<Connected> run(wire::Hello hello) {
     Fd socket = open();
@@ -69,6 +56,8 @@ class Attempt {
     fill_random(hello.nonce);
     hello.proof = wire::proof(secret_, wire::Side::rank, challenge->nonce, hello);
     connection.send(wire::frame(hello));
+    // To end the connection now would be the death of this rank, if the hub has let it in.
+    deadline_ = last_;
     if (!receive(connection)) return std::nullopt;
     return settle(std::move(connection), challenge->nonce, hello);
   }
@@ -139,7 +128,8 @@ class Attempt {
 
   const Address address_;
   const Secret& secret_;
-  const SteadyTime deadline_;
+  const SteadyTime last_;
+  SteadyTime deadline_;
   Setback setback_;
 };
 
@@ -175,7 +165,7 @@ std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, 
     for (const uint16_t port : where.ports) {
       for (Address address : addresses) {
         address.set_port(port);
-        Attempt attempt(address, where.secret, std::min(deadline, Clock::now() + kAttempt));
+        Attempt attempt(address, where.secret, deadline);
         if (auto connected = attempt.run(hello)) return connected;
         if (is_final(where, attempt.setback())) {
           diagnostics.error("bootstrap-refused", {},

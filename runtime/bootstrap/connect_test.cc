@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 /// Answers every connection with the same bytes, then keeps it open.
 class Impostor {
  public:
-  explicit Impostor(wire::Bytes answer) : listener_(listen_on(Address::loopback(0), 16)) {
+  explicit Impostor(wire::Bytes answer) : listener_(listen_on(Address::loopback(0))) {
     thread_ = std::thread([this, answer = std::move(answer)] {
       while (!stop_) {
         pollfd polled{listener_.get(), POLLIN, 0};

@@ -17,24 +17,6 @@ constexpr size_t kWriteAtOnce = 1 << 20;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-void set_option(const Fd& socket, int level, int option, int value) {
-  ::setsockopt(socket.get(), level, option, &value, sizeof value);
-}
-
-Fd open_socket(int family) {
-  return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-Fd listen_with(Fd socket, const sockaddr* address, socklen_t length, int backlog) {
-  if (!socket.valid()) return socket;
-  // A job may start again at once on the port of the one before.
-  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(socket.get(), address, length) != 0 || ::listen(socket.get(), backlog) != 0) {
-    socket.reset();
-  }
-  return socket;
-}
-
 }  // namespace
 
 Connection::Connection(Fd socket, uint64_t limit) : socket_(std::move(socket)), in_(limit) {}
@@ -76,6 +58,14 @@ bool Connection::write_some() {
 
 void Connection::end_writing() { ::shutdown(socket_.get(), SHUT_WR); }
 
+Fd open_tcp(int family) {
+  return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void set_option(const Fd& socket, int level, int option, int value) {
+  ::setsockopt(socket.get(), level, option, &value, sizeof value);
+}
+
 void set_options(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -83,30 +73,6 @@ void set_options(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kDeadMachineSeconds / 6);
   // Also while data is on its way, when keepalive does not ask.
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kDeadMachineSeconds * 1000);
-}
-
-Fd listen_on(const Address& address, int backlog) {
-  return listen_with(open_socket(address.is_v4() ? AF_INET : AF_INET6), address.get(),
-                     address.length(), backlog);
-}
-
-Fd listen_everywhere(uint16_t port, int backlog) {
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  six.sin6_addr = in6addr_any;
-  Fd socket = open_socket(AF_INET6);
-  if (socket.valid()) {
-    set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    socket = listen_with(std::move(socket), reinterpret_cast<const sockaddr*>(&six), sizeof six,
-                         backlog);
-    if (socket.valid() || errno == EADDRINUSE) return socket;
-  }
-  sockaddr_in four{};  // a machine without IPv6
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  return listen_with(open_socket(AF_INET), reinterpret_cast<const sockaddr*>(&four), sizeof four,
-                     backlog);
 }
 
 uint16_t local_port(const Fd& socket) {
@@ -119,7 +85,7 @@ uint16_t local_port(const Fd& socket) {
 }
 
 Fd begin_connect(const Address& address) {
-  Fd socket = open_socket(address.is_v4() ? AF_INET : AF_INET6);
+  Fd socket = open_tcp(address.is_v4() ? AF_INET : AF_INET6);
   if (!socket.valid()) return socket;
   // EINTR: it goes on all the same, as if EINPROGRESS.
   if (::connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS &&

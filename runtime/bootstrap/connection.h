@@ -47,10 +47,9 @@ class Connection {
 constexpr int kDeadMachineSeconds = 30;
 /// Sets what all connections of a bootstrap have: no delays, dead machines noticed.
 void set_options(const Fd& socket);
-/// A listening socket that does not block. Invalid: errno says why.
-Fd listen_on(const Address& address, int backlog);
-/// On all addresses of this machine.
-Fd listen_everywhere(uint16_t port, int backlog);
+/// A TCP socket that does not block. Invalid: errno says why.
+Fd open_tcp(int family);
+void set_option(const Fd& socket, int level, int option, int value);
 uint16_t local_port(const Fd& socket);
 /// Begins to connect. Invalid: errno says why. Writable: connected, or connect_error() says why
 /// not.

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "runtime/bootstrap/connection.h"
+#include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/meeting.h"
 #include "runtime/bootstrap/times.h"
 #include "runtime/quiet_thread.h"
@@ -23,8 +24,10 @@ namespace {
 
 using wire::FrameKind;
 
-constexpr int kBacklog = 1024;
 constexpr size_t kMostStrangers = 256;
+/// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
+/// out.
+constexpr std::chrono::milliseconds kGraceForStrangers{200};
 constexpr uint64_t kListenerKey = 0, kWakerKey = 1, kFirstKey = 2;
 
 struct Client {
@@ -120,16 +123,14 @@ class EpollHub final : public Hub {
 
   void accept_some() {
     for (int i = 0; i < 64 && listener_.valid(); ++i) {
+      if (strangers_ >= kMostStrangers && !drop_oldest_stranger()) return look_away();
       sockaddr_storage peer{};
       socklen_t length = sizeof peer;
       auto* raw = reinterpret_cast<sockaddr*>(&peer);
       Fd socket(::accept4(listener_.get(), raw, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid()) {
-        // Without free descriptors the listener stays readable: look away until the next tick.
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-          watch(listener_.get(), kListenerKey, 0, EPOLL_CTL_MOD);
-          listens_ = false;
-        }
+        // Without free descriptors the listener stays readable.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) look_away();
         return;
       }
       greet(std::move(socket), Address::from(raw));
@@ -137,7 +138,6 @@ class EpollHub final : public Hub {
   }
 
   void greet(Fd socket, const std::optional<Address>& peer) {
-    if (strangers_ >= kMostStrangers) drop_oldest_stranger();
     set_options(socket);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
@@ -150,12 +150,21 @@ class EpollHub final : public Hub {
     flush(key);
   }
 
-  /// Ranks prove themselves as soon as they are asked; who still keeps his place has the least to
-  /// say. Keys grow, so the oldest is the first.
-  void drop_oldest_stranger() {
+  /// Accepts nobody until the next tick.
+  void look_away() {
+    watch(listener_.get(), kListenerKey, 0, EPOLL_CTL_MOD);
+    listens_ = false;
+  }
+
+  /// false: none has had its time yet. Keys grow, so the oldest is the first.
+  bool drop_oldest_stranger() {
     for (const auto& [key, client] : clients_) {
-      if (client.rank == wire::kNoRank && !client.leaving) return drop(key);
+      if (client.rank != wire::kNoRank) continue;
+      if (now_ - client.since < kGraceForStrangers) return false;
+      drop(key);
+      return true;
     }
+    return false;
   }
 
   void read(uint64_t key) {
@@ -332,36 +341,6 @@ class EpollHub final : public Hub {
   std::thread thread_;
 };
 
-struct Listener {
-  Fd socket;
-  Address address;
-};
-
-Listener listen_somewhere(const HubOptions& options, Diagnostics& diagnostics) {
-  std::string tried;
-  const auto failed = [&tried](const std::string& where) {
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", where, error_text(errno));
-  };
-  for (Address address : options.addresses) {
-    Fd socket = listen_on(address, kBacklog);
-    if (socket.valid()) {
-      address.set_port(local_port(socket));
-      return {std::move(socket), address};
-    }
-    failed(address.text());
-  }
-  for (const uint16_t port : options.ports) {
-    Fd socket = listen_everywhere(port, kBacklog);
-    if (socket.valid()) {
-      const Address here = Address::loopback(local_port(socket));
-      return {std::move(socket), here};
-    }
-    failed(fmt::format("port {}", port));
-  }
-  diagnostics.error("cannot-listen", {}, "the bootstrap cannot listen at " + tried);
-  return {};
-}
-
 /// What a process has open besides, as a rule.
 constexpr uint64_t kOtherDescriptors = 64;
 
@@ -382,7 +361,7 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
   if (!enough_descriptors(options.size, diagnostics)) return nullptr;
-  Listener listener = listen_somewhere(options, diagnostics);
+  Listener listener = open_listener(options, diagnostics);
   if (!listener.socket.valid()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
   if (!epoll.valid() || !waker.valid()) {

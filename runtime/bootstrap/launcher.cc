@@ -263,6 +263,17 @@ std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& dia
   return bootstrap;
 }
 
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics) {
+  environment.warn_of_unknown(diagnostics);
+  const auto timeout = environment.number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
+  const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
+  if (!timeout || wrong) return std::nullopt;
+  return HostOptions{.interface = std::move(interface).value_or(""),
+                     .timeout = std::chrono::seconds(*timeout)};
+}
+
 std::string first_host(std::string_view list) {
   std::string out;
   for (size_t i = 0; i < list.size() && list[i] != ','; ++i) {

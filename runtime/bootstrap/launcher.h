@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/bootstrap/connect.h"
+#include "runtime/bootstrap/job.h"
 #include "runtime/environment.h"
 
 namespace mscclc {
@@ -34,6 +35,10 @@ std::optional<Launch> read_launch(const Environment& environment, std::string_vi
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, those of join().
 std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& diagnostics);
+
+/// How to host a job, as the environment says: interface and timeout. Errors (bad-variable).
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics);
 
 /// The first host of Slurm's list of hosts: "node[07-09,12],gpu1" gives "node07".
 std::string first_host(std::string_view list);

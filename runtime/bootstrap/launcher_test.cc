@@ -172,6 +172,21 @@ TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {
         secret(with(kTorchrun, {{"MSCCLC_ID", kId}}), "tensor"));
 }
 
+TEST_CASE("how to host a job") {
+  Diagnostics diagnostics;
+  const auto plain = read_host_options(Environment(Values{}), diagnostics);
+  REQUIRE(plain);
+  CHECK(plain->timeout == 600s);
+  CHECK(plain->interface.empty());
+  const auto host = read_host_options(
+      Environment(Values{{"MSCCLC_SOCKET_IFNAME", "ib,eth"}, {"MSCCLC_TIMEOUT", "5"}}),
+      diagnostics);
+  REQUIRE(host);
+  CHECK(host->timeout == 5s);
+  CHECK(host->interface == "ib,eth");
+  CHECK_FALSE(read_host_options(Environment(Values{{"MSCCLC_TIMEOUT", "x"}}), diagnostics));
+}
+
 TEST_CASE("a port of the user's") {
   CHECK(read(with(kTorchrun, {{"MSCCLC_PORT", "7000"}})).where.ports ==
         std::vector<uint16_t>{7000});

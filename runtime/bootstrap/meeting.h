@@ -14,10 +14,9 @@
 #include <vector>
 
 #include "runtime/bootstrap/frames.h"
+#include "runtime/deadline.h"
 
 namespace mscclc {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 class Meeting {
  public:

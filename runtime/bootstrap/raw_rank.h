@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "runtime/bootstrap/connection.h"
+#include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/unique_id.h"
 
 namespace mscclc::testing {
 
 /// An id of this machine that nobody serves.
 inline UniqueId spare_id() {
-  const Fd listener = listen_on(Address::loopback(0), 1);
+  const Fd listener = listen_on(Address::loopback(0));
   UniqueId id{.address = Address::loopback(local_port(listener))};
   fill_random(id.secret);
   return id;

@@ -254,6 +254,7 @@ class TcpBootstrap final : public Bootstrap {
   /// The hub closes in peace: no more steps, but nothing that watchers must know.
   void close() {
     ended_ = true;
+    connection_.end_writing();  // the hub waits for that
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     failure_ = {wire::FailureKind::left, hub_name_ + " has left"};
