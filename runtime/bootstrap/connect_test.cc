@@ -69,7 +69,8 @@ TEST_CASE("who is not a hub is told from one") {
   later[16] = 2;  // its version
   CHECK(says(later) == "what answers there is not a bootstrap of this version");
   wire::Bytes impostor = wire::frame(wire::Challenge{});
-  const wire::Bytes welcome = wire::frame(wire::Welcome{.timeout_ms = 1000, .hub_rank = 0});
+  const wire::Bytes welcome =
+      wire::frame(wire::Welcome{.timeout_ms = 1000, .silence_ms = 2000, .hub_rank = 0});
   impostor.insert(impostor.end(), welcome.begin(), welcome.end());
   CHECK(says(impostor) == "what answers there does not know the job's secret");
 }

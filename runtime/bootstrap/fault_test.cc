@@ -8,6 +8,7 @@
 #include "runtime/bootstrap/hub.h"
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/bootstrap/raw_rank.h"
+#include "runtime/bootstrap/tcp_bootstrap.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {
@@ -180,6 +181,47 @@ TEST_CASE("the process that runs the hub is killed") {
   processes.kill(0);
   CHECK(processes.wait(0, kBound) == -SIGKILL);
   for (uint32_t r = 1; r < kSize; ++r) CHECK(processes.wait(r, kBound) == kNamed);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("the process that runs the hub is stopped") {
+  const UniqueId id = testing::spare_id();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  processes.start([&] {
+    Diagnostics diagnostics;
+    const auto hub = Hub::start({.addresses = {id.address},
+                                 .secret = id.secret,
+                                 .size = 2,
+                                 .timeout = 800ms,
+                                 .least_silence = 800ms},
+                                diagnostics);
+    ::pause();
+    return hub ? 0 : 1;
+  });
+  for (uint32_t r = 0; r < 2; ++r) {
+    processes.start([&, r] {
+      Launch rank = launch(id, r, 10s);
+      rank.size = 2;
+      Diagnostics diagnostics;
+      const auto bootstrap =
+          join(rank.where, rank.rank, rank.size, rank.timeout, nullptr, diagnostics);
+      std::atomic<bool> named = false;
+      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      bootstrap->on_failure([&](const std::string& why) {
+        named = why.find("the bootstrap's hub at 127.0.0.1:") == 0 &&
+                why.find(" has been silent for ") != std::string::npos;
+      });
+      for (int i = 0; i < 1000 && !named; ++i) std::this_thread::sleep_for(5ms);
+      return static_cast<int>(named ? kNamed : kNotTold);
+    });
+  }
+  char bytes[1];
+  for (int i = 0; i < 2; ++i) REQUIRE(::read(pipe[0], bytes, 1) == 1);
+  processes.kill(0, SIGSTOP);
+  for (uint32_t r = 1; r <= 2; ++r) CHECK(processes.wait(r, kBound) == kNamed);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }

@@ -66,8 +66,9 @@ Bytes frame(const Hello& h) {
 }
 
 Bytes frame(const Welcome& v) {
-  return make(FrameKind::welcome,
-              [&](ByteWriter& w) { w.number(v.timeout_ms).number(v.hub_rank).bytes(v.proof); });
+  return make(FrameKind::welcome, [&](ByteWriter& w) {
+    w.number(v.timeout_ms).number(v.silence_ms).number(v.hub_rank).bytes(v.proof);
+  });
 }
 
 Bytes frame(const Refused& r) {
@@ -131,6 +132,7 @@ std::optional<Welcome> read_welcome(Payload payload) {
   ByteReader reader(payload);
   Welcome w;
   w.timeout_ms = reader.number<uint32_t>();
+  w.silence_ms = reader.number<uint32_t>();
   w.hub_rank = reader.number<uint32_t>();
   read_array(reader, w.proof);
   if (!reader.ended()) return std::nullopt;

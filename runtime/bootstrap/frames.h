@@ -72,6 +72,7 @@ struct Hello {
 };
 struct Welcome {
   uint32_t timeout_ms = 0;  ///< of every step
+  uint32_t silence_ms = 0;  ///< after which an end that says nothing counts as dead
   uint32_t hub_rank = 0;    ///< in whose process the hub runs; kNoRank: not known
   Digest proof{};
 };

@@ -58,10 +58,11 @@ TEST_CASE("each frame is read back, and only whole") {
   CHECK(back->proof == hello().proof);
   check_length(h, read_hello);
 
-  Welcome welcome{.timeout_ms = 30000, .hub_rank = 2};
+  Welcome welcome{.timeout_ms = 30000, .silence_ms = 40000, .hub_rank = 2};
   welcome.proof.fill(1);
   const Bytes w = payload_of(frame(welcome), FrameKind::welcome);
   CHECK(read_welcome(w)->timeout_ms == 30000);
+  CHECK(read_welcome(w)->silence_ms == 40000);
   CHECK(read_welcome(w)->hub_rank == 2);
   CHECK(read_welcome(w)->proof == welcome.proof);
   check_length(w, read_welcome);

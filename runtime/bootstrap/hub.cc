@@ -16,7 +16,6 @@
 #include "runtime/bootstrap/connection.h"
 #include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/meeting.h"
-#include "runtime/bootstrap/times.h"
 #include "runtime/quiet_thread.h"
 
 namespace mscclc {
@@ -49,6 +48,7 @@ class EpollHub final : public Hub {
         listener_(std::move(listener)),
         epoll_(std::move(epoll)),
         waker_(std::move(waker)),
+        silence_(std::max(options.timeout, options.least_silence)),
         meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
     watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_ADD);
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
@@ -73,18 +73,20 @@ class EpollHub final : public Hub {
   void serve() {
     while (!done()) {
       epoll_event events[256];
-      const int count = ::epoll_wait(epoll_.get(), events, 256, busy() ? kBusyTickMs : kIdleTickMs);
+      const int count = ::epoll_wait(epoll_.get(), events, 256, tick_ms());
       now_ = std::chrono::steady_clock::now();
       for (int i = 0; i < count; ++i) handle(events[i]);
-      if (now_ >= next_tick_) tick();
+      if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
       deliver();
     }
     clients_.clear();
   }
 
-  /// Something must be seen to soon, even if nothing comes.
-  bool busy() const {
-    return strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && listener_.valid());
+  /// Until something must be seen to, even if nothing comes.
+  int tick_ms() const {
+    const bool busy =
+        strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && listener_.valid());
+    return busy ? kBusyTickMs : idle_tick_ms(silence_);
   }
 
   bool done() {
@@ -241,6 +243,7 @@ class EpollHub final : public Hub {
     by_rank_.insert_or_assign(hello->rank, key);
     client.connection.send(wire::frame(wire::Welcome{
         .timeout_ms = static_cast<uint32_t>(options_.timeout.count()),
+        .silence_ms = static_cast<uint32_t>(silence_.count()),
         .hub_rank = options_.rank,
         .proof = wire::proof(options_.secret, wire::Side::hub, client.nonce, *hello)}));
     flush(key);
@@ -264,11 +267,11 @@ class EpollHub final : public Hub {
   }
 
   void flush(uint64_t key) {
-    Client& client = clients_.at(key);
-    if (!client.connection.write_some()) {
-      // Its end is read, too, and handled there: what it has said before comes first.
-      return;
-    }
+    const auto found = clients_.find(key);
+    if (found == clients_.end()) return;
+    Client& client = found->second;
+    // Its end is read, too, and handled there: what it has said before comes first.
+    if (!client.connection.write_some()) return;
     client.spoke = now_;
     if (client.leaving && !client.connection.wants_write()) client.connection.end_writing();
     const bool write = client.connection.wants_write();
@@ -291,7 +294,7 @@ class EpollHub final : public Hub {
   }
 
   void tick() {
-    next_tick_ = now_ + std::chrono::milliseconds(busy() ? kBusyTickMs : kIdleTickMs);
+    last_tick_ = now_;
     if (!listens_ && listener_.valid()) {
       watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_MOD);
       listens_ = true;
@@ -309,7 +312,7 @@ class EpollHub final : public Hub {
       return;
     }
     const auto silence = now_ - client.heard;
-    if (silence >= silence_limit(options_.timeout)) {
+    if (silence >= silence_) {
       if (!client.leaving) {
         meeting_.lose(
             client.rank,
@@ -318,7 +321,8 @@ class EpollHub final : public Hub {
       }
       return drop(key);
     }
-    if (now_ - client.spoke >= kHeartbeat && !client.leaving && !client.connection.wants_write()) {
+    if (now_ - client.spoke >= heartbeat(silence_) && !client.leaving &&
+        !client.connection.wants_write()) {
       client.connection.send(wire::frame(FrameKind::heartbeat));
       flush(key);
     }
@@ -328,6 +332,7 @@ class EpollHub final : public Hub {
   const Address address_;
   Fd listener_;
   const Fd epoll_, waker_;
+  const std::chrono::milliseconds silence_;
   // What follows is the thread's, but for stop_.
   Meeting meeting_;
   std::map<uint64_t, Client> clients_;
@@ -335,7 +340,7 @@ class EpollHub final : public Hub {
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients without a rank
   bool listens_ = true, closing_ = false;
-  SteadyTime now_ = std::chrono::steady_clock::now(), next_tick_, close_deadline_;
+  SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
   std::thread thread_;

@@ -9,6 +9,7 @@
 
 #include "ir/diagnostic.h"
 #include "runtime/bootstrap/frames.h"
+#include "runtime/bootstrap/times.h"
 
 namespace mscclc {
 
@@ -18,9 +19,11 @@ struct HubOptions {
   /// Instead: on all addresses of this machine, at the first of these ports that is free.
   std::vector<uint16_t> ports = {};
   Secret secret{};
-  uint32_t size = 0;                           ///< of the job; 0: what the first rank says
-  uint32_t rank = wire::kNoRank;               ///< the rank of this process, for messages
-  std::chrono::milliseconds timeout{0};        ///< of every step of the job
+  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
+  std::chrono::milliseconds timeout{0};  ///< of every step of the job
+  /// A rank that says nothing counts as dead after this time, or `timeout` if that is longer.
+  std::chrono::milliseconds least_silence = kLeastSilence;
   std::chrono::milliseconds hello_time{5000};  ///< in which a connection must prove itself
 };
 

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
 
 #include "runtime/bootstrap/job.h"
 #include "runtime/bootstrap/raw_rank.h"
@@ -180,6 +182,57 @@ TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   endless[7] = 0x7f;  // two GiB
   rogue.send(endless);
   other.join();
+}
+
+TEST_CASE("a rank that dies with much to read takes nobody with it") {
+  TestJob job(2);
+  auto lazy = std::make_unique<RawRank>(job.id);
+  RawRank other(job.id);
+  const auto come = [](RawRank& rank, uint32_t number) {
+    rank.send(rank.hello(number, 2));
+    REQUIRE(rank.receive() == wire::FrameKind::welcome);
+  };
+  come(*lazy, 0);
+  come(other, 1);
+  const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
+  const wire::Bytes gather = wire::frame(wire::Gather{.step = 0, .name = "x", .data = data});
+  REQUIRE(lazy->send(gather));
+  REQUIRE(other.receive() == wire::FrameKind::ready);
+  REQUIRE(other.send(gather));
+  REQUIRE(other.receive() == wire::FrameKind::gathered);
+  lazy.reset();
+  REQUIRE(other.receive() == wire::FrameKind::failed);
+  CHECK(wire::read_failure(other.payload())->why.starts_with("rank 0 (process "));
+}
+
+TEST_CASE("a rank that falls silent counts as dead") {
+  const UniqueId id = testing::spare_id();
+  Diagnostics diagnostics;
+  const auto hub = Hub::start({.addresses = {id.address},
+                               .secret = id.secret,
+                               .size = 2,
+                               .timeout = 300ms,
+                               .least_silence = 300ms},
+                              diagnostics);
+  REQUIRE(hub);
+  RawRank silent(id);
+  silent.send(silent.hello(0, 2));
+  REQUIRE(silent.receive() == wire::FrameKind::welcome);
+  CHECK(wire::read_welcome(silent.payload())->silence_ms == 300);
+  const auto living = join_job(id, 1, 2, 5s, nullptr, diagnostics);
+  REQUIRE(living);
+  std::mutex mutex;
+  std::condition_variable told;
+  std::string why;
+  living->on_failure([&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    why = text;
+    told.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  told.wait_for(lock, 10s, [&] { return !why.empty(); });
+  CHECK(why.find("rank 0 (process ") == 0);
+  CHECK(why.find(") has died: it has been silent for 0.3") != std::string::npos);
 }
 
 TEST_CASE("once all ranks have come, the hub no longer listens") {

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/bootstrap/times.h"
 #include "runtime/quiet_thread.h"
 
 namespace mscclc {
@@ -49,6 +48,7 @@ class TcpBootstrap final : public Bootstrap {
       : rank_(rank),
         size_(size),
         timeout_(connected.welcome.timeout_ms),
+        silence_(connected.welcome.silence_ms),
         hub_name_(connected.welcome.hub_rank == wire::kNoRank
                       ? fmt::format("the bootstrap's hub at {}", connected.address.text())
                       : fmt::format("rank {}, which runs the bootstrap's hub at {},",
@@ -172,7 +172,7 @@ class TcpBootstrap final : public Bootstrap {
       }
       const short events = connection_.wants_write() && !broken_ ? POLLIN | POLLOUT : POLLIN;
       pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
-      ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : kIdleTickMs);
+      ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : idle_tick_ms(silence_));
       if ((polled[0].revents & POLLIN) != 0) drain(waker_);
       if (polled[1].revents != 0) read();
       check_times();
@@ -265,20 +265,20 @@ class TcpBootstrap final : public Bootstrap {
   void check_times() {
     const auto now = Clock::now();
     if (said_goodbye_ && now >= goodbye_deadline_) ended_ = true;
-    if (now - heard_ >= silence_limit(timeout_) && !ended_) {
+    if (now - heard_ >= silence_ && !ended_) {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has been silent for {}", hub_name_,
                             seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
       ended_ = true;
     }
-    if (now - spoke_ >= kHeartbeat && !connection_.wants_write() && !said_goodbye_) {
+    if (now - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {
       connection_.send(wire::frame(FrameKind::heartbeat));
       spoke_ = now;
     }
   }
 
   const uint32_t rank_, size_;
-  const milliseconds timeout_;
+  const milliseconds timeout_, silence_;
   const std::string hub_name_;
   const std::unique_ptr<Hub> hub_;
   const Fd waker_;

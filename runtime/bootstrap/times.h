@@ -6,17 +6,21 @@
 
 namespace mscclc {
 
-/// Each end says something at least this often, if only that it lives.
-constexpr std::chrono::seconds kHeartbeat{5};
+/// An end that has said nothing for this long counts as dead though its machine answers: a process
+/// that is stopped, or whose children hold its sockets. At least this long, and as long as a step
+/// may take.
+constexpr std::chrono::milliseconds kLeastSilence{20000};
 /// How long an end that closes waits for the other to read what is under way.
 constexpr std::chrono::seconds kGoodbyeTime{2};
 constexpr int kBusyTickMs = 20;
-constexpr int kIdleTickMs = 1000;
 
-/// An end that has said nothing for this long counts as dead though its machine answers: a process
-/// that is stopped, or whose children hold its sockets.
-inline std::chrono::milliseconds silence_limit(std::chrono::milliseconds timeout) {
-  return std::max<std::chrono::milliseconds>(timeout, 4 * kHeartbeat);
+/// Each end says something this often, if only that it lives.
+inline std::chrono::milliseconds heartbeat(std::chrono::milliseconds silence) {
+  return std::min<std::chrono::milliseconds>(silence / 4, std::chrono::seconds(5));
+}
+/// How often an end looks up that has nothing to do.
+inline int idle_tick_ms(std::chrono::milliseconds silence) {
+  return static_cast<int>(std::min<int64_t>(heartbeat(silence).count() / 2, 1000));
 }
 
 }  // namespace mscclc

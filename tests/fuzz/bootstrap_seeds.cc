@@ -30,7 +30,7 @@ void write_frames() {
   const std::vector<Bytes> frames = {
       wire::frame(wire::Challenge{}),
       wire::frame(wire::Hello{.rank = 1, .size = 2, .process = 3}),
-      wire::frame(wire::Welcome{.timeout_ms = 1000, .hub_rank = 0}),
+      wire::frame(wire::Welcome{.timeout_ms = 1000, .silence_ms = 2000, .hub_rank = 0}),
       wire::frame(wire::Refused{wire::Refusal::duplicate, "why"}),
       wire::frame(wire::Gather{.step = 0, .name = "x", .data = data}),
       wire::frame(wire::Gathered{0, {data, {}, data}}),
