@@ -79,13 +79,7 @@ class TcpBootstrap final : public Bootstrap {
 
   bool all_gather(std::span<const uint8_t> own, std::string_view what,
                   std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
-    if (own.size() > kMostBytes || what.size() > wire::kMostName) {
-      diagnostics.error(
-          "message-too-long", {},
-          fmt::format("rank {} has {} bytes to give at '{}', at most {} are allowed", rank_,
-                      own.size(), what.substr(0, wire::kMostName), kMostBytes));
-      return false;
-    }
+    if (!fits(own.size(), what.size(), diagnostics)) return false;
     const std::lock_guard one_at_a_time(step_mutex_);
     std::unique_lock lock(mutex_);
     if (failure_) return report(diagnostics);
@@ -122,6 +116,18 @@ class TcpBootstrap final : public Bootstrap {
   }
 
  private:
+  bool fits(uint64_t bytes, uint64_t name, Diagnostics& diagnostics) const {
+    if (bytes <= kMostBytes && name <= wire::kMostName) return true;
+    diagnostics.error(
+        "message-too-long", {},
+        bytes > kMostBytes
+            ? fmt::format("rank {} gives {} bytes to a step, at most {} are allowed", rank_, bytes,
+                          kMostBytes)
+            : fmt::format("rank {} gives a step a name of {} bytes, at most {} are allowed", rank_,
+                          name, wire::kMostName));
+    return false;
+  }
+
   /// Waits for `done`, which the thread brings about. `lock` holds mutex_.
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, std::string_view what, Done done,
