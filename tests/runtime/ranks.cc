@@ -14,13 +14,13 @@ namespace mscclc::testing {
 namespace {
 
 std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
-                     std::chrono::milliseconds timeout, const OpenDevice& open,
+                     std::chrono::milliseconds waits, const OpenDevice& open,
                      Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
   std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);
   if (device == nullptr) return text(diagnostics);
   auto communicator =
-      Communicator::create(std::move(bootstrap), device, {.timeout = timeout}, diagnostics);
+      Communicator::create(std::move(bootstrap), device, {.timeout = waits}, diagnostics);
   return communicator == nullptr ? text(diagnostics) : body(*communicator);
 }
 
@@ -53,15 +53,15 @@ std::unique_ptr<Device> open_host(uint32_t, Diagnostics& diagnostics) {
   return make_host_device(diagnostics);
 }
 
-std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
                         const OpenDevice& open) {
-  auto bootstraps = make_in_process_bootstraps(ranks, timeout);
+  auto bootstraps = make_in_process_bootstraps(ranks, timeouts.bootstrap);
   std::vector<std::string> said(ranks);
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
-      said[r] = run_rank(std::move(own), body, timeout, open, diagnostics);
+      said[r] = run_rank(std::move(own), body, timeouts.waits, open, diagnostics);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -69,7 +69,7 @@ std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milli
 }
 
 // The parent starts no thread before the fork; the hub runs in rank 0.
-std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
                           const OpenDevice& open) {
   int ids[2];
   if (pipe(ids) != 0) return "pipe";
@@ -85,8 +85,9 @@ std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::mil
       std::unique_ptr<Hub> hub;
       std::string id(UniqueId::kMostText, '\0');
       if (r == 0) {
-        auto job = host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = timeout},
-                            diagnostics);
+        auto job =
+            host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = timeouts.bootstrap},
+                     diagnostics);
         if (!job) _exit(3);
         id = job->id.text();
         hub = std::move(job->hub);
@@ -102,8 +103,9 @@ std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::mil
       const auto parsed = UniqueId::parse(id, diagnostics);
       std::string said = text(diagnostics);
       if (parsed) {
-        said = run_rank(join_job(*parsed, r, ranks, timeout, std::move(hub), diagnostics), body,
-                        timeout, open, diagnostics);
+        said =
+            run_rank(join_job(*parsed, r, ranks, timeouts.bootstrap, std::move(hub), diagnostics),
+                     body, timeouts.waits, open, diagnostics);
       }
       if (write(out[1], said.data(), said.size()) < 0) _exit(3);
       _exit(0);

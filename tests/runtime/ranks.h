@@ -13,6 +13,14 @@ namespace mscclc::testing {
 
 inline constexpr std::chrono::milliseconds kPatience{20'000};
 
+struct Timeouts {
+  Timeouts(std::chrono::milliseconds both = kPatience) : bootstrap(both), waits(both) {}
+  Timeouts(std::chrono::milliseconds bootstrap, std::chrono::milliseconds waits)
+      : bootstrap(bootstrap), waits(waits) {}
+  std::chrono::milliseconds bootstrap;  ///< of each step in which ranks meet
+  std::chrono::milliseconds waits;      ///< of each wait of a call
+};
+
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
 /// The device of a rank; nullptr: reported.
@@ -22,12 +30,10 @@ using OpenDevice = std::function<std::unique_ptr<Device>(uint32_t rank, Diagnost
 std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
 
 /// Runs `body` on `ranks` threads; "" if it was at every rank.
-std::string run_threads(uint32_t ranks, const RankBody& body,
-                        std::chrono::milliseconds timeout = kPatience,
+std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                         const OpenDevice& open = open_host);
 /// The same in processes that meet over TCP.
-std::string run_processes(uint32_t ranks, const RankBody& body,
-                          std::chrono::milliseconds timeout = kPatience,
+std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                           const OpenDevice& open = open_host);
 
 std::string text(const Diagnostics& diagnostics);
