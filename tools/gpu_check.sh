@@ -83,12 +83,16 @@ memcheck() {  # log gpu_check's arguments…
 export -f memcheck say
 export binary
 
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
 if ((!list)); then
   [[ -n $logs ]] || die "say where the logs go: gpu_check.sh LOGS"
   if [[ ! -d plans || ! -d tests/peer_plans ]]; then
     die "plans/ and tests/peer_plans/ are not here; run it in the repository's root, or copy them"
   fi
+  ((gpus >= 2)) || die "there are $gpus GPUs; two are needed"
   mkdir -p "$logs"
+  nvidia-smi -L >"$logs/gpus.txt"
+  say "$gpus GPUs: $(sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p' "$logs/gpus.txt")"
   if [[ -z $binary ]]; then
     say "building gpu_check ($logs/build.log)"
     bazel build --config=cuda //tests/gpu:gpu_check >"$logs/build.log" 2>&1 ||
@@ -99,12 +103,6 @@ if ((!list)); then
   binary=$(realpath "$binary")
 fi
 
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
-if ((!list)); then
-  ((gpus >= 2)) || die "there are $gpus GPUs; two are needed"
-  nvidia-smi -L >"$logs/gpus.txt"
-  say "$gpus GPUs: $(sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p' "$logs/gpus.txt")"
-fi
 counts=(2 4)
 if ((!list && gpus < 4)); then
   counts=(2)
