@@ -30,7 +30,7 @@ struct LaunchedRank {
 /// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
 /// is), no-rendezvous (nothing says where ranks meet).
 std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
-                                  Diagnostics& diagnostics);
+                                        Diagnostics& diagnostics);
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, those of join().
