@@ -49,6 +49,7 @@ class RankPatch {
   bool moves(const DeviceOp** failed);
 
  private:
+  bool alike(const Move& a, const Move& b) const;
   bool patch_move(const DeviceOp& op, Move& move, uint32_t chunks);
   bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
@@ -179,6 +180,17 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   return true;
 }
 
+// Moves alike can be done in step.
+bool RankPatch::alike(const Move& a, const Move& b) const {
+  if (a.begin != b.begin || a.end != b.end || a.run_count != b.run_count) return false;
+  for (uint32_t i = 0; i < a.run_count; ++i) {
+    const Run& x = rank_.runs[a.runs + i];
+    const Run& y = rank_.runs[b.runs + i];
+    if (x.begin != y.begin || x.size != y.size || x.length != y.length) return false;
+  }
+  return true;
+}
+
 bool RankPatch::moves(const DeviceOp** failed) {
   rank_.runs.clear();
   rank_.offsets.clear();
@@ -187,6 +199,8 @@ bool RankPatch::moves(const DeviceOp** failed) {
   for (size_t i = 0; i < rank_.moves.size(); ++i) {
     *failed = &rank_.ops[rank_.move_ops[i]];
     if (!patch_move(**failed, rank_.moves[i], rank_.move_chunks[i])) return false;
+    const bool follows = i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i];
+    rank_.moves[i].like_last = follows && alike(rank_.moves[i - 1], rank_.moves[i]);
   }
   return true;
 }

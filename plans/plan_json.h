@@ -9,6 +9,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "plans/proof_record.h"
 #include "plans/target.h"
 
 namespace mscclc {
@@ -17,23 +18,27 @@ namespace mscclc {
 inline constexpr uint32_t kPlanSchema = 1;
 
 /// Writes `program` as one line of compact JSON. REQUIRES: program.split, verify_structure.
-/// Reports what `target` cannot run; nullopt then.
+/// Reports what `target` cannot run; nullopt then. `proof`: what the prover says of this program,
+/// if it was asked; it is written into the plan. REQUIRES: proof->proved.
 std::optional<std::string> write_plan(const Program& program, const Target& target,
-                                      Diagnostics& diagnostics);
+                                      Diagnostics& diagnostics, const Proof* proof = nullptr);
 
 /// The same without holding the text: hands it on block by block, in order. After an error (false)
 /// what has been handed on is worth nothing. `sink` returns false to stop: that is an error too,
 /// but the sink's to report.
 bool write_plan(const Program& program, const Target& target,
-                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics);
+                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
+                const Proof* proof = nullptr);
 
 /// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
 /// equal for equal plans, wherever they were compiled or read.
 std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics);
 
 /// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
-/// Every error names the JSON path. A content hash that does not match is an error.
+/// Every error names the JSON path. A content hash that does not match is an error, and so is the
+/// record of a proof of another plan; one that fits is put into `proof`.
 std::optional<Program> read_plan(std::string_view json, const std::string& name,
-                                 Diagnostics& diagnostics);
+                                 Diagnostics& diagnostics,
+                                 std::optional<ProofRecord>* proof = nullptr);
 
 }  // namespace mscclc

@@ -361,10 +361,64 @@ TEST_CASE("a changed plan is told by its hash") {
   CHECK(read_errors(testing::resign(text)) == "read");
 }
 
+constexpr Proof kProof = {.proved = true,
+                          .deterministic = true,
+                          .in_place = true,
+                          .rounding = Rounding::each_op,
+                          .between_calls = BetweenCalls::copies};
+
+/// Our plan with the record of a proof.
+Json proved_plan(const char* target = "host") {
+  Diagnostics diagnostics;
+  return Json::parse(
+      *write_plan(testing::sample_plan(), *find_target(target, diagnostics), diagnostics, &kProof));
+}
+
 TEST_CASE("white space and a proof do not change the hash") {
-  Json plan = our_plan();
-  plan["mscclc"]["proof"] = Json::parse(R"({"by":"somebody","checked":[1.5,null]})");
-  CHECK(read_errors(plan.dump(2)) == "read");
+  CHECK(read_errors(proved_plan().dump(2)) == "read");
+  Json plan = proved_plan();
+  CHECK(plan["mscclc"]["hash"] == our_plan()["mscclc"]["hash"]);
+  plan["mscclc"].erase("proof");
+  CHECK(plan == our_plan());
+}
+
+TEST_CASE("the record of a proof is read") {
+  Diagnostics diagnostics;
+  std::optional<ProofRecord> record;
+  REQUIRE(read_plan(our_plan().dump(), "plan.json", diagnostics, &record));
+  CHECK(!record);
+  REQUIRE(read_plan(proved_plan().dump(), "plan.json", diagnostics, &record));
+  REQUIRE(record);
+  CHECK(record->prover == kProverVersion);
+  CHECK(record->target == "host");
+  CHECK(record->graph_replay);
+  CHECK(record->proof.proved);
+  CHECK(record->proof.deterministic);
+  CHECK(!record->proof.out_of_place);
+  CHECK(record->proof.in_place);
+  CHECK(!record->proof.keeps_input);
+  CHECK(record->proof.rounding == Rounding::each_op);
+  CHECK(record->proof.between_calls == BetweenCalls::copies);
+}
+
+TEST_CASE("the record of a proof of another plan is refused") {
+  const Json right = proved_plan();
+  Json other = right;
+  other["name"] = "other";
+  const std::string errors = read_errors(testing::resign(other.dump()));
+  CHECK(errors.starts_with(
+      "mscclc.proof.hash: the proof is of another plan: this one's content has the hash "));
+  const std::vector<Case> cases = {
+      {{{"/mscclc/proof/hash", ""}}, "mscclc.proof: key 'hash' is missing"},
+      {{{"/mscclc/proof/by", "1"}}, "mscclc.proof: unknown key 'by'"},
+      {{{"/mscclc/proof/in_place", "1"}},
+       "mscclc.proof.in_place: expected a boolean, found a number"},
+      {{{"/mscclc/proof/rounding", "\"twice\""}}, "mscclc.proof.rounding: unknown word 'twice'"},
+      {{{"/mscclc/proof/between_calls", "\"once\""}},
+       "mscclc.proof.between_calls: unknown word 'once'"},
+      {{{"/mscclc/proof", "1.5"}}, "mscclc.proof: expected an object, found a real number"},
+  };
+  check_all(right, cases);
 }
 
 TEST_CASE("what is not JSON") {

@@ -29,7 +29,11 @@ constexpr KeySet kKeys = {w_name,
                           w_max_channels_per_block,
                           w_max_remote_buffers_per_block,
                           w_max_semaphores_per_op,
+                          w_max_channels,
                           w_max_barriers,
+                          w_shared_bytes_per_op,
+                          w_max_shared_bytes,
+                          w_vector_bytes,
                           w_max_bytes};
 
 bool read_strings(const JsonReader& reader, const Members& m, Target& target) {
@@ -61,7 +65,10 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
       number(w_max_channels_per_block, t.max_channels_per_block) &&
       number(w_max_remote_buffers_per_block, t.max_remote_buffers_per_block) &&
       number(w_max_semaphores_per_op, t.max_semaphores_per_op) &&
-      number(w_max_barriers, t.max_barriers) && reader.u64(m[w_max_bytes], t.max_bytes);
+      number(w_max_channels, t.max_channels) && number(w_max_barriers, t.max_barriers) &&
+      number(w_shared_bytes_per_op, t.shared_bytes_per_op) &&
+      number(w_max_shared_bytes, t.max_shared_bytes) && number(w_vector_bytes, t.vector_bytes) &&
+      reader.u64(m[w_max_bytes], t.max_bytes);
   if (!right) return std::nullopt;
   return t;
 }

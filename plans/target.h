@@ -20,8 +20,10 @@ struct Target {
   uint32_t max_threads_per_block = 0, max_blocks = 0;
   uint32_t max_ops_per_block = 0, max_operands_per_op = 0, max_channels_per_op = 0;
   uint32_t max_channels_per_block = 0, max_remote_buffers_per_block = 0;
-  uint32_t max_semaphores_per_op = 0, max_barriers = 0;
-  uint64_t max_bytes = 0;  ///< largest offset or size
+  uint32_t max_semaphores_per_op = 0, max_channels = 0, max_barriers = 0;
+  uint32_t shared_bytes_per_op = 0, max_shared_bytes = 0;  ///< shared memory of a block
+  uint32_t vector_bytes = 0;  ///< what accesses take at once; offsets must be multiples
+  uint64_t max_bytes = 0;     ///< largest offset or size
 
   /// What passes must keep to, so that no op is refused for what it has been joined of.
   OpLimits op_limits() const;

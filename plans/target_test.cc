@@ -19,7 +19,8 @@ const std::string kRight =
     R"({"name":"tiny","description":"","peer_wire_only":true,"max_threads_per_block":1,)"
     R"("max_blocks":2,"max_ops_per_block":3,"max_operands_per_op":4,"max_channels_per_op":5,)"
     R"("max_channels_per_block":6,"max_remote_buffers_per_block":7,"max_semaphores_per_op":8,)"
-    R"("max_barriers":9,"max_bytes":18446744073709551615})";
+    R"("max_channels":10,"max_barriers":9,"shared_bytes_per_op":11,"max_shared_bytes":12,)"
+    R"("vector_bytes":13,"max_bytes":18446744073709551615})";
 
 /// The message for a target file, without the path of the file.
 std::string refusal(std::string text, const std::string& from, const std::string& to) {
@@ -61,7 +62,11 @@ TEST_CASE("a file is a target") {
   CHECK(target->max_channels_per_block == 6);
   CHECK(target->max_remote_buffers_per_block == 7);
   CHECK(target->max_semaphores_per_op == 8);
+  CHECK(target->max_channels == 10);
   CHECK(target->max_barriers == 9);
+  CHECK(target->shared_bytes_per_op == 11);
+  CHECK(target->max_shared_bytes == 12);
+  CHECK(target->vector_bytes == 13);
   CHECK(target->max_bytes == ~uint64_t{0});
 }
 

@@ -129,9 +129,10 @@ TEST_CASE("limits of a target, each with the place of the op") {
   };
   CHECK(errors(p, target("host")).empty());
   CHECK(refusal(&Target::max_threads_per_block, 128) ==
-        "error: 256 threads per block; target 'tiny' has at most 128\n");
+        "error: 256 threads per block ('launch threads'); target 'tiny' has at most 128\n");
   CHECK(refusal(&Target::max_blocks, 2) ==
-        "error: rank 0 has 3 thread blocks; target 'tiny' runs at most 2 at once\n");
+        "error: rank 0 has 3 thread blocks; target 'tiny' runs at most 2 at once\n"
+        "note: in 'put_with_signal net.stage[1] <- stage[1]' (rank 0, tb 2)\n");
   CHECK(refusal(&Target::max_ops_per_block, 5)
             .find("6 ops in a thread block; target 'tiny' has at "
                   "most 5\n") != std::string::npos);
@@ -146,6 +147,10 @@ TEST_CASE("limits of a target, each with the place of the op") {
         std::string::npos);
   CHECK(refusal(&Target::max_channels_per_block, 1)
             .find("error: 2 channels of a kind in a thread block; target 'tiny' has at most 1\n") !=
+        std::string::npos);
+  CHECK(refusal(&Target::max_channels, 1)
+            .find("error: 2 memory channels on rank 0; target 'tiny' has at most 1\n"
+                  "note: in 'signal up[1], down[1] relaxed' (rank 0, tb 2)\n") !=
         std::string::npos);
   CHECK(refusal(&Target::max_remote_buffers_per_block, 1).empty());
   CHECK(refusal(&Target::max_semaphores_per_op, 1).empty());
@@ -175,6 +180,30 @@ TEST_CASE("limits that the sample does not reach") {
   CHECK(text.find("2 barriers on a rank; target 'host' has at most 1") != std::string::npos);
 }
 
+TEST_CASE("ops too many for the shared memory of a target") {
+  Target tiny = target("host");
+  tiny.shared_bytes_per_op = 100;
+  tiny.max_shared_bytes = 600;
+  CHECK(errors(sample_plan(), tiny).empty());
+  tiny.max_shared_bytes = 599;
+  CHECK(errors(sample_plan(), tiny)
+            .find("error: 600 bytes of shared memory for the ops of a thread block; target 'host' "
+                  "has at most 599\n") != std::string::npos);
+}
+
+TEST_CASE("chunks that begin where a target's accesses cannot") {
+  Target vectors = target("host");
+  vectors.vector_bytes = 16;
+  Program p = allgather();
+  CHECK(errors(p, vectors).empty());
+  p.launch.align = 32;
+  CHECK(errors(p, vectors).empty());
+  p.launch.align = 8;
+  CHECK(errors(p, vectors) ==
+        "error: chunks begin at multiples of 8 bytes ('launch align'); accesses of target 'host' "
+        "need multiples of 16\n");
+}
+
 TEST_CASE("messages too large for the offsets of a target") {
   Program p = allgather();
   Target tiny = target("host");
@@ -183,9 +212,12 @@ TEST_CASE("messages too large for the offsets of a target") {
   p.select.sizes.max = 4096;
   CHECK(errors(p, tiny).empty());
   p.select.sizes.max = 4097;
-  CHECK(errors(p, tiny) ==
-        "error: messages of 4097 bytes ('select sizes') reach offsets beyond 4096, the largest of "
-        "target 'host'\n");
+  CHECK(
+      errors(p, tiny) ==
+      "ag.mscl:7:3: error: messages of 4097 bytes ('select sizes') reach offsets beyond 4096, the "
+      "largest of target 'host'\n"
+      "ag.mscl:7:3: note: when r = 1\n"
+      "ag.mscl:7:3: note: in 'put ch[0].output[1] <- input[0]' (rank 1, tb 0)\n");
 }
 
 TEST_CASE("the peer's executor is told sizes that it can take") {

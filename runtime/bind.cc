@@ -44,8 +44,10 @@ class Binder {
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool collect_places(bool able);
   uint8_t* address(uint32_t rank, uint32_t buffer);
+  std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
   bool write_slot(BoundCall::State& made);
+  bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -247,6 +249,18 @@ uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
   return place_address(rank, buffer);
 }
 
+// The regions of Executable::State::join_switches().
+std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const {
+  if (buffer >= kFirstScratch) {
+    const PeerMemory& memory = x_.connections[rank];
+    const auto* begin = reinterpret_cast<const uint8_t*>(memory.arrived(0));
+    return Switches::Spot{0, static_cast<uint64_t>(memory.scratch(buffer) - begin)};
+  }
+  const BufferPlace& place = places_[rank].side[buffer];
+  if (place.kind != Kind::staging || place.buffer > kOutput) return std::nullopt;
+  return Switches::Spot{1 + place.buffer, place.offset};
+}
+
 bool Binder::write_slot(BoundCall::State& made) {
   const RankProgram& program = x_.program;
   std::vector<device::BaseAddress> bases;
@@ -261,6 +275,9 @@ bool Binder::write_slot(BoundCall::State& made) {
     }
     bases.push_back({at, b.copy_stride, b.copies});
   }
+  x_.switches.fill(
+      program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); }, bases);
+  if (x_.group->device->takes_programs()) return pack_programs(made, bases);
   made.slot = x_.slots->take(diagnostics_);
   if (made.slot == nullptr) return false;
   Image image(made.slot.get(), x_.slots->slot_bytes());
@@ -277,6 +294,25 @@ bool Binder::write_slot(BoundCall::State& made) {
   made.launch.contexts = image.add(std::span<const device::RankContext>(&context, 1));
   return image.write(*x_.group->device, diagnostics_) &&
          parts.write(*x_.group->device, diagnostics_);
+}
+
+// Programs that are short enough travel with the launch.
+bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases) {
+  if (!made.programs.pack(x_.program, bases, x_.ends)) {
+    return refuse(diagnostics_, "too-large", "the program of a thread block would have 2 GiB");
+  }
+  made.context = x_.context;
+  made.launch.one = &made.context;
+  made.launch.programs = made.programs.data();
+  made.launch.program_bytes = made.programs.stride();
+  made.launch.uses = made.programs.uses();
+  made.launch.carried = made.programs.bytes() <= device::kMostCarried;
+  if (made.launch.carried) return true;
+  made.slot = x_.slots->take(diagnostics_);
+  if (made.slot == nullptr) return false;
+  made.launch.programs = made.slot.get();
+  return x_.group->device->write(made.slot.get(), made.programs.data(), made.programs.bytes(),
+                                 diagnostics_);
 }
 
 // Of the output only what the collective promises is copied out: the rest is the caller's.

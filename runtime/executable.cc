@@ -79,7 +79,7 @@ uint64_t Executable::State::memory_bytes() const {
          Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
          Image::bytes_of<uint64_t>(own.semaphores.size()) +
          Image::bytes_of<device::Barrier>(program.barriers.size()) +
-         3 * Image::bytes_of<uint64_t>(1);
+         3 * Image::bytes_of<uint64_t>(1) + Image::bytes_of<uint64_t>(blocks_of(*plan, rank));
 }
 
 uint64_t Executable::State::slot_bytes() const {
@@ -89,6 +89,7 @@ uint64_t Executable::State::slot_bytes() const {
     offsets += uint64_t{program.move_chunks[i]} *
                (uint32_t{program.moves[i].dsts} + program.moves[i].srcs);
   }
+  if (group->device->takes_programs()) return BlockPrograms::most_bytes(program);
   return Image::bytes_of<device::RankContext>(1) +
          Image::bytes_of<device::Move>(program.moves.size()) + Image::bytes_of<device::Run>(runs) +
          Image::bytes_of<uint64_t>(offsets) +
@@ -256,11 +257,13 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   context.view.targets = image.add(program.targets);
   context.view.align = program.align;
   context.block_begin = image.add(program.block_begin);
-  context.channels = image.add(channel_ends());
+  ends = channel_ends();
+  context.channels = image.add(ends);
   context.semaphores = image.add(semaphores);
   context.barriers = image.add(barriers);
   context.call = image.add(zero);
   context.blocks_done = reinterpret_cast<uint32_t*>(image.add(zero));
+  context.calls = image.add(std::vector<uint64_t>(blocks_of(*plan, rank)));
   context.queue.claimed = image.add(zero);
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
@@ -278,7 +281,21 @@ bool Executable::State::load(Diagnostics& diagnostics) {
       connect(messages, diagnostics) && write_program(diagnostics) && start_proxy(diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
   exported_.clear();  // all have mapped it
-  return true;
+  return join_switches(diagnostics);
+}
+
+// Regions: 0 the plan's, 1 and 2 staging by side.
+bool Executable::State::join_switches(Diagnostics& diagnostics) {
+  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
+  for (const std::unique_ptr<Memory>& memory : staging) {
+    regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
+                                        : SwitchRegion{memory->data(), memory->bytes()});
+  }
+  return switches.join(
+      *plan, rank, program,
+      [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
+        return group->device->join_switch(*group->bootstrap, members, regions, team, diagnostics);
+      });
 }
 
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
 #include "runtime/communicator.h"
@@ -15,6 +16,7 @@
 #include "runtime/proxy.h"
 #include "runtime/region.h"
 #include "runtime/slots.h"
+#include "runtime/switches.h"
 
 namespace mscclc {
 
@@ -29,6 +31,8 @@ struct BoundCall::State {
   const Executable::State* executable = nullptr;
   SlotPool::Slot slot;  ///< the call's part of the device program
   device::LaunchPlan launch{};
+  device::RankContext context{};  ///< launch.one
+  BlockPrograms programs;         ///< launch.programs
   std::vector<StagingCopy> before, after;
 };
 
@@ -51,13 +55,14 @@ struct Executable::State {
   const PeerAccess access;
   const Chunking capacity;
 
-  RankProgram program;                  ///< patched for the last binding
-  std::vector<PeerMemory> connections;  ///< by rank: own, and of those that ops address
-  std::unique_ptr<Memory> memory;       ///< what only this rank's blocks see
-  std::unique_ptr<Memory> faults;       ///< a device::Fault per block
-  std::shared_ptr<SlotPool> slots;      ///< for bindings
-  std::unique_ptr<Proxy> proxy;         ///< nullptr: no port channels
-  device::RankContext context{};        ///< all but what a binding fills in
+  RankProgram program;                   ///< patched for the last binding
+  std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
+  std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
+  std::unique_ptr<Memory> faults;        ///< a device::Fault per block
+  std::shared_ptr<SlotPool> slots;       ///< for bindings
+  std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
+  device::RankContext context{};         ///< all but what a binding fills in
+  std::vector<device::ChannelEnd> ends;  ///< by channel
 
   /// Staging buffers of this rank, and those of peers as mapped here by rank; by side.
   std::unique_ptr<Memory> staging[2];
@@ -67,6 +72,10 @@ struct Executable::State {
   /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
   bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
                    Diagnostics& diagnostics);
+  /// Collective: joins region and staging at the plan's switches.
+  bool join_switches(Diagnostics& diagnostics);
+  Switches switches;
+
   /// True if a call that is not zero copy needs staging for this buffer.
   bool stages(uint32_t rank, uint32_t side) const;
   /// True if input and output of a rank always lie one in the other.

@@ -7,6 +7,7 @@
 
 #include "ir/print.h"
 #include "passes/pass.h"
+#include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 #include "tools/command_line.h"
@@ -23,7 +24,7 @@ struct CompileOptions {
   std::string output = "-", emit = "plan", target = "sm_90";
   std::string print_before, print_after;
   std::vector<std::string> passes;
-  bool verify_each = false, time_passes = false, stats = false;
+  bool verify_each = false, time_passes = false, stats = false, no_verify = false;
   uint32_t max_thread_blocks = 0;
 };
 
@@ -84,11 +85,23 @@ void shorten_file_names(Program& program, const std::string& input) {
   }
 }
 
+// Proves what is about to be written. False after saying why it is refused.
+bool verify(const CompileOptions& options, Input& input, std::optional<Proof>& proof) {
+  if (options.no_verify) return true;
+  proof = prove(input.program, input.diagnostics);
+  if (proof->proved) return true;
+  input.diagnostics.error("refused", {},
+                          "the plan is not proved right, so nothing is written; '--no-verify' "
+                          "writes it all the same");
+  return false;
+}
+
 // Writes the plan while it is made: a large one is never held in memory.
-int compile_plan(const CompileOptions& options, const Target& target, Input& input) {
+int compile_plan(const CompileOptions& options, const Target& target, const Proof* proof,
+                 Input& input) {
   FileWriter file(options.output);
   const auto sink = [&](std::string_view block) { return file.write(block); };
-  const bool fine = write_plan(input.program, target, sink, input.diagnostics);
+  const bool fine = write_plan(input.program, target, sink, input.diagnostics, proof);
   input.report();
   if (!fine && file.error().empty()) return kWrongProgram;
   return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
@@ -101,7 +114,7 @@ std::string_view hash_of(std::string_view plan) {
   return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
 }
 
-std::optional<std::string> summary_text(const Target& target, Input& input) {
+std::optional<std::string> summary_text(const Target& target, const Proof* proof, Input& input) {
   size_t bytes = 1;  // the newline behind it
   std::string last;
   const auto sink = [&](std::string_view block) {
@@ -109,16 +122,18 @@ std::optional<std::string> summary_text(const Target& target, Input& input) {
     last = block;
     return true;
   };
-  if (!write_plan(input.program, target, sink, input.diagnostics)) return std::nullopt;
-  return summarize(input.program) + fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes,
-                                                target.name, hash_of(last));
+  if (!write_plan(input.program, target, sink, input.diagnostics, proof)) return std::nullopt;
+  const std::string proved = proof == nullptr ? "not looked at" : summarize(*proof);
+  return summarize(input.program) + fmt::format("  {:<12}{}\n", "proved", proved) +
+         fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes, target.name,
+                     hash_of(last));
 }
 
 std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
-                                   Input& input) {
+                                   const Proof* proof, Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
   if (options.emit == "dot") return print_dot(input.program);
-  return summary_text(target, input);
+  return summary_text(target, proof, input);
 }
 
 int run_compile(CompileOptions& options) {
@@ -142,8 +157,14 @@ int run_compile(CompileOptions& options) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   shorten_file_names(input.program, options.input.file);
-  if (options.emit == "plan") return compile_plan(options, *target, input);
-  const auto text = emitted(options, *target, input);
+  std::optional<Proof> proved;
+  if (needs_plan && !verify(options, input, proved)) {
+    input.report();
+    return kWrongProgram;
+  }
+  const Proof* proof = proved ? &*proved : nullptr;
+  if (options.emit == "plan") return compile_plan(options, *target, proof, input);
+  const auto text = emitted(options, *target, proof, input);
   input.report();
   if (!text) return kWrongProgram;
   std::string error;
@@ -154,12 +175,6 @@ std::vector<std::string> pass_names(const char* also) {
   std::vector<std::string> names;
   for (const PassInfo& pass : passes()) names.emplace_back(pass.name);
   names.emplace_back(also);
-  return names;
-}
-
-std::vector<std::string> target_names() {
-  std::vector<std::string> names;
-  for (const Target& target : builtin_targets()) names.push_back(target.name);
   return names;
 }
 
@@ -184,6 +199,8 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                      "program names stay (default: any number)")
           ->type_name("N")
           ->check(CLI::Range(1u, 65536u)));
+  app.add_flag("--no-verify", options.no_verify,
+               "do not prove the plan that is written: it then carries no proof");
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
   app.add_flag("--time-passes", options.time_passes,
                "print how long each pass took to standard error");
@@ -218,12 +235,7 @@ void add_compile(CommandLine& line) {
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);
-  line.takes(app.add_option("--target", options->target,
-                            "whose limits the plan must keep: " +
-                                fmt::format("{}", fmt::join(target_names(), ", ")) +
-                                ", or a target file (default: sm_90)")
-                 ->type_name("TARGET"),
-             target_names());
+  add_target_option(line, app, options->target, "sm_90");
   add_pass_options(line, app, *options);
   command.run = [options] { return run_compile(*options); };
 }

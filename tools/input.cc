@@ -40,6 +40,17 @@ void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) 
                       ->allow_extra_args(false));
 }
 
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without) {
+  std::vector<std::string> names;
+  for (const Target& t : builtin_targets()) names.push_back(t.name);
+  line.takes(app.add_option("--target", target,
+                            fmt::format("whose limits the plan must keep: {}, or a target file "
+                                        "(default: {})",
+                                        fmt::join(names, ", "), without))
+                 ->type_name("TARGET"),
+             names);
+}
+
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
   app.add_option("FILE", options.file,
                  "a program (.mscl), IR text or a plan (.json); '-' reads standard input")

@@ -25,6 +25,9 @@ void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options);
 /// Declares --diagnostics alone.
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
 
+/// Declares --target; `without` says what it means to leave it out.
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without);
+
 enum class InputKind { program, ir, plan };
 
 /// One input on its way to IR, with the text and the diagnostics that belong to it.

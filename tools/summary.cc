@@ -148,4 +148,20 @@ std::string summarize(const Program& program) {
          blocks_and_ops(program) + channels(program) + scratch(program) + sizes(program);
 }
 
+std::string summarize(const Proof& proof) {
+  std::string text = proof.out_of_place ? "out of place" : "in place";
+  if (proof.out_of_place && proof.in_place) text += " and in place";
+  text += proof.deterministic ? ", deterministic" : ", sums in an order of each rank's own";
+  if (proof.out_of_place) text += proof.keeps_input ? ", input kept" : ", input overwritten";
+  switch (proof.between_calls) {
+    case BetweenCalls::meeting:
+      return text + ", synchronizes all ranks";
+    case BetweenCalls::copies:
+      return text + ", copies of scratch in turn";
+    case BetweenCalls::signals:
+      break;
+  }
+  return text;
+}
+
 }  // namespace mscclc

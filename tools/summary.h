@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/program.h"
+#include "ir/proof.h"
 
 namespace mscclc {
 
@@ -13,5 +14,8 @@ std::string summarize(const Program& program);
 /// Bytes that all ranks' buffers take for a message of `bytes`. In floating point, because the
 /// answer may be absurd.
 double memory_needed(const Program& program, uint64_t bytes);
+
+/// "out of place and in place, deterministic, input kept": what is proved. REQUIRES: proof.proved.
+std::string summarize(const Proof& proof);
 
 }  // namespace mscclc

@@ -181,5 +181,25 @@ TEST_CASE("a port reads its source late") {
   CHECK(run_held(t.program, {hold(Hold::What::proxy, 0, 2)}) == RunStatus::wrong);
 }
 
+TEST_CASE("what an op stores plain may land behind its packets") {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, PacketFormat::LL16, 2);
+    const uint32_t kept = t.buffer(r, "kept", 1, PacketFormat::LL16, 2);
+    const uint32_t sum = t.buffer(r, "sum", 1);
+    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, OpKind::reduce_copy_packets, {local(sum, 0), local(kept, 0)},
+           {local(kInput, 0), local(inbox, 0)})
+        .complete = true;
+    // The other block has the packets, and takes that to mean that the sum is there.
+    add_op(t, r, 1, OpKind::unpack_packets, {local(kOutput, 0)}, {local(kept, 0)});
+    add_op(t, r, 1, OpKind::sync, {});
+    add_op(t, r, 1, OpKind::copy, {local(kOutput, 0)}, {local(sum, 0)});
+  }
+  CHECK(run_held(t.program, {}) == RunStatus::right);
+  CHECK(run_held(t.program, {hold(Hold::What::access, 0, 1)}) == RunStatus::wrong);
+}
+
 }  // namespace
 }  // namespace mscclc

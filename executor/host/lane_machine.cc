@@ -83,15 +83,28 @@ void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
   world_->memory.add(std::move(access));
 }
 
-// An op that polls waits for its packets now; what it writes is late.
+// An op that polls waits for its packets now; what it writes is late. Nothing orders its packets
+// and what it writes plain: held, the packets go first, and may be answered before the rest goes.
 void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
   world_->memory.settle(access_.before, access_.touches);
   captures_ = true;
   device::run_op(*this, frame, op);
   captures_ = false;
-  LateAccess access = std::exchange(access_, {});
-  std::erase_if(access.touches, [](const Touch& touch) { return !touch.write; });
-  access.perform = [writes = std::exchange(captured_, {})] {
+  write_later(access_, true);
+  write_later(std::exchange(access_, {}), false);
+  captured_.clear();
+}
+
+// What the op has captured, packets or plain.
+void LaneMachine::write_later(LateAccess access, bool packets) {
+  std::erase_if(access.touches,
+                [packets](const Touch& touch) { return !touch.write || touch.packets != packets; });
+  std::vector<Write> writes;
+  for (Write& w : captured_) {
+    if (w.packets == packets) writes.push_back(std::move(w));
+  }
+  if (writes.empty()) return;
+  access.perform = [writes = std::move(writes)] {
     for (const Write& w : writes) std::copy(w.bytes.begin(), w.bytes.end(), w.to);
   };
   world_->memory.add(std::move(access));
@@ -116,7 +129,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
     const bool empties = packets && !write && F == PacketFormat::sentinel;
     for (uint32_t member = 0; member < operand.members && bytes > 0; ++member) {
       const uint8_t* address = device::address_of(*this, frame, s, k, member);
-      touches.push_back({address + begin, bytes, write || empties});
+      touches.push_back({address + begin, bytes, write || empties, packets});
     }
   };
   for (uint32_t i = 0; i < op.count; ++i) {
@@ -131,13 +144,13 @@ void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vecto
   if (op.format == PacketFormat::none) {
     return add_touches_as<PacketFormat::none>(frame, op, touches);
   }
-  device::with_format(
+  device::with_format<LaneMachine>(
       op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
 }
 
-void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets) {
   if (captures_) {
-    captured_.push_back({to, {from, from + bytes}});
+    captured_.push_back({to, {from, from + bytes}, packets});
   } else {
     std::memmove(to, from, bytes);
   }
@@ -147,7 +160,7 @@ void LaneMachine::empty_packets(uint8_t* slot, const device::Piece& piece) {
   constexpr uint32_t kWire = device::Unit<PacketFormat::sentinel>::kWire;
   const uint64_t empty[2] = {stamp_.sentinel, stamp_.sentinel};
   static_assert(sizeof empty == kWire);
-  write(slot + piece.unit * kWire, reinterpret_cast<const uint8_t*>(empty), kWire);
+  write(slot + piece.unit * kWire, reinterpret_cast<const uint8_t*>(empty), kWire, true);
 }
 
 void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {

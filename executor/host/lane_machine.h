@@ -59,7 +59,7 @@ class LaneMachine : public HostMachine {
     uint8_t unit[kWire];
     const device::Piece first{0, piece.offset, piece.payload, piece.bytes, 0};
     HostMachine::write_packets<F>(unit, first, tile);
-    write(slot + piece.unit * kWire, unit, kWire);
+    write(slot + piece.unit * kWire, unit, kWire, true);
   }
   void empty_packets(uint8_t* slot, const device::Piece& piece);
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes);
@@ -77,6 +77,7 @@ class LaneMachine : public HostMachine {
   struct Write {
     uint8_t* to;
     std::vector<uint8_t> bytes;
+    bool packets;
   };
   static constexpr uint64_t kNow = ~uint64_t{0};
 
@@ -90,12 +91,13 @@ class LaneMachine : public HostMachine {
   uint64_t how_late(const device::DeviceOp& op);
   void defer(const device::Frame& frame, const device::DeviceOp& op);
   void run_capturing(const device::Frame& frame, const device::DeviceOp& op);
+  void write_later(LateAccess access, bool packets);
   void add_touches(const device::Frame& frame, const device::DeviceOp& op,
                    std::vector<Touch>& touches);
   template <PacketFormat F>
   void add_touches_as(const device::Frame& frame, const device::DeviceOp& op,
                       std::vector<Touch>& touches);
-  void write(uint8_t* to, const uint8_t* from, uint32_t bytes);
+  void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false);
   void arrive(Meeting& meeting, uint64_t members, const Waiting& reason);
   bool waits() const { return lane_.lane == 0; }
   bool tells() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }

@@ -43,6 +43,7 @@ struct Touch {
   const uint8_t* begin;
   uint64_t bytes;
   bool write;
+  bool packets = false;  ///< whole units, each with its flag
   bool conflicts(const Touch& other) const {
     return (write || other.write) && begin < other.begin + other.bytes &&
            other.begin < begin + bytes;

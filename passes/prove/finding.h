@@ -37,11 +37,13 @@ struct Finding {
   ChunkName chunk;
   bool first_writes = false, second_writes = false;
   bool in_place = false;
+  bool overlaid = false;     ///< race: `chunk` lies over scratch of the other op's plan
   uint32_t rank = kNone;     ///< unbalanced, not_met
   uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
   uint32_t semaphore = kNone;
-  int64_t surplus = 0;  ///< unbalanced: signals more than waits
-  std::string text;     ///< what report.h adds as it is
+  int64_t surplus = 0;         ///< unbalanced: signals more than waits
+  std::vector<Event> waiting;  ///< stuck: one waiting block of each rank
+  std::string text;            ///< what report.h adds as it is
   std::vector<std::string> notes;
 };
 

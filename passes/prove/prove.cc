@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "passes/prove/report.h"
+#include "passes/prove/rounds.h"
 #include "passes/prove/run.h"
 #include "passes/prove/system.h"
 
@@ -24,8 +25,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
-  Prover(const Program& program, Diagnostics& diagnostics)
-      : program_(program), diagnostics_(diagnostics) {}
+  Prover(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered)
+      : program_(program), diagnostics_(diagnostics), unordered_(unordered) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -46,7 +47,8 @@ class Prover {
     proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
     proof_.deterministic = facts_.deterministic;
     proof_.keeps_input = proof_.out_of_place && out_of_place.facts.keeps_input;
-    proof_.synchronizes = facts_.meets;
+    proof_.rounding = rounding();
+    proof_.between_calls = between_calls();
     return proof_;
   }
 
@@ -99,7 +101,7 @@ class Prover {
 
   void run_placement(Placement& placement) const {
     const System& system = placement.system.emplace(program_, placement.in_place);
-    for (const std::vector<uint32_t>& rounds : round_choices()) {
+    for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
       Run run(system, symbols_,
               {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
       run.go();
@@ -122,35 +124,48 @@ class Prover {
     for (const Finding& finding : findings) {
       if (races && finding.kind != Finding::Kind::race) continue;
       proof::report(system, finding, diagnostics_);
+      if (unordered_ != nullptr) note_unordered(system, finding);
     }
   }
 
-  /// How many rounds to try for each pipeline. Pipelines whose units are the same part of their
-  /// bytes have equally many rounds for every message; others have their own number.
-  std::vector<std::vector<uint32_t>> round_choices() const {
-    if (program_.loops.empty()) return {{}};
-    uint32_t credit = 0;
+  void note_unordered(const System& system, const Finding& finding) {
+    std::vector<Unordered::Place> places;
+    for (const proof::Event& e : {finding.first, finding.second}) {
+      if (e.process == kNone || e.op == kNone) continue;
+      places.push_back({system.processes()[e.process].rank, e.op, e.call});
+    }
+    if (places.empty()) return;
+    Unordered& pair = unordered_->emplace_back();
+    pair.first = places[0];
+    if (places.size() > 1) pair.second = places[1];
+  }
+
+  /// A result that lacks contributions is a term of another sum: it is stored in between.
+  Rounding rounding() const {
+    Rounding found = Rounding::none;
     for (const Rank& rank : program_.ranks) {
-      for (const Semaphore& s : rank.semaphores) credit = std::max(credit, std::min(s.initial, 8u));
-    }
-    const auto finer = [](const Loop& a, const Loop& b) {
-      return uint64_t{a.chunks} * b.unit > uint64_t{b.chunks} * a.unit;
-    };
-    std::vector<Loop> classes = program_.loops;
-    std::sort(classes.begin(), classes.end(), [&](auto& a, auto& b) { return finer(b, a); });
-    std::vector<uint32_t> one(program_.loops.size(), 1), many;
-    for (const Loop& loop : program_.loops) {
-      uint32_t more = 0;
-      for (size_t i = 1; i < classes.size(); ++i) {
-        more += finer(classes[i], classes[i - 1]) && !finer(classes[i], loop);
+      for (const Op& op : rank.ops) {
+        if (!info(op.kind).has(kReduces)) continue;
+        if (!op.complete) return Rounding::each_op;
+        found = Rounding::once;
       }
-      many.push_back(3 + credit + 2 * more);
     }
-    return {one, many};
+    return found;
+  }
+
+  BetweenCalls between_calls() const {
+    if (facts_.meets) return BetweenCalls::meeting;
+    for (const Rank& rank : program_.ranks) {
+      for (const Buffer& buffer : rank.buffers) {
+        if (buffer.copies > 1) return BetweenCalls::copies;
+      }
+    }
+    return BetweenCalls::signals;
   }
 
   const Program& program_;
   Diagnostics& diagnostics_;
+  std::vector<Unordered>* unordered_;
   const proof::Symbols symbols_;
   bool divides_ = false;
   RunFacts facts_;
@@ -159,8 +174,8 @@ class Prover {
 
 }  // namespace
 
-Proof prove(const Program& program, Diagnostics& diagnostics) {
-  return Prover(program, diagnostics).run();
+Proof prove(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered) {
+  return Prover(program, diagnostics, unordered).run();
 }
 
 }  // namespace mscclc

@@ -4,26 +4,53 @@
 // knows of the others. docs/verification.md has the model, the rules and the argument.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "ir/proof.h"
 
 namespace mscclc {
 
-/// What is proved of a plan; written into it, so that a registry can rely on it.
-struct Proof {
-  bool proved = false;
-  bool deterministic = false;  ///< a sum is made in one order, whatever rank keeps it
-  bool out_of_place = false;   ///< right where the caller's buffers are apart
-  bool in_place = false;       ///< right where they coincide
-  bool keeps_input = false;    ///< the caller's input is left as it was
-  bool synchronizes = false;   ///< no rank leaves a call before all are in it
+/// Two ops of a refused plan that nothing orders, or one op and the caller: where to look for a
+/// schedule that goes wrong. `op`: index in Program::ranks[rank].ops.
+struct Unordered {
+  struct Place {
+    uint32_t rank = 0, op = 0, call = 0;
+  };
+  Place first;
+  std::optional<Place> second;
 };
 
-/// Version of the rules by which plans are accepted.
-inline constexpr uint32_t kProverVersion = 1;
-
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
+/// Adds to `unordered`, if there is one, what a reported race is between.
 /// REQUIRES: program.split, and its structure is in order.
-Proof prove(const Program& program, Diagnostics& diagnostics);
+Proof prove(const Program& program, Diagnostics& diagnostics,
+            std::vector<Unordered>* unordered = nullptr);
+
+/// One of several plans whose calls follow one another, and what they share: the count of calls
+/// (which packets are marked with, and copies of scratch are chosen by), channels, and scratch if
+/// they say so (`launch reuse_scratch`).
+struct SharedPlan {
+  const Program* program = nullptr;
+  std::string name;             ///< for messages
+  std::vector<uint32_t> ranks;  ///< which ranks of the world its ranks are
+};
+
+/// In which orders ranks may call plans that run on different ranks.
+enum class CallOrder : uint8_t {
+  own,  ///< each rank in its own
+  one   ///< there is one order of all calls, of which each rank makes its part
+};
+
+/// Proves that calls of these plans do not disturb one another, in whatever order they come, or
+/// reports what is wrong. Plans over the same ranks are called in one order by all. REQUIRES: each
+/// is proved alone; SharedPlan::ranks are different numbers, one for each rank.
+bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
+                    Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -121,7 +121,7 @@ TEST_CASE("attributes of a proof") {
   CHECK(sent.out_of_place);
   CHECK(sent.in_place);
   CHECK(sent.keeps_input);
-  CHECK(sent.synchronizes);
+  CHECK(sent.between_calls == BetweenCalls::meeting);
   const auto sum = [](const std::string& order) {
     return "program t\ncollective allreduce(ranks: 2)\nrank r in 0..2 {\n"
            "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n  tb 0 {\n"

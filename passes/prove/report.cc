@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "ir/op_error.h"
@@ -38,26 +39,53 @@ class Reporter {
 
  private:
   const Process& process(const Event& e) const { return system_.processes()[e.process]; }
-  const Op& op(const Event& e) const { return program_.ranks[process(e).rank].ops[e.op]; }
+  /// An op as its plan has it.
+  struct Origin {
+    const Part& part;
+    uint32_t rank;  ///< of the plan
+    const Op& op;
+    const Program& program() const { return *part.program; }
+  };
+  Origin origin(const Event& e) const {
+    const uint32_t rank = process(e).rank;
+    const Part& part = system_.part_of_op(rank, e.op);
+    return {part, part.local[rank], part.rank(rank).ops[e.op - part.first_op[rank]]};
+  }
 
   std::string chunk() const {
-    const Rank& rank = program_.ranks[finding_.chunk.rank];
+    const ChunkName& c = finding_.chunk;
+    const Part& part = system_.part_of_buffer(c.rank, c.buffer);
+    const uint32_t buffer = system_.is_callers(c.buffer)
+                                ? c.buffer - part.input
+                                : c.buffer - part.first_scratch[c.rank] + kFirstScratch;
     return fmt::format("{}[{}] of rank {}",
-                       program_.name_of(rank.buffers[finding_.chunk.buffer].name),
-                       finding_.chunk.chunk, finding_.chunk.rank);
+                       part.program->name_of(part.rank(c.rank).buffers[buffer].name), c.chunk,
+                       c.rank);
   }
   std::string placement() const { return finding_.in_place ? " in place" : ""; }
 
   std::string who(const Event& e) const {
     const Process& p = process(e);
     if (p.kind == ProcessKind::caller) return fmt::format("the caller of rank {}", p.rank);
-    std::string text = fmt::format("'{}'", print_op(program_, p.rank, op(e)));
+    const Origin o = origin(e);
+    std::string text = fmt::format("'{}'", print_op(o.program(), o.rank, o.op));
     if (p.kind == ProcessKind::port_reader) return "the port (later than the block), for " + text;
     if (p.kind == ProcessKind::port_writer) return "the port, for " + text;
     return text;
   }
   std::string place(const Event& e) const {
-    return e.op == kNone ? "" : fmt::format(" ({})", print_place(program_, process(e).rank, op(e)));
+    if (e.op == kNone) return "";
+    const Origin o = origin(e);
+    return fmt::format(" ({}{})", print_place(o.program(), o.rank, o.op), of_plan(e));
+  }
+  /// ", of 'ring.mscl'", and which rank of the world that is, if there are several plans.
+  std::string of_plan(const Event& e) const {
+    if (!system_.joint()) return "";
+    const Origin o = origin(e);
+    const uint32_t world = process(e).rank;
+    return world == o.rank
+               ? fmt::format(", of '{}'", o.part.name)
+               : fmt::format(", of '{}', which is rank {} of the world", o.part.name, world);
   }
   /// "in the call after it", seen from the earlier of the two.
   std::string calls_apart() const {
@@ -75,17 +103,20 @@ class Reporter {
   Diagnostic& error(const char* code, const std::string& message) {
     const Event& at = finding_.second.op != kNone ? finding_.second : finding_.first;
     if (at.op == kNone) return diagnostics_.error(code, {}, message);
-    return op_error(diagnostics_, code, program_, process(at).rank, op(at), message);
+    const Origin o = origin(at);
+    return op_error(diagnostics_, code, o.program(), o.rank, o.op, message);
   }
   void note(Diagnostic& d, const Event& e, const std::string& text) const {
     if (e.op == kNone) {
       d.notes.push_back({text});
     } else {
-      d.notes.push_back(op_note(program_, op(e), text));
+      const Origin o = origin(e);
+      d.notes.push_back(op_note(o.program(), o.op, text));
     }
   }
 
   void race() {
+    if (finding_.overlaid) return overlaid();
     const Event &a = finding_.first, &b = finding_.second;
     Diagnostic& d = error(
         "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
@@ -93,6 +124,18 @@ class Reporter {
     note(d, b,
          fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
                      place(b)));
+    d.notes.push_back({remedy()});
+  }
+
+  /// Two plans in one place of scratch.
+  void overlaid() {
+    const Event &a = finding_.first, &b = finding_.second;
+    Diagnostic& d =
+        error("race", fmt::format("race at {}: nothing orders it and what another plan does to the "
+                                  "same bytes of scratch",
+                                  chunk()));
+    note(d, a, fmt::format("{} may still be at work there{}", who(a), place(a)));
+    note(d, b, fmt::format("{}{} begins{}", calls_apart(), who(b), place(b)));
     d.notes.push_back({remedy()});
   }
 
@@ -128,7 +171,7 @@ class Reporter {
           a.rank, b.rank);
     }
     const bool other_copy =
-        finding_.first.call != finding_.second.call && finding_.chunk.buffer >= kFirstScratch;
+        finding_.first.call != finding_.second.call && !system_.is_callers(finding_.chunk.buffer);
     return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
                        b.rank, a.rank, behind(a),
                        other_copy ? ", or use another copy of the buffer (copies:)" : "");
@@ -157,18 +200,26 @@ class Reporter {
   }
 
   void wrong_value() {
-    Diagnostic& d = diagnostics_.error(
-        "wrong-result", {},
-        fmt::format("{} does not hold what the collective promises at the end of a call{}", chunk(),
-                    placement()));
+    Diagnostic& d =
+        diagnostics_.error("wrong-result", {},
+                           fmt::format("{} does not hold what {} promises at the end of a call{}",
+                                       chunk(), collective(), placement()));
     d.notes.push_back({promise()});
     if (!finding_.text.empty()) d.notes.push_back({finding_.text});
+  }
+
+  std::string collective() const {
+    if (!system_.joint()) return "the collective";
+    const ChunkName& c = finding_.chunk;
+    return fmt::format("'{}'", system_.part_of_buffer(c.rank, c.buffer).name);
   }
 
   /// "promised is the sum of input[0] of rank 0, input[0] of rank 1"
   std::string promise() const {
     constexpr size_t kShown = 8;
-    const auto promise = program_.contract.promise(finding_.chunk.rank, finding_.chunk.chunk);
+    const Part& part = system_.part_of_buffer(finding_.chunk.rank, finding_.chunk.buffer);
+    const auto promise =
+        part.contract().promise(part.local[finding_.chunk.rank], finding_.chunk.chunk);
     if (!promise) return "nothing is promised of it";
     const std::vector<Place>& terms = promise->inputs;
     std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
@@ -181,6 +232,7 @@ class Reporter {
   }
 
   void stuck() {
+    if (system_.joint()) return stuck_together();
     const bool before = diagnostics_.has_errors();
     SymbolicRun run(program_, false);
     if (run.fits() && !run.run([](uint32_t, uint32_t, std::span<const mscclc::Symbol>) {})) {
@@ -188,6 +240,25 @@ class Reporter {
     } else if (!before) {
       error("stuck", "the program gets stuck in its second call or in a pipeline");
     }
+  }
+
+  /// Who is in which call, and waits for what.
+  void stuck_together() {
+    Diagnostic& d = error("stuck", "ranks wait for each other for ever");
+    constexpr size_t kTold = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+      const Event& e = finding_.waiting[i];
+      const Origin o = origin(e);
+      note(d, e,
+           fmt::format("rank {} is in its {}, '{}', and waits: '{}' ({})", process(e).rank,
+                       ordinal_call(e.call), o.part.name, print_op(o.program(), o.rank, o.op),
+                       print_place(o.program(), o.rank, o.op)));
+    }
+  }
+  static std::string ordinal_call(uint32_t call) {
+    constexpr std::array<std::string_view, 3> kNames = {"first", "second", "third"};
+    return call < kNames.size() ? fmt::format("{} call", kNames[call])
+                                : fmt::format("call {}", call + 1);
   }
 
   void unbalanced() {

@@ -32,7 +32,8 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       calls_(program_.ranks.size(), 0),
       left_(program_.ranks.size(), 0),
       caller_(program_.ranks.size()),
-      nodes_read_(program_.ranks.size()) {
+      nodes_read_(program_.ranks.size()),
+      shared_scratch_(program_.ranks.size(), system.parts().size()) {
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
     const std::vector<uint32_t> offsets = block_offsets(rank);
@@ -71,7 +72,7 @@ void Run::go() {
     advance(process);
   }
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-    if (calls_[r] < options_.calls) return report_stuck();
+    if (calls_[r] < calls_of(r)) return report_stuck();
   }
   report_balance();
 }
@@ -80,13 +81,13 @@ void Run::go() {
 
 /// The rank's caller hands over the buffers, and its blocks begin.
 void Run::enter_call(uint32_t rank) {
-  while (calls_[rank] < options_.calls) {
+  while (calls_[rank] < calls_of(rank)) {
     caller_touches(rank, calls_[rank], false);
     fill_buffers(rank, calls_[rank]);
-    left_[rank] = system_.blocks(rank);
+    left_[rank] = end_of_blocks(rank) - first_block(rank);
     const uint32_t caller = system_.caller_process(rank);
     caller_[rank].raise(caller, calls_[rank] + 1, system_.width());
-    for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
+    for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
       Block& block = blocks_[system_.block_process(rank, b)];
       block.op = block.begin;
       block.round = block.operand = 0;
@@ -103,7 +104,7 @@ void Run::enter_call(uint32_t rank) {
 /// All blocks have ended: all they did is over, and all they know the caller knows.
 void Run::leave_call(uint32_t rank) {
   Row& caller = caller_[rank];
-  for (uint32_t b = 0; b < system_.blocks(rank); ++b) {
+  for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
     meet(block);
@@ -130,7 +131,8 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   told_.clear();
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
   const Actor actor{event, &caller_[rank], event.time};
-  for (const uint32_t buffer : {kInput, kOutput}) {
+  const uint32_t input = part_of(rank, call).input;
+  for (const uint32_t buffer : {input + kInput, input + kOutput}) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);
@@ -147,36 +149,40 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
 /// lies in an output, so it comes last.
 void Run::fill_buffers(uint32_t rank, uint32_t call) {
   const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
-  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
-    const uint64_t chunk = system_.chunk(rank, kOutput, c, call);
+  const Part& part = part_of(rank, call);
+  const uint32_t input = part.input + kInput, output = part.input + kOutput;
+  for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
+    const uint64_t chunk = system_.chunk(rank, output, c, call);
     values_[chunk].write({}, 1, symbols_.unknown(2 + chunk), mixed_);
   }
-  for (uint32_t c = 0; c < buffers[kInput].chunks; ++c) {
-    Symbol symbol = symbols_.contribution(rank, c, call);
-    symbol.size = program_.contract.size_class(Side::input, rank, c) + 1;
-    values_[system_.chunk(rank, kInput, c, call)].write({}, 1, symbol, mixed_);
+  for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
+    Symbol symbol = symbols_.contribution(rank, c, instance(rank, call));
+    symbol.size = part.contract().size_class(Side::input, part.local[rank], c) + 1;
+    values_[system_.chunk(rank, input, c, call)].write({}, 1, symbol, mixed_);
   }
 }
 
 /// What an output chunk must hold. Ranks that share their promises ask for the same again and
 /// again.
 Run::Promised Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
-  const bool shared = program_.contract.uniform();
+  const Part& part = part_of(rank, call);
+  const bool shared = part.contract().uniform() && !system_.joint();
   const uint64_t key = uint64_t{call} << 32 | chunk;
   if (shared) {
     if (const auto known = promised_.find(key); known != promised_.end()) return known->second;
   }
   Promised promised;
   Promise promise;
-  if (program_.contract.promise(rank, chunk, promise)) {
+  if (part.contract().promise(part.local[rank], chunk, promise)) {
     promised.made = true;
     promised.sum = promise.inputs.size() > 1;
+    const uint64_t number = instance(rank, call);
     for (const Place& p : promise.inputs) {
-      const Symbol term = symbols_.contribution(p.rank, p.chunk, call);
+      const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
       promised.symbol.low += term.low;
       promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
     }
-    if (promise.reduced && promised.sum && options_.divides) {
+    if (promise.reduced && promised.sum && divides(rank, call)) {
       promised.symbol = symbols_.rounded(promised.symbol, true);
     }
   }
@@ -186,23 +192,25 @@ Run::Promised Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
 
 void Run::check_outputs(uint32_t rank, uint32_t call) {
   const std::vector<Buffer>& buffers = program_.ranks[rank].buffers;
-  for (uint32_t c = 0; c < buffers[kOutput].chunks; ++c) {
+  const uint32_t input = part_of(rank, call).input + kInput;
+  const uint32_t output = part_of(rank, call).input + kOutput;
+  for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const Promised wanted = promised(rank, c, call);
     if (!wanted.made) continue;
-    const Symbol found = values_[system_.chunk(rank, kOutput, c, call)].read({}, mixed_);
+    const Symbol found = values_[system_.chunk(rank, output, c, call)].read({}, mixed_);
     if (!found.same_contributions(wanted.symbol) && may_report(uint64_t{rank} << 32 | c)) {
       Finding& finding = add_finding(Finding::Kind::wrong_value);
-      finding.chunk = {rank, kOutput, c};
+      finding.chunk = {rank, output, c};
       finding.first.call = call;
-      finding.text = held(found, system_.chunk(rank, kOutput, c, call), call);
+      finding.text = held(found, system_.chunk(rank, output, c, call), call);
     }
     if (call > 0 || !wanted.sum) continue;
     const auto [order, first] = orders_.try_emplace(wanted.symbol.low, found.order);
     facts_.deterministic &= first || order->second == found.order;
   }
-  for (uint32_t c = 0; c < buffers[kInput].chunks; ++c) {
-    const Symbol found = values_[system_.chunk(rank, kInput, c, call)].read({}, mixed_);
-    if (found.same_contributions(symbols_.contribution(rank, c, call))) continue;
+  for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
+    const Symbol found = values_[system_.chunk(rank, input, c, call)].read({}, mixed_);
+    if (found.same_contributions(symbols_.contribution(rank, c, instance(rank, call)))) continue;
     facts_.keeps_input = false;
   }
 }
@@ -210,6 +218,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
 /// What a chunk holds, in words, if it is something simple.
 std::string Run::held(const Symbol& found, uint64_t chunk, uint32_t call) const {
   if (found.same_contributions(symbols_.unknown(2 + chunk))) return "nobody has written it";
+  if (system_.joint()) return "";
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     for (uint32_t c = 0; c < program_.ranks[r].buffers[kInput].chunks; ++c) {
       for (uint32_t k = 0; k <= call; ++k) {
@@ -224,10 +233,11 @@ std::string Run::held(const Symbol& found, uint64_t chunk, uint32_t call) const 
 
 /// For a barrier: nobody leaves before all are in.
 void Run::check_met(uint32_t rank, uint32_t call) {
-  for (uint32_t q = 0; q < program_.ranks.size(); ++q) {
-    if (caller_[rank][system_.caller_process(q)] > call) continue;
+  const Part& part = part_of(rank, call);
+  for (const uint32_t q : part.world) {
+    if (caller_[rank][system_.caller_process(q)] > call_of(q, instance(rank, call))) continue;
     facts_.meets = false;
-    if (program_.contract.kind != CollectiveKind::barrier || !may_report(q)) continue;
+    if (part.contract().kind != CollectiveKind::barrier || !may_report(q)) continue;
     Finding& finding = add_finding(Finding::Kind::not_met);
     finding.rank = rank;
     finding.chunk.rank = q;
@@ -286,19 +296,29 @@ void Run::report_stuck() {
     if (system_.processes()[p].kind == ProcessKind::block && report_lost_packets(p)) return;
   }
   Finding& finding = add_finding(Finding::Kind::stuck);
+  uint32_t told = kNone;  // one block of each rank will do
   for (uint32_t p = 0; p < system_.width(); ++p) {
-    if (system_.processes()[p].kind != ProcessKind::block || blocks_[p].done) continue;
     const Block& block = blocks_[p];
-    finding.first = {p, block.now, block.op, calls_[block.rank]};
-    return;
+    if (!waits_for_ever(p) || block.rank == std::exchange(told, block.rank)) continue;
+    finding.waiting.push_back({p, block.now, block.op, calls_[block.rank]});
   }
+  finding.first = finding.waiting.front();
+}
+
+/// Is it a block that has begun a call and does not end it?
+bool Run::waits_for_ever(uint32_t process) const {
+  const Process& p = system_.processes()[process];
+  if (p.kind != ProcessKind::block || calls_[p.rank] == calls_of(p.rank)) return false;
+  if (p.index < first_block(p.rank) || p.index >= end_of_blocks(p.rank)) return false;
+  return !blocks_[process].done;
 }
 
 /// A block that waits for packets in vain because those of a later call have taken their place: its
 /// reads and that store are in no order.
 bool Run::report_lost_packets(uint32_t process) {
   const Block& block = blocks_[process];
-  if (block.done || block.op == block.end || !info(op_of(block).kind).has(kPolls)) return false;
+  if (!waits_for_ever(process) || block.op == block.end) return false;
+  if (!info(op_of(block).kind).has(kPolls)) return false;
   const Op& op = op_of(block);
   const uint32_t call = calls_[block.rank];
   for (const Operand& o : program_.srcs(op)) {

@@ -18,6 +18,7 @@
 #include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
 #include "passes/prove/history.h"
+#include "passes/prove/shared_scratch.h"
 #include "passes/prove/system.h"
 #include "passes/prove/values.h"
 
@@ -27,6 +28,9 @@ struct RunOptions {
   uint32_t calls = 2;
   std::vector<uint32_t> rounds;  ///< by loop of the program
   bool divides = false;          ///< the reduction may be avg
+  /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
+  std::vector<std::vector<uint32_t>> order = {};
+  std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
 };
 
 /// What a run shows besides findings.
@@ -101,6 +105,19 @@ class Run {
     uint32_t settled;
   };
 
+  // run_order_of_calls.cc
+  uint32_t calls_of(uint32_t rank) const;
+  bool divides(uint32_t rank, uint32_t call) const {
+    return system_.joint() ? options_.part_divides[part_index(rank, call)] : options_.divides;
+  }
+  size_t part_index(uint32_t rank, uint32_t call) const;
+  const Part& part_of(uint32_t rank, uint32_t call) const {
+    return system_.parts()[part_index(rank, call)];
+  }
+  uint64_t instance(uint32_t rank, uint32_t call) const;
+  uint32_t call_of(uint32_t rank, uint64_t instance) const;
+  void check_overlaid(const Actor& actor, const ChunkName& name);
+
   // run.cc
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
@@ -115,6 +132,7 @@ class Run {
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
+  bool waits_for_ever(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
   void report_balance();
 
@@ -177,6 +195,10 @@ class Run {
   uint64_t report_key(const Event& a, const Event& b) const;
 
   const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }
+  uint32_t first_block(uint32_t rank) const {
+    return part_of(rank, calls_[rank]).first_block[rank];
+  }
+  uint32_t end_of_blocks(uint32_t rank) const;
   Finding& add_finding(Finding::Kind kind);
   bool may_report(uint64_t key);
 
@@ -206,6 +228,7 @@ class Run {
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
   RunFacts facts_;
+  SharedScratch shared_scratch_;
 
   // The op at hand
   Symbol value_;

@@ -172,7 +172,8 @@ void Run::find_sharing() {
   const auto use = [&](uint32_t& user, uint32_t process, uint32_t rank, uint32_t op,
                        const char* what) {
     if (user == kNone) user = process;
-    if (user == process || !may_report(uint64_t{process} << 32 | op)) return;
+    // Blocks of different plans are never there at once; those of one have been looked at alone.
+    if (user == process || system_.joint() || !may_report(uint64_t{process} << 32 | op)) return;
     Finding& finding = add_finding(Finding::Kind::undecided);
     finding.first = {user, 0, kNone, 0};
     finding.second = {process, 0, op, 0};

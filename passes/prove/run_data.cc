@@ -145,7 +145,8 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
-    value_ = symbols_.rounded(value_, op.complete && call && options_.divides);
+    value_ =
+        symbols_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
   }
   for (const Operand& o : dsts) size_value(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
@@ -178,6 +179,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
       check(actor, chunk, name, access);
       take_values(chunk, extent);
     }
+    check_overlaid(actor, name);
     history_.add(chunk, access);
     if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
       Record reset = access;
@@ -206,6 +208,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, co
   }
   if (chained_) access.node = chains_.add(actor.event, rank_of(actor), k, nodes_);
   check(actor, chunk, name, access);
+  check_overlaid(actor, name);
   history_.add(chunk, access);
   values_[chunk].write(extent, cuts_.pieces(extent.way), value_, mixed_);
   if (format == PacketFormat::none) return;
@@ -243,6 +246,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Record read{.event = reads.event, .extent = extent, .position = k};
     nodes_.clear();
     check(reads, from, from_name, read);
+    check_overlaid(reads, from_name);
     history_.add(from, read);
     nodes_ = nodes;
     writer.known.raise(r, reader.now, system_.width());
@@ -284,9 +288,10 @@ void Run::add_value(const Symbol& symbol) {
 /// its end for some message sizes.
 void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
   each_place(rank, o, k, [&](const ChunkName& name, uint64_t) {
-    if (name.buffer >= kFirstScratch) return;
-    const Side side = name.buffer == kInput ? Side::input : Side::output;
-    const uint64_t size = program_.contract.size_class(side, name.rank, name.chunk) + 1;
+    if (!system_.is_callers(name.buffer)) return;
+    const Part& part = part_of(rank, calls_[rank]);
+    const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
+    const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
     if (value_.size != 0 && value_.size != size) value_ = mixed_;
     value_.size = size;
   });

@@ -10,6 +10,7 @@
 
 #include "ir/program.h"
 #include "passes/prove/finding.h"
+#include "passes/prove/joint.h"
 
 namespace mscclc::proof {
 
@@ -23,11 +24,21 @@ struct Process {
 
 class System {
  public:
-  /// REQUIRES: program.split.
+  /// A plan alone. REQUIRES: program.split.
   System(const Program& program, bool in_place);
+  /// Several plans. Those that may run in place do so if `in_place`.
+  System(const Joint& joint, bool in_place);
 
   const Program& program() const { return program_; }
   bool in_place() const { return in_place_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  bool joint() const { return parts_.size() > 1; }
+  /// The part that has this op, or this buffer, of a rank.
+  const Part& part_of_op(uint32_t rank, uint32_t op) const;
+  const Part& part_of_buffer(uint32_t rank, uint32_t buffer) const;
+  bool is_callers(uint32_t buffer) const { return buffer < 2 * parts_.size(); }
+  /// Do these parts (positions) have their scratch at a rank in one place, laid out differently?
+  bool overlaid(uint32_t rank, size_t a, size_t b) const;
   const std::vector<Process>& processes() const { return processes_; }
   uint32_t width() const { return static_cast<uint32_t>(processes_.size()); }
   uint32_t blocks(uint32_t rank) const { return blocks_[rank]; }
@@ -38,7 +49,10 @@ class System {
     return ports_[end(rank, channel)] + 1;
   }
   /// Numbers of channel ends, of semaphores, of ops: unique over all ranks.
-  uint32_t end(uint32_t rank, uint32_t channel) const { return first_end_[rank] + channel; }
+  uint32_t end(uint32_t rank, uint32_t channel) const {
+    const uint32_t end = first_end_[rank] + channel;
+    return shared_ends_.empty() ? end : shared_ends_[end];
+  }
   uint32_t ends() const { return first_end_.back(); }
   uint32_t semaphore(uint32_t rank, uint32_t s) const { return first_semaphore_[rank] + s; }
   uint32_t semaphores() const { return first_semaphore_.back(); }
@@ -54,14 +68,20 @@ class System {
   uint32_t period() const { return period_; }
 
  private:
+  void build();
+  void share_ends();
   void place_buffers(uint32_t rank);
+  void place_callers(uint32_t rank, const Part& part);
+  bool shares_chunks(uint32_t rank, const Part& a, const Part& b) const;
 
   const Program& program_;
   bool in_place_;
+  std::vector<Part> parts_;
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
-  std::vector<uint32_t> ports_;  ///< by end: its reader, or kNone
+  std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
+  std::vector<uint32_t> ports_;        ///< by end: its reader, or kNone
   std::vector<uint64_t> bases_;
   uint64_t chunks_ = 0;
   uint32_t period_ = 1;

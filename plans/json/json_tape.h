@@ -28,23 +28,24 @@ class KeySet {
   constexpr KeySet(std::initializer_list<KnownWord> words) {
     for (const KnownWord w : words) add(w);
   }
-  constexpr bool has(Word w) const { return w < 128 && (bits_[w / 64] >> (w % 64) & 1) != 0; }
+  constexpr bool has(Word w) const { return w < kMost && (bits_[w / 64] >> (w % 64) & 1) != 0; }
   constexpr void add(Word w) { bits_[w / 64] |= uint64_t{1} << (w % 64); }
   constexpr void remove(Word w) {
-    if (w < 128) bits_[w / 64] &= ~(uint64_t{1} << (w % 64));
+    if (w < kMost) bits_[w / 64] &= ~(uint64_t{1} << (w % 64));
   }
-  constexpr bool empty() const { return (bits_[0] | bits_[1]) == 0; }
+  constexpr bool empty() const { return (bits_[0] | bits_[1] | bits_[2]) == 0; }
   constexpr KeySet operator|(const KeySet& other) const {
     KeySet both = *this;
-    both.bits_[0] |= other.bits_[0];
-    both.bits_[1] |= other.bits_[1];
+    for (size_t i = 0; i < std::size(bits_); ++i) both.bits_[i] |= other.bits_[i];
     return both;
   }
 
+  static constexpr Word kMost = 192;
+
  private:
-  uint64_t bits_[2] = {};
+  uint64_t bits_[kMost / 64] = {};
 };
-static_assert(w_known <= 128);
+static_assert(w_known <= KeySet::kMost);
 
 enum class JsonType : uint8_t { null, boolean, number, negative, real, string, array, object };
 

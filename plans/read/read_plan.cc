@@ -23,6 +23,8 @@ class PlanReader {
     set_caller_dims();
     return std::move(program_);
   }
+  /// REQUIRES: read() was successful.
+  std::optional<ProofRecord>&& proof() { return std::move(proof_); }
 
  private:
   bool read_all() {
@@ -84,20 +86,22 @@ class PlanReader {
 
   /// Last of the readings, so that what is plainly wrong is told as such.
   bool check_hash() {
-    Members extra;
-    std::string_view said;
     const NodeId node = top_[w_mscclc];
+    const std::string hash = canonical_hash(json_.tape());
+    NodeId proof = kNoNode;
     for (NodeId n = json_.first(node); n != json_.end(node); n = json_.next(n)) {
-      if (json_.tape()[n].key != w_hash) continue;
+      const Word key = json_.tape()[n].key;
+      if (key == w_proof) proof = n;
+      if (key != w_hash) continue;
+      std::string_view said;
       if (!json_.string(n, said)) return false;
-      const std::string hash = canonical_hash(json_.tape());
-      return said == hash ||
-             json_.fail(n, "content-hash",
+      if (said == hash) continue;
+      return json_.fail(n, "content-hash",
                         fmt::format("the plan was changed after it was written: its content has "
                                     "the hash {}",
                                     hash));
     }
-    return true;
+    return proof == kNoNode || read_proof(json_, proof, hash, proof_.emplace());
   }
 
   bool verify() {
@@ -150,15 +154,19 @@ class PlanReader {
   std::string_view collective_;
   bool in_place_ = false;
   Range sizes_;
+  std::optional<ProofRecord> proof_;
 };
 
 }  // namespace
 
 std::optional<Program> read_plan(std::string_view json, const std::string& name,
-                                 Diagnostics& diagnostics) {
+                                 Diagnostics& diagnostics, std::optional<ProofRecord>* proof) {
   JsonTape tape;
   if (!tape.parse(json, name, diagnostics)) return std::nullopt;
-  return PlanReader(tape, name, json.size(), diagnostics).read();
+  PlanReader reader(tape, name, json.size(), diagnostics);
+  std::optional<Program> program = reader.read();
+  if (program && proof != nullptr) *proof = reader.proof();
+  return program;
 }
 
 }  // namespace mscclc

@@ -37,6 +37,7 @@ OpWriter::OpWriter(const Program& program, const WireLayout& layout, const Targe
 void OpWriter::write_blocks(uint32_t rank) {
   rank_ = rank;
   index_ = 0;
+  limits_.check_channels(layout_, rank);
   last_switched_ = {};
   tables_.begin_rank(rank);
   notes_.clear();

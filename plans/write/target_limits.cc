@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 #include "plans/wire/message_bounds.h"
 
@@ -15,6 +17,40 @@ bool has_semaphores(const Op& op) {
   return info(op.kind).has(kReleases) || info(op.kind).has(kAcquires);
 }
 
+/// All of them, left and right.
+std::span<const Operand> operands_of(const Program& program, const Op& op) {
+  return {program.operands.data() + op.operands, size_t{op.dsts} + op.srcs};
+}
+
+struct PlacedOp {
+  uint32_t rank = 0;
+  const Op* op = nullptr;
+};
+
+/// The op that reaches farthest into a buffer, counted as largest_offset() does; none if no op
+/// moves data.
+PlacedOp farthest_op(const Program& program, const WireLayout& layout) {
+  const uint64_t copies = (layout.packets ? 2 : 1) * (layout.double_scratch ? 2 : 1);
+  PlacedOp found;
+  uint64_t most = 0;
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    for (const Op& op : program.ranks[r].ops) {
+      if (!info(op.kind).moves_data()) continue;
+      for (const Operand& o : operands_of(program, op)) {
+        const bool peer =
+            o.channel != kNone && program.ranks[r].channels[o.channel].kind != ChannelKind::switch_;
+        const WireBuffer& buffer = layout.buffer(peer ? program.owner_of(r, o) : r, o.buffer);
+        uint64_t end = uint64_t{buffer.offset} + o.first + o.count;
+        if (buffer.type == WireType::scratch) end *= copies;
+        if (end <= most) continue;
+        most = end;
+        found = {r, &op};
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 TargetLimits::TargetLimits(const Program& program, const Target& target, OpReport& report)
@@ -22,27 +58,83 @@ TargetLimits::TargetLimits(const Program& program, const Target& target, OpRepor
 
 void TargetLimits::check_program(const WireLayout& layout) {
   if (beyond(program_.launch.threads, target_.max_threads_per_block)) {
-    report_.error("target-threads", fmt::format("{} threads per block; target '{}' has at most {}",
+    report_.error("target-threads", fmt::format("{} threads per block ('launch threads'); target "
+                                                "'{}' has at most {}",
                                                 program_.launch.threads, target_.name,
                                                 target_.max_threads_per_block));
   }
-  for (size_t r = 0; r < program_.ranks.size(); ++r) {
-    const uint32_t blocks = program_.ranks[r].blocks;
-    if (!beyond(blocks, target_.max_blocks)) continue;
-    report_.error("target-blocks", fmt::format("rank {} has {} thread blocks; target '{}' runs at "
-                                               "most {} at once",
-                                               r, blocks, target_.name, target_.max_blocks));
+  if (target_.vector_bytes != 0 && program_.launch.align % target_.vector_bytes != 0) {
+    report_.error("target-align",
+                  fmt::format("chunks begin at multiples of {} bytes ('launch "
+                              "align'); accesses of target '{}' need multiples "
+                              "of {}",
+                              program_.launch.align, target_.name, target_.vector_bytes));
+  }
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    if (!beyond(program_.ranks[r].blocks, target_.max_blocks)) continue;
+    check_blocks(r);
     break;
   }
+  check_bytes(layout);
+}
+
+/// An error at the first op of the first block that is too much.
+void TargetLimits::check_blocks(uint32_t rank) {
+  const std::vector<Op>& ops = program_.ranks[rank].ops;
+  const std::string message =
+      fmt::format("rank {} has {} thread blocks; target '{}' runs at most {} at once", rank,
+                  program_.ranks[rank].blocks, target_.name, target_.max_blocks);
+  const auto op = std::ranges::find_if(
+      ops, [&](const Op& o) { return o.block != kNone && o.block >= target_.max_blocks; });
+  if (op == ops.end()) {
+    report_.error("target-blocks", message);
+  } else {
+    report_.error("target-blocks", rank, *op, message);
+  }
+}
+
+/// An error at an op that reaches the largest offset.
+void TargetLimits::check_bytes(const WireLayout& layout) {
   const uint64_t largest = program_.select.sizes.max;
   if (target_.max_bytes == 0 || largest == ~uint64_t{0}) return;
   const unsigned __int128 bytes = static_cast<unsigned __int128>(chunk_bytes(program_, largest)) *
                                   largest_offset(program_, layout);
   if (bytes <= target_.max_bytes) return;
-  report_.error("target-bytes",
-                fmt::format("messages of {} bytes ('select sizes') reach offsets beyond {}, the "
-                            "largest of target '{}'",
-                            largest, target_.max_bytes, target_.name));
+  const std::string message = fmt::format(
+      "messages of {} bytes ('select sizes') reach offsets beyond {}, the largest of "
+      "target '{}'",
+      largest, target_.max_bytes, target_.name);
+  const auto [rank, op] = farthest_op(program_, layout);
+  if (op == nullptr) {
+    report_.error("target-bytes", message);
+  } else {
+    report_.error("target-bytes", rank, *op, message);
+  }
+}
+
+void TargetLimits::check_channels(const WireLayout& layout, uint32_t rank) {
+  if (target_.max_channels == 0) return;
+  const std::vector<Channel>& channels = program_.ranks[rank].channels;
+  for (const ChannelKind kind : {ChannelKind::memory, ChannelKind::port}) {
+    const auto count = static_cast<uint64_t>(
+        std::ranges::count_if(channels, [&](const Channel& c) { return c.kind == kind; }));
+    if (!beyond(count, target_.max_channels)) continue;
+    const std::string message =
+        fmt::format("{} {} channels on rank {}; target '{}' has at most {}", count, name(kind),
+                    rank, target_.name, target_.max_channels);
+    const auto beyond_limit = [&](const Op& op) {
+      return std::ranges::any_of(operands_of(program_, op), [&](const Operand& o) {
+        return o.channel != kNone && channels[o.channel].kind == kind &&
+               layout.channel_id(rank, o.channel) >= target_.max_channels;
+      });
+    };
+    const auto op = std::ranges::find_if(program_.ranks[rank].ops, beyond_limit);
+    if (op == program_.ranks[rank].ops.end()) {
+      report_.error("target-channels", message);
+    } else {
+      report_.error("target-channels", rank, *op, message);
+    }
+  }
 }
 
 bool TargetLimits::exceeds(const Op& op, const OpFacts& facts) const {
@@ -73,6 +165,10 @@ void TargetLimits::check_block(uint32_t rank, const Op& last, uint64_t ops, uint
   if (beyond(channels, target_.max_channels_per_block)) {
     too_many(rank, last, "channels of a kind in a thread block", channels,
              target_.max_channels_per_block);
+  }
+  if (beyond(ops * target_.shared_bytes_per_op, target_.max_shared_bytes)) {
+    too_many(rank, last, "bytes of shared memory for the ops of a thread block",
+             ops * target_.shared_bytes_per_op, target_.max_shared_bytes);
   }
   if (beyond(remote_buffers, target_.max_remote_buffers_per_block)) {
     too_many(rank, last, "remote buffers in a thread block", remote_buffers,

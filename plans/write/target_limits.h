@@ -14,8 +14,9 @@ namespace mscclc {
 class TargetLimits {
  public:
   TargetLimits(const Program& program, const Target& target, OpReport& report);
-  /// Threads, blocks and bytes: what needs no look at the ops.
+  /// Threads, blocks, alignment and bytes.
   void check_program(const WireLayout& layout);
+  void check_channels(const WireLayout& layout, uint32_t rank);
   void check_op(uint32_t rank, const Op& op, const OpFacts& facts) {
     if (exceeds(op, facts)) report_op(rank, op, facts);
   }
@@ -27,6 +28,8 @@ class TargetLimits {
   void check_name(uint32_t rank, const Op& op, PeerFault fault);
 
  private:
+  void check_blocks(uint32_t rank);
+  void check_bytes(const WireLayout& layout);
   bool exceeds(const Op& op, const OpFacts& facts) const;
   void report_op(uint32_t rank, const Op& op, const OpFacts& facts);
   void too_many(uint32_t rank, const Op& op, std::string what, uint64_t count, uint64_t limit);

@@ -19,9 +19,10 @@ namespace {
 class PlanWriter {
  public:
   PlanWriter(const Program& program, const Target& target, const TextSink& sink,
-             Diagnostics& diagnostics)
+             Diagnostics& diagnostics, const Proof* proof)
       : program_(program),
         target_(target),
+        proof_(proof),
         sink_(sink),
         report_(program, diagnostics),
         layout_(lay_out(program)),
@@ -225,15 +226,27 @@ class PlanWriter {
     write_hash();
   }
 
-  /// The hash is of the text without it; its member stands before the last two braces.
+  /// The hash is of the text without it and the proof; both stand before the last two braces.
   void write_hash() {
     out_.flush();
     hash_.update("}}");
-    if (!out_.stopped()) stopped_ = !sink_(",\"hash\":\"" + hash_.digits() + "\"}}");
+    const std::string digits = hash_.digits();
+    std::string end;
+    if (proof_ != nullptr) end = ",\"proof\":" + proof_text(record(), digits);
+    end += ",\"hash\":\"" + digits + "\"}}";
+    if (!out_.stopped()) stopped_ = !sink_(end);
+  }
+
+  /// Our executor counts calls on the device. The peer's host does, and a captured launch keeps the
+  /// number that it had: packets and doubled scratch are then wrong from the second replay on.
+  ProofRecord record() const {
+    const bool by_host = target_.peer_wire_only && (layout_.packets || layout_.double_scratch);
+    return {kProverVersion, target_.name, !by_host, *proof_};
   }
 
   const Program& program_;
   const Target& target_;
+  const Proof* proof_;
   const TextSink& sink_;
   OpReport report_;
   const WireLayout layout_;
@@ -259,19 +272,20 @@ size_t estimate(const Program& program) {
 }  // namespace
 
 bool write_plan(const Program& program, const Target& target,
-                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics) {
-  return PlanWriter(program, target, sink, diagnostics).write();
+                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
+                const Proof* proof) {
+  return PlanWriter(program, target, sink, diagnostics, proof).write();
 }
 
 std::optional<std::string> write_plan(const Program& program, const Target& target,
-                                      Diagnostics& diagnostics) {
+                                      Diagnostics& diagnostics, const Proof* proof) {
   std::string text;
   text.reserve(estimate(program));
   const auto append = [&](std::string_view block) {
     text += block;
     return true;
   };
-  if (!write_plan(program, target, append, diagnostics)) return std::nullopt;
+  if (!write_plan(program, target, append, diagnostics, proof)) return std::nullopt;
   return text;
 }
 

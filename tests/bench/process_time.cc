@@ -1,6 +1,7 @@
 // How long a whole `mscclc compile` process takes, from exec to exit, for every program of the
 // library at its default number of ranks: CPU time (the process's own, user and system), and the
 // time that a build system or a script sees, which on a busy machine is mostly that of others.
+// Compiling alone (--no-verify), and with the proof of the plan.
 //
 //   bazel run //tests/bench:process_time            200 runs of each
 //   bazel run //tests/bench:process_time -- 1000    1000 runs of each
@@ -36,11 +37,12 @@ double milliseconds(const timeval& t) {
 }
 
 // Runs one process; nothing if it failed.
-std::optional<Times> run_once(const std::string& program) {
+std::optional<Times> run_once(const std::string& program, bool proved) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  const char* const argv[] = {kMscclc, "compile", program.c_str(), nullptr};
+  const char* const argv[] = {kMscclc, "compile", program.c_str(), proved ? nullptr : "--no-verify",
+                              nullptr};
   const auto begin = std::chrono::steady_clock::now();
   pid_t child = 0;
   int status = -1;
@@ -54,12 +56,13 @@ std::optional<Times> run_once(const std::string& program) {
   return Times{milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime), wall.count()};
 }
 
-bool measure(const std::string& program, int runs) {
+/// Prints least and median of CPU and wall time.
+bool measure(const std::string& program, bool proved, int runs) {
   std::vector<double> cpu, wall;
   for (int i = 0; i < runs; ++i) {
-    const std::optional<Times> times = run_once(program);
+    const std::optional<Times> times = run_once(program, proved);
     if (!times) {
-      std::printf("%-44s failed\n", program.c_str());
+      std::printf(" failed");
       return false;
     }
     cpu.push_back(times->cpu);
@@ -68,8 +71,7 @@ bool measure(const std::string& program, int runs) {
   std::sort(cpu.begin(), cpu.end());
   std::sort(wall.begin(), wall.end());
   const size_t middle = cpu.size() / 2;
-  std::printf("%-44s %9.3f %9.3f %9.3f %9.3f\n", program.c_str(), cpu.front(), cpu[middle],
-              wall.front(), wall[middle]);
+  std::printf(" %9.3f %9.3f %9.3f %9.3f", cpu.front(), cpu[middle], wall.front(), wall[middle]);
   return true;
 }
 
@@ -82,9 +84,15 @@ int main(int argc, char** argv) {
     if (entry.path().extension() == ".mscl") programs.push_back(entry.path().string());
   }
   std::sort(programs.begin(), programs.end());
-  std::printf("%-44s %9s %9s %9s %9s  (ms, %d runs)\n", "program", "least CPU", "median", "least",
-              "median", runs);
+  std::printf("%-36s %39s %39s\n", "", "without proof: CPU, wall", "with proof: CPU, wall");
+  std::printf("%-36s %9s %9s %9s %9s %9s %9s %9s %9s  (ms, %d runs)\n", "program", "least",
+              "median", "least", "median", "least", "median", "least", "median", runs);
   bool fine = !programs.empty();
-  for (const std::string& program : programs) fine = measure(program, runs) && fine;
+  for (const std::string& program : programs) {
+    std::printf("%-36s", program.c_str());
+    for (const bool proved : {false, true}) fine = measure(program, proved, runs) && fine;
+    std::printf("\n");
+    std::fflush(stdout);
+  }
   return fine ? 0 : 1;
 }

@@ -16,9 +16,10 @@ namespace mscclc::testing {
 namespace {
 
 std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
-                     std::chrono::milliseconds timeout, Diagnostics& diagnostics) {
+                     std::chrono::milliseconds timeout, const OpenDevice& open,
+                     Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
-  std::shared_ptr<Device> device = make_host_device(diagnostics);
+  std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);
   if (device == nullptr) return text(diagnostics);
   auto communicator =
       Communicator::create(std::move(bootstrap), device, {.timeout = timeout}, diagnostics);
@@ -50,15 +51,19 @@ std::string text(const Diagnostics& diagnostics) {
   return render_text(diagnostics, Sources{}, 100);
 }
 
+std::unique_ptr<Device> open_host(uint32_t, Diagnostics& diagnostics) {
+  return make_host_device(diagnostics);
+}
+
 std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
-                                 std::chrono::milliseconds timeout) {
+                                 std::chrono::milliseconds timeout, const OpenDevice& open) {
   auto bootstraps = make_in_process_bootstraps(ranks, timeout);
   std::vector<std::string> said(ranks);
   std::vector<std::thread> running;
   for (uint32_t r = 0; r < ranks; ++r) {
     running.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
-      said[r] = run_rank(std::move(own), body, timeout, diagnostics);
+      said[r] = run_rank(std::move(own), body, timeout, open, diagnostics);
     });
   }
   for (std::thread& thread : running) thread.join();
@@ -92,7 +97,8 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[
 
 // No thread is started before the forks.
 std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
-                               std::chrono::milliseconds timeout, const Wrap& wrap) {
+                               std::chrono::milliseconds timeout, const Wrap& wrap,
+                               const OpenDevice& open) {
   int ids[2];
   if (pipe(ids) != 0) std::abort();
   std::vector<pid_t> children;
@@ -106,7 +112,7 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
       Diagnostics diagnostics;
       std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeout, diagnostics);
       if (wrap && bootstrap != nullptr) bootstrap = wrap(std::move(bootstrap));
-      const std::string said = run_rank(std::move(bootstrap), body, timeout, diagnostics);
+      const std::string said = run_rank(std::move(bootstrap), body, timeout, open, diagnostics);
       _exit(write(out[1], said.data(), said.size()) < 0 ? 1 : 0);
     }
     close(out[1]);
@@ -125,13 +131,15 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
   return ended;
 }
 
-std::string run_threads(uint32_t ranks, const RankBody& body) {
-  return all_of(threads(ranks, body));
+std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                        const OpenDevice& open) {
+  return all_of(threads(ranks, body, timeout, open));
 }
 
-std::string run_processes(uint32_t ranks, const RankBody& body) {
+std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+                          const OpenDevice& open) {
   std::vector<std::string> said;
-  for (const Outcome& ended : processes(ranks, body)) {
+  for (const Outcome& ended : processes(ranks, body, timeout, {}, open)) {
     said.push_back(ended.signal == 0 ? ended.said
                                      : fmt::format("killed by signal {}", ended.signal));
   }

@@ -1,4 +1,5 @@
-// Ranks of a plan on the host device, for tests: as threads of this process or as processes.
+// Ranks of a plan, on the host device unless said otherwise, for tests: as threads of this process
+// or as processes.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,10 @@ inline constexpr std::chrono::milliseconds kPatience{20'000};
 
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
+/// The device of a rank; nullptr: reported.
+using OpenDevice = std::function<std::unique_ptr<Device>(uint32_t rank, Diagnostics&)>;
+/// Every rank on this machine's processor.
+std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
 
 /// How a rank that is a process has ended.
 struct Outcome {
@@ -27,13 +32,18 @@ using Wrap = std::function<std::unique_ptr<Bootstrap>(std::unique_ptr<Bootstrap>
 
 /// Runs `body` on ranks that are threads, or processes that meet over TCP.
 std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
-                                 std::chrono::milliseconds timeout = kPatience);
+                                 std::chrono::milliseconds timeout = kPatience,
+                                 const OpenDevice& open = open_host);
 std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
-                               std::chrono::milliseconds timeout = kPatience,
-                               const Wrap& wrap = {});
+                               std::chrono::milliseconds timeout = kPatience, const Wrap& wrap = {},
+                               const OpenDevice& open = open_host);
 /// The same; "" if every rank said "".
-std::string run_threads(uint32_t ranks, const RankBody& body);
-std::string run_processes(uint32_t ranks, const RankBody& body);
+std::string run_threads(uint32_t ranks, const RankBody& body,
+                        std::chrono::milliseconds timeout = kPatience,
+                        const OpenDevice& open = open_host);
+std::string run_processes(uint32_t ranks, const RankBody& body,
+                          std::chrono::milliseconds timeout = kPatience,
+                          const OpenDevice& open = open_host);
 
 std::string text(const Diagnostics& diagnostics);
 

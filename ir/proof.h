@@ -1,0 +1,35 @@
+// What is proved of a plan. The prover finds it, plans carry it, and a registry may rely on it.
+#pragma once
+
+#include <cstdint>
+
+namespace mscclc {
+
+/// Version of the rules by which plans are accepted.
+inline constexpr uint32_t kProverVersion = 1;
+
+/// Where the sums of a plan are rounded to the data type.
+enum class Rounding : uint8_t {
+  none,    ///< nothing is reduced
+  once,    ///< one op adds up all contributions, in the type that the call accumulates in
+  each_op  ///< ops pass partial sums on, in the data type
+};
+
+/// What keeps successive calls from each other.
+enum class BetweenCalls : uint8_t {
+  meeting,  ///< no rank leaves a call before all are in it
+  copies,   ///< calls use copies of scratch in turn; a rank may be some calls ahead
+  signals   ///< ranks that exchange data wait for one another; others may be any calls apart
+};
+
+struct Proof {
+  bool proved = false;
+  bool deterministic = false;  ///< a sum is made in one order, whatever rank keeps it
+  bool out_of_place = false;   ///< right where the caller's buffers are apart
+  bool in_place = false;       ///< right where they coincide
+  bool keeps_input = false;    ///< out of place the caller's input is left as it was
+  Rounding rounding = Rounding::none;
+  BetweenCalls between_calls = BetweenCalls::signals;
+};
+
+}  // namespace mscclc

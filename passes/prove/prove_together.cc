@@ -1,0 +1,244 @@
+// Sets of plans: every order of calls that can matter is run. docs/verification.md says why these
+// are enough.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "passes/prove/prove.h"
+#include "passes/prove/report.h"
+#include "passes/prove/rounds.h"
+#include "passes/prove/run.h"
+
+namespace mscclc {
+namespace {
+
+using proof::Finding;
+using proof::Joint;
+using proof::Part;
+using proof::Run;
+using proof::System;
+
+/// By rank of the world: the plan of each of its calls.
+using Order = std::vector<std::vector<uint32_t>>;
+
+class TogetherProver {
+ public:
+  TogetherProver(std::span<const SharedPlan> plans, Diagnostics& diagnostics)
+      : plans_(plans), diagnostics_(diagnostics), joint_(proof::join(plans)) {
+    for (const SharedPlan& plan : plans) divides_.push_back(divides(*plan.program));
+  }
+
+  bool run(CallOrder call_order) {
+    if (!scratch_fits()) return false;
+    for (const bool in_place : {false, true}) {
+      const System system(joint_, in_place);
+      if (!same_order(system)) return false;
+      if (call_order == CallOrder::own && !own_orders(system)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kMostOrders = 4096;
+
+  bool refuse(std::string why) {
+    diagnostics_.error("undecided", {}, "not decided: " + std::move(why));
+    return false;
+  }
+
+  /// What one plan leaves in shared scratch must not look like packets of another.
+  bool scratch_fits() {
+    const System system(joint_, false);
+    for (size_t a = 0; a < plans_.size(); ++a) {
+      for (size_t b = a + 1; b < plans_.size(); ++b) {
+        if (!mixes_formats(system, a, b)) continue;
+        diagnostics_.error(
+            "shared-slots", {},
+            fmt::format("'{}' and '{}' share scratch, where what one leaves may look like packets "
+                        "of the other",
+                        plans_[a].name, plans_[b].name));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Flags of LL8 and LL16 stand in the same words, and count the same calls.
+  static uint32_t family(PacketFormat format) {
+    return format == PacketFormat::LL8 ? static_cast<uint32_t>(PacketFormat::LL16)
+                                       : static_cast<uint32_t>(format);
+  }
+  bool mixes_formats(const System& system, size_t a, size_t b) const {
+    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
+      if (!system.overlaid(r, a, b)) continue;
+      std::set<uint32_t> families;
+      for (const size_t part : {a, b}) {
+        const std::vector<Buffer>& buffers = joint_.parts[part].rank(r).buffers;
+        for (size_t i = kFirstScratch; i < buffers.size(); ++i) {
+          families.insert(family(buffers[i].packets));
+        }
+      }
+      if (families.size() > 1) return true;
+    }
+    return false;
+  }
+
+  /// All ranks call their plans in one order: every one of period + 1 calls.
+  bool same_order(const System& system) {
+    const uint32_t length = system.period() + 1;
+    uint64_t orders = 1;
+    for (uint32_t i = 0; i < length; ++i) {
+      orders *= plans_.size();
+      if (orders > kMostOrders) {
+        return refuse(
+            fmt::format("{} plans with {} copies of scratch have too many orders of calls",
+                        plans_.size(), system.period()));
+      }
+    }
+    for (uint64_t i = 0; i < orders; ++i) {
+      std::vector<uint32_t> calls;
+      for (uint64_t rest = i; calls.size() < length; rest /= plans_.size()) {
+        calls.push_back(static_cast<uint32_t>(rest % plans_.size()));
+      }
+      Order order(joint_.program.ranks.size());
+      for (uint32_t r = 0; r < order.size(); ++r) {
+        for (const uint32_t part : calls) {
+          if (joint_.parts[part].has(r)) order[r].push_back(part);
+        }
+      }
+      if (!try_order(system, order)) return false;
+    }
+    return true;
+  }
+
+  /// Plans over different groups of ranks: each rank calls its plans in an order of its own. That
+  /// is one order for all unless groups close a circle. If they do, each plan is called once in all
+  /// orders, to find what goes wrong.
+  bool own_orders(const System& system) {
+    const std::vector<uint32_t> kinds = groups();
+    if (!circular(kinds)) return true;
+    Order order(joint_.program.ranks.size());
+    for (uint32_t r = 0; r < order.size(); ++r) {
+      for (uint32_t part = 0; part < plans_.size(); ++part) {
+        if (joint_.parts[part].has(r)) order[r].push_back(part);
+      }
+    }
+    uint64_t tried = 0;
+    do {
+      if (!try_order(system, order)) return false;
+    } while (++tried < kMostOrders && next(order));
+    return refuse(
+        "groups of ranks overlap in more than one way: ranks may call these plans in orders that "
+        "do not agree");
+  }
+
+  /// The next combination of the ranks' orders.
+  static bool next(Order& order) {
+    return std::ranges::any_of(order, [](std::vector<uint32_t>& calls) {
+      return std::next_permutation(calls.begin(), calls.end());
+    });
+  }
+
+  /// By plan: a number for its set of ranks.
+  std::vector<uint32_t> groups() const {
+    std::vector<std::vector<uint32_t>> sets;
+    std::vector<uint32_t> numbers;
+    for (const Part& part : joint_.parts) {
+      std::vector<uint32_t> ranks = part.world;
+      std::ranges::sort(ranks);
+      const auto at = std::ranges::find(sets, ranks);
+      numbers.push_back(static_cast<uint32_t>(at - sets.begin()));
+      if (at == sets.end()) sets.push_back(ranks);
+    }
+    return numbers;
+  }
+
+  /// Is there a circle of groups, each with a rank of the next? Two with two ranks in common are
+  /// one.
+  bool circular(const std::vector<uint32_t>& kinds) const {
+    const size_t ranks = joint_.program.ranks.size();
+    std::vector<size_t> set_of(ranks + plans_.size());
+    for (size_t i = 0; i < set_of.size(); ++i) set_of[i] = i;
+    const auto root = [&](size_t i) {
+      while (set_of[i] != i) i = set_of[i];
+      return i;
+    };
+    std::set<uint32_t> seen;
+    for (size_t i = 0; i < joint_.parts.size(); ++i) {
+      if (!seen.insert(kinds[i]).second) continue;
+      for (const uint32_t r : joint_.parts[i].world) {
+        const size_t a = root(ranks + i), b = root(r);
+        if (a == b) return true;
+        set_of[a] = b;
+      }
+    }
+    return false;
+  }
+
+  bool try_order(const System& system, const Order& order) {
+    for (const std::vector<uint32_t>& rounds : proof::round_choices(joint_.program)) {
+      Run run(system, symbols_, {.rounds = rounds, .order = order, .part_divides = divides_});
+      run.go();
+      if (run.findings().empty()) continue;
+      report(system, order, run.findings());
+      return false;
+    }
+    return true;
+  }
+
+  /// Races first: what else is found often follows from them.
+  void report(const System& system, const Order& order, const std::vector<Finding>& findings) {
+    const bool races = std::ranges::any_of(
+        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
+    for (const Finding& finding : findings) {
+      if (races && finding.kind != Finding::Kind::race) continue;
+      proof::report(system, finding, diagnostics_);
+    }
+    tell_order(order);
+  }
+
+  void tell_order(const Order& order) {
+    Diagnostic& d =
+        diagnostics_.error("order-of-calls", {}, "so it is if the plans are called in this order");
+    const auto calls = [&](const std::vector<uint32_t>& parts) {
+      std::vector<std::string_view> names;
+      for (const uint32_t part : parts) names.push_back(plans_[part].name);
+      return fmt::format("{}", fmt::join(names, ", "));
+    };
+    if (std::ranges::all_of(order, [&](const auto& parts) { return parts == order[0]; })) {
+      d.notes.push_back({"every rank: " + calls(order[0])});
+      return;
+    }
+    for (uint32_t r = 0; r < order.size(); ++r) {
+      if (!order[r].empty()) d.notes.push_back({fmt::format("rank {}: {}", r, calls(order[r]))});
+    }
+  }
+
+  /// May its reduction be avg?
+  static bool divides(const Program& program) {
+    return std::ranges::any_of(program.ranks, [](const Rank& rank) {
+      return std::ranges::any_of(rank.ops, [](const Op& op) {
+        return info(op.kind).has(kReduces) &&
+               (op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg);
+      });
+    });
+  }
+
+  std::span<const SharedPlan> plans_;
+  Diagnostics& diagnostics_;
+  const Joint joint_;
+  const proof::Symbols symbols_;
+  std::vector<bool> divides_;
+};
+
+}  // namespace
+
+bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
+                    Diagnostics& diagnostics) {
+  // A plan alone has been proved for any number of calls.
+  return plans.size() < 2 || TogetherProver(plans, diagnostics).run(call_order);
+}
+
+}  // namespace mscclc

@@ -1,0 +1,172 @@
+// Sets of plans: what they share, in which orders they are called, and what is not decided.
+#include <deque>
+
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::as_written;
+using testing::race;
+
+/// A set under test; plans are called p0, p1 …
+class Set {
+ public:
+  Set& add(const std::string& text, std::vector<uint32_t> ranks = {}) {
+    const Program& program = programs_.emplace_back(as_written(text));
+    Diagnostics diagnostics;
+    CHECK(prove(program, diagnostics).proved);
+    for (uint32_t r = 0; ranks.size() < program.ranks.size(); ++r) ranks.push_back(r);
+    plans_.push_back({&program, "p" + std::to_string(plans_.size()), std::move(ranks)});
+    return *this;
+  }
+  /// "proved", or the first error: "code: message".
+  std::string verdict(CallOrder call_order = CallOrder::own) {
+    diagnostics_ = {};
+    const bool proved = prove_together(plans_, call_order, diagnostics_);
+    CHECK(proved != diagnostics_.has_errors());
+    return proved ? "proved" : diagnostics_.all()[0].code + ": " + diagnostics_.all()[0].message;
+  }
+  /// The notes of the last error: the order of calls.
+  std::string order() const {
+    std::string text;
+    for (const Note& note : diagnostics_.all().back().notes) text += note.text + "\n";
+    return text;
+  }
+
+ private:
+  std::deque<Program> programs_;
+  std::vector<SharedPlan> plans_;
+  Diagnostics diagnostics_;
+};
+
+/// An allreduce of two ranks over scratch `buffer`.
+std::string reduction(const std::string& buffer, const std::string& body, bool shared = true) {
+  return "program t\ncollective allreduce(ranks: 2)\n" +
+         std::string(shared ? "launch reuse_scratch: true\n" : "") + "rank r in 0..2 {\n  buffer " +
+         buffer + "\n  channel ch = memory(1 - r)\n  tb 0 {\n" + body + "  }\n}\n";
+}
+const std::string kInCopies =
+    "put ch.s[0] <- input\nsync\nsignal ch\nwait ch\nsync\nreduce output <- input, s[0]\n";
+const std::string kWithAnswer = kInCopies + "sync\nsignal ch\nwait ch\n";
+const std::string kPackets = "put_packets ch.s[0] <- input\nreduce_packets output <- input, s[0]\n";
+
+TEST_CASE("a plan together with itself is as it is alone") {
+  CHECK(Set()
+            .add(reduction("s[1] copies: 2", kInCopies))
+            .add(reduction("s[1] copies: 2", kInCopies))
+            .verdict() == "proved");
+  CHECK(Set()
+            .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
+            .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
+            .verdict() == "proved");
+}
+
+TEST_CASE("scratch is shared only by plans that say so") {
+  const auto verdict = [](bool first, bool second) {
+    return Set()
+        .add(reduction("s[1] copies: 2", kInCopies, first))
+        .add(reduction("s[1]", kWithAnswer, second))
+        .verdict();
+  };
+  CHECK(verdict(false, false) == "proved");
+  CHECK(verdict(true, false) == "proved");
+  CHECK(verdict(false, true) == "proved");
+  CHECK(verdict(true, true) ==
+        "race: race at s[0] of rank 1: nothing orders it and what another plan does to the same "
+        "bytes of scratch");
+}
+
+TEST_CASE("scratch of one layout is shared chunk by chunk") {
+  // The same layout, other slots: nothing is in common.
+  const std::string other =
+      "put ch.s[1] <- input\nsync\nsignal ch\nwait ch\nsync\nreduce output <- input, s[1]\n";
+  CHECK(Set()
+            .add(reduction("s[2] copies: 2", kInCopies))
+            .add(reduction("s[2] copies: 2", other))
+            .verdict() == "proved");
+}
+
+TEST_CASE("data must not look like packets of another plan") {
+  CHECK(Set()
+            .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
+            .add(reduction("s[1]", kWithAnswer))
+            .verdict() ==
+        "shared-slots: 'p0' and 'p1' share scratch, where what one leaves may look like packets of "
+        "the other");
+  // Flags of LL8 and LL16 stand in the same words; but nothing orders the stores to them.
+  CHECK(Set()
+            .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
+            .add(reduction("s[1] packets: LL8, copies: 2", kPackets))
+            .verdict()
+            .starts_with("race: "));
+}
+
+TEST_CASE("the count of calls is one for all") {
+  Set set;
+  set.add(
+         "program t\ncollective allgather(ranks: 3)\nrank r in 0..3 {\n  let others = 0..3 except "
+         "r\n"
+         "  buffer s[others] packets: LL16, copies: 2\n  channel ch[p in others] = memory(p)\n"
+         "  tb 0 {\ncopy output[r] <- input\nfor p in others { put_packets ch[p].s[r] <- input }\n"
+         "for p in others { unpack_packets output[p] <- s[p] }\n}\n}\n")
+      .add(
+          "program t\ncollective broadcast(ranks: 3, root: 0)\nrank 0 {\n"
+          "  channel ch[p in 1..3] = memory(p)\n  tb 0 {\ncopy output <- input\n"
+          "for p in 1..3 { wait ch[p] relaxed\nsync\nput ch[p].output <- input\nsync\n"
+          "signal ch[p] }\n}\n}\nrank r in 1..3 {\n  channel ch = memory(0)\n  tb 0 {\n"
+          "signal ch relaxed\nwait ch\n}\n}\n");
+  CHECK(set.verdict().starts_with("race: race at s["));
+  CHECK(set.order() == "every rank: p0, p1, p0\n");
+}
+
+/// Every rank of a group hands something on to every other.
+std::string exchange_of(uint32_t ranks) {
+  return "program t\ncollective allgather(ranks: " + std::to_string(ranks) + ")\nrank r in 0.." +
+         std::to_string(ranks) + " {\n  let others = 0.." + std::to_string(ranks) +
+         " except r\n  channel ch[p in others] = memory(p)\n  tb 0 {\n"
+         "copy output[r] <- input\nfor p in others { signal ch[p] relaxed }\n"
+         "for p in others { wait ch[p] relaxed }\nsync\n"
+         "for p in others { put ch[p].output[r] <- input }\nsync\n"
+         "for p in others { signal ch[p] }\nfor p in others { wait ch[p] }\n}\n}\n";
+}
+
+TEST_CASE("groups of ranks that overlap in one way") {
+  CHECK(Set().add(exchange_of(2), {0, 1}).add(exchange_of(2), {2, 3}).verdict() == "proved");
+  CHECK(Set().add(exchange_of(2), {0, 1}).add(exchange_of(2), {1, 2}).verdict() == "proved");
+  // The same ranks, numbered otherwise: all call them in one order.
+  CHECK(Set().add(exchange_of(3), {0, 1, 2}).add(exchange_of(3), {2, 1, 0}).verdict() == "proved");
+}
+
+TEST_CASE("groups of ranks in a circle") {
+  Set circle;
+  circle.add(exchange_of(2), {0, 1}).add(exchange_of(2), {1, 2}).add(exchange_of(2), {2, 0});
+  CHECK(circle.verdict() == "stuck: ranks wait for each other for ever");
+  CHECK(circle.order() == "rank 0: p2, p0\nrank 1: p0, p1\nrank 2: p1, p2\n");
+  CHECK(circle.verdict(CallOrder::one) == "proved");
+  // Two ranks in common are a circle, too.
+  CHECK(Set().add(exchange_of(3), {0, 1, 2}).add(exchange_of(3), {1, 2, 3}).verdict() ==
+        "stuck: ranks wait for each other for ever");
+}
+
+TEST_CASE("a circle in which nothing goes wrong is not decided") {
+  const std::string alone =
+      "program t\ncollective sendrecv(ranks: 2, shift: 0)\n"
+      "rank r in 0..2 {\n  tb 0 {\ncopy output <- input\n}\n}\n";
+  CHECK(Set().add(alone, {0, 1}).add(alone, {1, 2}).verdict() == "proved");
+  CHECK(
+      Set().add(alone, {0, 1}).add(alone, {1, 2}).add(alone, {2, 0}).verdict() ==
+      "undecided: not decided: groups of ranks overlap in more than one way: ranks may call these "
+      "plans in orders that do not agree");
+}
+
+TEST_CASE("too many orders of calls are not looked at") {
+  Set set;
+  const std::string copies = reduction("s[1] copies: 13", kInCopies, false);
+  CHECK(set.add(copies).verdict() == "proved");
+  CHECK(set.add(copies).verdict() ==
+        "undecided: not decided: 2 plans with 13 copies of scratch have too many orders of calls");
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,26 @@
+// The proof of a plan as it stands in the plan, under `mscclc.proof`: for which target and by which
+// prover, and what was proved. FORMAT.md tells its members.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ir/proof.h"
+
+namespace mscclc {
+
+struct ProofRecord {
+  uint32_t prover = 0;        ///< kProverVersion of the prover that made it
+  std::string target;         ///< whose limits were kept
+  bool graph_replay = false;  ///< a captured launch may be replayed
+  Proof proof;
+};
+
+std::string_view name(Rounding rounding);
+std::string_view name(BetweenCalls between_calls);
+
+/// The record as compact JSON. `hash`: of the plan's content.
+std::string proof_text(const ProofRecord& record, std::string_view hash);
+
+}  // namespace mscclc

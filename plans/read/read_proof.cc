@@ -1,0 +1,55 @@
+// The record of a proof. It is not part of the content hash, so it names the plan that it is of.
+#include <fmt/format.h>
+
+#include "plans/read/read_state.h"
+
+namespace mscclc {
+namespace {
+
+/// One of the values 0, 1, … of an enum, by its word.
+template <class Enum, size_t N>
+bool read_choice(const JsonReader& json, NodeId node, const KnownWord (&words)[N], Enum& out) {
+  Word word = 0;
+  if (!json.word(node, word)) return false;
+  for (size_t i = 0; i < N; ++i) {
+    if (word != words[i]) continue;
+    out = static_cast<Enum>(i);
+    return true;
+  }
+  return json.fail(node, fmt::format("unknown word '{}'", json.tape().text(word)));
+}
+
+bool read_attributes(const JsonReader& json, const Members& m, ProofRecord& record) {
+  Proof& proof = record.proof;
+  proof.proved = true;
+  return json.boolean(m[w_out_of_place], proof.out_of_place) &&
+         json.boolean(m[w_in_place], proof.in_place) &&
+         json.boolean(m[w_deterministic], proof.deterministic) &&
+         json.boolean(m[w_keeps_input], proof.keeps_input) &&
+         json.boolean(m[w_graph_replay], record.graph_replay) &&
+         read_choice(json, m[w_rounding], {w_none, w_once, w_each_op}, proof.rounding) &&
+         read_choice(json, m[w_between_calls], {w_meeting, w_copies, w_signals},
+                     proof.between_calls);
+}
+
+}  // namespace
+
+bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_hash,
+                ProofRecord& record) {
+  Members m;
+  std::string_view hash, target;
+  if (!m.read(json, node,
+              {w_hash, w_prover, w_target, w_out_of_place, w_in_place, w_deterministic,
+               w_keeps_input, w_graph_replay, w_rounding, w_between_calls}) ||
+      !json.string(m[w_hash], hash) || !json.number(m[w_prover], record.prover) ||
+      !json.string(m[w_target], target) || !read_attributes(json, m, record)) {
+    return false;
+  }
+  record.target = target;
+  return hash == plan_hash ||
+         json.fail(m[w_hash], "proof-hash",
+                   fmt::format("the proof is of another plan: this one's content has the hash {}",
+                               plan_hash));
+}
+
+}  // namespace mscclc
