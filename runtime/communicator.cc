@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/verify.h"
+#include "runtime/environment.h"
 #include "runtime/executable.h"
 #include "runtime/hang_report.h"
 
@@ -24,6 +25,19 @@ struct Communicator::State {
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() = default;
 
+namespace {
+
+/// nullopt: reported.
+std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
+                                                    Diagnostics& diagnostics) {
+  if (options.timeout.count() > 0) return options.timeout;
+  const auto seconds = Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  if (!seconds) return std::nullopt;
+  return std::chrono::seconds(*seconds);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::shared_ptr<Device> device,
                                                    const CommunicatorOptions& options,
@@ -31,13 +45,14 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   auto group = std::make_shared<Group>();
   group->bootstrap = std::move(bootstrap);
   group->device = std::move(device);
-  group->timeout = options.timeout;
+  const auto timeout = timeout_of(options, diagnostics);
+  group->timeout = timeout.value_or(std::chrono::milliseconds(0));
   auto word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
-  const bool able = word != nullptr;
+  const bool able = timeout && word != nullptr;
   if (able) {
     group->failure = std::make_shared<Failure>(std::move(word));
     group->bootstrap->on_failure(
-        [failure = group->failure](const std::string& why) { failure->set("rank-died", why); });
+        [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
   }
   if (!group->agree(able, "create a communicator", diagnostics)) return nullptr;
   auto state = std::make_unique<State>();

@@ -36,8 +36,8 @@
 namespace mscclc {
 
 struct CommunicatorOptions {
-  /// How long a wait of a running call may take.
-  std::chrono::milliseconds timeout{30'000};
+  /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md).
+  std::chrono::milliseconds timeout{0};
 };
 
 struct LoadOptions {
@@ -147,9 +147,9 @@ class Communicator {
   /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
   /// Then nothing of this rank reads or writes the calls' buffers any more.
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
-  /// Says whether anything has gone wrong so far: hang, rank-died, aborted. The report tells for
-  /// every thread block that gave up its op, where that stands in the program, and what it waited
-  /// for.
+  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. The report
+  /// tells for every thread block that gave up its op, where that stands in the program, and what
+  /// it waited for.
   bool check(Diagnostics& diagnostics);
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);

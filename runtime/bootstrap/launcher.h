@@ -29,8 +29,8 @@ struct Launch {
 /// `group`: bootstraps that a job makes at the same time need names that differ, the same name on
 /// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
 /// is), no-rendezvous (nothing says where ranks meet).
-std::optional<Launch> read_launch(const Environment& environment, std::string_view group,
-                                  Diagnostics& diagnostics);
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
+                                        Diagnostics& diagnostics);
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, those of join().

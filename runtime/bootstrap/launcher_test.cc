@@ -89,7 +89,8 @@ TEST_CASE("Open MPI does not say where rank 0 is") {
   CHECK(error(two) ==
         "no-rendezvous: Open MPI says that this is rank 1 of 4, but nothing says where the ranks "
         "meet");
-  const Launch launch = read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
+  const LaunchedRank launch =
+      read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
   CHECK(launch.launcher == "Open MPI");
   CHECK(launch.where.host == "10.0.0.5");
   CHECK(read(with(two, {{"MSCCLC_ID", kId}})).by_id);
