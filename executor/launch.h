@@ -8,6 +8,7 @@
 //   counts     arrived signals, semaphores, barriers: memory that blocks, and peers, change
 //   call       the number of the present call, which the last block to end advances: packet flags
 //              and scratch copies go by it, so that a captured launch may be replayed
+//   calls      the same for each block, which advances its own: nobody has to be the last
 //   queue      what blocks hand to the rank's proxy, and how far it has come (port channels)
 //   faults     one slot a block, in memory that the host reads while blocks run: who waited for
 //   what
@@ -24,6 +25,9 @@ struct BaseAddress {
   uint8_t* address;
   uint64_t copy_stride;
   uint64_t copies;
+  /// First member of a switch operand: the address at which the switch itself reads and writes the
+  /// buffers of all members (CUDA multicast); nullptr: go through the members one by one.
+  uint8_t* multicast = nullptr;
 };
 
 /// This rank's end of a channel. Memory channels: the partner end adds to `arrived`; this end adds
@@ -32,6 +36,7 @@ struct ChannelEnd {
   uint64_t* arrived;  ///< this end's own count of signals, in this rank's memory
   uint64_t* partner;  ///< the partner end's, in the peer's memory; nullptr: nobody waits there
   uint64_t taken;     ///< signals that waits have taken
+  uint64_t port;      ///< not 0: what this end sends goes through the queue
 };
 
 struct Barrier {
@@ -68,10 +73,12 @@ enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, que
 /// Why a block gave up; `what` nothing: it has not.
 struct Fault {
   WaitFor what;
-  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel
+  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel; packet:
+                   ///< which source of its move, from 0
   uint32_t op;     ///< index among the rank's ops in the IR
   uint32_t reserved;
-  uint64_t expected;  ///< count (at least), or packet flag
+  uint64_t expected;  ///< count (at least), or packet flag; a sentinel packet is there when what
+                      ///< is seen differs
   uint64_t seen;
 };
 static_assert(sizeof(Fault) == 32);
@@ -86,23 +93,62 @@ struct RankContext {
   Barrier* barriers;
   uint64_t* call;
   uint32_t* blocks_done;  ///< of this call
+  uint64_t* calls;        ///< by block; CUDA
   PortQueue queue;
   Fault* faults;          ///< by block; host memory that both see
   const uint32_t* abort;  ///< host memory: not 0: every wait gives up
   uint32_t rank, blocks;
 };
 
+/// Begins the packed program of a block (block_programs.h). Says how many bytes from its own begin
+/// the arrays lie; they are indexed as those of a rank, but hold what this block needs.
+struct BlockHeader {
+  uint64_t ops, moves, operands, runs, offsets, loops, targets;
+  uint64_t bases;     ///< BaseAddress
+  uint64_t ends;      ///< ChannelEnd; `taken` is not kept here
+  uint64_t channels;  ///< uint32_t: which channel of the rank an end is
+  uint32_t op_count;
+  uint32_t align;  ///< of RankView
+};
+static_assert(sizeof(BlockHeader) == 88);
+
+/// What the blocks of a launch do, as bits: a kernel that offers no more may be faster.
+enum Uses : uint32_t {
+  kUsesSums = 1,  ///< reductions
+  kUsesLL = 2,    ///< packets of LL8 or LL16
+  kUsesLL128 = 4,
+  kUsesSentinel = 8,
+  kUsesProxy = 16,   ///< port channels
+  kUsesSwitch = 32,  ///< switch channels
+  kUsesAll = 63,
+};
+
+/// Bytes of the packed programs of all blocks that can travel with a launch: what is left of 4 KiB
+/// of parameters of a CUDA kernel.
+inline constexpr uint32_t kMostCarried = 3616;
+
 /// One launch: one call on the ranks of `contexts`, which run on one device.
+///
+/// One rank's launch is faster if its context travels with it (`one`), and its blocks' programs are
+/// packed (block_programs.h): they are read at once, and not through chains of addresses.
 struct LaunchPlan {
-  const RankContext* contexts;
-  const uint32_t* rank_of_block;    ///< for each block of the grid: which context ...
-  const uint32_t* number_of_block;  ///< ... and which of its blocks
-  uint32_t blocks, threads;
-  Dtype dtype;
-  Dtype accumulate;
-  ReduceOp reduce;
-  uint32_t contributions;
-  uint64_t patience;  ///< nanoseconds after which a wait is given up; 0: never
+  const RankContext* contexts = nullptr;
+  /// For each block of the grid: which context; nullptr: one rank, whose blocks are the grid's ...
+  const uint32_t* rank_of_block = nullptr;
+  const uint32_t* number_of_block = nullptr;  ///< ... and which of its blocks
+
+  const RankContext* one = nullptr;   ///< in the caller's memory: instead of `contexts`
+  const uint8_t* programs = nullptr;  ///< by block of the grid; nullptr: they are in `contexts`
+  uint32_t program_bytes = 0;         ///< of each
+  bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
+  uint32_t uses = kUsesAll;
+
+  uint32_t blocks = 0, threads = 0;
+  Dtype dtype = Dtype::f32;
+  Dtype accumulate = Dtype::f32;
+  ReduceOp reduce = ReduceOp::sum;
+  uint32_t contributions = 1;
+  uint64_t patience = 0;  ///< nanoseconds after which a wait is given up; 0: never
 };
 
 }  // namespace mscclc::device

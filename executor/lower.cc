@@ -28,6 +28,7 @@ class RankLowering {
 
  private:
   bool lower_op(uint32_t index);
+  bool sends_by_port(const Op& op) const;
   bool lower_moves(const Op& op, DeviceOp& lowered);
   void lower_targets(const Op& op, DeviceOp& lowered);
   void enter_loop(uint32_t loop, uint32_t index);
@@ -227,6 +228,13 @@ void RankLowering::enter_loop(uint32_t loop, uint32_t index) {
   out_.loop_chunks.push_back(program_.loops[loop].chunks);
 }
 
+bool RankLowering::sends_by_port(const Op& op) const {
+  const std::span<const Operand> dsts = program_.dsts(op);
+  return !info(op.kind).has(kWaits) && std::any_of(dsts.begin(), dsts.end(), [&](const Operand& o) {
+    return o.channel != kNone && rank_.channels[o.channel].kind == ChannelKind::port;
+  });
+}
+
 bool RankLowering::lower_op(uint32_t index) {
   const Op& op = rank_.ops[index];
   if (op.loop != loop_) enter_loop(op.loop, index);
@@ -237,6 +245,7 @@ bool RankLowering::lower_op(uint32_t index) {
   lowered.flags = static_cast<uint8_t>((op.relaxed ? device::kRelaxed : 0) |
                                        (op.complete ? device::kComplete : 0) |
                                        (op.loop != kNone ? device::kInLoop : 0));
+  if (sends_by_port(op)) lowered.flags |= device::kPosts;
   lowered.part = op.part;
   lowered.parts = op.parts;
   lowered.source = index;

@@ -86,8 +86,18 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
 bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics);
 
 /// Fills in what depends on the message size. May be called again for another size.
+///
+/// Scratch lies as the message `capacity` needs it. Calls on the same scratch must have the same
+/// capacity, whatever their own size: a rank may be a call ahead of its peers, and what protects
+/// its scratch from them (the prover shows) protects places, not sizes. REQUIRES: no chunk of
+/// `chunking` is longer than the longest of `capacity`.
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
-                const Chunking& chunking, Diagnostics& diagnostics);
+                const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics);
+
+/// How a rank's scratch buffers lie for messages up to `capacity`, by buffer (input and output: 0
+/// bytes): what its peers need to know to find them.
+bool scratch_layout(const Program& program, uint32_t rank_id, const Chunking& capacity,
+                    std::vector<BufferLayout>& layout, Diagnostics& diagnostics);
 
 /// How a caller's input and output lie in memory. In place the smaller lies in the larger.
 struct CallerBuffers {
@@ -98,7 +108,7 @@ struct CallerBuffers {
 CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
                              bool in_place);
 
-/// All ranks.
+/// All ranks; scratch is laid out for this very call.
 bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);
 bool patch(DeviceProgram& device, const Program& program, const Call& call,
            Diagnostics& diagnostics);

@@ -24,6 +24,30 @@ struct Lowered {
   std::string text() const { return render_text(diagnostics, Sources{}, 100); }
 };
 
+TEST_CASE("scratch lies as the largest message needs it") {
+  TestProgram t(1, 4);
+  const uint32_t s = t.buffer(0, "s", 4);
+  t.op_in(0, 0, Kind::copy, {local(s, 0, 4)}, {local(kInput, 0, 4)});
+  t.program.split = true;
+  DeviceProgram device;
+  Diagnostics diagnostics;
+  REQUIRE(lower(t.program, device, diagnostics));
+  const Chunking capacity(t.program.contract, 1024, t.program.launch.align);  // chunks of 256
+  RankProgram& rank = device.ranks[0];
+  for (const uint64_t bytes : {1024, 256, 100, 0, 1024}) {
+    const Chunking call(t.program.contract, bytes, t.program.launch.align);
+    REQUIRE(patch_rank(rank, t.program, 0, call, capacity, diagnostics));
+    CHECK(rank.buffers[s].bytes == 1024);
+    CHECK(rank.buffers[kInput].bytes == bytes);
+    const device::Move& m = rank.moves[0];
+    // Chunks that are not full leave room behind them.
+    REQUIRE(m.run_count == (bytes == 1024 ? 1 : 4));
+    for (uint32_t k = 0; k < m.run_count; ++k) {
+      CHECK(rank.offsets[rank.runs[m.runs + k].offsets] == 256 * k);
+    }
+  }
+}
+
 TEST_CASE("chunks in one piece become one run") {
   TestProgram t(1, 4);
   const uint32_t s = t.buffer(0, "s", 4);

@@ -37,15 +37,19 @@ struct Slots {
 
 class RankPatch {
  public:
-  RankPatch(RankProgram& rank, const Chunking& chunking)
-      : rank_(rank), chunking_(chunking), slots_{chunking.longest()} {}
+  RankPatch(RankProgram& rank, const Chunking& chunking, const Chunking& capacity)
+      : rank_(rank),
+        chunking_(chunking),
+        slots_{chunking.longest()},
+        capacity_{capacity.longest()} {}
 
-  bool layout(const Program& program, uint32_t rank_id);
+  bool layout(const Program& program, uint32_t rank_id, const Chunking& capacity);
   void loops();
   /// False if operands of `failed` differ in size.
   bool moves(const DeviceOp** failed);
 
  private:
+  bool alike(const Move& a, const Move& b) const;
   bool patch_move(const DeviceOp& op, Move& move, uint32_t chunks);
   bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
@@ -53,20 +57,15 @@ class RankPatch {
 
   RankProgram& rank_;
   const Chunking& chunking_;
-  const Slots slots_;
+  const Slots slots_;     ///< what of a scratch chunk this message uses
+  const Slots capacity_;  ///< how scratch chunks lie
 };
 
 Side side_of(BufferKind kind) { return kind == BufferKind::input ? Side::input : Side::output; }
 
-/// Bytes of one copy of a buffer; false if they are too many.
-bool buffer_bytes(const Program& program, uint32_t rank, uint32_t index, const Chunking& chunking,
-                  uint64_t& bytes) {
-  const Buffer& b = program.ranks[rank].buffers[index];
-  if (b.kind != BufferKind::scratch) {
-    bytes = chunking.buffer_bytes(side_of(b.kind), rank);
-    return bytes < kMostBytes;
-  }
-  const Slots slots{chunking.longest()};
+/// Bytes of one copy of a scratch buffer; false if they are too many.
+bool scratch_bytes(const Buffer& b, const Chunking& capacity, uint64_t& bytes) {
+  const Slots slots{capacity.longest()};
   const uint64_t stride =
       b.units == 0 ? slots.stride(b.packets) : slots.units_stride(b.units * b.unit);
   const auto total = static_cast<unsigned __int128>(stride) * b.chunks;
@@ -74,16 +73,23 @@ bool buffer_bytes(const Program& program, uint32_t rank, uint32_t index, const C
   return (total + kLine) * b.copies < kMostBytes;
 }
 
-bool RankPatch::layout(const Program& program, uint32_t rank_id) {
+bool RankPatch::layout(const Program& program, uint32_t rank_id, const Chunking& capacity) {
   for (uint32_t i = 0; i < rank_.buffers.size(); ++i) {
+    const Buffer& buffer = program.ranks[rank_id].buffers[i];
     BufferLayout& b = rank_.buffers[i];
-    if (!buffer_bytes(program, rank_id, i, chunking_, b.bytes)) return false;
+    if (buffer.kind == BufferKind::scratch) {
+      if (!scratch_bytes(buffer, capacity, b.bytes)) return false;
+    } else {
+      b.bytes = chunking_.buffer_bytes(side_of(buffer.kind), rank_id);
+      if (b.bytes >= kMostBytes) return false;
+    }
     b.stride = round_up(b.bytes, kLine);
   }
   for (device::Base& base : rank_.bases) {
     if (base.copies < 2) continue;
     uint64_t bytes = 0;
-    if (!buffer_bytes(program, base.rank, base.buffer, chunking_, bytes)) return false;
+    const Buffer& buffer = program.ranks[base.rank].buffers[base.buffer];
+    if (!scratch_bytes(buffer, capacity, bytes)) return false;
     base.copy_stride = round_up(bytes, kLine);
   }
   return true;
@@ -112,21 +118,27 @@ bool RankPatch::chunk_length(const Move& move, uint32_t k, uint64_t& length) con
   return true;
 }
 
+// `stride`: from one packet slot to the next.
 uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const {
   const RankProgram::Chunks& c = rank_.chunks[operand];
   const uint64_t chunk = uint64_t{c.first} + k;
   if (c.kind != BufferKind::scratch) {
     return chunking_.offset(side_of(c.kind), c.owner, static_cast<uint32_t>(chunk));
   }
-  if (c.units != 0) return chunk * slots_.units_stride(c.units);
-  return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : slots_.longest);
+  if (c.units != 0) return chunk * capacity_.units_stride(c.units);
+  return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : capacity_.longest);
 }
 
-// True if chunk k begins in every operand where chunk k - 1, a longest one, ends.
+// True if chunk k begins in every operand where chunk k - 1, a longest one, ends. Scratch chunks
+// that this message does not fill leave room between them: then no two chunks of any scratch
+// buffer are one run, whatever its format (passes/thread_partition.h counts on it).
 bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
     const uint32_t operand = move.operands + o;
-    if (rank_.chunks[operand].kind == BufferKind::scratch) continue;
+    if (rank_.chunks[operand].kind == BufferKind::scratch) {
+      if (capacity_.longest != slots_.longest) return false;
+      continue;
+    }
     if (chunk_offset(operand, k, stride) != chunk_offset(operand, k - 1, stride) + slots_.longest) {
       return false;
     }
@@ -138,7 +150,7 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   const bool packets = op.format != PacketFormat::none;
   // A chunk's share of the virtual range, and where a packet operand's next slot begins.
   const uint64_t size = packets ? slots_.units(op.format) : slots_.longest;
-  const uint64_t stride = slots_.stride(op.format);
+  const uint64_t stride = capacity_.stride(op.format);
   const bool whole_units = !packets || slots_.longest % packet_unit(op.format).data == 0;
   move.runs = static_cast<uint32_t>(rank_.runs.size());
   uint64_t last = 0;  // length of the chunk before
@@ -168,6 +180,17 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   return true;
 }
 
+// Moves alike can be done in step.
+bool RankPatch::alike(const Move& a, const Move& b) const {
+  if (a.begin != b.begin || a.end != b.end || a.run_count != b.run_count) return false;
+  for (uint32_t i = 0; i < a.run_count; ++i) {
+    const Run& x = rank_.runs[a.runs + i];
+    const Run& y = rank_.runs[b.runs + i];
+    if (x.begin != y.begin || x.size != y.size || x.length != y.length) return false;
+  }
+  return true;
+}
+
 bool RankPatch::moves(const DeviceOp** failed) {
   rank_.runs.clear();
   rank_.offsets.clear();
@@ -176,6 +199,8 @@ bool RankPatch::moves(const DeviceOp** failed) {
   for (size_t i = 0; i < rank_.moves.size(); ++i) {
     *failed = &rank_.ops[rank_.move_ops[i]];
     if (!patch_move(**failed, rank_.moves[i], rank_.move_chunks[i])) return false;
+    const bool follows = i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i];
+    rank_.moves[i].like_last = follows && alike(rank_.moves[i - 1], rank_.moves[i]);
   }
   return true;
 }
@@ -307,9 +332,9 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
 }
 
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
-                const Chunking& chunking, Diagnostics& diagnostics) {
-  RankPatch patch(rank, chunking);
-  if (!patch.layout(program, rank_id)) return too_large(diagnostics);
+                const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics) {
+  RankPatch patch(rank, chunking, capacity);
+  if (!patch.layout(program, rank_id, capacity)) return too_large(diagnostics);
   patch.loops();
   const DeviceOp* failed = nullptr;
   if (patch.moves(&failed)) return true;
@@ -317,6 +342,18 @@ bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
            program.ranks[rank_id].ops[failed->source],
            "the operands differ in size for this message");
   return false;
+}
+
+bool scratch_layout(const Program& program, uint32_t rank_id, const Chunking& capacity,
+                    std::vector<BufferLayout>& layout, Diagnostics& diagnostics) {
+  layout.clear();
+  for (const Buffer& buffer : program.ranks[rank_id].buffers) {
+    BufferLayout& b = layout.emplace_back(BufferLayout{0, 0, buffer.copies, buffer.packets});
+    if (buffer.kind != BufferKind::scratch) continue;
+    if (!scratch_bytes(buffer, capacity, b.bytes)) return too_large(diagnostics);
+    b.stride = round_up(b.bytes, kLine);
+  }
+  return true;
 }
 
 CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
@@ -338,7 +375,7 @@ bool patch(DeviceProgram& device, const Program& program, const Call& call,
            Diagnostics& diagnostics) {
   const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
   for (uint32_t r = 0; r < device.ranks.size(); ++r) {
-    if (!patch_rank(device.ranks[r], program, r, chunking, diagnostics)) return false;
+    if (!patch_rank(device.ranks[r], program, r, chunking, chunking, diagnostics)) return false;
   }
   return true;
 }

@@ -219,6 +219,13 @@ class OpCheck {
   bool check_packets(const Slot& slot, const Operand& o) {
     const Buffer& b = program_.buffer_of(id_, o);
     const bool wanted = slot.packets || (slot.port_packets && uses_port());
+    if (wanted && b.packets == PacketFormat::LL128 && uses_port()) {
+      // Copy engines and networks keep words of 8 bytes whole, not lines: a flag may come first.
+      return error("port-lines",
+                   fmt::format("'{}' holds LL128 packets, whose lines a port does not "
+                               "keep whole; LL8, LL16 and sentinel go through ports",
+                               name_of(b)));
+    }
     if (wanted == (b.packets != PacketFormat::none)) return true;
     if (wanted) {
       return error("op-packets",

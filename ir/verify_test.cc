@@ -156,6 +156,20 @@ TEST_CASE("packets") {
         "error: LL16 packets and sentinel packets in one op");
 }
 
+TEST_CASE("lines do not go through ports") {
+  const auto sent_as = [](PacketFormat format) {
+    return said([&](Fixture& f) {
+      for (Rank& rank : f.program.ranks) rank.buffers[kLl16].packets = format;
+      f.op_in(0, 0, OpKind::put_packets, {far(kNet, kLl16, 1)}, {local(kLl16, 0)});
+    });
+  };
+  CHECK(sent_as(PacketFormat::LL8).empty());
+  CHECK(sent_as(PacketFormat::sentinel).empty());
+  CHECK(sent_as(PacketFormat::LL128)
+            .find("error: 'inbox' holds LL128 packets, whose lines a port does not keep whole; "
+                  "LL8, LL16 and sentinel go through ports") != std::string::npos);
+}
+
 TEST_CASE("flags") {
   const auto copy_with = [](const std::function<void(Op&)>& change) {
     return said_of(OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)}, change);

@@ -9,7 +9,8 @@
 //  - they have one packet format, hence units of one size,
 //  - they refer to the same run of chunks, and are the same part of a group's op,
 //  - runs break alike: the reference is one chunk, or no other operand of either op could break it
-//    (packet slots and plain scratch never do; chunks of the caller's do where they are shorter).
+//    (packet slots and plain scratch break after every chunk or never, all alike, by how much of
+//    them the message fills; chunks of the caller's do where they are shorter).
 // Ports read later, by proxy, and a switch is another address of the same memory: not claimed.
 #pragma once
 

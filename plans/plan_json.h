@@ -32,6 +32,10 @@ bool write_plan(const Program& program, const Target& target,
                 const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
                 const Proof* proof = nullptr, uint32_t threads = 0);
 
+/// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
+/// equal for equal plans, wherever they were compiled or read.
+std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics);
+
 /// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
 /// Every error names the JSON path. A content hash that does not match is an error, and so is the
 /// record of a proof of another plan; one that fits is put into `proof`.

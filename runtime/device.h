@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
@@ -44,11 +45,32 @@ class CopyLane {
   virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
+/// Memory of a rank, in one allocation; nullptr: this rank has none.
+struct SwitchRegion {
+  const void* address;
+  uint64_t bytes;
+};
+
+/// Memory of several ranks' devices that a switch between them reads and writes at once. Ends
+/// when no rank of the team launches any more.
+class SwitchTeam {
+ public:
+  virtual ~SwitchTeam() = default;
+  /// Byte 0 of the i-th region of all members (device::BaseAddress::multicast); nullptr: these
+  /// cannot be used at once.
+  virtual uint8_t* address(size_t region) const = 0;
+};
+
+class Bootstrap;
+
 class Device {
  public:
   virtual ~Device() = default;
   /// For reports: "host", "cuda:0 (NVIDIA H200)".
   virtual std::string name() const = 0;
+  /// Makes the device the calling thread's own until the thread ends: first thing in a thread that
+  /// calls nothing but this device, such as a proxy. Other threads need not call it.
+  virtual bool bind_thread(Diagnostics&) { return true; }
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
@@ -58,7 +80,8 @@ class Device {
                                                    Diagnostics& diagnostics) = 0;
 
   /// How peers may map `bytes` bytes at `address`, which any allocator has made. Errors
-  /// (cannot-share): with the ways that were tried, and why each failed.
+  /// (cannot-share): with the ways that were tried, and why each failed. The offers are good while
+  /// the handle's `keep` lives.
   virtual std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
                                                     Diagnostics& diagnostics) = 0;
   /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
@@ -69,9 +92,16 @@ class Device {
   virtual bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
   virtual bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
 
+  /// Copies between any two places that the device can address, in order on a stream. Does not
+  /// wait.
+  virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+                    Diagnostics& diagnostics) = 0;
+
   /// Checks that a launch of `blocks` blocks of `threads` threads is resident as a whole. Errors
   /// (too-many-blocks).
   virtual bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) = 0;
+  /// Does the device read packed programs (LaunchPlan::programs)? Else what `contexts` says.
+  virtual bool takes_programs() const { return false; }
   /// Starts one call on a stream. Does not wait.
   virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                       Diagnostics& diagnostics) = 0;
@@ -81,6 +111,15 @@ class Device {
   virtual void destroy_stream(StreamHandle stream) = 0;
 
   virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+
+  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
+  /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
+  /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
+  virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
+                           const std::vector<SwitchRegion>& /*regions*/,
+                           std::unique_ptr<SwitchTeam>& /*team*/, Diagnostics&) {
+    return true;
+  }
 };
 
 }  // namespace mscclc

@@ -9,15 +9,18 @@
         deps = ["//executor:layout"],
     )
 
-The GPU part is off unless asked for with `--config=cuda`. Where it is off, or nvcc is missing, these
+The GPU part is off unless asked for with `--config=cuda` (`--config=cuda_release` for all
+architectures). Where it is off, or nvcc is missing, these
 targets and all that depend on them are incompatible: `//...` skips them (tests show as SKIPPED),
 asking for one by name says why. Plain cc_library, cc_binary and cc_test may depend on them.
 """
 
 load("@local_cuda//:found.bzl", "CUDA_HOME", "FOUND")
 
-# One binary per architecture that we measure on; PTX of the last for newer ones.
+# One binary per architecture, and PTX of the last for newer ones. Each takes minutes to compile: by
+# default only the one that we measure on is made, with --config=cuda_release all.
 CUDA_ARCHS = ["90"]
+CUDA_RELEASE_ARCHS = ["80", "90", "100"]
 
 def _headers(deps):
     return depset(transitive = [d[CcInfo].compilation_context.headers for d in deps])
@@ -59,13 +62,16 @@ cuda_objects = rule(
     },
 )
 
+def _arch_copts(archs):
+    copts = ["-gencode=arch=compute_%s,code=sm_%s" % (arch, arch) for arch in archs]
+    return copts + ["-gencode=arch=compute_%s,code=compute_%s" % (archs[-1], archs[-1])]
+
 def _default_copts():
     copts = ["-std=c++20", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "-Xcompiler=-fPIC"]
-    for arch in CUDA_ARCHS:
-        copts.append("-gencode=arch=compute_%s,code=sm_%s" % (arch, arch))
-    last = CUDA_ARCHS[-1]
-    copts.append("-gencode=arch=compute_%s,code=compute_%s" % (last, last))
-    return copts
+    return copts + select({
+        "//third_party/cuda:release": _arch_copts(CUDA_RELEASE_ARCHS),
+        "//conditions:default": _arch_copts(CUDA_ARCHS),
+    })
 
 def gpu_compatibility():
     """What `target_compatible_with` of a GPU target is: empty if it can be built."""

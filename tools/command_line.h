@@ -53,6 +53,7 @@ void add_verify(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);
+void add_env(CommandLine& line);
 void add_completion(CommandLine& line);
 
 /// What an option's value is called in help: "FILE".

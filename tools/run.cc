@@ -1,137 +1,23 @@
-// mscclc run: runs a program or plan on the host machine for some sizes, types and reductions, and
-// prints the table of nccl-tests.
+// mscclc run: runs a program or plan for some sizes, types and reductions, and prints the table of
+// nccl-tests. Here: on the host machine, which simulates all ranks; run_ranks.h has the devices.
 #include "executor/host/run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "executor/host/schedule.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
-#include "tools/result_table.h"
-#include "tools/sizes.h"
-#include "tools/summary.h"
+#include "tools/run_ranks.h"
+#include "tools/run_work.h"
 
 namespace mscclc {
 namespace {
 
-constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
-                                    ReduceOp::avg};
-
-struct RunOptions {
-  InputOptions input;
-  std::string bytes = "1M", accumulate;
-  std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
-  bool in_place = false, adversarial = false;
-  uint32_t iterations = 3;
-  std::optional<uint64_t> seed;
-  std::string schedule;  ///< a file
-
-  /// Adversarial runs are left to chance unless a seed is given.
-  uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }
-  /// Blocks of two lanes and of three fail in different places.
-  std::optional<Adversary> adversary() const {
-    if (!adversarial) return std::nullopt;
-    return Adversary{.lanes = 2 + static_cast<uint32_t>(schedule_seed() % 2)};
-  }
-};
-
-// What to run: every combination of these.
-struct Work {
-  std::vector<uint64_t> sizes;
-  std::vector<Dtype> dtypes;
-  std::vector<ReduceOp> ops;
-  std::optional<Dtype> accumulate;
-};
-
-// What has come of it so far.
-struct Totals {
-  uint64_t wrong = 0;
-  double bandwidth = 0;
-  size_t rows = 0;
-  int code = kFine;
-};
-
-std::string unknown(std::string_view what, const std::string& name,
-                    const std::vector<std::string_view>& known) {
-  const std::string near = nearest(name, known);
-  if (!near.empty()) return fmt::format("unknown {} '{}'; did you mean '{}'?", what, name, near);
-  return fmt::format("unknown {} '{}'; expected one of {}", what, name, fmt::join(known, ", "));
-}
-
-std::vector<std::string_view> dtype_names() {
-  std::vector<std::string_view> names;
-  for (const DtypeInfo& d : dtype_table()) names.push_back(d.name);
-  return names;
-}
-
-std::vector<std::string_view> op_names() {
-  std::vector<std::string_view> names;
-  for (const ReduceOp op : kReductions) names.push_back(name(op));
-  return names;
-}
-
-std::string parse_dtypes(const std::vector<std::string>& names, std::vector<Dtype>& dtypes) {
-  for (const std::string& name : names) {
-    if (name == "all") {
-      for (const DtypeInfo& d : dtype_table()) dtypes.push_back(d.dtype);
-    } else if (const auto dtype = find_dtype(name)) {
-      dtypes.push_back(*dtype);
-    } else {
-      return unknown("data type", name, dtype_names());
-    }
-  }
-  return "";
-}
-
-std::string parse_ops(const std::vector<std::string>& names, std::vector<ReduceOp>& ops) {
-  for (const std::string& text : names) {
-    const auto op = find_reduce_op(text);
-    if (text == "all") {
-      ops.insert(ops.end(), std::begin(kReductions), std::end(kReductions));
-    } else if (op && *op != ReduceOp::call) {
-      ops.push_back(*op);
-    } else {
-      return unknown("reduction", text, op_names());
-    }
-  }
-  return "";
-}
-
-std::string parse_work(const RunOptions& options, Work& work) {
-  std::string error;
-  const auto sizes = parse_sizes(options.bytes, error);
-  if (!sizes) return "--bytes: " + error;
-  work.sizes = *sizes;
-  if (error = parse_dtypes(options.dtypes, work.dtypes); !error.empty()) return error;
-  if (error = parse_ops(options.ops, work.ops); !error.empty()) return error;
-  if (options.accumulate.empty()) return "";
-  work.accumulate = find_dtype(options.accumulate);
-  return work.accumulate ? "" : unknown("data type", options.accumulate, dtype_names());
-}
-
-// What the run would need against what the machine has, before it is killed for it.
-std::string check_memory(const Program& program, const Work& work) {
-  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
-  const double memory = static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const uint64_t largest = *std::max_element(work.sizes.begin(), work.sizes.end());
-  const double needed = memory_needed(program, largest);
-  if (needed <= memory) return "";
-  constexpr double kGiB = double{1 << 30};
-  return fmt::format("a message of {} bytes needs {:.0f} GiB on {} ranks; this machine has {:.0f}",
-                     largest, needed / kGiB, program.contract.ranks, memory / kGiB);
-}
-
-std::string check_placement(const RunOptions& options, const Contract& contract) {
-  if (!options.in_place) return "";
-  if (contract.in_place != InPlace::no && contract.can_alias()) return "";
-  return "--in-place: the program promises nothing where input and output coincide";
-}
+std::vector<std::string_view> devices() { return {"host", "processes", "cuda"}; }
 
 std::string schedule_text(const RunOptions& options) {
   if (!options.schedule.empty()) return fmt::format("schedule '{}'", options.schedule);
@@ -140,78 +26,20 @@ std::string schedule_text(const RunOptions& options) {
   return adversary ? fmt::format("{}, adversarial, {} lanes", text, adversary->lanes) : text;
 }
 
-void print_heading(const RunOptions& options, const Program& program, bool in_place,
-                   uint32_t calls) {
-  const std::string title = program.name.empty() ? options.input.file : program.name;
-  put(fmt::format("# mscclc run: {}, {} over {} ranks, {} call{}, {}\n", title,
-                  name(program.contract.kind), program.contract.ranks, calls,
-                  calls == 1 ? "" : "s each", schedule_text(options)));
-  put(fmt::format(
-      "# times are of this machine simulating all ranks: they compare programs here, and say\n"
-      "# nothing about a GPU\n#\n{}",
-      table_header(in_place)));
-}
-
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
-ResultRow row_of(const Contract& contract, const RunSpec& spec, const RunResult& result) {
-  ResultRow row;
-  row.bytes = result.bytes;
-  const uint32_t element = info(spec.dtype).bytes;
-  row.count = Chunking::part_for_message(contract, result.bytes, element) / element;
-  row.dtype = info(spec.dtype).name;
-  row.op = contract.reduces() ? name(spec.op) : "none";
-  row.root = has_root(contract.kind) ? static_cast<int64_t>(contract.root) : -1;
-  row.microseconds = result.seconds * 1e6;
-  row.wrong = result.wrong;
-  return row;
+void print_host_heading(const RunOptions& options, const Program& program, bool in_place,
+                        uint32_t calls) {
+  print_heading(options, program, in_place, calls, schedule_text(options),
+                "# times are of this machine simulating all ranks: they compare programs here, and "
+                "say\n# nothing about a GPU\n");
 }
 
 // One row. Returns false if there is no point in going on.
 bool run_one(HostRunner& runner, Input& input, const RunSpec& spec, Totals& totals) {
   const RunResult result = runner.run(spec, input.diagnostics);
-  const Contract& contract = input.program.contract;
-  if (result.status == RunStatus::right || result.status == RunStatus::wrong) {
-    const ResultRow row = row_of(contract, spec, result);
-    const double factor = bus_factor(contract.kind, contract.ranks);
-    put(table_row(row, factor));
-    totals.bandwidth += algorithm_bandwidth(row) * factor;
-    totals.wrong += row.wrong;
-    ++totals.rows;
-  }
-  std::fflush(stdout);
+  print_result(input.program.contract, spec, result, totals);
+  count_result(result, totals);
   input.report();
-  if (result.status == RunStatus::refused) totals.code = std::max<int>(totals.code, kWrongProgram);
-  if (result.status == RunStatus::wrong || result.status == RunStatus::hung) {
-    totals.code = kWrongResult;
-  }
   return result.status != RunStatus::hung;
-}
-
-Totals run_all(const RunOptions& options, const Work& work, Input& input,
-               const std::optional<bool>& in_place) {
-  HostRunner runner(input.program);
-  Totals totals;
-  const size_t ops = input.program.contract.reduces() ? work.ops.size() : 1;
-  for (const Dtype dtype : work.dtypes) {
-    for (size_t i = 0; i < ops; ++i) {
-      for (const uint64_t bytes : work.sizes) {
-        const RunSpec spec{.bytes = bytes,
-                           .dtype = dtype,
-                           .op = work.ops[i],
-                           .accumulate = work.accumulate,
-                           .in_place = in_place,
-                           .iterations = options.iterations,
-                           .schedule_seed = options.schedule_seed(),
-                           .adversary = options.adversary()};
-        if (!run_one(runner, input, spec, totals)) return totals;
-      }
-    }
-  }
-  return totals;
 }
 
 /// Brings the input to a program that can be run. Returns kFine, or the exit code.
@@ -237,17 +65,22 @@ int run_schedule(const RunOptions& options) {
   input.report();
   if (!schedule) return kWrongProgram;
   const RunSpec& spec = schedule->spec;
-  error = check_memory(input.program, {{spec.bytes}, {}, {}, {}});
+  error = check_memory(input.program, {spec.bytes});
   if (!error.empty()) return Input::usage(error);
-  print_heading(options, input.program, *spec.in_place, spec.iterations);
+  print_host_heading(options, input.program, *spec.in_place, spec.iterations);
   HostRunner runner(input.program);
   Totals totals;
   run_one(runner, input, spec, totals);
-  put(table_footer(totals.wrong, totals.bandwidth, totals.rows));
+  print_totals(totals);
   return totals.code;
 }
 
 int run_run(const RunOptions& options) {
+  const bool scheduled = options.seed || options.adversarial || !options.schedule.empty();
+  if (options.device != "host" && scheduled) {
+    return Input::usage(
+        fmt::format("--device {}: only the host machine follows a schedule", options.device));
+  }
   if (!options.schedule.empty()) return run_schedule(options);
   Work work;
   if (const std::string error = parse_work(options, work); !error.empty()) {
@@ -257,13 +90,19 @@ int run_run(const RunOptions& options) {
   if (const int code = load(input); code != kFine) return code;
   const Program& program = input.program;
   for (const std::string& error :
-       {check_placement(options, program.contract), check_memory(program, work)}) {
+       {check_placement(options, program.contract), check_memory(program, work.sizes)}) {
     if (!error.empty()) return Input::usage(error);
   }
+  const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
+  if (options.device != "host") return run_ranks(options, input, specs);
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
-  print_heading(options, program, in_place, options.iterations);
-  const Totals totals = run_all(options, work, input, in_place);
-  put(table_footer(totals.wrong, totals.bandwidth, totals.rows));
+  print_host_heading(options, program, in_place, options.iterations);
+  HostRunner runner(program);
+  Totals totals;
+  for (const RunSpec& spec : specs) {
+    if (!run_one(runner, input, spec, totals)) break;
+  }
+  print_totals(totals);
   return totals.code;
 }
 
@@ -328,15 +167,23 @@ void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options)
 
 void add_run(CommandLine& line) {
   Command& command =
-      line.add("run", "run a program or plan on the host machine and check the result",
+      line.add("run", "run a program or plan and check the result",
                "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
                "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
                "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
                "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
+               "  mscclc run ring.mscl -D R=4 --device processes\n"
                "  mscclc run ring.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
+  line.takes(app.add_option("--device", options->device,
+                            "host: this process simulates all ranks; processes: each rank is a "
+                            "process with shared memory, of this machine or started by torchrun, "
+                            "mpirun or srun; cuda: GPUs (default: host)")
+                 ->type_name("DEVICE")
+                 ->check(CLI::IsMember(strings(devices()))),
+             strings(devices()));
   add_run_options(line, app, *options);
   app.add_flag("--in-place", options->in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options->iterations,

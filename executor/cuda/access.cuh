@@ -1,9 +1,9 @@
-// Loads and stores of the CUDA machine: 16 bytes where the address allows, fewer elsewhere; the
-// volatile and atomic ones that cross blocks and ranks.
+// Loads and stores of the CUDA machine that cross blocks and ranks: packets and counts.
+//
+// Scopes: .sys where a peer or the host is at the other end, .gpu between blocks of one rank.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 namespace mscclc::cuda {
 
@@ -22,21 +22,21 @@ __device__ inline void store_volatile8(uint8_t* at, uint64_t word) {
   asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
 }
 
-// Counts. A release publishes what the thread saw before it, which after a block barrier is all
+// Signals. A release publishes what the thread saw before it, which after a block barrier is all
 // that its block wrote; it pairs with load_acquire() in the waiter.
-__device__ inline void add_release(unsigned long long* count) {
+__device__ inline void add_release(uint64_t* count) {
   asm volatile("red.release.sys.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
 }
-__device__ inline void add_relaxed(unsigned long long* count) {
+__device__ inline void add_relaxed(uint64_t* count) {
   asm volatile("red.relaxed.sys.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
 }
-__device__ inline unsigned long long load_acquire(const unsigned long long* count) {
-  unsigned long long value;
+__device__ inline uint64_t load_acquire(const uint64_t* count) {
+  uint64_t value;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(count) : "memory");
   return value;
 }
-__device__ inline unsigned long long load_relaxed(const unsigned long long* count) {
-  unsigned long long value;
+__device__ inline uint64_t load_relaxed(const uint64_t* count) {
+  uint64_t value;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(count) : "memory");
   return value;
 }
@@ -45,37 +45,46 @@ __device__ inline uint32_t load_relaxed(const uint32_t* word) {
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
-
-/// Plain data that another block or rank may have written just before: `bytes` of up to 16, zeros
-/// behind them.
-__device__ inline void load_bytes(const uint8_t* from, uint32_t bytes, uint8_t* to) {
-  if (bytes == 16 && (reinterpret_cast<uintptr_t>(from) & 15) == 0) {
-    uint64_t words[2];
-    load_volatile16(from, words);
-    memcpy(to, words, 16);
-    return;
-  }
-  for (uint32_t i = 0; i < 16; ++i) {
-    to[i] = i < bytes ? *static_cast<const volatile uint8_t*>(from + i) : 0;
-  }
+__device__ inline void store_release(uint64_t* word, uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-__device__ inline void store_bytes(uint8_t* to, uint32_t bytes, const uint8_t* from) {
-  if (bytes == 16 && (reinterpret_cast<uintptr_t>(to) & 15) == 0) {
-    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
-    return;
-  }
-  for (uint32_t i = 0; i < bytes; ++i) to[i] = from[i];
+// Semaphores and barriers.
+__device__ inline void add_release_gpu(uint64_t* count) {
+  asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
+}
+__device__ inline uint64_t fetch_add_release_gpu(uint64_t* count) {
+  uint64_t before;
+  asm volatile("atom.release.gpu.global.add.u64 %0, [%1], 1;"
+               : "=l"(before)
+               : "l"(count)
+               : "memory");
+  return before;
+}
+__device__ inline uint64_t load_acquire_gpu(const uint64_t* count) {
+  uint64_t value;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(count) : "memory");
+  return value;
+}
+__device__ inline uint64_t load_relaxed_gpu(const uint64_t* count) {
+  uint64_t value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(count) : "memory");
+  return value;
+}
+/// Takes one from a count that was `seen`, above 0; false: it has changed since.
+__device__ inline bool take_acquire_gpu(uint64_t* count, uint64_t seen) {
+  uint64_t before;
+  asm volatile("atom.acquire.gpu.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(count), "l"(seen), "l"(seen - 1)
+               : "memory");
+  return before == seen;
 }
 
-/// Copies by all threads of the block.
-__device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  for (uint64_t at = threadIdx.x * 16ull; at < bytes; at += blockDim.x * 16ull) {
-    alignas(16) uint8_t words[16];
-    const uint32_t n = bytes - at < 16 ? static_cast<uint32_t>(bytes - at) : 16;
-    load_bytes(from + at, n, words);
-    store_bytes(to + at, n, words);
-  }
+__device__ inline uint64_t nanoseconds() {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
 }
 
 }  // namespace mscclc::cuda

@@ -1,5 +1,6 @@
-// What a thread adds up: the elements in 16 bytes. Either of one data type, in registers, or of
-// any, chosen row by row: slower, but one kernel for all the types that are seldom asked for.
+// What a thread adds up: the elements in one or two times 16 bytes. Of one data type, in registers;
+// of any, chosen row by row: slower, but one kernel for all the types that are seldom asked for; or
+// of none, for plans that only move.
 //
 // Rows are always whole: bytes behind the data are zeros.
 #pragma once
@@ -7,12 +8,53 @@
 #include <cstdint>
 
 #include "executor/interpreter/arith.h"
+#include "executor/launch.h"
 
 namespace mscclc::cuda {
 
-/// 16 bytes of elements.
+using device::LaunchPlan;
+
+/// Up to kRows rows of 16 bytes. Packets have one row; plain pieces two where there is so much.
 struct Tile {
-  alignas(16) uint8_t bytes[16];
+  static constexpr uint32_t kRows = 2;
+  uint4 rows[kRows];
+
+  __device__ uint8_t* bytes(uint32_t row = 0) { return reinterpret_cast<uint8_t*>(&rows[row]); }
+  __device__ const uint8_t* bytes(uint32_t row = 0) const {
+    return reinterpret_cast<const uint8_t*>(&rows[row]);
+  }
+  __device__ void get(uint64_t* words) const { memcpy(words, &rows[0], 16); }
+  __device__ void set(const uint64_t* words) { memcpy(&rows[0], words, 16); }
+};
+
+/// Calls fn(row) for the rows of a piece of `payload` bytes.
+template <class Fn>
+__device__ inline void for_each_row(uint32_t payload, Fn fn) {
+  fn(0);
+  if (payload > 16) fn(1);
+}
+
+__device__ inline uint32_t bytes_of(Dtype dtype) {
+  switch (dtype) {
+#define DTYPE(name, bytes, ...) \
+  case Dtype::name:             \
+    return bytes;
+#include "ir/dtypes.def"
+#undef DTYPE
+  }
+  return 1;
+}
+
+/// For plans without reductions.
+struct NoSums {
+  struct Sums {};
+  Dtype dtype;
+
+  __device__ explicit NoSums(const LaunchPlan& plan) : dtype(plan.dtype) {}
+  __device__ uint32_t element() const { return bytes_of(dtype); }
+  __device__ void start(Sums&, const Tile&, uint32_t) const {}
+  __device__ void add(Sums&, const Tile&, uint32_t, ReduceOp) const {}
+  __device__ void finish(Sums&, Tile&, uint32_t, uint32_t) const {}
 };
 
 /// dtypes.def's accumulation types.
@@ -26,94 +68,130 @@ struct AccumulateOf;
 #include "ir/dtypes.def"
 #undef DTYPE
 
-template <Dtype T>
-struct OneType {
-  using Sum = typename AccumulateOf<T>::Type;
+/// One row of elements of T, added up in A.
+template <Dtype T, class A>
+struct Row {
   static constexpr uint32_t kElement = sizeof(typename device::Element<T>::Bits);
   static constexpr uint32_t kCount = 16 / kElement;
-  struct Sums {
-    Sum values[kCount];
-  };
 
-  Dtype dtype;  ///< T; here so that both kinds are made alike
-
-  __device__ uint32_t element() const { return kElement; }
-  __device__ void start(Sums& sums, const Tile& tile) const {
-    device::start_row<T>(sums.values, tile.bytes, kCount);
+  __device__ static void start(A* sums, const uint8_t* row) {
+    device::start_row<T>(sums, row, kCount);
   }
-  __device__ void add(Sums& sums, const Tile& tile, ReduceOp reduce) const {
+  __device__ static void add(A* sums, const uint8_t* row, ReduceOp reduce) {
     if (reduce == ReduceOp::min) {
-      device::combine_row<T, Sum, ReduceOp::min>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, A, ReduceOp::min>(sums, row, kCount);
     } else if (reduce == ReduceOp::max) {
-      device::combine_row<T, Sum, ReduceOp::max>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, A, ReduceOp::max>(sums, row, kCount);
     } else if (reduce == ReduceOp::prod) {
-      device::combine_row<T, Sum, ReduceOp::prod>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, A, ReduceOp::prod>(sums, row, kCount);
     } else {
-      device::combine_row<T, Sum, ReduceOp::sum>(sums.values, tile.bytes, kCount);
+      device::combine_row<T, A, ReduceOp::sum>(sums, row, kCount);
     }
   }
-  __device__ void finish(Sums& sums, Tile& tile, uint32_t divisor) const {
-    if (divisor > 1) device::divide_row(sums.values, kCount, divisor);
-    device::finish_row<T>(tile.bytes, sums.values, kCount);
+  __device__ static void finish(A* sums, uint8_t* row, uint32_t divisor) {
+    if (divisor > 1) device::divide_row(sums, kCount, divisor);
+    device::finish_row<T>(row, sums, kCount);
   }
 };
 
-// One function per type and step, not one copy of each in every handler.
+/// Sums of T in its own accumulation type.
 template <Dtype T>
-__device__ __noinline__ void start_one(void* sums, const Tile& tile) {
-  OneType<T>{}.start(*static_cast<typename OneType<T>::Sums*>(sums), tile);
+struct OneType {
+  using Sum = typename AccumulateOf<T>::Type;
+  using R = Row<T, Sum>;
+  struct Sums {
+    Sum values[Tile::kRows][R::kCount];
+  };
+
+  __device__ explicit OneType(const LaunchPlan&) {}
+  __device__ uint32_t element() const { return R::kElement; }
+  __device__ void start(Sums& sums, const Tile& tile, uint32_t payload) const {
+    for_each_row(payload, [&](uint32_t r) { R::start(sums.values[r], tile.bytes(r)); });
+  }
+  __device__ void add(Sums& sums, const Tile& tile, uint32_t payload, ReduceOp reduce) const {
+    for_each_row(payload, [&](uint32_t r) { R::add(sums.values[r], tile.bytes(r), reduce); });
+  }
+  __device__ void finish(Sums& sums, Tile& tile, uint32_t payload, uint32_t divisor) const {
+    for_each_row(payload, [&](uint32_t r) { R::finish(sums.values[r], tile.bytes(r), divisor); });
+  }
+};
+
+// One function per pair of types and step, not one copy of each in every handler.
+template <Dtype T, class A>
+__device__ __noinline__ void start_one(void* sums, const uint8_t* row) {
+  Row<T, A>::start(static_cast<A*>(sums), row);
 }
-template <Dtype T>
-__device__ __noinline__ void add_one(void* sums, const Tile& tile, ReduceOp reduce) {
-  OneType<T>{}.add(*static_cast<typename OneType<T>::Sums*>(sums), tile, reduce);
+template <Dtype T, class A>
+__device__ __noinline__ void add_one(void* sums, const uint8_t* row, ReduceOp reduce) {
+  Row<T, A>::add(static_cast<A*>(sums), row, reduce);
 }
-template <Dtype T>
-__device__ __noinline__ void finish_one(void* sums, Tile& tile, uint32_t divisor) {
-  OneType<T>{}.finish(*static_cast<typename OneType<T>::Sums*>(sums), tile, divisor);
+template <Dtype T, class A>
+__device__ __noinline__ void finish_one(void* sums, uint8_t* row, uint32_t divisor) {
+  Row<T, A>::finish(static_cast<A*>(sums), row, divisor);
 }
 
+template <Dtype T, class A>
+struct Types {
+  static constexpr Dtype kElement = T;
+  using Sum = A;
+};
+template <Dtype T, class Fn>
+__device__ inline void with_sum(Dtype accumulate, Fn fn) {
+  switch (accumulate) {
+#define DTYPE(name, ...)                                   \
+  case Dtype::name:                                        \
+    if constexpr (device::sums_fit<T, Dtype::name>()) {    \
+      return fn(Types<T, device::ValueOf<Dtype::name>>{}); \
+    }                                                      \
+    return;
+#include "ir/dtypes.def"
+#undef DTYPE
+  }
+}
+/// Calls fn with the types of elements and of sums.
+template <class Fn>
+__device__ inline void with_types(Dtype dtype, Dtype accumulate, Fn fn) {
+  switch (dtype) {
+#define DTYPE(name, ...) \
+  case Dtype::name:      \
+    return with_sum<Dtype::name>(accumulate, fn);
+#include "ir/dtypes.def"
+#undef DTYPE
+  }
+}
+
+/// Whatever the call asks for.
 struct AnyType {
   struct Sums {
-    alignas(16) uint8_t values[64];  // no type has more: 16 one-byte elements in f32
+    alignas(16) uint8_t values[Tile::kRows][128];  // at most 16 one-byte elements in f64
   };
-  Dtype dtype;
+  Dtype dtype, accumulate;
 
-  __device__ uint32_t element() const {
-    switch (dtype) {
-#define DTYPE(name, bytes, ...) \
-  case Dtype::name:             \
-    return bytes;
-#include "ir/dtypes.def"
-#undef DTYPE
-    }
-    return 1;
+  __device__ explicit AnyType(const LaunchPlan& plan)
+      : dtype(plan.dtype), accumulate(plan.accumulate) {}
+  __device__ uint32_t element() const { return bytes_of(dtype); }
+  __device__ void start(Sums& sums, const Tile& tile, uint32_t payload) const {
+    with_types(dtype, accumulate, [&](auto t) {
+      for_each_row(payload, [&](uint32_t r) {
+        start_one<decltype(t)::kElement, typename decltype(t)::Sum>(sums.values[r], tile.bytes(r));
+      });
+    });
   }
-  __device__ void start(Sums& sums, const Tile& tile) const {
-    switch (dtype) {
-#define DTYPE(name, ...) \
-  case Dtype::name:      \
-    return start_one<Dtype::name>(sums.values, tile);
-#include "ir/dtypes.def"
-#undef DTYPE
-    }
+  __device__ void add(Sums& sums, const Tile& tile, uint32_t payload, ReduceOp reduce) const {
+    with_types(dtype, accumulate, [&](auto t) {
+      for_each_row(payload, [&](uint32_t r) {
+        add_one<decltype(t)::kElement, typename decltype(t)::Sum>(sums.values[r], tile.bytes(r),
+                                                                  reduce);
+      });
+    });
   }
-  __device__ void add(Sums& sums, const Tile& tile, ReduceOp reduce) const {
-    switch (dtype) {
-#define DTYPE(name, ...) \
-  case Dtype::name:      \
-    return add_one<Dtype::name>(sums.values, tile, reduce);
-#include "ir/dtypes.def"
-#undef DTYPE
-    }
-  }
-  __device__ void finish(Sums& sums, Tile& tile, uint32_t divisor) const {
-    switch (dtype) {
-#define DTYPE(name, ...) \
-  case Dtype::name:      \
-    return finish_one<Dtype::name>(sums.values, tile, divisor);
-#include "ir/dtypes.def"
-#undef DTYPE
-    }
+  __device__ void finish(Sums& sums, Tile& tile, uint32_t payload, uint32_t divisor) const {
+    with_types(dtype, accumulate, [&](auto t) {
+      for_each_row(payload, [&](uint32_t r) {
+        finish_one<decltype(t)::kElement, typename decltype(t)::Sum>(sums.values[r], tile.bytes(r),
+                                                                     divisor);
+      });
+    });
   }
 };
 

@@ -1,50 +1,98 @@
 #include <algorithm>
+#include <atomic>
+#include <optional>
 
-#include "executor/cuda/launch.h"
+#include "executor/block_programs.h"
+#include "executor/cuda/kernel.h"
 #include "executor/cuda/memory.h"
 #include "executor/cuda/ranks.h"
+#include "executor/cuda/ranks_proxy.h"
 #include "executor/interpreter/packets.h"
 #include "ir/op_error.h"
 
 namespace mscclc::cuda {
 namespace {
 
-constexpr uint32_t kMostThreads = 512;            // the kernel's launch bound
-constexpr uint64_t kPatience = 4'000'000'000ull;  // clock cycles: about two seconds
+using device::Barrier;
+using device::BaseAddress;
+using device::ChannelEnd;
+using device::Fault;
+using device::LaunchPlan;
+using device::PortRequest;
+using device::RankContext;
+using device::WaitFor;
+
+constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
+constexpr uint64_t kMostShift = 128;           // bytes
+constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks wait for room
 
 /// Device memory of one rank.
 struct RankMemory {
   std::vector<DeviceMemory> buffers;
   std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
   DeviceMemory ops, moves, operands, runs, offsets, loops, targets, block_begin;
-  DeviceMemory bases, channels, arrived, semaphores, barriers, call, blocks_done;
+  DeviceMemory bases, channels, arrived, semaphores, barriers, calls, claimed;
+  VisibleMemory faults, requests, handled;
 };
+
+const char* name(WaitFor what) {
+  switch (what) {
+    case WaitFor::nothing:
+      return "nothing";
+    case WaitFor::signal:
+      return "signal";
+    case WaitFor::semaphore:
+      return "semaphore";
+    case WaitFor::barrier:
+      return "barrier";
+    case WaitFor::packet:
+      return "packet";
+    case WaitFor::queue:
+      return "room in the queue";
+    case WaitFor::flush:
+      return "flush";
+  }
+  return "?";
+}
 
 }  // namespace
 
 struct CudaRanks::State {
   explicit State(const Program& program) : program(program) {}
 
-  bool allocate(uint32_t rank, const Chunking& chunking, bool in_place, Diagnostics& d);
+  bool allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d);
+  uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
   bool upload(uint32_t rank, Diagnostics& d);
   bool upload_counts(uint32_t rank, Diagnostics& d);
+  bool allocate_visible(uint32_t rank, Diagnostics& d);
+  uint64_t* partner_of(const Channel& end) const;
   bool fill_sentinels(uint32_t rank, Diagnostics& d);
+  std::vector<BaseAddress> bases_of(uint32_t rank) const;
+  std::vector<ChannelEnd> ends_of(uint32_t rank) const;
+  bool pack_programs(Diagnostics& d);
   RankContext context(uint32_t rank) const;
   bool plan_launch(Diagnostics& d);
-  bool report_fault(Diagnostics& d);
+  bool fits(Diagnostics& d) const;
+  void start_proxy();
+  bool report_faults(Diagnostics& d) const;
 
   const Program& program;
   DeviceProgram device;
   Call call;
+  Options options;
   std::vector<RankMemory> ranks;
-  DeviceMemory contexts, rank_of_block, number_of_block, fault;
+  DeviceMemory contexts, rank_of_block, number_of_block, programs;
+  std::vector<RankContext> host_contexts;
+  std::vector<uint8_t> packed;
+  VisibleMemory abort;
   LaunchPlan launch{};
+  uint64_t patience = kPatience;
+  std::optional<RanksProxy> proxy;
 };
 
-bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, bool in_place,
-                                Diagnostics& d) {
+bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d) {
   const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
-  const CallerBuffers callers = caller_buffers(program.contract, chunking, rank, in_place);
+  const CallerBuffers callers = caller_buffers(program.contract, chunking, rank, options.in_place);
   const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
   RankMemory& own = ranks[rank];
   own.buffers.resize(layout.size());
@@ -53,11 +101,16 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, bool in
     if (callers.shared && b == inner) continue;
     const bool scratch = b >= kFirstScratch;
     const uint64_t bytes = scratch ? layout[b].stride * layout[b].copies : layout[b].bytes;
-    if (!own.buffers[b].allocate(bytes, d)) return false;
-    own.addresses[b] = own.buffers[b].data();
+    if (!own.buffers[b].allocate(bytes + kMostShift, d)) return false;
+    own.addresses[b] = own.buffers[b].data() + (scratch ? 0 : shift_of(rank, b));
   }
   if (callers.shared) own.addresses[inner] = own.addresses[callers.outer] + callers.inner_offset;
   return true;
+}
+
+uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
+  if (!options.shifted) return 0;
+  return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
 }
 
 bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
@@ -74,37 +127,54 @@ bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
 
 bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
   RankMemory& own = ranks[rank];
-  std::vector<unsigned long long> semaphores;
+  std::vector<uint64_t> semaphores;
   for (const Semaphore& s : program.ranks[rank].semaphores) semaphores.push_back(s.initial);
   std::vector<Barrier> barriers;
   for (const BarrierMembers& b : device.ranks[rank].barriers)
     barriers.push_back({0, b.blocks.size()});
   return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d) &&
-         own.call.allocate(sizeof(unsigned long long), d) &&
-         own.blocks_done.allocate(sizeof(unsigned int), d);
+         own.calls.allocate(device.ranks[rank].block_begin.size() * sizeof(uint64_t), d) &&
+         own.claimed.allocate(sizeof(uint64_t), d);
+}
+
+bool CudaRanks::State::allocate_visible(uint32_t rank, Diagnostics& d) {
+  RankMemory& own = ranks[rank];
+  return own.faults.allocate(device.ranks[rank].block_begin.size() * sizeof(Fault), d) &&
+         own.requests.allocate(kQueue * sizeof(PortRequest), d) &&
+         own.handled.allocate(sizeof(uint64_t), d);
+}
+
+/// The count of signals at the other end of a channel, or nullptr.
+uint64_t* CudaRanks::State::partner_of(const Channel& end) const {
+  return end.partner == kNone ? nullptr : ranks[end.peer].arrived.data<uint64_t>() + end.partner;
+}
+
+std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank) const {
+  std::vector<BaseAddress> bases;
+  for (const device::Base& b : device.ranks[rank].bases) {
+    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
+  }
+  return bases;
+}
+
+std::vector<ChannelEnd> CudaRanks::State::ends_of(uint32_t rank) const {
+  std::vector<ChannelEnd> ends;
+  for (const Channel& end : program.ranks[rank].channels) {
+    ends.push_back({ranks[rank].arrived.data<uint64_t>() + ends.size(), partner_of(end), 0,
+                    end.kind == ChannelKind::port});
+  }
+  return ends;
 }
 
 bool CudaRanks::State::upload(uint32_t rank, Diagnostics& d) {
   const RankProgram& from = device.ranks[rank];
   RankMemory& own = ranks[rank];
-  std::vector<BaseAddress> bases;
-  for (const device::Base& b : from.bases) {
-    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
-  }
-  std::vector<DeviceChannelEnd> channels;
-  const std::vector<Channel>& ends = program.ranks[rank].channels;
-  for (uint32_t c = 0; c < ends.size(); ++c) {
-    unsigned long long* partner =
-        ends[c].partner == kNone
-            ? nullptr
-            : ranks[ends[c].peer].arrived.data<unsigned long long>() + ends[c].partner;
-    channels.push_back({own.arrived.data<unsigned long long>() + c, partner, 0});
-  }
   return own.ops.upload(from.ops, d) && own.moves.upload(from.moves, d) &&
          own.operands.upload(from.operands, d) && own.runs.upload(from.runs, d) &&
          own.offsets.upload(from.offsets, d) && own.loops.upload(from.loops, d) &&
          own.targets.upload(from.targets, d) && own.block_begin.upload(from.block_begin, d) &&
-         own.bases.upload(bases, d) && own.channels.upload(channels, d) && upload_counts(rank, d);
+         own.bases.upload(bases_of(rank), d) && own.channels.upload(ends_of(rank), d) &&
+         upload_counts(rank, d) && allocate_visible(rank, d);
 }
 
 RankContext CudaRanks::State::context(uint32_t rank) const {
@@ -120,21 +190,23 @@ RankContext CudaRanks::State::context(uint32_t rank) const {
             device.ranks[rank].align};
   c.block_begin = own.block_begin.data<uint32_t>();
   c.bases = own.bases.data<BaseAddress>();
-  c.channels = own.channels.data<DeviceChannelEnd>();
-  c.semaphores = own.semaphores.data<unsigned long long>();
+  c.channels = own.channels.data<ChannelEnd>();
+  c.semaphores = own.semaphores.data<uint64_t>();
   c.barriers = own.barriers.data<Barrier>();
-  c.call = own.call.data<unsigned long long>();
-  c.blocks_done = own.blocks_done.data<unsigned int>();
-  c.fault = fault.data<Fault>();
+  c.calls = own.calls.data<uint64_t>();
+  c.queue = {own.requests.data<PortRequest>(), kQueue, own.claimed.data<uint64_t>(),
+             own.handled.data<uint64_t>()};
+  c.faults = own.faults.data<Fault>();
+  c.abort = abort.data<uint32_t>();
   c.rank = rank;
   c.blocks = static_cast<uint32_t>(device.ranks[rank].block_begin.size() - 1);
   return c;
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
-  std::vector<RankContext> made;
+  std::vector<RankContext>& made = host_contexts;
+  made.clear();
   std::vector<uint32_t> rank_of, number_of;
-  if (!fault.allocate(sizeof(Fault), d)) return false;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     made.push_back(context(r));
     for (uint32_t b = 0; b < made.back().blocks; ++b) {
@@ -146,28 +218,89 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
       !number_of_block.upload(number_of, d)) {
     return false;
   }
+  launch = {};
   launch.contexts = contexts.data<RankContext>();
   launch.rank_of_block = rank_of_block.data<uint32_t>();
   launch.number_of_block = number_of_block.data<uint32_t>();
   launch.blocks = static_cast<uint32_t>(rank_of.size());
-  launch.threads = std::min(program.launch.threads, kMostThreads);
+  launch.threads = program.launch.threads;
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
+  launch.accumulate = call.accumulate;
   launch.contributions = call.contributions;
-  launch.patience = kPatience;
+  launch.patience = patience;
+  return pack_programs(d) && fits(d);
+}
+
+// The programs of all ranks have one length. A lone rank's context travels too.
+bool CudaRanks::State::pack_programs(Diagnostics& d) {
+  using Programs = Options::Programs;
+  if (options.programs == Programs::unpacked) return true;
+  launch.uses = 0;
+  for (const bool keep : {false, true}) {
+    packed.clear();
+    for (uint32_t r = 0; r < ranks.size(); ++r) {
+      BlockPrograms block_programs;
+      if (!block_programs.pack(device.ranks[r], bases_of(r), ends_of(r), launch.program_bytes)) {
+        d.error("too-large", {}, "the program of a block would have 2 GiB or more");
+        return false;
+      }
+      launch.program_bytes = std::max(launch.program_bytes, block_programs.stride());
+      launch.uses |= block_programs.uses();
+      if (!keep) continue;
+      packed.insert(packed.end(), block_programs.data(),
+                    block_programs.data() + block_programs.bytes());
+    }
+  }
+  launch.one = ranks.size() == 1 ? host_contexts.data() : nullptr;
+  launch.carried = options.programs == Programs::carried && packed.size() <= device::kMostCarried;
+  launch.programs = packed.data();
+  if (launch.carried) return true;
+  if (!programs.upload(packed, d)) return false;
+  launch.programs = programs.data();
   return true;
 }
 
-bool CudaRanks::State::report_fault(Diagnostics& d) {
-  Fault seen{};
-  if (!succeeded(cudaMemcpy(&seen, fault.data(), sizeof seen, cudaMemcpyDeviceToHost),
-                 "copy from the device", d)) {
+// Blocks that wait for one another must all run at once.
+bool CudaRanks::State::fits(Diagnostics& d) const {
+  int error = 0;
+  const uint32_t most = most_resident_blocks(launch, &error);
+  if (!succeeded(static_cast<cudaError_t>(error), "ask how many blocks fit on the device", d)) {
     return false;
   }
-  if (seen.happened == 0) return true;
-  op_error(d, "deadlock", program, seen.rank, program.ranks[seen.rank].ops[seen.op],
-           "the plan hangs: waited too long");
+  if (launch.blocks <= most) return true;
+  d.error("too-many-blocks", {},
+          "the ranks have " + std::to_string(launch.blocks) + " thread blocks in all; " +
+              std::to_string(most) + " run at once on this device");
   return false;
+}
+
+void CudaRanks::State::start_proxy() {
+  std::vector<RanksProxy::Rank> queues;
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    RanksProxy::Rank queue{
+        ranks[r].requests.data<PortRequest>(), kQueue, ranks[r].handled.data<uint64_t>(), {}};
+    for (const Channel& end : program.ranks[r].channels) queue.partners.push_back(partner_of(end));
+    queues.push_back(std::move(queue));
+  }
+  proxy.emplace(std::move(queues));
+}
+
+bool CudaRanks::State::report_faults(Diagnostics& d) const {
+  bool none = true;
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    const Fault* faults = ranks[r].faults.data<Fault>();
+    for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
+      const Fault& f = faults[b];
+      if (f.what == WaitFor::nothing) continue;
+      op_error(d, "deadlock", program, r, program.ranks[r].ops[f.op],
+               std::string("the plan hangs: waits for ") + name(f.what) + ' ' +
+                   std::to_string(f.index) + ": expected " + std::to_string(f.expected) +
+                   ", seen " + std::to_string(f.seen));
+      none = false;
+    }
+  }
+  return none;
 }
 
 CudaRanks::CudaRanks(const Program& program) : state_(std::make_unique<State>(program)) {}
@@ -183,19 +316,18 @@ bool CudaRanks::build(Diagnostics& diagnostics) {
   return lower(state_->program, state_->device, diagnostics);
 }
 
-bool CudaRanks::prepare(const Call& call, bool in_place, Diagnostics& diagnostics) {
+bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
   State& s = *state_;
-  if (call.accumulate != info(call.dtype).accumulate) {
-    diagnostics.error("accumulate-type", {}, "the GPU adds up in a type's own accumulation type");
-    return false;
-  }
   s.call = call;
+  s.options = options;
+  s.proxy.reset();
+  if (!s.abort.allocate(sizeof(uint32_t), diagnostics)) return false;
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
   for (uint32_t r = 0; r < s.ranks.size(); ++r) {
     const size_t channels = s.program.ranks[r].channels.size();
-    if (!s.allocate(r, chunking, in_place, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
-        !s.ranks[r].arrived.allocate(channels * sizeof(unsigned long long), diagnostics)) {
+    if (!s.allocate(r, chunking, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
+        !s.ranks[r].arrived.allocate(channels * sizeof(uint64_t), diagnostics)) {
       return false;
     }
   }
@@ -205,12 +337,25 @@ bool CudaRanks::prepare(const Call& call, bool in_place, Diagnostics& diagnostic
   return s.plan_launch(diagnostics);
 }
 
+void CudaRanks::set_patience(uint64_t nanoseconds) { state_->patience = nanoseconds; }
+
+void CudaRanks::abort() {
+  std::atomic_ref(*state_->abort.data<uint32_t>()).store(1, std::memory_order_relaxed);
+}
+
+device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
+  return state_->ranks[rank].faults.data<Fault>()[block];
+}
+
 bool CudaRanks::run(Diagnostics& diagnostics) {
   if (state_->launch.blocks == 0) return true;
-  return succeeded(static_cast<cudaError_t>(launch(state_->launch, nullptr)),
-                   "launch the interpreter", diagnostics) &&
-         succeeded(cudaDeviceSynchronize(), "run the interpreter", diagnostics) &&
-         state_->report_fault(diagnostics);
+  State& s = *state_;
+  if (!s.proxy) s.start_proxy();
+  return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
+                   diagnostics) &&
+         succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", diagnostics) &&
+         succeeded(s.proxy->error(), "serve the ports", diagnostics) &&
+         s.report_faults(diagnostics);
 }
 
 bool CudaRanks::write(uint32_t rank, uint32_t buffer, const uint8_t* from,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "executor/launch.h"
 #include "executor/lower.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
@@ -24,10 +25,26 @@ class CudaRanks {
 
   /// Lowers the program. Once, before all else.
   bool build(Diagnostics& diagnostics);
+  struct Options {
+    bool in_place = false;
+    /// The caller's buffers begin a few elements behind a line, another number of them at every
+    /// rank and buffer.
+    bool shifted = false;
+    /// How blocks get their programs: from the arrays of their rank, packed in device memory, or
+    /// packed in the parameters of the launch (in device memory where they are too long).
+    enum class Programs { unpacked, packed, carried } programs = Programs::carried;
+  };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
-  bool prepare(const Call& call, bool in_place, Diagnostics& diagnostics);
-  /// Runs one call and waits for its end. A wait without end is reported and gives false.
+  bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
+  /// Runs one call and waits for its end. Waits that were given up are reported and give false;
+  /// prepare() makes it usable again.
   bool run(Diagnostics& diagnostics);
+  /// Nanoseconds after which a wait is given up; 2 s unless set, before prepare(); 0: never.
+  void set_patience(uint64_t nanoseconds);
+  /// Makes all waits of the present call give up, and of those that follow. From any thread.
+  void abort();
+  /// Why a block gave up in the last call.
+  device::Fault fault(uint32_t rank, uint32_t block) const;
 
   /// Copies the whole of a buffer of a rank from or to host memory.
   bool write(uint32_t rank, uint32_t buffer, const uint8_t* from, Diagnostics& diagnostics);

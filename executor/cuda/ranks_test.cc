@@ -1,4 +1,5 @@
 // The CUDA machine runs every op as the host machine does. Needs a GPU; without one it says so.
+// The ranks are on one GPU, in one launch.
 #include "executor/cuda/ranks.h"
 
 #include <catch2/catch.hpp>
@@ -6,6 +7,7 @@
 
 #include "executor/host/check.h"
 #include "executor/host/op_plans.h"
+#include "executor/host/test_plans.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -25,12 +27,16 @@ void move_all(CudaRanks& gpu, const Cluster& cluster, bool to_gpu, Diagnostics& 
   }
 }
 
-void run_calls(CudaRanks& gpu, Cluster& cluster, Call call, bool in_place, uint32_t calls) {
+using Options = CudaRanks::Options;
+using Programs = Options::Programs;
+
+void run_calls(CudaRanks& gpu, Cluster& cluster, Call call, const Options& options,
+               uint32_t calls) {
   Diagnostics diagnostics;
   const Contract& contract = cluster.program().contract;
   bool ready = check_call(cluster.program(), call, diagnostics) &&
-               cluster.prepare(call, in_place, false, diagnostics) &&
-               gpu.prepare(call, in_place, diagnostics);
+               cluster.prepare(call, options.in_place, false, diagnostics) &&
+               gpu.prepare(call, options, diagnostics);
   INFO(text_of(diagnostics));
   REQUIRE(ready);
   const TestValues values(call.dtype, call.accumulate,
@@ -53,38 +59,140 @@ void run_calls(CudaRanks& gpu, Cluster& cluster, Call call, bool in_place, uint3
 constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
                                     ReduceOp::avg};
 
-TEST_CASE("every op on the GPU") {
-  if (!CudaRanks::available()) {
-    std::puts("no GPU here: nothing is tested");
-    return;
+bool no_gpu() {
+  if (CudaRanks::available()) return false;
+  std::puts("no GPU here: nothing is tested");
+  return true;
+}
+
+/// A plan on GPU and host.
+struct Pair {
+  explicit Pair(const Program& program) : gpu(program), cluster(program) {
+    Diagnostics diagnostics;
+    REQUIRE(gpu.build(diagnostics));
+    REQUIRE(cluster.build(diagnostics));
   }
+  Call call(uint64_t elements, Dtype dtype, ReduceOp op = ReduceOp::sum) const {
+    const DtypeInfo& type = info(dtype);
+    return {.part_bytes = Chunking::part_for_message(cluster.program().contract,
+                                                     elements * type.bytes, type.bytes),
+            .dtype = dtype,
+            .accumulate = type.accumulate,
+            .reduce = op};
+  }
+  CudaRanks gpu;
+  Cluster cluster;
+};
+
+/// Calls fn(plan, format, pair) for every op plan in every format.
+template <class Fn>
+void for_each_plan(Fn fn) {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
+      // A copy engine does not keep lines whole.
+      const bool port = plan.name.find("by port") != std::string::npos;
+      if (port && format == PacketFormat::LL128) continue;
       const TestProgram t = plan.build(format);
-      const Contract& contract = t.program.contract;
-      CudaRanks gpu(t.program);
-      Cluster cluster(t.program);
-      Diagnostics diagnostics;
-      REQUIRE(gpu.build(diagnostics));
-      REQUIRE(cluster.build(diagnostics));
-      for (const DtypeInfo& type : dtype_table()) {
-        if (format == PacketFormat::sentinel && type.kind != DtypeKind::kFloat) continue;
-        for (const ReduceOp op : kReductions) {
-          if (op != ReduceOp::sum && !contract.reduces()) continue;
-          for (const uint64_t elements : {0, 1, 17, 1001, 30011}) {
-            INFO(plan.name << ' ' << name(format) << ' ' << type.name << ' ' << name(op) << ' '
-                           << elements);
-            const Call call{.part_bytes = Chunking::part_for_message(
-                                contract, elements * type.bytes, type.bytes),
-                            .dtype = type.dtype,
-                            .accumulate = type.accumulate,
-                            .reduce = op};
-            run_calls(gpu, cluster, call, false, 3);
-          }
+      Pair pair(t.program);
+      fn(plan, format, pair);
+    }
+  }
+}
+
+bool carries(PacketFormat format, const DtypeInfo& type) {
+  return format != PacketFormat::sentinel || type.kind == DtypeKind::kFloat;
+}
+
+TEST_CASE("every op, type and reduction on the GPU") {
+  if (no_gpu()) return;
+  for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {
+    uint32_t turn = 0;
+    for (const DtypeInfo& type : dtype_table()) {
+      if (!carries(format, type)) continue;
+      for (const ReduceOp op : kReductions) {
+        if (op != ReduceOp::sum && !pair.cluster.program().contract.reduces()) continue;
+        for (const uint64_t elements : {0, 1, 17, 1001}) {
+          INFO(plan.name << ' ' << name(format) << ' ' << type.name << ' ' << name(op) << ' '
+                         << elements);
+          // The ways to get a program take turns.
+          const Options options{.programs = static_cast<Programs>(turn++ % 3)};
+          run_calls(pair.gpu, pair.cluster, pair.call(elements, type.dtype, op), options, 3);
         }
       }
     }
+  });
+}
+
+/// The plan with a meeting between any two ops of a block, which host fibers do without.
+TestProgram with_syncs(TestProgram t) {
+  for (Rank& rank : t.program.ranks) {
+    std::vector<Op> ops;
+    for (const Op& op : rank.ops) {
+      Op sync;
+      sync.kind = OpKind::sync;
+      sync.block = op.block;
+      if (!ops.empty() && ops.back().block == op.block) ops.push_back(sync);
+      ops.push_back(op);
+    }
+    rank.ops = ops;
   }
+  return t;
+}
+
+/// Calls of several sizes up to a few MB, at even and odd addresses.
+void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
+  uint32_t turn = 0;
+  for (const uint64_t elements : {5, 30011, 400009}) {
+    for (const bool shifted : {false, true}) {
+      INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")
+                << (shifted ? " shifted" : ""));
+      const Options options{in_place, shifted, static_cast<Programs>(turn++ % 3)};
+      run_calls(pair.gpu, pair.cluster, pair.call(elements, dtype), options, 2);
+    }
+  }
+}
+
+TEST_CASE("every op at odd addresses on the GPU") {
+  if (no_gpu()) return;
+  for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::e4m3, Dtype::f64}) {
+      run_places(plan.name + " " + std::string(name(format)), pair, dtype, false);
+    }
+  });
+}
+
+TEST_CASE("whole collectives, in place and not, on the GPU") {
+  if (no_gpu()) return;
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::e5m2, Dtype::f64}) {
+    for (const bool in_place : {false, true}) {
+      for (const PacketFormat format :
+           {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
+        const TestProgram t = one_shot(7, 3, format);
+        Pair pair(t.program);
+        run_places("one-shot " + std::string(name(format)), pair, dtype, in_place);
+      }
+      const TestProgram t = with_syncs(two_shot(4));
+      Pair pair(t.program);
+      run_places("two-shot", pair, dtype, in_place);
+    }
+  }
+}
+
+TEST_CASE("every accumulation type on the GPU") {
+  if (no_gpu()) return;
+  for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {
+    if (!pair.cluster.program().contract.reduces()) return;
+    for (const DtypeInfo& type : dtype_table()) {
+      if (!carries(format, type)) continue;
+      for (const DtypeInfo& sums : dtype_table()) {
+        if (!can_accumulate(type.dtype, sums.dtype)) continue;
+        INFO(plan.name << ' ' << name(format) << ' ' << type.name << " in " << sums.name);
+        Call call = pair.call(1001, type.dtype);
+        call.accumulate = sums.dtype;
+        run_calls(pair.gpu, pair.cluster, call, {}, 1);
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 namespace mscclc {
 namespace {
 
-using device::Element;
 using device::ValueOf;
 
 template <Dtype T, class A>
@@ -37,24 +36,12 @@ RowArith with_reduction(ReduceOp reduce) {
   return out;
 }
 
-/// True for the pairs that can_accumulate() allows.
-template <Dtype T, Dtype A>
-constexpr bool fits() {
-  using Value = ValueOf<T>;
-  using Sum = ValueOf<A>;
-  constexpr bool same_kind = Element<T>::kIsFloat == Element<A>::kIsFloat &&
-                             std::is_signed_v<Value> == std::is_signed_v<Sum>;
-  constexpr bool computed = sizeof(typename Element<A>::Bits) == sizeof(Sum);
-  constexpr bool own = Element<T>::kIsFloat ? A == Dtype::f32 && T != Dtype::f64 : A == T;
-  return same_kind && computed && (own || A == T || sizeof(Sum) > sizeof(Value));
-}
-
 template <Dtype T>
 RowArith with_accumulate(Dtype accumulate, ReduceOp reduce) {
   switch (accumulate) {
 #define DTYPE(name, ...)                                      \
   case Dtype::name:                                           \
-    if constexpr (fits<T, Dtype::name>()) {                   \
+    if constexpr (device::sums_fit<T, Dtype::name>()) {       \
       return with_reduction<T, ValueOf<Dtype::name>>(reduce); \
     }                                                         \
     break;

@@ -144,7 +144,7 @@ void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vecto
   if (op.format == PacketFormat::none) {
     return add_touches_as<PacketFormat::none>(frame, op, touches);
   }
-  device::with_format(
+  device::with_format<LaneMachine>(
       op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
 }
 

@@ -25,7 +25,7 @@ struct Waiting {
 class HostMachine {
  public:
   static constexpr uint32_t kTileBytes = 1920;  // 120 units of 16 bytes, 16 lines of 120
-  static constexpr uint32_t kTogether = 1;
+  static constexpr uint32_t kTogether = 2;
   struct Tile {
     alignas(64) uint8_t bytes[kTileBytes];
   };
@@ -101,13 +101,23 @@ class HostMachine {
     for (uint32_t i = 0; i < n; ++i) fn(i);
   }
 
+  template <class Fn>
+  void for_each_post(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
   template <PacketFormat F>
-  void fetch(const device::Source* source, uint32_t, const device::Piece& piece, Tile* tile) {
-    if constexpr (F != PacketFormat::none) {
-      if (source->packets) return read_packets<F>(source->address, piece, *tile);
+  void fetch(const device::Source* sources, uint32_t n, const device::Piece& piece, Tile* tiles) {
+    for (uint32_t i = 0; i < n; ++i) {
+      if constexpr (F != PacketFormat::none) {
+        if (sources[i].packets) {
+          read_packets<F>(sources[i].address, piece, tiles[i]);
+          continue;
+        }
+      }
+      std::memcpy(tiles[i].bytes, sources[i].address, piece.bytes);
+      std::memset(tiles[i].bytes + piece.bytes, 0, piece.payload - piece.bytes);
     }
-    std::memcpy(tile->bytes, source->address, piece.bytes);
-    std::memset(tile->bytes + piece.bytes, 0, piece.payload - piece.bytes);
   }
   void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
     std::memcpy(to, tile.bytes, piece.bytes);

@@ -379,7 +379,10 @@ const std::vector<OpPlan>& op_plans() {
 
 std::vector<PacketFormat> formats_of(const OpPlan& plan) {
   if (!plan.packets) return {PacketFormat::none};
-  return {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel};
+  std::vector<PacketFormat> formats{PacketFormat::LL8, PacketFormat::LL16, PacketFormat::sentinel};
+  // A port does not keep lines whole.
+  if (plan.name.find("by port") == std::string::npos) formats.push_back(PacketFormat::LL128);
+  return formats;
 }
 
 }  // namespace mscclc::testing

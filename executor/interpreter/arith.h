@@ -13,6 +13,18 @@
 
 namespace mscclc::device {
 
+/// May elements of T be added up in A? The pairs that can_accumulate() (executor/lower.h) allows.
+template <Dtype T, Dtype A>
+constexpr bool sums_fit() {
+  using Value = ValueOf<T>;
+  using Sum = ValueOf<A>;
+  constexpr bool same_kind = Element<T>::kIsFloat == Element<A>::kIsFloat &&
+                             std::is_signed_v<Value> == std::is_signed_v<Sum>;
+  constexpr bool computed = sizeof(typename Element<A>::Bits) == sizeof(Sum);
+  constexpr bool own = Element<T>::kIsFloat ? A == Dtype::f32 && T != Dtype::f64 : A == T;
+  return same_kind && computed && (own || A == T || sizeof(Sum) > sizeof(Value));
+}
+
 /// Integers are computed without signs and without promotion to int, so that overflow wraps.
 template <class A>
 using Wrapping = std::conditional_t<sizeof(A) == 8, uint64_t, uint32_t>;

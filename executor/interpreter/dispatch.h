@@ -10,37 +10,55 @@
 
 namespace mscclc::device {
 
+/// The body, the ops behind this one, once per round: run_ops() does it.
 template <class M>
-MSCCLC_RUN inline void run_pipeline(M& m, const Frame& f, const DeviceOp& op);
+MSCCLC_RUN inline void run_pipeline(M&, const Frame&, const DeviceOp&) {}
 
 template <class M>
 MSCCLC_RUN inline void run_op(M& m, const Frame& f, const DeviceOp& op) {
   m.enter(op);
   switch (op.kind) {
-#define OP(name, ...) \
-  case OpKind::name:  \
-    return run_##name(m, f, op);
+#define OP(name, ...)                                                         \
+  case OpKind::name:                                                          \
+    if constexpr (machine_runs<M>(OpKind::name)) return run_##name(m, f, op); \
+    return;
 #include "ir/ops.def"
 #undef OP
   }
 }
 
-/// Runs the `count` ops from `op` on, which are a block's or a pipeline's body.
+/// Runs the `count` ops from `op` on, a block's. One place calls run_op(), which is long once its
+/// handlers are inlined; pipelines do not nest.
 template <class M>
 MSCCLC_RUN inline void run_ops(M& m, const Frame& f, const DeviceOp* op, uint32_t count) {
-  const DeviceOp* end = op + count;
-  while (op < end) {
-    run_op(m, f, *op);
-    op += op->kind == OpKind::pipeline ? 1 + op->count : 1;
-  }
-}
-
-/// The body, the `count` ops behind this one, once per round.
-template <class M>
-MSCCLC_RUN inline void run_pipeline(M& m, const Frame& f, const DeviceOp& op) {
-  const DeviceLoop loop = f.rank.loops[op.first];
-  for (uint64_t round = 0; round < loop.rounds; ++round) {
-    run_ops(m, Frame{f.rank, round * loop.unit, loop.unit}, &op + 1, op.count);
+  const DeviceOp* const end = op + count;
+  const DeviceOp* body = nullptr;      // of the pipeline at hand
+  const DeviceOp* body_end = nullptr;  // nullptr: there is none
+  uint64_t rounds_left = 0;
+  Frame frame = f;
+  for (;;) {
+    if (op == body_end) {
+      if (--rounds_left > 0) {
+        op = body;
+        frame.round_begin += frame.round_unit;
+      } else {
+        body_end = nullptr;
+        frame.round_begin = frame.round_unit = 0;
+      }
+    }
+    if (op == end) return;
+    if (op->kind != OpKind::pipeline) {
+      run_op(m, frame, *op++);
+      continue;
+    }
+    const DeviceLoop loop = f.rank.loops[op->first];
+    body = op + 1;
+    op = body + op->count;
+    if (loop.rounds == 0 || op == body) continue;
+    body_end = op;
+    op = body;
+    rounds_left = loop.rounds;
+    frame.round_unit = loop.unit;
   }
 }
 

@@ -16,11 +16,13 @@ MSCCLC_RUN inline void move_plain(M& m, const Frame& f, const DeviceOp& op, cons
       const DeviceOperand& operand = f.rank.operands[move.operands + k];
       for (uint32_t member = 0; member < operand.members; ++member) {
         uint8_t* to = address_of(m, f, s, k, member) + s.skip;
-        if ((operand.flags & kPort) != 0) {
-          m.post_put(operand.channel, to, from, s.count);
-        } else if (to != from) {
-          m.copy(to, from, s.count);
+        if constexpr (machine_posts<M>()) {
+          if ((operand.flags & kPort) != 0) {
+            m.post_put(operand.channel, to, from, s.count);
+            continue;
+          }
         }
+        if (to != from) m.copy(to, from, s.count);
       }
     }
   });
@@ -60,16 +62,15 @@ MSCCLC_RUN inline void run_switch_broadcast(M& m, const Frame& f, const DeviceOp
 template <class M>
 MSCCLC_RUN inline void run_put_with_signal(M& m, const Frame& f, const DeviceOp& op) {
   move_all_plain(m, f, op);
-  m.sync();
-  m.for_each_target(
-      op.count, [&](uint32_t i) { m.signal(channel_of(f, f.rank.moves[op.first + i]), false); });
+  m.for_each_post(op.count,
+                  [&](uint32_t i) { m.signal(channel_of(f, f.rank.moves[op.first + i]), false); });
 }
 
 template <class M>
 MSCCLC_RUN inline void run_put_with_signal_and_flush(M& m, const Frame& f, const DeviceOp& op) {
   run_put_with_signal(m, f, op);
-  m.for_each_target(op.count,
-                    [&](uint32_t i) { m.flush(channel_of(f, f.rank.moves[op.first + i])); });
+  m.for_each_post(op.count,
+                  [&](uint32_t i) { m.flush(channel_of(f, f.rank.moves[op.first + i])); });
 }
 
 }  // namespace mscclc::device

@@ -13,38 +13,82 @@ template <PacketFormat F>
 struct FormatTag {
   static constexpr PacketFormat kFormat = F;
 };
-template <class Fn>
+template <class M, class Fn>
 MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
+  const auto call = [&](auto tag) {
+    if constexpr (machine_has<M>(decltype(tag)::kFormat)) fn(tag);
+  };
   switch (format) {
     case PacketFormat::LL8:
-      return fn(FormatTag<PacketFormat::LL8>{});
+      return call(FormatTag<PacketFormat::LL8>{});
     case PacketFormat::LL16:
-      return fn(FormatTag<PacketFormat::LL16>{});
+      return call(FormatTag<PacketFormat::LL16>{});
     case PacketFormat::LL128:
-      return fn(FormatTag<PacketFormat::LL128>{});
+      return call(FormatTag<PacketFormat::LL128>{});
     case PacketFormat::sentinel:
-      return fn(FormatTag<PacketFormat::sentinel>{});
+      return call(FormatTag<PacketFormat::sentinel>{});
     case PacketFormat::none:
       return;
   }
 }
 
-/// Moves the only source of each move to all its destinations, each plain or as packets.
+/// How many moves of an op from `i` on a machine does in step: those that are alike, up to as many
+/// as it reads at once.
+template <class M>
+MSCCLC_RUN inline uint32_t in_step(const Frame& f, const DeviceOp& op, uint32_t i) {
+  const Move* moves = f.rank.moves + op.first;
+  uint32_t n = 1;
+  while (n < M::kTogether && i + n < op.count && moves[i + n].like_last) ++n;
+  return n;
+}
+
+/// The stretch of another move in step with the first, whose stretch is `s`.
+MSCCLC_RUN inline Stretch stretch_beside(const Frame& f, const Stretch& s, uint32_t moves_on) {
+  const Move* other = s.move + moves_on;
+  const Run* first = f.rank.runs + s.move->runs;
+  return {other, f.rank.runs + other->runs + (s.run - first), s.skip, s.count};
+}
+
+/// The only source of a move, for a piece.
 template <PacketFormat F, class M>
-MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
-  for_each_stretch<F>(f, op, move, [&](const Stretch& s) {
+MSCCLC_RUN inline Source only_source(M& m, const Frame& f, const Stretch& s, const Piece& piece) {
+  const uint32_t k = s.move->dsts;
+  const bool packets = (f.rank.operands[s.move->operands + k].flags & kPackets) != 0;
+  const uint8_t* address = address_of(m, f, s, k);
+  return {packets ? address : address + piece.offset, packets};
+}
+
+/// Moves the only source of `n` moves that are alike to all their destinations, each plain or as
+/// packets. All sources are read before the first is passed on: one wait, not one for each.
+template <PacketFormat F, class M>
+MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, const Move& first,
+                                     uint32_t n) {
+  for_each_stretch<F>(f, op, first, [&](const Stretch& s) {
     m.template for_each_piece<F>(s, [&](const Piece& piece) {
-      gather<F>(m, f, s, piece,
-                [&](const typename M::Tile& tile, bool) { scatter<F>(m, f, s, piece, tile); });
+      Source sources[M::kTogether];
+      typename M::Tile tiles[M::kTogether];
+      sources[0] = only_source<F>(m, f, s, piece);
+      MSCCLC_UNROLL
+      for (uint32_t i = 1; i < M::kTogether; ++i) {
+        if (i < n) sources[i] = only_source<F>(m, f, stretch_beside(f, s, i), piece);
+      }
+      m.template fetch<F>(sources, n, piece, tiles);
+      MSCCLC_UNROLL
+      for (uint32_t i = 0; i < M::kTogether; ++i) {
+        if (i >= n) break;
+        take_from<F>(m, sources[i], piece, tiles[i]);
+        scatter<F>(m, f, stretch_beside(f, s, i), piece, tiles[i]);
+      }
     });
   });
 }
 
 template <class M>
 MSCCLC_RUN inline void move_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
-    for (uint32_t i = 0; i < op.count; ++i) {
-      move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i]);
+  with_format<M>(op.format, [&](auto tag) {
+    for (uint32_t i = 0, n = 0; i < op.count; i += n) {
+      n = in_step<M>(f, op, i);
+      move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i], n);
     }
   });
 }
@@ -104,14 +148,14 @@ MSCCLC_RUN inline void run_switch_broadcast_packets(M& m, const Frame& f, const 
 
 template <class M>
 MSCCLC_RUN inline void run_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
+  with_format<M>(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
       const Move& move = f.rank.moves[op.first + i];
       if (goes_by_port(f, move)) {
         post_packets<kFormat>(m, f, op, move);
       } else {
-        move_packets<kFormat>(m, f, op, move);
+        move_packets<kFormat>(m, f, op, move, 1);
       }
     }
   });
@@ -125,8 +169,8 @@ MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op,
   m.sync();
   post_packets<F>(m, f, op, move);
   if constexpr (F == PacketFormat::sentinel) {
-    m.for_each_target(move.dsts,
-                      [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
+    m.for_each_post(move.dsts,
+                    [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
     m.sync();
     empty_source(m, f, op, move);
   }
@@ -134,14 +178,14 @@ MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op,
 
 template <class M>
 MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) {
+  with_format<M>(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
       const Move& move = f.rank.moves[op.first + i];
       if (goes_by_port(f, move)) {
         forward_by_port<kFormat>(m, f, op, move);
       } else {
-        move_packets<kFormat>(m, f, op, move);
+        move_packets<kFormat>(m, f, op, move, 1);
       }
     }
   });
@@ -149,7 +193,7 @@ MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp
 
 template <class M>
 MSCCLC_RUN inline void reduce_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, f, op); });
+  with_format<M>(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, f, op); });
 }
 
 template <class M>

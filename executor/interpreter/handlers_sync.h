@@ -12,10 +12,22 @@ MSCCLC_RUN inline void on_targets(M& m, const Frame& f, const DeviceOp& op, Fn f
   m.for_each_target(op.count, [&](uint32_t i) { fn(targets[i]); });
 }
 
+/// The same by the thread that posts, behind what it has posted.
+template <class M, class Fn>
+MSCCLC_RUN inline void on_posts(M& m, const Frame& f, const DeviceOp& op, Fn fn) {
+  const uint32_t* targets = f.rank.targets + op.first;
+  m.for_each_post(op.count, [&](uint32_t i) { fn(targets[i]); });
+}
+
 template <class M>
 MSCCLC_RUN inline void run_signal(M& m, const Frame& f, const DeviceOp& op) {
   const bool relaxed = (op.flags & kRelaxed) != 0;
-  on_targets(m, f, op, [&](uint32_t channel) { m.signal(channel, relaxed); });
+  const auto signal = [&](uint32_t channel) { m.signal(channel, relaxed); };
+  if ((op.flags & kPosts) != 0) {
+    on_posts(m, f, op, signal);
+  } else {
+    on_targets(m, f, op, signal);
+  }
 }
 
 template <class M>
@@ -26,7 +38,7 @@ MSCCLC_RUN inline void run_wait(M& m, const Frame& f, const DeviceOp& op) {
 
 template <class M>
 MSCCLC_RUN inline void run_flush(M& m, const Frame& f, const DeviceOp& op) {
-  on_targets(m, f, op, [&](uint32_t channel) { m.flush(channel); });
+  on_posts(m, f, op, [&](uint32_t channel) { m.flush(channel); });
 }
 
 template <class M>

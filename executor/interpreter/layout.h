@@ -13,13 +13,20 @@
 #include "ir/ops.h"
 
 // MSCCLC_HD: arithmetic, for host and device code. MSCCLC_RUN: what only a machine runs, which is
-// the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers share;
-// nvcc would copy them into each.
+// the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers share:
+// a kernel that holds all handlers calls them (MSCCLC_CALL_BODIES), others have each but once.
+// MSCCLC_UNROLL: what a loop indexes shall lie in registers.
 #if defined(__CUDACC__)
 #define MSCCLC_HD __host__ __device__
 #define MSCCLC_RUN __device__
+#if defined(MSCCLC_CALL_BODIES)
 #define MSCCLC_BODY __device__ __noinline__
 #else
+#define MSCCLC_BODY __device__ __attribute__((always_inline))
+#endif
+#define MSCCLC_UNROLL _Pragma("unroll")
+#else
+#define MSCCLC_UNROLL
 #define MSCCLC_HD
 #define MSCCLC_RUN
 #define MSCCLC_BODY
@@ -33,6 +40,7 @@ enum OpFlags : uint8_t {
   kRelaxed = 1,   ///< a signal or wait that orders no data
   kComplete = 2,  ///< the result holds every contribution: avg divides here
   kInLoop = 4,    ///< part of a pipeline's body
+  kPosts = 8,     ///< sends through the proxy: one thread of a block does, in order
 };
 
 /// One op of a thread block.
@@ -56,8 +64,9 @@ static_assert(sizeof(DeviceOp) == 20);
 struct Move {
   uint32_t operands;  ///< operands[operands ...]: destinations, then sources
   uint16_t dsts, srcs;
-  uint32_t runs;        ///< patched: runs[runs ...], in virtual order
-  uint32_t run_count;   ///< patched
+  uint32_t runs;            ///< patched: runs[runs ...], in virtual order
+  uint32_t run_count : 31;  ///< patched
+  uint32_t like_last : 1;   ///< patched: runs at the same virtual bytes as the op's move before
   uint64_t begin, end;  ///< patched: this block's part of the virtual range; in a loop all of it
 };
 static_assert(sizeof(Move) == 32);

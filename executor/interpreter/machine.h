@@ -15,22 +15,53 @@
 //                           gets a piece is a matter of its place in the stretch and of F alone
 //                           (passes/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
-//   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
+//   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
+//   proxy m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
 //   m.empty_packets(slot, piece)       puts the sentinel back
 //   m.copy(to, from, bytes)            plain bytes
 //   m.signal(c, relaxed), m.wait(c, relaxed), m.flush(c), m.release(s), m.acquire(s)
 //                                      channels and semaphores of this rank, by index; called by
-//                                      one thread, in for_each_target
+//                                      one thread, in for_each_target; signals of ports and
+//                                      flushes in for_each_post
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
-//   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel
+//   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
+//                                      threads, of which one posts
 #pragma once
 
 #include "executor/interpreter/layout.h"
 #include "executor/interpreter/packets.h"
 
 namespace mscclc::device {
+
+// A machine may be made for some plans only: M::runs(kind) then says which ops it holds,
+// M::kFormats (a bit for each) which packet formats, M::kPosts whether it posts to proxies. Without
+// these: all.
+template <class M>
+constexpr bool machine_runs(OpKind kind) {
+  if constexpr (requires { M::runs(kind); }) {
+    return M::runs(kind);
+  } else {
+    return true;
+  }
+}
+template <class M>
+constexpr bool machine_has(PacketFormat format) {
+  if constexpr (requires { M::kFormats; }) {
+    return (M::kFormats >> static_cast<uint32_t>(format) & 1) != 0;
+  } else {
+    return true;
+  }
+}
+template <class M>
+constexpr bool machine_posts() {
+  if constexpr (requires { M::kPosts; }) {
+    return M::kPosts;
+  } else {
+    return true;
+  }
+}
 
 /// What an op runs in: the rank's program, and the pipeline round.
 struct Frame {
@@ -115,39 +146,71 @@ MSCCLC_RUN inline uint8_t* address_of(M& m, const Frame& f, const Stretch& s, ui
   return units == 0 ? begin : begin - skipped_units(f, units);
 }
 
-/// Reads a piece of every source in written order (at a switch: of all members in rank order) and
-/// calls use(tile, first) for each. Reading a sentinel packet empties it.
+/// Goes over the sources of a move in written order, at a switch over its members in rank order.
+template <PacketFormat F, class M>
+class SourceWalk {
+ public:
+  MSCCLC_RUN SourceWalk(M& m, const Frame& f, const Stretch& s, const Piece& piece)
+      : m_(m), f_(f), s_(s), piece_(piece), k_(s.move->dsts) {}
+  MSCCLC_RUN bool more() const { return k_ < uint32_t{s_.move->dsts} + s_.move->srcs; }
+  MSCCLC_RUN Source next() {
+    const DeviceOperand& operand = f_.rank.operands[s_.move->operands + k_];
+    const bool packets = F != PacketFormat::none && (operand.flags & kPackets) != 0;
+    const uint8_t* address = address_of(m_, f_, s_, k_, member_);
+    if (++member_ == operand.members) {
+      member_ = 0;
+      ++k_;
+    }
+    return {packets ? address : address + piece_.offset, packets};
+  }
+
+ private:
+  M& m_;
+  const Frame& f_;
+  const Stretch& s_;
+  const Piece& piece_;
+  uint32_t k_, member_ = 0;
+};
+
+/// What reading a piece of a source leaves to do: a sentinel packet is emptied; data that goes with
+/// sentinel packets has no -0.0.
+template <PacketFormat F, class M>
+MSCCLC_RUN inline void take_from(M& m, const Source& source, const Piece& piece,
+                                 typename M::Tile& tile) {
+  if constexpr (F == PacketFormat::sentinel) {
+    if (source.packets) {
+      m.empty_packets(const_cast<uint8_t*>(source.address), piece);
+    } else {
+      m.drop_minus_zeros(tile, piece.payload);
+    }
+  }
+}
+
+/// Reads a piece of every source and calls use(tile, first) for each, in written order. Reading a
+/// sentinel packet empties it.
 template <PacketFormat F, class M, class Use>
 MSCCLC_RUN inline void gather(M& m, const Frame& f, const Stretch& s, const Piece& piece, Use use) {
-  Source batch[M::kTogether];
-  typename M::Tile tiles[M::kTogether];
-  uint32_t filled = 0;
-  bool first = true;
-  const auto take = [&] {
+  SourceWalk<F, M> walk(m, f, s, piece);
+  for (bool first = true; walk.more();) {
+    Source batch[M::kTogether];
+    typename M::Tile tiles[M::kTogether];
+    batch[0] = walk.next();
+    uint32_t filled = 1;
+    MSCCLC_UNROLL
+    for (uint32_t i = 1; i < M::kTogether; ++i) {
+      if (!walk.more()) break;
+      batch[i] = walk.next();
+      filled = i + 1;
+    }
     m.template fetch<F>(batch, filled, piece, tiles);
-    for (uint32_t i = 0; i < filled; ++i) {
-      if constexpr (F == PacketFormat::sentinel) {
-        if (batch[i].packets) {
-          m.empty_packets(const_cast<uint8_t*>(batch[i].address), piece);
-        } else {
-          m.drop_minus_zeros(tiles[i], piece.payload);
-        }
-      }
+    MSCCLC_UNROLL
+    for (uint32_t i = 0; i < M::kTogether; ++i) {
+      if (i >= filled) break;
+      take_from<F>(m, batch[i], piece, tiles[i]);
       use(tiles[i], first);
       first = false;
     }
-    filled = 0;
-  };
-  for (uint32_t k = s.move->dsts; k < uint32_t{s.move->dsts} + s.move->srcs; ++k) {
-    const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
-    const bool packets = F != PacketFormat::none && (operand.flags & kPackets) != 0;
-    for (uint32_t member = 0; member < operand.members; ++member) {
-      const uint8_t* address = address_of(m, f, s, k, member);
-      batch[filled++] = {packets ? address : address + piece.offset, packets};
-      if (filled == M::kTogether) take();
-    }
   }
-  if (filled > 0) take();
 }
 
 /// Writes a piece to every destination of a move: plain, or as packets.

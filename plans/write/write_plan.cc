@@ -293,4 +293,16 @@ std::optional<std::string> write_plan(const Program& program, const Target& targ
   return text;
 }
 
+std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics) {
+  std::string end;
+  const auto keep_last = [&](std::string_view block) {
+    end = block;
+    return true;
+  };
+  if (!write_plan(program, Target{}, keep_last, diagnostics)) return std::nullopt;
+  // The last block is what write_hash() writes.
+  constexpr std::string_view kBefore = R"(,"hash":")", kAfter = R"("}})";
+  return end.substr(kBefore.size(), end.size() - kBefore.size() - kAfter.size());
+}
+
 }  // namespace mscclc

@@ -8,32 +8,9 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
+#include "runtime/fd.h"
 
 namespace mscclc {
-
-/// A file descriptor that closes itself.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() { reset(); }
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept {
-    if (this != &other) reset(other.release());
-    return *this;
-  }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-  void reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 /// Serves descriptors of this process. Its socket has a name in the abstract namespace (nothing
 /// stays in the file system) and takes only processes of the same user.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -33,9 +34,12 @@ struct MemoryHandle {
   static constexpr uint64_t kMostOffers = 8;
   uint64_t bytes = 0, offset = 0, allocation = 0;
   std::vector<Offer> offers;
+  /// With the exporter: what the offers refer to (descriptors, references). They are good while a
+  /// copy of it lives: keep it until all peers have imported. Not part of the wire form.
+  std::shared_ptr<const void> keep = {};
 };
 
-/// Appends the handle's wire form.
+/// Appends the handle's wire form. REQUIRES: at most kMostOffers offers of at most kMostBytes.
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to);
 /// Takes a handle from the front of `from`. Errors (bad-handle): too short, a length out of bounds,
 /// an unknown kind, a piece outside its allocation.

@@ -1,0 +1,32 @@
+// The interpreter kernel as the host sees it: how a launch (executor/launch.h) is started, and how
+// many blocks may run at once. Nothing here needs nvcc.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/launch.h"
+
+namespace mscclc::cuda {
+
+/// Threads of a block, at most.
+inline constexpr uint32_t kMostThreads = 512;
+
+/// The threads that blocks have where a plan asks for `wanted`: whole warps, as many as the kernel
+/// takes. Threads carry no meaning: what a plan does is the same for any number.
+constexpr uint32_t block_threads(uint32_t wanted) {
+  const uint32_t warps = wanted / 32 + (wanted % 32 != 0 ? 1 : 0);
+  return warps == 0 ? 32 : warps > kMostThreads / 32 ? kMostThreads : 32 * warps;
+}
+
+/// Starts one call, asynchronously: one kernel of block_threads(plan.threads) threads, which may be
+/// captured in a graph. All pointers of
+/// the plan are addresses that the device reaches. Blocks wait for one another: the caller has made
+/// sure that all of the launch fit on the device (most_resident_blocks()).
+/// Returns what the launch call returned (cudaError_t).
+int launch(const device::LaunchPlan& plan, void* stream);
+
+/// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the
+/// kernel that runs `plan`; 0 with `*error` (cudaError_t) where it cannot run it at all.
+uint32_t most_resident_blocks(const device::LaunchPlan& plan, int* error);
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,8 @@
+// Kernels for plans without reductions, of any type.
+#include "executor/cuda/kernels.cuh"
+
+namespace mscclc::cuda {
+
+Kernel kernel_moves(uint32_t uses) { return smallest_kernel<NoSums, 0>(uses); }
+
+}  // namespace mscclc::cuda

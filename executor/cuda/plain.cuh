@@ -1,0 +1,129 @@
+// Plain data: loads, stores and copies of any length at any address, 16 bytes at a time where the
+// addresses allow.
+//
+// All accesses are weak. What they must come after (a wait, a semaphore, a barrier) is an acquire
+// by one thread of the block and then a meeting of its threads, which orders them for all; what
+// must come after them is a meeting and then a release.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace mscclc::cuda {
+
+template <class Word>
+__device__ inline Word* at(uint8_t* base, uint64_t index) {
+  return reinterpret_cast<Word*>(base) + index;
+}
+template <class Word>
+__device__ inline const Word* at(const uint8_t* base, uint64_t index) {
+  return reinterpret_cast<const Word*>(base) + index;
+}
+__device__ inline uint32_t low_bits(const void* address) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address));
+}
+
+template <class Word>
+__device__ inline uint4 gather_words(const uint8_t* from) {
+  constexpr uint32_t kWords = 16 / sizeof(Word);
+  Word words[kWords];
+#pragma unroll
+  for (uint32_t i = 0; i < kWords; ++i) words[i] = *at<Word>(from, i);
+  uint4 out;
+  memcpy(&out, words, 16);
+  return out;
+}
+template <class Word>
+__device__ inline void scatter_words(uint8_t* to, const uint4& data) {
+  constexpr uint32_t kWords = 16 / sizeof(Word);
+  Word words[kWords];
+  memcpy(words, &data, 16);
+#pragma unroll
+  for (uint32_t i = 0; i < kWords; ++i) *at<Word>(to, i) = words[i];
+}
+
+// Not inlined: the fast path is one access.
+static __device__ __noinline__ uint4 load_slow(const uint8_t* from, uint32_t bytes) {
+  if (bytes == 16) {
+    if ((low_bits(from) & 7) == 0) return gather_words<uint64_t>(from);
+    if ((low_bits(from) & 3) == 0) return gather_words<uint32_t>(from);
+    if ((low_bits(from) & 1) == 0) return gather_words<uint16_t>(from);
+    return gather_words<uint8_t>(from);
+  }
+  uint64_t words[2] = {0, 0};
+  for (uint32_t i = 0; i < bytes; ++i) words[i / 8] |= uint64_t{from[i]} << (i % 8 * 8);
+  uint4 out;
+  memcpy(&out, words, 16);
+  return out;
+}
+static __device__ __noinline__ void store_slow(uint8_t* to, uint32_t bytes, uint4 data) {
+  if (bytes == 16) {
+    if ((low_bits(to) & 7) == 0) return scatter_words<uint64_t>(to, data);
+    if ((low_bits(to) & 3) == 0) return scatter_words<uint32_t>(to, data);
+    if ((low_bits(to) & 1) == 0) return scatter_words<uint16_t>(to, data);
+    return scatter_words<uint8_t>(to, data);
+  }
+  uint64_t words[2];
+  memcpy(words, &data, 16);
+  for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(words[i / 8] >> (i % 8 * 8));
+}
+
+/// `bytes` of up to 16, zeros behind them.
+__device__ inline uint4 load_piece(const uint8_t* from, uint32_t bytes) {
+  if (bytes == 16 && (low_bits(from) & 15) == 0) return *at<uint4>(from, 0);
+  return load_slow(from, bytes);
+}
+__device__ inline void store_piece(uint8_t* to, uint32_t bytes, const uint4& data) {
+  if (bytes == 16 && (low_bits(to) & 15) == 0) {
+    *at<uint4>(to, 0) = data;
+  } else {
+    store_slow(to, bytes, data);
+  }
+}
+
+/// `count` words by all threads of the block, kTogether loads of each before their stores.
+template <class Word, uint32_t kTogether>
+__device__ inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t count) {
+  const uint64_t step = blockDim.x;
+  uint64_t i = threadIdx.x;
+  for (; i + (kTogether - 1) * step < count; i += kTogether * step) {
+    Word words[kTogether];
+#pragma unroll
+    for (uint32_t k = 0; k < kTogether; ++k) words[k] = *at<Word>(from, i + k * step);
+#pragma unroll
+    for (uint32_t k = 0; k < kTogether; ++k) *at<Word>(to, i + k * step) = words[k];
+  }
+  for (; i < count; i += step) *at<Word>(to, i) = *at<Word>(from, i);
+}
+
+/// Copies in words as wide as both addresses share; the ends that do not fill one bytewise.
+template <class Word, uint32_t kTogether>
+__device__ inline void copy_as(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  constexpr uint32_t kMask = sizeof(Word) - 1;
+  uint64_t head = (0u - low_bits(to)) & kMask;
+  head = head < bytes ? head : bytes;
+  const uint64_t words = (bytes - head) / sizeof(Word);
+  const uint64_t tail = head + words * sizeof(Word);
+  copy_words<Word, kTogether>(to + head, from + head, words);
+  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = from[i];
+  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+}
+
+static __device__ __noinline__ void copy_slow(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  const uint32_t apart = low_bits(to) ^ low_bits(from);
+  if ((apart & 7) == 0) return copy_as<uint64_t, 4>(to, from, bytes);
+  if ((apart & 3) == 0) return copy_as<uint32_t, 4>(to, from, bytes);
+  if ((apart & 1) == 0) return copy_as<uint16_t, 4>(to, from, bytes);
+  copy_as<uint8_t, 4>(to, from, bytes);
+}
+
+/// Copies `bytes` by all threads of the block.
+__device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (((low_bits(to) ^ low_bits(from)) & 15) == 0) {
+    copy_as<uint4, 4>(to, from, bytes);
+  } else {
+    copy_slow(to, from, bytes);
+  }
+}
+
+}  // namespace mscclc::cuda

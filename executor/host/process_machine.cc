@@ -1,0 +1,230 @@
+#include "executor/host/process_machine.h"
+
+#include "executor/interpreter/dispatch.h"
+
+namespace mscclc {
+
+using device::Piece;
+using device::Unit;
+using device::WaitFor;
+
+ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, const device::RankContext& rank,
+                               uint32_t block, Fiber& fiber)
+    : plan_(plan),
+      rank_(rank),
+      block_(block),
+      fiber_(fiber),
+      call_(load_acquire<uint64_t>(rank.call)),
+      element_(info(plan.dtype).bytes),
+      stamp_(device::stamp_of(call_, element_)) {}
+
+void ProcessMachine::run() {
+  const device::Frame frame{rank_.view};
+  const uint32_t first = rank_.block_begin[block_];
+  device::run_ops(*this, frame, rank_.view.ops + first, rank_.block_begin[block_ + 1] - first);
+  end_call();
+}
+
+// The last block of a rank to end begins the rank's next call.
+void ProcessMachine::end_call() {
+  const auto done = shared_word<uint32_t>(rank_.blocks_done);
+  if (done.fetch_add(1, std::memory_order_acq_rel) + 1 != rank_.blocks) return;
+  done.store(0, std::memory_order_relaxed);
+  store_release<uint64_t>(rank_.call, call_ + 1);
+}
+
+ProcessMachine::Arith ProcessMachine::arith(const device::DeviceOp& op) const {
+  const ReduceOp reduce = op.reduce == ReduceOp::call ? plan_.reduce : op.reduce;
+  const bool divides = reduce == ReduceOp::avg && (op.flags & device::kComplete) != 0;
+  return {row_arith(plan_.dtype, plan_.accumulate, reduce), element_,
+          divides ? plan_.contributions : 1};
+}
+
+template <class Ready>
+void ProcessMachine::await(const Waiting& waiting, Ready ready) {
+  uint64_t seen = 0;
+  polls_ = 0;
+  while (!ready(seen)) {
+    if (!patient()) give_up(waiting, seen);
+    fiber_.suspend();
+  }
+  moved_ = true;
+}
+
+// The clock is asked now and then only.
+bool ProcessMachine::patient() {
+  using Clock = std::chrono::steady_clock;
+  if (load_acquire<uint32_t>(rank_.abort) != 0) return false;
+  if (polls_++ == 0) since_ = Clock::now();
+  if (polls_ % 64 != 0 || plan_.patience == 0) return true;
+  return static_cast<uint64_t>((Clock::now() - since_).count()) < plan_.patience;
+}
+
+void ProcessMachine::give_up(const Waiting& waiting, uint64_t seen) {
+  device::Fault& fault = rank_.faults[block_];
+  fault.index = waiting.index;
+  fault.op = op_->source;
+  fault.expected = waiting.expected;
+  fault.seen = seen;
+  store_release(reinterpret_cast<uint32_t*>(&fault.what), static_cast<uint32_t>(waiting.what));
+  gave_up_ = true;
+  for (;;) fiber_.suspend();
+}
+
+template <class Word>
+bool ProcessMachine::take_words(const uint8_t* unit, uint8_t* data) const {
+  const auto empty = static_cast<Word>(stamp_.sentinel);
+  for (uint32_t i = 0; i < Unit<PacketFormat::sentinel>::kData; i += sizeof(Word)) {
+    const Word word = load_acquire<Word>(unit + i);
+    if (word == empty) return false;
+    std::memcpy(data + i, &word, sizeof word);
+  }
+  return true;
+}
+
+/// Takes a unit's data; false if it has not come.
+template <PacketFormat F>
+bool ProcessMachine::take_unit(const uint8_t* unit, uint8_t* data, uint64_t& seen) const {
+  if constexpr (F == PacketFormat::sentinel) {
+    seen = stamp_.sentinel;
+    return stamp_.word == 8 ? take_words<uint64_t>(unit, data) : take_words<uint32_t>(unit, data);
+  } else if constexpr (F == PacketFormat::LL128) {
+    seen = load_acquire<uint64_t>(unit + Unit<F>::kData);
+    if (seen != stamp_.flag64) return false;
+    for (uint32_t i = 0; i < Unit<F>::kData; i += 8) {
+      const uint64_t word = shared_word<uint64_t>(unit + i).load(std::memory_order_relaxed);
+      std::memcpy(data + i, &word, sizeof word);
+    }
+    return true;
+  } else {
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint64_t word = load_acquire<uint64_t>(unit + 8 * i);
+      seen = word >> 32;
+      if (seen != stamp_.flag32) return false;
+      const auto value = static_cast<uint32_t>(word);
+      std::memcpy(data + 4 * i, &value, sizeof value);
+    }
+    return true;
+  }
+}
+
+template <PacketFormat F>
+void ProcessMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
+  const uint8_t* from = slot + piece.unit * Unit<F>::kWire;
+  const uint64_t expected = F == PacketFormat::LL128      ? stamp_.flag64
+                            : F == PacketFormat::sentinel ? 0
+                                                          : stamp_.flag32;
+  for (uint32_t at = 0; at < piece.payload; at += Unit<F>::kData, from += Unit<F>::kWire) {
+    uint64_t seen = 0;
+    if (take_unit<F>(from, tile.bytes + at, seen)) continue;
+    await({WaitFor::packet, 0, expected},
+          [&](uint64_t& now) { return take_unit<F>(from, tile.bytes + at, now); });
+  }
+}
+
+template <PacketFormat F>
+void ProcessMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
+  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
+  uint8_t* to = slot + piece.unit * kWire;
+  for (uint32_t at = 0; at < piece.payload; at += kData, to += kWire) {
+    if constexpr (F == PacketFormat::LL8 || F == PacketFormat::LL16) {
+      device::FlaggedUnit unit;
+      unit.set(tile.bytes + at, stamp_.flag32);
+      copy_words(to, reinterpret_cast<const uint8_t*>(unit.words), kWire);
+    } else {
+      copy_words(to, tile.bytes + at, kData);
+      if constexpr (F == PacketFormat::LL128) store_release<uint64_t>(to + kData, stamp_.flag64);
+    }
+  }
+}
+
+void ProcessMachine::empty_packets(uint8_t* slot, const Piece& piece) {
+  uint8_t* at = slot + piece.unit * Unit<PacketFormat::sentinel>::kWire;
+  for (uint32_t i = 0; i < piece.payload; i += sizeof stamp_.sentinel) {
+    store_release<uint64_t>(at + i, stamp_.sentinel);
+  }
+}
+
+// The handlers are templates: these are all the formats there are.
+#define MSCCLC_FORMAT(F)                                                                    \
+  template void ProcessMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, \
+                                                              Tile&);                       \
+  template void ProcessMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
+MSCCLC_FORMAT(LL8)
+MSCCLC_FORMAT(LL16)
+MSCCLC_FORMAT(LL128)
+MSCCLC_FORMAT(sentinel)
+#undef MSCCLC_FORMAT
+
+void ProcessMachine::signal(uint32_t channel, bool) {
+  const device::ChannelEnd& end = rank_.channels[channel];
+  if (end.port != 0) {
+    post({device::PortWhat::signal, channel, 0, 0, 0, 0});
+  } else if (end.partner != nullptr) {
+    add_release(end.partner);
+  }
+}
+
+void ProcessMachine::wait(uint32_t channel, bool) {
+  device::ChannelEnd& end = rank_.channels[channel];
+  await({WaitFor::signal, channel, end.taken + 1}, [&](uint64_t& seen) {
+    seen = load_acquire<uint64_t>(end.arrived);
+    return seen > end.taken;
+  });
+  ++end.taken;
+}
+
+void ProcessMachine::acquire(uint32_t semaphore) {
+  const auto count = shared_word<uint64_t>(&rank_.semaphores[semaphore]);
+  await({WaitFor::semaphore, semaphore, 1}, [&](uint64_t& seen) {
+    seen = count.load(std::memory_order_relaxed);
+    return seen > 0 && count.compare_exchange_strong(seen, seen - 1, std::memory_order_acquire,
+                                                     std::memory_order_relaxed);
+  });
+}
+
+void ProcessMachine::meet(uint32_t barrier) {
+  device::Barrier& b = rank_.barriers[barrier];
+  const uint64_t mine = shared_word<uint64_t>(&b.arrived).fetch_add(1, std::memory_order_acq_rel);
+  const uint64_t full = (mine / b.members + 1) * b.members;
+  await({WaitFor::barrier, barrier, full}, [&](uint64_t& seen) {
+    seen = load_acquire<uint64_t>(&b.arrived);
+    return seen >= full;
+  });
+}
+
+/// Hands a request to the proxy; returns its number.
+uint64_t ProcessMachine::post(const device::PortRequest& request) {
+  const device::PortQueue& queue = rank_.queue;
+  const uint64_t n = shared_word<uint64_t>(queue.claimed).fetch_add(1, std::memory_order_relaxed);
+  await({WaitFor::queue, request.channel, n >= queue.capacity ? n - queue.capacity + 1 : 0},
+        [&](uint64_t& seen) {
+          seen = load_acquire<uint64_t>(queue.handled);
+          return seen + queue.capacity > n;
+        });
+  device::PortRequest& slot = queue.slots[n % queue.capacity];
+  const uint64_t ready = n + 1;
+  slot.what = request.what;
+  slot.channel = request.channel;
+  slot.to = request.to;
+  slot.from = request.from;
+  slot.bytes = request.bytes;
+  store_release(&slot.ready, ready);
+  return n;
+}
+
+void ProcessMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  post({device::PortWhat::put, channel, reinterpret_cast<uint64_t>(to),
+        reinterpret_cast<uint64_t>(from), bytes, 0});
+}
+
+void ProcessMachine::flush(uint32_t channel) {
+  const uint64_t n = post({device::PortWhat::flush, channel, 0, 0, 0, 0});
+  await({WaitFor::flush, channel, n + 1}, [&](uint64_t& seen) {
+    seen = load_acquire<uint64_t>(rank_.queue.handled);
+    return seen > n;
+  });
+}
+
+}  // namespace mscclc

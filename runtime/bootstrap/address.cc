@@ -1,0 +1,109 @@
+#include "runtime/bootstrap/address.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/fd.h"
+
+namespace mscclc {
+namespace {
+
+const sockaddr_in& v4(const sockaddr_storage& s) { return reinterpret_cast<const sockaddr_in&>(s); }
+const sockaddr_in6& v6(const sockaddr_storage& s) {
+  return reinterpret_cast<const sockaddr_in6&>(s);
+}
+
+}  // namespace
+
+std::optional<Address> Address::parse(std::string_view host, uint16_t port) {
+  const std::string text(host);
+  Address out;
+  auto& four = reinterpret_cast<sockaddr_in&>(out.storage_);
+  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage_);
+  if (inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    out.storage_.ss_family = AF_INET;
+  } else if (inet_pton(AF_INET6, text.c_str(), &six.sin6_addr) == 1) {
+    out.storage_.ss_family = AF_INET6;
+  } else {
+    return std::nullopt;
+  }
+  out.set_port(port);
+  if (out.host() != host) return std::nullopt;  // also: a zero byte in `host`
+  return out;
+}
+
+std::optional<Address> Address::from(const sockaddr* address) {
+  if (address == nullptr) return std::nullopt;
+  Address out;
+  if (address->sa_family == AF_INET) {
+    std::memcpy(&out.storage_, address, sizeof(sockaddr_in));
+  } else if (address->sa_family == AF_INET6) {
+    std::memcpy(&out.storage_, address, sizeof(sockaddr_in6));
+  } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
+Address Address::loopback(uint16_t port) { return *parse("127.0.0.1", port); }
+
+bool Address::is_loopback() const {
+  if (is_v4()) return ntohl(v4(storage_).sin_addr.s_addr) >> 24 == 127;
+  return IN6_IS_ADDR_LOOPBACK(&v6(storage_).sin6_addr);
+}
+
+bool Address::is_link_local() const {
+  if (is_v4()) return ntohl(v4(storage_).sin_addr.s_addr) >> 16 == 0xa9fe;  // 169.254.0.0/16
+  return IN6_IS_ADDR_LINKLOCAL(&v6(storage_).sin6_addr);
+}
+
+uint16_t Address::port() const {
+  return ntohs(is_v4() ? v4(storage_).sin_port : v6(storage_).sin6_port);
+}
+
+void Address::set_port(uint16_t port) {
+  if (is_v4()) {
+    reinterpret_cast<sockaddr_in&>(storage_).sin_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in6&>(storage_).sin6_port = htons(port);
+  }
+}
+
+std::string Address::host() const {
+  char text[INET6_ADDRSTRLEN] = "";
+  const void* raw = is_v4() ? static_cast<const void*>(&v4(storage_).sin_addr)
+                            : static_cast<const void*>(&v6(storage_).sin6_addr);
+  inet_ntop(storage_.ss_family, raw, text, sizeof text);
+  return text;
+}
+
+std::string Address::text() const {
+  return is_v4() ? fmt::format("{}:{}", host(), port()) : fmt::format("[{}]:{}", host(), port());
+}
+
+std::vector<Address> resolve(const std::string& host, uint16_t port, Diagnostics& diagnostics) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  std::vector<Address> out;
+  for (const addrinfo* i = list; error == 0 && i != nullptr; i = i->ai_next) {
+    if (auto address = Address::from(i->ai_addr)) {
+      address->set_port(port);
+      out.push_back(*address);
+    }
+  }
+  if (error == 0) ::freeaddrinfo(list);
+  if (out.empty()) {
+    const std::string why = error == EAI_SYSTEM ? error_text(errno)
+                            : error != 0        ? ::gai_strerror(error)
+                                                : "it has no internet address";
+    diagnostics.error("unknown-host", {}, fmt::format("cannot resolve host '{}': {}", host, why));
+  }
+  return out;
+}
+
+}  // namespace mscclc

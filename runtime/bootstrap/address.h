@@ -1,0 +1,64 @@
+// Internet addresses: text, and which of this machine's addresses others should use.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+/// An IPv4 or IPv6 address with a port.
+class Address {
+ public:
+  Address() = default;
+  /// Reads a numeric address, "10.0.0.1" or "2001:db8::1", in the one spelling that host() writes.
+  static std::optional<Address> parse(std::string_view host, uint16_t port);
+  static std::optional<Address> from(const sockaddr* address);
+  static Address loopback(uint16_t port);
+
+  bool is_v4() const { return storage_.ss_family == AF_INET; }
+  bool is_loopback() const;
+  /// Valid on one link only: no use to other machines without the name of an interface.
+  bool is_link_local() const;
+  uint16_t port() const;
+  void set_port(uint16_t port);
+  /// "10.0.0.1", "2001:db8::1".
+  std::string host() const;
+  /// "10.0.0.1:80", "[2001:db8::1]:80".
+  std::string text() const;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t length() const { return is_v4() ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
+  friend bool operator==(const Address& a, const Address& b) { return a.text() == b.text(); }
+
+ private:
+  sockaddr_storage storage_{};
+};
+
+/// An address of this machine and the interface that has it.
+struct Interface {
+  std::string name;
+  Address address;  ///< port 0
+};
+
+/// Addresses of the interfaces that are up. Empty: errno says why.
+std::vector<Interface> list_interfaces();
+
+/// The address that a pattern of MSCCLC_SOCKET_IFNAME picks. A pattern is a list of prefixes of
+/// names, "eth,ib"; "=" in front: of whole names; "^" in front: of those to leave out ("^=": both).
+/// Empty: any but those of containers and virtual machines, and loopback if there is no other.
+/// Earlier entries win, then IPv4. Errors (no-interface): with the interfaces that there are.
+std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
+                                      std::string_view pattern, Diagnostics& diagnostics);
+
+/// All addresses of a host name. Errors (unknown-host).
+std::vector<Address> resolve(const std::string& host, uint16_t port, Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,305 @@
+// Ranks, or the hub's process, that die at each point of the bootstrap: all others end with an
+// error that names who died, in bounded time.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+
+#include "runtime/bootstrap/hub.h"
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/bootstrap/raw_rank.h"
+#include "runtime/bootstrap/tcp_bootstrap.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Processes;
+using testing::RawRank;
+
+constexpr uint32_t kSize = 4, kVictim = 2;
+constexpr auto kBound = 10s;  // far beyond what is needed, for machines under load
+
+Launch launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds timeout) {
+  Launch out;
+  out.rank = rank;
+  out.size = kSize;
+  out.where = Rendezvous::of(id);
+  out.by_id = true;
+  out.timeout = timeout;
+  return out;
+}
+
+/// What a rank saw that goes from step to step until there is an error: its exit code.
+enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotTold = 3 };
+
+/// `expected`: code of the error; `words`: what its message must contain. `late`: the hub may have
+/// ended before this rank found it.
+int run_until_error(const Launch& launch, const std::string& expected, const std::string& words,
+                    bool late = false) {
+  Diagnostics diagnostics;
+  std::atomic<bool> told = false;
+  const auto bootstrap = make_bootstrap(launch, diagnostics);
+  if (bootstrap) {
+    bootstrap->on_failure([&told](const std::string&) { told = true; });
+    std::vector<std::vector<uint8_t>> all;
+    const std::vector<uint8_t> own(100000, 1);
+    for (int i = 0; i < 1000 && !diagnostics.has_errors(); ++i) {
+      bootstrap->all_gather(own, "step", all, diagnostics);
+    }
+    // The error has ended all that follows, too.
+    Diagnostics again;
+    if (bootstrap->barrier("again", again)) return kOther;
+    for (int i = 0; i < 200 && !told; ++i) std::this_thread::sleep_for(5ms);
+    if (!told) return kNotTold;
+  }
+  if (!diagnostics.has_errors()) return kWithoutError;
+  const Diagnostic& error = diagnostics.all().front();
+  const auto says = [&error](const std::string& code, const std::string& text) {
+    return error.code == code && error.message.find(text) != std::string::npos;
+  };
+  const bool named = says(expected, words) ||
+                     (late && says("bootstrap-timeout", "cannot reach the bootstrap at 127.0.0.1"));
+  if (!named) fmt::print(stderr, "rank {}: {}: {}\n", launch.rank, error.code, error.message);
+  return named ? kNamed : kOther;
+}
+
+/// Where the victim stops.
+enum class At { connect, connected, half_hello, joined, ready, half_gather, given, between };
+
+/// The victim, which never comes back.
+int die_at(At at, const UniqueId& id) {
+  if (at == At::connect) return 0;
+  RawRank rank(id);
+  if (at == At::connected) return 0;
+  const wire::Bytes hello = rank.hello(kVictim, kSize);
+  if (at == At::half_hello) return rank.send(hello, hello.size() / 2) ? 0 : 1;
+  rank.send(hello);
+  if (rank.receive() != wire::FrameKind::welcome) return 1;
+  if (at == At::joined) return 0;
+  if (rank.receive() != wire::FrameKind::ready) return 1;
+  if (at == At::ready) return 0;
+  const wire::Bytes data(100000, 1);
+  const wire::Bytes gather = wire::frame(wire::Gather{.step = 0, .name = "step", .data = data});
+  if (at == At::half_gather) return rank.send(gather, gather.size() / 2) ? 0 : 1;
+  if (!rank.send(gather)) return 1;
+  if (at == At::given) return 0;
+  return rank.receive() == wire::FrameKind::gathered ? 0 : 1;
+}
+
+TEST_CASE("a rank dies at each point") {
+  struct Case {
+    At at;
+    std::string code, words;
+  };
+  const Case c = GENERATE(
+      Case{At::connect, "bootstrap-timeout", "rank 2 did not come to the bootstrap within 2 s"},
+      Case{At::connected, "bootstrap-timeout", "rank 2 did not come to the bootstrap within 2 s"},
+      Case{At::half_hello, "bootstrap-timeout", "rank 2 did not come to the bootstrap within 2 s"},
+      Case{At::joined, "rank-died", "rank 2 (process"},
+      Case{At::ready, "rank-died", "rank 2 (process"},
+      Case{At::half_gather, "rank-died", "rank 2 (process"},
+      Case{At::given, "rank-died", "rank 2 (process"},
+      Case{At::between, "rank-died", "rank 2 (process"});
+  const UniqueId id = testing::spare_id();
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r == kVictim) return die_at(c.at, id);
+      // Where a rank is only missing, the timeout is what ends the others.
+      const bool before_all_have_come = c.at <= At::joined;
+      return run_until_error(launch(id, r, before_all_have_come ? 2s : 30s), c.code, c.words,
+                             c.at == At::joined);
+    });
+  }
+  INFO("the victim stops at point " << static_cast<int>(c.at));
+  for (uint32_t r = 0; r < kSize; ++r) {
+    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
+  }
+}
+
+TEST_CASE("a rank that is killed between two steps") {
+  const UniqueId id = testing::spare_id();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r != kVictim) return run_until_error(launch(id, r, 30s), "rank-died", "rank 2 (process");
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
+      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      ::pause();
+      return 1;
+    });
+  }
+  char byte;
+  REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  processes.kill(kVictim);
+  for (uint32_t r = 0; r < kSize; ++r) {
+    CHECK(processes.wait(r, kBound) == (r == kVictim ? -SIGKILL : kNamed));
+  }
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("the process that runs the hub is killed") {
+  const bool before_all_have_come = GENERATE(false, true);
+  const UniqueId id = testing::spare_id();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r != 0) {
+        return run_until_error(launch(id, r, before_all_have_come ? 3s : 30s), "rank-died",
+                               "rank 0, which runs the bootstrap's hub", before_all_have_come);
+      }
+      if (before_all_have_come) {
+        Diagnostics diagnostics;
+        const auto hub = Hub::start({.addresses = {id.address},
+                                     .secret = id.secret,
+                                     .size = kSize,
+                                     .rank = 0,
+                                     .timeout = 30s},
+                                    diagnostics);
+        RawRank missing(id);  // rank 0 itself never says hello
+        if (!hub || ::write(pipe[1], "x", 1) != 1) return 1;
+        ::pause();
+      }
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
+      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      ::pause();
+      return 1;
+    });
+  }
+  char byte;
+  REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  std::this_thread::sleep_for(300ms);  // the others are in the bootstrap, or in a step
+  processes.kill(0);
+  CHECK(processes.wait(0, kBound) == -SIGKILL);
+  for (uint32_t r = 1; r < kSize; ++r) CHECK(processes.wait(r, kBound) == kNamed);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("the process that runs the hub is stopped") {
+  const UniqueId id = testing::spare_id();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  processes.start([&] {
+    Diagnostics diagnostics;
+    const auto hub = Hub::start({.addresses = {id.address},
+                                 .secret = id.secret,
+                                 .size = 2,
+                                 .timeout = 800ms,
+                                 .least_silence = 800ms},
+                                diagnostics);
+    ::pause();
+    return hub ? 0 : 1;
+  });
+  for (uint32_t r = 0; r < 2; ++r) {
+    processes.start([&, r] {
+      Launch rank = launch(id, r, 10s);
+      rank.size = 2;
+      Diagnostics diagnostics;
+      const auto bootstrap =
+          join(rank.where, rank.rank, rank.size, rank.timeout, nullptr, diagnostics);
+      std::atomic<bool> named = false;
+      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      bootstrap->on_failure([&](const std::string& why) {
+        named = why.find("the bootstrap's hub at 127.0.0.1:") == 0 &&
+                why.find(" has been silent for ") != std::string::npos;
+      });
+      for (int i = 0; i < 1000 && !named; ++i) std::this_thread::sleep_for(5ms);
+      return static_cast<int>(named ? kNamed : kNotTold);
+    });
+  }
+  char bytes[1];
+  for (int i = 0; i < 2; ++i) REQUIRE(::read(pipe[0], bytes, 1) == 1);
+  processes.kill(0, SIGSTOP);
+  for (uint32_t r = 1; r <= 2; ++r) CHECK(processes.wait(r, kBound) == kNamed);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("nobody runs the hub") {
+  const UniqueId id = testing::spare_id();
+  Processes processes;
+  processes.start([&] {
+    return run_until_error(launch(id, 1, 300ms), "bootstrap-timeout",
+                           fmt::format("rank 1 cannot reach the bootstrap at 127.0.0.1 port {} "
+                                       "within 0.3 s: ",
+                                       id.address.port()));
+  });
+  CHECK(processes.wait(0, kBound) == kNamed);
+}
+
+TEST_CASE("a rank gives up") {
+  const UniqueId id = testing::spare_id();
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r != kVictim) {
+        return run_until_error(launch(id, r, 30s), "rank-gave-up",
+                               ") has given up: no memory left");
+      }
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
+      if (!bootstrap || !bootstrap->barrier("step", diagnostics)) return 1;
+      bootstrap->fail("no memory left");
+      return bootstrap->barrier("after", diagnostics) ? 1 : 0;
+    });
+  }
+  for (uint32_t r = 0; r < kSize; ++r) {
+    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
+  }
+}
+
+TEST_CASE("a rank is at another step") {
+  const UniqueId id = testing::spare_id();
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r != kVictim) {
+        return run_until_error(launch(id, r, 30s), "bootstrap-mismatch", "'other'");
+      }
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
+      if (!bootstrap || bootstrap->barrier("other", diagnostics)) return 1;
+      return diagnostics.all().front().code == "bootstrap-mismatch" ? 0 : 1;
+    });
+  }
+  for (uint32_t r = 0; r < kSize; ++r) {
+    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
+  }
+}
+
+TEST_CASE("a rank that does not come to a step is named by all") {
+  const UniqueId id = testing::spare_id();
+  Processes processes;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    processes.start([&, r] {
+      if (r != kVictim) {
+        return run_until_error(launch(id, r, 500ms), "bootstrap-timeout",
+                               "rank 2 did not come to 'step' within 0.5 s");
+      }
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(launch(id, r, 500ms), diagnostics);
+      std::atomic<bool> told = false;
+      if (!bootstrap) return 1;
+      bootstrap->on_failure([&](const std::string&) { told = true; });
+      for (int i = 0; i < 1000 && !told; ++i) std::this_thread::sleep_for(5ms);
+      return told ? 0 : 1;
+    });
+  }
+  for (uint32_t r = 0; r < kSize; ++r) {
+    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
+  }
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,151 @@
+// What goes over a bootstrap's connections, as bytes. Pure functions: the parser is fuzzed.
+//
+//   frame: u8 kind   3 zero bytes   u32 length   payload      numbers little endian
+//
+//   a rank                                        the hub
+//                                  ◀── challenge  a nonce
+//   hello  rank, size, nonce, proof ──▶           knows now that the rank knows the secret
+//                                  ◀── welcome    its own proof; or refused: why
+//                                  ◀── ready      all ranks have come
+//   gather    step, name, bytes     ──▶
+//                                  ◀── gathered   the bytes of all ranks
+//   give_up   why                   ──▶           failed to all others
+//                                  ◀── failed     what has ended the job
+//   heartbeat                      ◀─▶            at times, if there is nothing else to say
+//   goodbye                         ──▶           this rank leaves in peace
+//                                  ◀── closing    the hub does
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/bootstrap/sha256.h"
+#include "runtime/bootstrap/unique_id.h"
+
+namespace mscclc::wire {
+
+using Bytes = std::vector<uint8_t>;
+using Payload = std::span<const uint8_t>;
+using Nonce = std::array<uint8_t, 16>;
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kMostRanks = 1u << 16;
+constexpr uint64_t kMostName = 256;           ///< bytes of a step's name
+constexpr uint64_t kMostReason = 2048;        ///< bytes of a text that says why
+constexpr uint64_t kMostGathered = 1u << 30;  ///< bytes of all ranks of one step
+/// Most that either side takes before the other has proved that it knows the secret.
+constexpr uint64_t kMostHello = 88;
+constexpr uint64_t kMostGreeting = kMostReason + 64;
+/// Most that a hub takes from a rank, and a rank from its hub.
+constexpr uint64_t kMostFromRank = Bootstrap::kMostBytes + kMostName + 64;
+constexpr uint64_t kMostFromHub = kMostGathered + 4 * uint64_t{kMostRanks} + 64;
+
+enum class FrameKind : uint8_t {
+  challenge = 1,
+  hello,
+  welcome,
+  refused,
+  ready,
+  gather,
+  gathered,
+  give_up,
+  failed,
+  heartbeat,
+  goodbye,
+  closing,
+};
+
+struct Challenge {
+  Nonce nonce{};
+};
+struct Hello {
+  uint32_t rank = 0, size = 0;
+  uint32_t process = 0;  ///< its id, for messages
+  Nonce nonce{};
+  Digest proof{};
+};
+struct Welcome {
+  uint32_t timeout_ms = 0;  ///< of every step
+  uint32_t silence_ms = 0;  ///< after which an end that says nothing counts as dead
+  uint32_t hub_rank = 0;    ///< in whose process the hub runs; kNoRank: not known
+  Digest proof{};
+};
+constexpr uint32_t kNoRank = UINT32_MAX;
+
+enum class Refusal : uint8_t { wrong_secret, wrong_size, wrong_rank, duplicate };
+struct Refused {
+  Refusal code = Refusal::wrong_secret;
+  std::string why;
+};
+struct Gather {
+  uint64_t step = 0;
+  std::string_view name;
+  Payload data;
+};
+struct Gathered {
+  uint64_t step = 0;
+  std::vector<Payload> all;
+};
+enum class FailureKind : uint8_t { timeout, died, gave_up, left, mismatch, too_long, protocol };
+struct Failure {
+  FailureKind kind = FailureKind::died;
+  std::string why;
+};
+
+Bytes frame(const Challenge& c);
+Bytes frame(const Hello& h);
+Bytes frame(const Welcome& w);
+Bytes frame(const Refused& r);
+Bytes frame(const Gather& g);
+Bytes frame(const Gathered& g);
+Bytes frame(const Failure& f);
+Bytes give_up_frame(std::string_view why);
+/// ready, heartbeat, goodbye, closing: no payload.
+Bytes frame(FrameKind kind);
+
+/// nullopt: not such a payload. Views point into the payload.
+std::optional<Challenge> read_challenge(Payload payload);
+std::optional<Hello> read_hello(Payload payload);
+std::optional<Welcome> read_welcome(Payload payload);
+std::optional<Refused> read_refused(Payload payload);
+std::optional<Gather> read_gather(Payload payload);
+std::optional<Gathered> read_gathered(Payload payload);
+std::optional<Failure> read_failure(Payload payload);
+std::optional<std::string> read_give_up(Payload payload);
+
+enum class Side : uint8_t { rank, hub };
+/// How a side proves that it knows the secret: a keyed hash of both nonces and of who the rank is.
+Digest proof(const Secret& secret, Side side, const Nonce& hub, const Hello& hello);
+
+/// Cuts a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
+/// plus what was fed at once.
+class FrameReader {
+ public:
+  explicit FrameReader(uint64_t limit) : limit_(limit) {}
+  void set_limit(uint64_t limit) { limit_ = limit; }
+  void feed(Payload bytes);
+  /// Forgets all that was fed.
+  void clear();
+
+  enum class Next : uint8_t { more, frame, bad };
+  /// Moves on to the next frame. kind() and payload() are good until the next call of next() or
+  /// feed(). After `bad`, nothing of the stream is to be believed.
+  Next next();
+  FrameKind kind() const { return kind_; }
+  Payload payload() const { return {buffer_.data() + kHead, taken_ - kHead}; }
+
+ private:
+  static constexpr uint64_t kHead = 8;
+  uint64_t limit_;
+  Bytes buffer_;
+  uint64_t taken_ = 0;  ///< bytes at the front that are the frame of the last next()
+  FrameKind kind_ = FrameKind::heartbeat;
+};
+
+}  // namespace mscclc::wire

@@ -1,0 +1,41 @@
+// The hub of a bootstrap: one thread in one process of the job, to which every rank connects, also
+// those of the same process. It serves one job and then ends.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "runtime/bootstrap/frames.h"
+#include "runtime/bootstrap/times.h"
+
+namespace mscclc {
+
+struct HubOptions {
+  /// Where to listen; port 0: any that is free. With several, the first that is free.
+  std::vector<Address> addresses = {};
+  /// Instead: on all addresses of this machine, at the first of these ports that is free.
+  std::vector<uint16_t> ports = {};
+  Secret secret{};
+  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
+  std::chrono::milliseconds timeout{0};  ///< of every step of the job
+  /// A rank that says nothing counts as dead after this time, or `timeout` if that is longer.
+  std::chrono::milliseconds least_silence = kLeastSilence;
+  std::chrono::milliseconds hello_time{5000};  ///< in which a connection must prove itself
+};
+
+class Hub {
+ public:
+  /// Listens and starts the thread. Errors: cannot-listen (with what was tried),
+  /// too-few-descriptors (each rank needs one).
+  static std::unique_ptr<Hub> start(const HubOptions& options, Diagnostics& diagnostics);
+  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds.
+  virtual ~Hub() = default;
+  /// Where this process reaches it.
+  virtual Address address() const = 0;
+};
+
+}  // namespace mscclc

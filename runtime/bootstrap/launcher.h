@@ -1,0 +1,46 @@
+// Which rank this process is, and where the ranks meet, from what torchrun, Open MPI's mpirun,
+// Slurm's srun or the user set in the environment (runtime/environment.def has the variables).
+//
+//   const auto launched = read_launch(Environment::of_process(), "", diagnostics);
+//   const auto bootstrap = launched ? make_bootstrap(*launched, diagnostics) : nullptr;
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/bootstrap/connect.h"
+#include "runtime/bootstrap/job.h"
+#include "runtime/environment.h"
+
+namespace mscclc {
+
+struct Launch {
+  std::string launcher;  ///< who said so: "torchrun", "Open MPI", "Slurm", "MSCCLC_RANK"
+  uint32_t rank = 0, size = 0;
+  std::optional<uint32_t> local_rank;  ///< among the ranks of this machine
+  Rendezvous where;
+  bool one_machine = false;  ///< all ranks run here: the hub listens on the loopback interface
+  bool by_id = false;        ///< `where` is a unique id, which another process may serve
+  std::chrono::milliseconds timeout{0};
+};
+
+/// `group`: bootstraps that a job makes at the same time need names that differ, the same name on
+/// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
+/// is), no-rendezvous (nothing says where ranks meet).
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
+                                        Diagnostics& diagnostics);
+
+/// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
+/// cannot-listen, those of join().
+std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& diagnostics);
+
+/// How to host a job, as the environment says: interface and timeout. Errors (bad-variable).
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics);
+
+/// The first host of Slurm's list of hosts: "node[07-09,12],gpu1" gives "node07".
+std::string first_host(std::string_view list);
+
+}  // namespace mscclc

@@ -1,0 +1,303 @@
+// What launchers set, and what is made of it.
+#include "runtime/bootstrap/launcher.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "runtime/bootstrap/job.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+using Values = Environment::Values;
+
+constexpr const char* kId = "mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff";
+
+const Values kTorchrun = {{"RANK", "3"},
+                          {"WORLD_SIZE", "8"},
+                          {"LOCAL_RANK", "1"},
+                          {"LOCAL_WORLD_SIZE", "2"},
+                          {"MASTER_ADDR", "node7"},
+                          {"MASTER_PORT", "29500"},
+                          {"TORCHELASTIC_RUN_ID", "run"}};
+const Values kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "1"},
+                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                         {"PMIX_NAMESPACE", "prterun-node-123@1"}};
+const Values kSlurm = {{"SLURM_PROCID", "5"},
+                       {"SLURM_NTASKS", "16"},
+                       {"SLURM_LOCALID", "1"},
+                       {"SLURM_STEP_NUM_NODES", "4"},
+                       {"SLURM_JOB_ID", "4711"},
+                       {"SLURM_STEP_ID", "0"},
+                       {"SLURM_STEP_NODELIST", "node[07-10]"}};
+
+Values with(Values values, const Values& others) {
+  for (const auto& [name, value] : others) values[name] = value;
+  return values;
+}
+
+Launch read(const Values& values, const std::string& group = "") {
+  Diagnostics diagnostics;
+  const auto launch = read_launch(Environment(values), group, diagnostics);
+  INFO((diagnostics.all().empty() ? "" : diagnostics.all().front().message));
+  REQUIRE(launch);
+  CHECK(diagnostics.all().empty());
+  return *launch;
+}
+
+std::string error(const Values& values) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(read_launch(Environment(values), "", diagnostics));
+  REQUIRE(diagnostics.has_errors());
+  return diagnostics.all().front().code + ": " + diagnostics.all().front().message;
+}
+
+TEST_CASE("torchrun") {
+  const Launch launch = read(kTorchrun);
+  CHECK(launch.launcher == "torchrun");
+  CHECK(launch.rank == 3);
+  CHECK(launch.size == 8);
+  CHECK(launch.local_rank == 1u);
+  CHECK(launch.where.host == "node7");
+  CHECK_FALSE(launch.one_machine);
+  CHECK(launch.timeout == 600s);
+  // Not torchrun's own port; wrapped round behind the last one.
+  CHECK(launch.where.ports == std::vector<uint16_t>{30500, 31500, 32500, 33500});
+  CHECK(read(with(kTorchrun, {{"MASTER_PORT", "64000"}})).where.ports ==
+        std::vector<uint16_t>{65000, 1488, 2488, 3488});
+}
+
+TEST_CASE("all ranks on one machine meet at the loopback interface") {
+  const Launch torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
+  CHECK(torchrun.one_machine);
+  CHECK(torchrun.where.host == "127.0.0.1");
+  const Launch mpi = read(kOpenMpi);
+  CHECK(mpi.launcher == "Open MPI");
+  CHECK(mpi.where.host == "127.0.0.1");
+  CHECK(mpi.where.ports.size() == 4);
+  for (const uint16_t port : mpi.where.ports) CHECK((port >= 20000 && port < 32000));
+  CHECK(read(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}})).where.host == "127.0.0.1");
+}
+
+TEST_CASE("Open MPI does not say where rank 0 is") {
+  const Values two = with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  CHECK(error(two) ==
+        "no-rendezvous: Open MPI says that this is rank 1 of 4, but nothing says where the ranks "
+        "meet");
+  const LaunchedRank launch =
+      read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
+  CHECK(launch.launcher == "Open MPI");
+  CHECK(launch.where.host == "10.0.0.5");
+  CHECK(read(with(two, {{"MSCCLC_ID", kId}})).by_id);
+}
+
+TEST_CASE("Slurm") {
+  const Launch launch = read(kSlurm);
+  CHECK(launch.launcher == "Slurm");
+  CHECK(launch.rank == 5);
+  CHECK(launch.size == 16);
+  CHECK(launch.where.host == "node07");
+  CHECK(read(with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "8"}})).size == 8);
+  Values nowhere = kSlurm;
+  nowhere.erase("SLURM_STEP_NODELIST");
+  CHECK(error(nowhere).starts_with("no-rendezvous: "));
+}
+
+TEST_CASE("hosts of Slurm's lists") {
+  CHECK(first_host("node1") == "node1");
+  CHECK(first_host("node1,node2") == "node1");
+  CHECK(first_host("node[001-004,007],gpu5") == "node001");
+  CHECK(first_host("node[3,5]") == "node3");
+  CHECK(first_host("rack[2-3]node[10-12]-ib") == "rack2node10-ib");
+  CHECK(first_host("") == "");
+  CHECK(first_host("node[1-4") == "node1");
+  CHECK(first_host("[") == "");
+}
+
+TEST_CASE("a unique id says all") {
+  const Launch launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
+  CHECK(launch.by_id);
+  CHECK(launch.where.host == "10.0.0.1");
+  CHECK(launch.where.ports == std::vector<uint16_t>{41234});
+  CHECK(launch.where.secret[15] == 0xff);
+}
+
+TEST_CASE("who started the ranks: the user, then torchrun, then mpirun, then srun") {
+  Values all = with(kSlurm, kOpenMpi);
+  CHECK(read(all).launcher == "Open MPI");
+  all = with(all, kTorchrun);
+  CHECK(read(all).launcher == "torchrun");
+  all = with(all, {{"MSCCLC_RANK", "0"}, {"MSCCLC_WORLD_SIZE", "2"}});
+  CHECK(read(all).launcher == "MSCCLC_RANK");
+  CHECK_FALSE(read(all).local_rank);
+}
+
+TEST_CASE("what is missing or wrong") {
+  CHECK(error({}) == "no-launcher: nothing says which rank this process is");
+  CHECK(error({{"RANK", "1"}}) == "no-launcher: nothing says which rank this process is");
+  CHECK(error({{"MSCCLC_RANK", "1"}}) ==
+        "bad-variable: MSCCLC_RANK is set, but MSCCLC_WORLD_SIZE is not");
+  CHECK(error(with(kTorchrun, {{"MSCCLC_WORLD_SIZE", "1"}})) ==
+        "bad-variable: MSCCLC_WORLD_SIZE is set, but MSCCLC_RANK is not");
+  CHECK(error(with(kTorchrun, {{"RANK", "8"}})) ==
+        "bad-variable: RANK is 8, but WORLD_SIZE is 8: ranks are 0 to 7");
+  CHECK(error({{"MSCCLC_RANK", "0"}, {"MSCCLC_WORLD_SIZE", "2"}}).starts_with("no-rendezvous: "));
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT",
+                           "MSCCLC_TIMEOUT", "MSCCLC_PORT"}) {
+    CHECK(error(with(kTorchrun, {{name, "x"}}))
+              .starts_with(fmt::format("bad-variable: {} is 'x'", name)));
+  }
+  CHECK(error(with(kTorchrun, {{"MSCCLC_ID", "x"}})).starts_with("bad-unique-id: "));
+}
+
+TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {
+  const auto secret = [](const Values& values, const std::string& group = "") {
+    return read(values, group).where.secret;
+  };
+  const Secret one = secret(kTorchrun);
+  CHECK(one == secret(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})));
+  // Rank 0 may call its own machine by another name.
+  CHECK(one == secret(with(kTorchrun, {{"MASTER_ADDR", "localhost"}})));
+  CHECK(one != secret(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "other"}})));
+  CHECK(one != secret(with(kTorchrun, {{"MASTER_PORT", "29501"}})));
+  CHECK(one != secret(with(kTorchrun, {{"MSCCLC_SECRET", "hush"}})));
+  CHECK(one != secret(kTorchrun, "tensor"));
+  CHECK(secret(kSlurm) != secret(with(kSlurm, {{"SLURM_STEP_ID", "1"}})));
+  CHECK(secret(kOpenMpi) != secret(with(kOpenMpi, {{"PMIX_NAMESPACE", "x"}})));
+  CHECK(secret(with(kTorchrun, {{"MSCCLC_ID", kId}})) !=
+        secret(with(kTorchrun, {{"MSCCLC_ID", kId}}), "tensor"));
+}
+
+TEST_CASE("how to host a job") {
+  Diagnostics diagnostics;
+  const auto plain = read_host_options(Environment(Values{}), diagnostics);
+  REQUIRE(plain);
+  CHECK(plain->timeout == 600s);
+  CHECK(plain->interface.empty());
+  const auto host = read_host_options(
+      Environment(Values{{"MSCCLC_SOCKET_IFNAME", "ib,eth"}, {"MSCCLC_TIMEOUT", "5"}}),
+      diagnostics);
+  REQUIRE(host);
+  CHECK(host->timeout == 5s);
+  CHECK(host->interface == "ib,eth");
+  CHECK_FALSE(read_host_options(Environment(Values{{"MSCCLC_TIMEOUT", "x"}}), diagnostics));
+}
+
+TEST_CASE("a port of the user's") {
+  CHECK(read(with(kTorchrun, {{"MSCCLC_PORT", "7000"}})).where.ports ==
+        std::vector<uint16_t>{7000});
+}
+
+/// Values of all ranks of a job started like this; a job of its own in each run of the test.
+std::vector<Values> ranks_of(const Values& job, const std::string& rank_name, uint32_t size) {
+  std::vector<Values> out;
+  for (uint32_t r = 0; r < size; ++r) out.push_back(with(job, {{rank_name, std::to_string(r)}}));
+  return out;
+}
+
+/// Starts a process for each rank; all must meet and exchange their ranks.
+void check_meeting(const std::vector<Values>& ranks) {
+  testing::Processes processes;
+  for (const Values& values : ranks) {
+    processes.start([&values] {
+      Diagnostics diagnostics;
+      const auto launch = read_launch(Environment(values), "", diagnostics);
+      const auto bootstrap = launch ? make_bootstrap(*launch, diagnostics) : nullptr;
+      if (!bootstrap) return 1;
+      std::vector<std::vector<uint8_t>> all;
+      const std::vector<uint8_t> own = {static_cast<uint8_t>(bootstrap->rank())};
+      if (!bootstrap->all_gather(own, "ranks", all, diagnostics)) return 2;
+      for (uint8_t r = 0; r < all.size(); ++r) {
+        if (all[r] != std::vector<uint8_t>{r}) return 3;
+      }
+      return 0;
+    });
+  }
+  for (size_t r = 0; r < ranks.size(); ++r) CHECK(processes.wait(r, 30s) == 0);
+}
+
+TEST_CASE("ranks meet as each launcher would start them") {
+  const std::string job = std::to_string(::getpid());
+  const Values timeout = {{"MSCCLC_TIMEOUT", "20"}};
+  SECTION("torchrun, one machine") {
+    check_meeting(ranks_of(with(timeout, {{"WORLD_SIZE", "4"},
+                                          {"LOCAL_WORLD_SIZE", "4"},
+                                          {"MASTER_ADDR", "unknown.invalid"},
+                                          {"MASTER_PORT", "21000"},
+                                          {"TORCHELASTIC_RUN_ID", job}}),
+                           "RANK", 4));
+  }
+  SECTION("torchrun, as if on several machines") {
+    check_meeting(ranks_of(with(timeout, {{"WORLD_SIZE", "4"},
+                                          {"LOCAL_WORLD_SIZE", "2"},
+                                          {"MASTER_ADDR", "127.0.0.2"},
+                                          {"MASTER_PORT", "22000"},
+                                          {"TORCHELASTIC_RUN_ID", job}}),
+                           "RANK", 4));
+  }
+  SECTION("Open MPI") {
+    check_meeting(ranks_of(with(timeout, {{"OMPI_COMM_WORLD_SIZE", "2"},
+                                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                                          {"PMIX_NAMESPACE", job}}),
+                           "OMPI_COMM_WORLD_RANK", 2));
+  }
+  SECTION("Slurm") {
+    check_meeting(ranks_of(
+        with(timeout,
+             {{"SLURM_NTASKS", "2"}, {"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_JOB_ID", job}}),
+        "SLURM_PROCID", 2));
+  }
+  SECTION("by hand, with an id that nobody serves yet") {
+    Diagnostics diagnostics;
+    const auto id = [&] {
+      return host_job({.one_machine = true, .timeout = 1s}, diagnostics)->id;
+    }();
+    check_meeting(ranks_of(with(timeout, {{"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", id.text()}}),
+                           "MSCCLC_RANK", 3));
+  }
+}
+
+TEST_CASE("an id may be served by another process than rank 0's") {
+  Diagnostics diagnostics;
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  testing::Processes server;
+  server.start([&] {
+    auto job = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+    const std::string text = job ? job->id.text() : "";
+    if (::write(pipe[1], text.data(), text.size()) < 0) return 1;
+    ::pause();
+    return 0;
+  });
+  char text[UniqueId::kMostText] = "";
+  REQUIRE(::read(pipe[0], text, sizeof text) > 0);
+  check_meeting(
+      ranks_of({{"MSCCLC_TIMEOUT", "20"}, {"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", text}},
+               "MSCCLC_RANK", 3));
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("two jobs that worked out the same ports do not meet each other") {
+  const std::string port = "23000";
+  std::vector<Values> ranks;
+  for (const char* run : {"a", "b"}) {
+    const auto job = ranks_of({{"MSCCLC_TIMEOUT", "20"},
+                               {"WORLD_SIZE", "2"},
+                               {"LOCAL_WORLD_SIZE", "1"},
+                               {"MASTER_ADDR", "127.0.0.1"},
+                               {"MASTER_PORT", port},
+                               {"TORCHELASTIC_RUN_ID", run}},
+                              "RANK", 2);
+    ranks.insert(ranks.end(), job.begin(), job.end());
+  }
+  check_meeting(ranks);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,181 @@
+#include "runtime/bootstrap/meeting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mscclc {
+namespace {
+
+using wire::FailureKind;
+using wire::Refusal;
+using wire::Refused;
+
+constexpr size_t kMostListed = 16;
+
+}  // namespace
+
+std::string list_ranks(const std::vector<uint32_t>& ranks) {
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  const size_t shown = ranks.size() <= kMostListed ? ranks.size() : kMostListed / 2;
+  for (size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == ranks.size();
+    out += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", ranks[i]);
+  }
+  if (shown < ranks.size()) out += fmt::format(" and {} more", ranks.size() - shown);
+  return out;
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
+}
+
+std::optional<Refused> Meeting::admit(const wire::Hello& hello, const std::string& where,
+                                      SteadyTime now) {
+  if (hello.size == 0 || hello.size > wire::kMostRanks) {
+    return Refused{Refusal::wrong_size, fmt::format("a job has 1 to {} ranks, rank {} says {}",
+                                                    wire::kMostRanks, hello.rank, hello.size)};
+  }
+  if (!members_.empty() && hello.size != members_.size()) {
+    return Refused{Refusal::wrong_size,
+                   fmt::format("the job has {} ranks, rank {} ({}) says {}", members_.size(),
+                               hello.rank, where, hello.size)};
+  }
+  if (hello.rank >= hello.size) {
+    return Refused{Refusal::wrong_rank,
+                   fmt::format("there is no rank {} in a job of {} ranks", hello.rank, hello.size)};
+  }
+  members_.resize(hello.size);
+  Member& member = members_[hello.rank];
+  if (member.state != State::absent) {
+    return Refused{Refusal::duplicate, fmt::format("rank {} has come already ({}); {} says that it "
+                                                   "is the same rank",
+                                                   hello.rank, member.where, where)};
+  }
+  member.state = State::present;
+  member.where = where;
+  ++admitted_;
+  if (failure_) {  // who comes late hears the same as the others
+    messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
+    return std::nullopt;
+  }
+  if (!deadline_) deadline_ = now + options_.timeout;
+  if (complete()) {
+    deadline_.reset();
+    send_all(wire::frame(wire::FrameKind::ready));
+  }
+  return std::nullopt;
+}
+
+void Meeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
+  if (failure_) return;
+  Member& member = members_[rank];
+  const bool first_with_wrong_step = given_ == 0 && gather.step != step_;
+  if (!complete() || member.given || member.state != State::present || first_with_wrong_step) {
+    return misbehave(rank);
+  }
+  if (given_ == 0) {
+    first_ = rank;
+    step_name_ = gather.name;
+    deadline_ = now + options_.timeout;
+  }
+  if (gather.step != step_ || gather.name != step_name_) {
+    return fail(FailureKind::mismatch,
+                fmt::format("rank {} is at '{}' (step {}), but rank {} is at '{}' (step {})", rank,
+                            gather.name, gather.step, first_, step_name_, step_));
+  }
+  member.given = true;
+  ++given_;
+  bytes_ += gather.data.size();
+  if (bytes_ > wire::kMostGathered) {
+    return fail(FailureKind::too_long,
+                fmt::format("all ranks' bytes at '{}' are more than {} MiB together", step_name_,
+                            wire::kMostGathered >> 20));
+  }
+  member.data.assign(gather.data.begin(), gather.data.end());
+  if (left_) {
+    return fail(FailureKind::left,
+                fmt::format("rank {} has left, but rank {} is at '{}'", *left_, rank, step_name_));
+  }
+  if (given_ == members_.size()) finish_step();
+}
+
+void Meeting::finish_step() {
+  wire::Gathered gathered{.step = step_, .all = {}};
+  for (const Member& member : members_) gathered.all.push_back(member.data);
+  send_all(wire::frame(gathered));
+  for (Member& member : members_) {
+    member.given = false;
+    wire::Bytes().swap(member.data);
+  }
+  ++step_;
+  given_ = 0;
+  bytes_ = 0;
+  deadline_.reset();
+}
+
+void Meeting::give_up(uint32_t rank, const std::string& why) {
+  fail(FailureKind::gave_up, fmt::format("{} has given up: {}", describe(rank), why));
+}
+
+void Meeting::leave(uint32_t rank) {
+  members_[rank].state = State::left;
+  left_ = rank;
+  if (given_ > 0 && !members_[rank].given) {
+    fail(FailureKind::left,
+         fmt::format("rank {} has left, but rank {} is at '{}'", rank, first_, step_name_));
+  } else if (!complete()) {
+    fail(FailureKind::left, fmt::format("rank {} has left before all ranks had come", rank));
+  }
+}
+
+void Meeting::lose(uint32_t rank, const std::string& why) {
+  members_[rank].state = State::lost;
+  fail(FailureKind::died, fmt::format("{} has died: {}", describe(rank), why));
+}
+
+void Meeting::misbehave(uint32_t rank) {
+  fail(FailureKind::protocol, fmt::format("{} has sent what no rank sends here", describe(rank)));
+}
+
+void Meeting::tick(SteadyTime now) {
+  if (failure_ || !deadline_ || now < *deadline_) return;
+  const std::string limit = seconds_text(options_.timeout);
+  if (complete()) {
+    fail(FailureKind::timeout, missing(fmt::format("did not come to '{}' within {}, as rank {} has",
+                                                   step_name_, limit, first_)));
+  } else {
+    fail(FailureKind::timeout,
+         missing(fmt::format("did not come to the bootstrap within {}", limit)) +
+             fmt::format(" ({} of {} did)", admitted_, members_.size()));
+  }
+}
+
+/// "ranks 1 and 2 `verb`".
+std::string Meeting::missing(std::string_view verb) const {
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < members_.size(); ++r) {
+    const Member& m = members_[r];
+    if (complete() ? !m.given : m.state == State::absent) ranks.push_back(r);
+  }
+  return fmt::format("{} {}", list_ranks(ranks), verb);
+}
+
+std::string Meeting::describe(uint32_t rank) const {
+  return fmt::format("rank {} ({})", rank, members_[rank].where);
+}
+
+void Meeting::fail(FailureKind kind, std::string why) {
+  if (failure_) return;
+  failure_ = wire::Failure{kind, std::move(why)};
+  send_all(wire::frame(*failure_));
+}
+
+void Meeting::send_all(const wire::Bytes& frame) {
+  const auto shared = std::make_shared<const wire::Bytes>(frame);
+  for (uint32_t r = 0; r < members_.size(); ++r) {
+    if (members_[r].state == State::present) messages_.push_back({r, shared});
+  }
+}
+
+}  // namespace mscclc

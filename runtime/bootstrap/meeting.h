@@ -1,0 +1,91 @@
+// The hub's part of a bootstrap without its sockets: who has come, at which step everyone is, and
+// what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
+// neither.
+//
+// A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
+// another step than the others. All who are still there are told.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/bootstrap/frames.h"
+#include "runtime/deadline.h"
+
+namespace mscclc {
+
+class Meeting {
+ public:
+  struct Options {
+    uint32_t size = 0;                     ///< 0: what the first rank says
+    uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
+    std::chrono::milliseconds timeout{0};  ///< of every step
+  };
+  /// A frame for a rank.
+  struct Message {
+    uint32_t rank;
+    std::shared_ptr<const wire::Bytes> frame;
+  };
+
+  explicit Meeting(const Options& options) : options_(options) { members_.resize(options.size); }
+
+  /// Lets in a rank that has proved that it knows the secret. `where`: for messages, "process 12 on
+  /// 10.0.0.1". What it returns says why not.
+  std::optional<wire::Refused> admit(const wire::Hello& hello, const std::string& where,
+                                     SteadyTime now);
+  void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
+  void give_up(uint32_t rank, const std::string& why);
+  /// The rank said goodbye.
+  void leave(uint32_t rank);
+  /// Its connection broke, without a goodbye.
+  void lose(uint32_t rank, const std::string& why);
+  /// It sent what no rank sends.
+  void misbehave(uint32_t rank);
+  void tick(SteadyTime now);
+
+  /// All ranks have come, whatever became of them.
+  bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
+  /// There is a deadline that tick() must see.
+  bool waiting() const { return deadline_.has_value() && !failure_; }
+  const std::optional<wire::Failure>& failure() const { return failure_; }
+  /// What is to be sent, in order.
+  std::vector<Message> take_messages() { return std::exchange(messages_, {}); }
+
+ private:
+  enum class State : uint8_t { absent, present, left, lost };
+  struct Member {
+    State state = State::absent;
+    std::string where;
+    bool given = false;  ///< has come to the present step
+    wire::Bytes data;
+  };
+
+  void send_all(const wire::Bytes& frame);
+  void fail(wire::FailureKind kind, std::string why);
+  void finish_step();
+  std::string describe(uint32_t rank) const;
+  std::string missing(std::string_view verb) const;
+
+  const Options options_;
+  std::vector<Member> members_;
+  uint32_t admitted_ = 0;
+  std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
+  uint64_t step_ = 0;
+  std::string step_name_;
+  uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
+  uint64_t bytes_ = 0;
+  std::optional<uint32_t> left_;  ///< one that has left
+  std::optional<wire::Failure> failure_;
+  std::vector<Message> messages_;
+};
+
+/// "rank 3", "ranks 0, 2 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more".
+std::string list_ranks(const std::vector<uint32_t>& ranks);
+/// "30 s", "1.5 s".
+std::string seconds_text(std::chrono::milliseconds time);
+
+}  // namespace mscclc

@@ -1,0 +1,22 @@
+// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), by which ranks prove that they know a secret
+// without sending it. No library of the packages that a build needs has a keyed hash; this is the
+// plain one of the standard, tested with its examples.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace mscclc {
+
+using Digest = std::array<uint8_t, 32>;
+
+Digest sha256(std::span<const uint8_t> data);
+/// Of all parts, one behind the other. Whoever calls it makes the parts' borders unambiguous.
+Digest hmac_sha256(std::span<const uint8_t> key,
+                   std::initializer_list<std::span<const uint8_t>> parts);
+/// Compares in a time that does not depend on where they differ.
+bool same_digest(std::span<const uint8_t, 32> a, std::span<const uint8_t, 32> b);
+
+}  // namespace mscclc

@@ -1,0 +1,327 @@
+// A thread reads and writes the connection; callers leave frames for it and wait.
+#include "runtime/bootstrap/tcp_bootstrap.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "runtime/quiet_thread.h"
+
+namespace mscclc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using wire::FrameKind;
+
+/// What a rank waits longer than the hub, whose own error says more.
+constexpr milliseconds kGrace{3000};
+
+std::string code_of(wire::FailureKind kind) {
+  switch (kind) {
+    case wire::FailureKind::timeout:
+      return "bootstrap-timeout";
+    case wire::FailureKind::died:
+      return "rank-died";
+    case wire::FailureKind::gave_up:
+      return "rank-gave-up";
+    case wire::FailureKind::left:
+      return "rank-left";
+    case wire::FailureKind::mismatch:
+      return "bootstrap-mismatch";
+    case wire::FailureKind::too_long:
+      return "message-too-long";
+    case wire::FailureKind::protocol:
+      return "bootstrap-protocol";
+  }
+  return "rank-died";
+}
+
+class TcpBootstrap final : public Bootstrap {
+ public:
+  TcpBootstrap(uint32_t rank, uint32_t size, Connected connected, Fd waker,
+               std::unique_ptr<Hub> hub)
+      : rank_(rank),
+        size_(size),
+        timeout_(connected.welcome.timeout_ms),
+        silence_(connected.welcome.silence_ms),
+        hub_name_(connected.welcome.hub_rank == wire::kNoRank
+                      ? fmt::format("the bootstrap's hub at {}", connected.address.text())
+                      : fmt::format("rank {}, which runs the bootstrap's hub at {},",
+                                    connected.welcome.hub_rank, connected.address.text())),
+        hub_(std::move(hub)),
+        waker_(std::move(waker)),
+        connection_(std::move(connected.connection)) {
+    thread_ = quiet_thread("mscclc-boot", [this] { serve(); });
+  }
+
+  ~TcpBootstrap() override {
+    {
+      const std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    wake(waker_);
+    thread_.join();
+  }
+
+  uint32_t rank() const override { return rank_; }
+  uint32_t size() const override { return size_; }
+
+  bool wait_until_all_are_here(Diagnostics& diagnostics) {
+    std::unique_lock lock(mutex_);
+    return wait(
+        lock, "the bootstrap", [this] { return ready_; }, diagnostics);
+  }
+
+  bool all_gather(std::span<const uint8_t> own, std::string_view what,
+                  std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
+    if (!fits(own.size(), what.size(), diagnostics)) return false;
+    const std::lock_guard one_at_a_time(step_mutex_);
+    std::unique_lock lock(mutex_);
+    if (failure_) return report(diagnostics);
+    result_.reset();
+    outbox_.push_back(wire::frame(wire::Gather{.step = step_, .name = what, .data = own}));
+    wake(waker_);
+    if (!wait(
+            lock, what, [this] { return result_.has_value(); }, diagnostics))
+      return false;
+    ++step_;
+    all = std::move(*result_);
+    result_.reset();
+    return true;
+  }
+
+  void on_failure(std::function<void(const std::string& why)> fn) override {
+    std::unique_lock lock(mutex_);
+    if (!failure_) {
+      watchers_.push_back(std::move(fn));
+      return;
+    }
+    const std::string why = failure_->why;
+    lock.unlock();
+    fn(why);
+  }
+
+  void fail(const std::string& why) override {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    outbox_.push_back(wire::give_up_frame(why));
+    failure_ = {wire::FailureKind::gave_up, "this rank has given up: " + why};
+    changed_.notify_all();
+    wake(waker_);
+  }
+
+ private:
+  bool fits(uint64_t bytes, uint64_t name, Diagnostics& diagnostics) const {
+    if (bytes <= kMostBytes && name <= wire::kMostName) return true;
+    diagnostics.error(
+        "message-too-long", {},
+        bytes > kMostBytes
+            ? fmt::format("rank {} gives {} bytes to a step, at most {} are allowed", rank_, bytes,
+                          kMostBytes)
+            : fmt::format("rank {} gives a step a name of {} bytes, at most {} are allowed", rank_,
+                          name, wire::kMostName));
+    return false;
+  }
+
+  /// Waits for `done`, which the thread brings about. `lock` holds mutex_.
+  template <class Done>
+  bool wait(std::unique_lock<std::mutex>& lock, std::string_view what, Done done,
+            Diagnostics& diagnostics) {
+    const auto limit = timeout_ + kGrace;
+    if (!changed_.wait_for(lock, limit, [&] { return failure_ || done(); })) {
+      failure_ = {wire::FailureKind::timeout, fmt::format("{} has not answered at '{}' within {}",
+                                                          hub_name_, what, seconds_text(limit))};
+      tell(lock);
+    }
+    if (done()) return true;
+    return report(diagnostics);
+  }
+
+  bool report(Diagnostics& diagnostics) {
+    diagnostics.error(code_of(failure_->kind), {}, failure_->why);
+    return false;
+  }
+
+  /// Tells the watchers of the failure, without the lock.
+  void tell(std::unique_lock<std::mutex>& lock) {
+    const auto watchers = std::exchange(watchers_, {});
+    const std::string why = failure_->why;
+    changed_.notify_all();
+    lock.unlock();
+    for (const auto& watcher : watchers) watcher(why);
+    lock.lock();
+  }
+
+  void fail_with(wire::FailureKind kind, std::string why) {
+    std::unique_lock lock(mutex_);
+    if (failure_) return;
+    failure_ = {kind, std::move(why)};
+    tell(lock);
+  }
+
+  // The thread.
+
+  void serve() {
+    spoke_ = heard_ = Clock::now();
+    take_frames();  // what came behind the welcome
+    while (!ended_) {
+      collect();
+      if (!connection_.write_some()) broken_ = true;  // reading says why
+      if (said_goodbye_ && !connection_.wants_write() && !shut_) {
+        connection_.end_writing();
+        shut_ = true;
+      }
+      const short events = connection_.wants_write() && !broken_ ? POLLIN | POLLOUT : POLLIN;
+      pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
+      ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : idle_tick_ms(silence_));
+      if ((polled[0].revents & POLLIN) != 0) drain(waker_);
+      if (polled[1].revents != 0) read();
+      check_times();
+    }
+  }
+
+  /// Takes over what callers have left.
+  void collect() {
+    const std::lock_guard lock(mutex_);
+    for (wire::Bytes& frame : outbox_) connection_.send(std::move(frame)), spoke_ = Clock::now();
+    outbox_.clear();
+    if (!leaving_ || said_goodbye_) return;
+    said_goodbye_ = true;
+    goodbye_deadline_ = Clock::now() + kGoodbyeTime;
+    if (!failure_) connection_.send(wire::frame(FrameKind::goodbye));
+  }
+
+  void read() {
+    const bool alive = connection_.read_some();
+    heard_ = Clock::now();
+    take_frames();
+    if (alive || ended_) return;
+    ended_ = true;
+    if (!said_goodbye_) {
+      fail_with(wire::FailureKind::died,
+                fmt::format("{} has died: {}", hub_name_, connection_.why()));
+    }
+  }
+
+  void take_frames() {
+    for (;;) {
+      const wire::FrameReader::Next next = connection_.in().next();
+      if (next == wire::FrameReader::Next::more) return;
+      if (next == wire::FrameReader::Next::bad || !take()) {
+        fail_with(wire::FailureKind::protocol, hub_name_ + " has sent what no hub sends");
+        ended_ = true;
+        return;
+      }
+    }
+  }
+
+  bool take() {
+    const wire::FrameReader& in = connection_.in();
+    switch (in.kind()) {
+      case FrameKind::ready: {
+        const std::lock_guard lock(mutex_);
+        ready_ = true;
+        changed_.notify_all();
+        return true;
+      }
+      case FrameKind::gathered:
+        return take_result(in.payload());
+      case FrameKind::failed: {
+        auto failure = wire::read_failure(in.payload());
+        if (failure) fail_with(failure->kind, std::move(failure->why));
+        return failure.has_value();
+      }
+      case FrameKind::closing:
+        close();
+        return true;
+      case FrameKind::heartbeat:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool take_result(wire::Payload payload) {
+    const auto gathered = wire::read_gathered(payload);
+    if (!gathered || gathered->all.size() != size_) return false;
+    const std::lock_guard lock(mutex_);
+    if (gathered->step != step_ || result_) return false;
+    result_.emplace();
+    for (const wire::Payload& data : gathered->all) result_->emplace_back(data.begin(), data.end());
+    changed_.notify_all();
+    return true;
+  }
+
+  /// The hub closes in peace: no more steps, but nothing that watchers must know.
+  void close() {
+    ended_ = true;
+    connection_.end_writing();  // the hub waits for that
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = {wire::FailureKind::left, hub_name_ + " has left"};
+    watchers_.clear();
+    changed_.notify_all();
+  }
+
+  void check_times() {
+    const auto now = Clock::now();
+    if (said_goodbye_ && now >= goodbye_deadline_) ended_ = true;
+    if (now - heard_ >= silence_ && !ended_) {
+      fail_with(wire::FailureKind::died,
+                fmt::format("{} has been silent for {}", hub_name_,
+                            seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
+      ended_ = true;
+    }
+    if (now - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {
+      connection_.send(wire::frame(FrameKind::heartbeat));
+      spoke_ = now;
+    }
+  }
+
+  const uint32_t rank_, size_;
+  const milliseconds timeout_, silence_;
+  const std::string hub_name_;
+  const std::unique_ptr<Hub> hub_;
+  const Fd waker_;
+
+  std::mutex step_mutex_;  ///< held by the caller of all_gather()
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<wire::Bytes> outbox_;
+  bool ready_ = false, leaving_ = false;
+  uint64_t step_ = 0;
+  std::optional<std::vector<std::vector<uint8_t>>> result_;
+  std::optional<wire::Failure> failure_;
+  std::vector<std::function<void(const std::string&)>> watchers_;
+
+  // The thread's own.
+  Connection connection_;
+  SteadyTime spoke_, heard_, goodbye_deadline_;
+  bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
+                                milliseconds timeout, std::unique_ptr<Hub> hub,
+                                Diagnostics& diagnostics) {
+  auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
+  if (!connected) return nullptr;
+  Fd waker = make_waker();
+  if (!waker.valid()) {
+    diagnostics.error("bootstrap-refused", {}, "the bootstrap cannot start: " + error_text(errno));
+    return nullptr;
+  }
+  auto bootstrap = std::make_unique<TcpBootstrap>(rank, size, std::move(*connected),
+                                                  std::move(waker), std::move(hub));
+  if (!bootstrap->wait_until_all_are_here(diagnostics)) return nullptr;
+  return bootstrap;
+}
+
+}  // namespace mscclc

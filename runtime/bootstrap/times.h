@@ -1,0 +1,26 @@
+// How often the two ends of a bootstrap's connection look and speak.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace mscclc {
+
+/// An end that has said nothing for this long counts as dead though its machine answers: a process
+/// that is stopped, or whose children hold its sockets. At least this long, and as long as a step
+/// may take.
+constexpr std::chrono::milliseconds kLeastSilence{20000};
+/// How long an end that closes waits for the other to read what is under way.
+constexpr std::chrono::seconds kGoodbyeTime{2};
+constexpr int kBusyTickMs = 20;
+
+/// Each end says something this often, if only that it lives.
+inline std::chrono::milliseconds heartbeat(std::chrono::milliseconds silence) {
+  return std::min<std::chrono::milliseconds>(silence / 4, std::chrono::seconds(5));
+}
+/// How often an end looks up that has nothing to do.
+inline int idle_tick_ms(std::chrono::milliseconds silence) {
+  return static_cast<int>(std::min<int64_t>(heartbeat(silence).count() / 2, 1000));
+}
+
+}  // namespace mscclc

@@ -1,0 +1,163 @@
+// Collectives at run time: ranks that have met load a plan together and call it on their streams.
+//
+//   Diagnostics problems;
+//   auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
+//   auto plan = std::make_shared<const Program>(*read_plan(json, "allreduce.json", problems));
+//   auto allreduce = communicator->load(plan, {.max_bytes = 64 << 20}, problems);
+//   BoundCall call = allreduce->bind({.bytes = 4096, .dtype = Dtype::f16, .input = in,
+//                                   .output = out}, problems);
+//   allreduce->launch(call, stream, problems);          // any number of times; does not wait
+//   communicator->synchronize(stream, problems);        // waits, and says what has gone wrong
+//
+// Every rank is a Communicator with a Bootstrap (how it finds the others) and a Device (where it
+// runs). *Collective* functions must be called by all ranks, in the same order; if one rank cannot
+// do its part, all ranks get an error that says which and why, and may go on.
+//
+// Plans, calls and buffers share nothing: an Executable has its own scratch memory, counts and
+// channels, so calls of several executables may run at once, on one stream or on several.
+//
+// Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
+// gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
+// communicator end, synchronize() and check() of every rank report it, and nothing more can be
+// loaded or launched. No kernel stays behind.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/device.h"
+
+namespace mscclc {
+
+struct CommunicatorOptions {
+  /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md).
+  std::chrono::milliseconds timeout{0};
+};
+
+struct LoadOptions {
+  /// The largest message (the larger of input and output, in bytes) of any call. Scratch memory is
+  /// laid out for it.
+  uint64_t max_bytes = uint64_t{64} << 20;
+  /// The type of the calls' elements. Matters for plans with sentinel packets only: they tell by
+  /// the width of an element that data has come, and serve types of this width alone.
+  Dtype dtype = Dtype::f32;
+  /// Plans whose ops address the caller's buffers of other ranks. True: buffers are mapped where
+  /// they are (register_buffer()) and bind() is collective. False: calls go through buffers of the
+  /// executable, with a copy in and out; bind() is local and takes any pointers.
+  bool zero_copy = false;
+};
+
+/// One call of a collective, as one rank makes it.
+struct CallOptions {
+  /// Message size: bytes of the larger of input and output.
+  uint64_t bytes = 0;
+  Dtype dtype = Dtype::f32;
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  /// Memory that the device can address; any alignment. nullptr only where the collective has no
+  /// such buffer at this rank. In place: where the contract says that one lies in the other.
+  const void* input = nullptr;
+  void* output = nullptr;
+};
+
+/// A call that is ready to be launched: the plan, fitted to a message size and to buffers. Owns
+/// memory of the device: it must outlive the launches of it, and graphs that hold such launches.
+class BoundCall {
+ public:
+  struct State;
+  BoundCall() = default;
+  explicit BoundCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit operator bool() const { return state_ != nullptr; }
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A plan that all ranks of a communicator have loaded.
+///
+/// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
+/// of the same message size, type and reduction in the same order, one after the other (on one
+/// stream, or on streams that wait for each other). To destroy it, wait for its launches first.
+/// Peers may still use memory of this rank that they have mapped: it is given back when the last of
+/// them has let go of it.
+class Executable {
+ public:
+  struct State;
+  explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  /// Fits the plan to a call. Collective if binds_together(), else local.
+  BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
+  /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers.
+  bool binds_together() const;
+  /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
+  bool launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics);
+
+  const Program& plan() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
+/// ranks, when no binding uses it any more.
+class RegisteredBuffer {
+ public:
+  struct State;
+  explicit RegisteredBuffer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// One rank of a group. Its functions may be called by one thread at a time, abort() by any.
+class Communicator {
+ public:
+  /// Collective. nullptr: reported.
+  static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
+                                              std::shared_ptr<Device> device,
+                                              const CommunicatorOptions& options,
+                                              Diagnostics& diagnostics);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  uint32_t rank() const;
+  uint32_t size() const;
+  Device& device() const;
+  Bootstrap& bootstrap() const;
+
+  /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Errors:
+  /// plan-differs, wrong-size (the plan is for another number of ranks), what verify_structure()
+  /// finds, out-of-memory …
+  std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan, const LoadOptions& options,
+                                   Diagnostics& diagnostics);
+
+  /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
+  /// between ranks, and be 0.
+  std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
+                                                    Diagnostics& diagnostics);
+
+  /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
+  /// Then nothing of this rank reads or writes the calls' buffers any more.
+  bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
+  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. The report
+  /// tells for every thread block that gave up its op, where that stands in the program, and what
+  /// it waited for.
+  bool check(Diagnostics& diagnostics);
+  /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
+  void abort(const std::string& why);
+
+ private:
+  struct State;
+  explicit Communicator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mscclc

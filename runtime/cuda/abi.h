@@ -1,0 +1,121 @@
+// The part of the CUDA driver's binary interface that the runtime uses, in declarations of our own,
+// so that the runtime is built, and tested on a fake driver, where there is no CUDA.
+// abi_test.cc compares all of it with cuda.h.
+//
+// Enumerations of the driver are ints here; pointers to its opaque objects have types of our own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mscclc::cuda::abi {
+
+using Ordinal = int;                 ///< CUdevice
+using Address = unsigned long long;  ///< CUdeviceptr
+using Handle = unsigned long long;   ///< CUmemGenericAllocationHandle
+using Context = struct ContextObject*;
+using Stream = struct StreamObject*;
+using Pool = struct PoolObject*;
+
+/// CUresult.
+enum Result : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kDeinitialized = 4,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidContext = 201,
+  kMapFailed = 205,
+  kAlreadyMapped = 208,
+  kInvalidHandle = 400,
+  kIllegalState = 401,
+  kNotFound = 500,
+  kIllegalAddress = 700,
+  kPeerAccessAlreadyEnabled = 704,
+  kNotPermitted = 800,
+  kNotSupported = 801,
+  kSystemNotReady = 802,
+  kUnknown = 999,
+};
+
+/// CUdevice_attribute.
+enum Attribute : int {
+  kVirtualMemoryManagementSupported = 102,
+  kPosixFdSupported = 103,
+  kCanUse64BitStreamMemOps = 122,
+  kFabricSupported = 128,
+  kMulticastSupported = 132,
+};
+
+/// CUpointer_attribute.
+enum PointerAttribute : int {
+  kMemoryType = 2,
+  kIsManaged = 8,
+  kDeviceOrdinal = 9,
+  kIsLegacyIpcCapable = 10,
+  kMempoolHandle = 17,
+  kMappingSize = 18,
+  kMappingBaseAddress = 19,
+};
+/// CUmemorytype.
+enum MemoryType : unsigned { kHostMemory = 1, kDeviceMemory = 2 };
+
+/// CUmemAllocationHandleType: bits.
+enum HandleType : int { kNoHandle = 0, kPosixFd = 1, kFabric = 8 };
+
+enum : int { kLocationDevice = 1 };      ///< CUmemLocationType
+enum : int { kAllocationPinned = 1 };    ///< CUmemAllocationType
+enum : int { kAccessReadWrite = 3 };     ///< CUmemAccess_flags
+enum : int { kMinimumGranularity = 0 };  ///< CU_MEM_ALLOC_..., CU_MULTICAST_GRANULARITY_MINIMUM
+enum : int { kCaptureModeRelaxed = 2 };  ///< CUstreamCaptureMode
+enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC_
+enum : unsigned { kStreamNonBlocking = 1 };
+enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
+enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
+enum : uint64_t { kLegacyStream = 1 };       ///< cuGetProcAddress: stream 0 is the legacy one
+
+/// CUmemLocation.
+struct Location {
+  int type;
+  int id;
+};
+
+/// CUmemAllocationProp.
+struct AllocationProperties {
+  int type;
+  int handle_types;  ///< HandleType bits
+  Location location;
+  void* windows_meta_data;
+  unsigned char compression;
+  unsigned char gpu_direct_rdma;
+  unsigned short usage;
+  unsigned char reserved[4];
+};
+
+/// CUmemAccessDesc.
+struct Access {
+  Location location;
+  int flags;
+};
+
+/// CUmulticastObjectProp.
+struct MulticastProperties {
+  unsigned devices;
+  size_t size;
+  unsigned long long handle_types;  ///< HandleType bits
+  unsigned long long flags;
+};
+
+/// CUmemFabricHandle.
+struct FabricHandle {
+  unsigned char data[64];
+};
+
+/// CUipcMemHandle.
+struct IpcHandle {
+  char data[64];
+};
+
+}  // namespace mscclc::cuda::abi

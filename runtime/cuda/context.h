@@ -1,0 +1,89 @@
+// A GPU's primary context, which the process shares with all that use the CUDA runtime there, and
+// the guard that makes it current for a while. A new context costs hundreds of megabytes of the
+// GPU, so none is made but these, and none on a GPU that was not asked for.
+#pragma once
+
+#include <concepts>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/driver.h"
+
+namespace mscclc::cuda {
+
+/// Keeps the primary context of GPU `ordinal` alive. All memory, streams and mappings hold one, so
+/// that they may be destroyed in any order. Immutable: any thread may use it.
+class PrimaryContext {
+ public:
+  /// nullptr: reported (no-such-device, cuda).
+  static std::shared_ptr<const PrimaryContext> open(const Driver& driver, int ordinal,
+                                                    Diagnostics& diagnostics);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  int ordinal() const { return ordinal_; }
+  abi::Context handle() const { return handle_; }
+  /// The model, "NVIDIA H200".
+  const std::string& model() const { return model_; }
+  /// An attribute of the GPU; 0 if the driver does not know it.
+  int attribute(abi::Attribute attribute) const { return attributes_.at(attribute); }
+  /// succeeded() of this driver.
+  bool ok(abi::Result result, const std::string& attempt, Diagnostics& diagnostics) const {
+    return succeeded(driver_, result, attempt, diagnostics);
+  }
+  /// The same where calls are made often: attempt() gives the text.
+  template <std::invocable Attempt>
+  bool ok(abi::Result result, Attempt attempt, Diagnostics& diagnostics) const {
+    return result == abi::kSuccess || succeeded(driver_, result, attempt(), diagnostics);
+  }
+
+ private:
+  PrimaryContext(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+  bool read_attributes(Diagnostics& diagnostics);
+
+  const Driver& driver_;
+  const int ordinal_;
+  abi::Context handle_ = nullptr;
+  std::string model_;
+  std::map<abi::Attribute, int> attributes_;  ///< all of abi.h
+};
+
+/// The device guard: makes a context current for this thread, and at its end what was current
+/// before. Costs nothing much where the context is current already.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const PrimaryContext& context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+  /// False if it could not be made current: reported.
+  bool is_set(Diagnostics& diagnostics) const;
+  /// The same without a report, for teardown.
+  bool is_set() const { return result_ == abi::kSuccess; }
+
+ private:
+  const PrimaryContext& context_;
+  abi::Result result_ = abi::kSuccess;
+  bool pushed_ = false;
+};
+
+/// Lets the calling thread do what global-mode captures of other threads forbid (allocations,
+/// waits), until its end.
+class OutsideCapture {
+ public:
+  explicit OutsideCapture(const Driver& driver);
+  ~OutsideCapture();
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  const Driver& driver_;
+  int mode_ = abi::kCaptureModeRelaxed;
+  bool exchanged_;
+};
+
+}  // namespace mscclc::cuda

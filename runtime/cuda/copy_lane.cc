@@ -1,0 +1,72 @@
+#include "runtime/cuda/copy_lane.h"
+
+#include <fmt/format.h>
+
+namespace mscclc::cuda {
+
+std::unique_ptr<CudaLane> CudaLane::open(const SharedContext& context, Diagnostics& diagnostics) {
+  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics);
+  if (stream == nullptr) return nullptr;
+  std::unique_ptr<CudaLane> lane(new CudaLane(context, std::move(stream)));
+  lane->writes_ = context->attribute(abi::kCanUse64BitStreamMemOps) != 0;
+  lane->slots_ = allocate_pinned(context, kSlots * sizeof(uint64_t), "a copy lane", diagnostics);
+  if (lane->slots_ == nullptr) return nullptr;
+  return lane;
+}
+
+CudaLane::~CudaLane() {
+  // Copies under way read the slots and the callers' memory.
+  Diagnostics ignored;
+  synchronize(ignored);
+}
+
+bool CudaLane::put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
+  if (bytes == 0) return true;
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
+                                            stream_->get()),
+             [&] { return fmt::format("copy {} bytes to a peer", bytes); }, diagnostics);
+}
+
+bool CudaLane::signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  if (writes_) {
+    const abi::Result result = context_->driver().StreamWriteValue64(
+        stream_->get(), address_of(arrived), value, abi::kWriteValueDefault);
+    if (result == abi::kSuccess) return true;
+    if (result != abi::kNotSupported && result != abi::kInvalidValue) {
+      return context_->ok(result, "signal to a peer", diagnostics);
+    }
+    writes_ = false;
+  }
+  return copy_count(arrived, value, diagnostics);
+}
+
+bool CudaLane::copy_count(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) {
+  if (used_ == kSlots && !flush(diagnostics)) return false;
+  auto* slot = reinterpret_cast<uint64_t*>(slots_->data()) + used_++;
+  *slot = value;
+  return context_->ok(
+      context_->driver().MemcpyAsync(address_of(arrived), address_of(slot), sizeof *slot,
+                                     stream_->get()),
+      [] { return "copy a signal to a peer"; }, diagnostics);
+}
+
+bool CudaLane::flush(Diagnostics& diagnostics) {
+  if (!synchronize(diagnostics)) return false;
+  used_ = 0;
+  return true;
+}
+
+bool CudaLane::synchronize(Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  return current.is_set(diagnostics) && context_->ok(
+                                            context_->driver().StreamSynchronize(stream_->get()),
+                                            [] { return "copy to a peer"; }, diagnostics);
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,175 @@
+#include "runtime/cuda/device.h"
+
+#include <fmt/format.h>
+
+#include "runtime/cuda/copy_lane.h"
+#include "runtime/cuda/switch_team.h"
+
+namespace mscclc::cuda {
+namespace {
+
+constexpr Dtype kDtypes[] = {
+#define DTYPE(name, ...) Dtype::name,
+#include "ir/dtypes.def"
+#undef DTYPE
+};
+
+abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
+
+}  // namespace
+
+bool options_from_environment(const Environment& environment, CudaOptions& options,
+                              Diagnostics& diagnostics) {
+  const auto asked = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
+  if (!asked) return false;
+  options.multicast = *asked == 1;
+  return true;
+}
+
+CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
+                       KernelLauncher launcher, Exchange exchange)
+    : context_(std::move(context)),
+      stream_(std::move(stream)),
+      multicast_(multicast),
+      allocator_(context_, *stream_, multicast),
+      launcher_(std::move(launcher)),
+      exchange_(std::move(exchange)) {}
+
+std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOptions& options,
+                                             KernelLauncher launcher, Exchange exchange,
+                                             Diagnostics& diagnostics) {
+  SharedContext context = PrimaryContext::open(driver, options.ordinal, diagnostics);
+  if (context == nullptr) return nullptr;
+  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics);
+  if (stream == nullptr) return nullptr;
+  const bool multicast = options.multicast && driver.has_multicast() &&
+                         context->attribute(abi::kMulticastSupported) != 0;
+  return std::unique_ptr<CudaDevice>(new CudaDevice(
+      std::move(context), std::move(stream), multicast, std::move(launcher), std::move(exchange)));
+}
+
+std::string CudaDevice::name() const {
+  return fmt::format("cuda:{} ({})", context_->ordinal(), context_->model());
+}
+
+bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
+  return context_->ok(context_->driver().CtxSetCurrent(context_->handle()),
+                      fmt::format("make cuda:{} current", context_->ordinal()), diagnostics);
+}
+
+std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& what,
+                                             Diagnostics& diagnostics) {
+  return allocator_.allocate(bytes, what, diagnostics);
+}
+
+std::unique_ptr<Memory> CudaDevice::allocate_visible(uint64_t bytes, const std::string& what,
+                                                     Diagnostics& diagnostics) {
+  return allocate_pinned(context_, bytes, what, diagnostics);
+}
+
+std::optional<MemoryHandle> CudaDevice::export_memory(const void* address, uint64_t bytes,
+                                                      Diagnostics& diagnostics) {
+  return cuda::export_memory(context_, exchange_, address, bytes, diagnostics);
+}
+
+std::unique_ptr<Memory> CudaDevice::import_memory(const MemoryHandle& handle,
+                                                  Diagnostics& diagnostics) {
+  return cuda::import_memory(context_, exchange_, handle, diagnostics);
+}
+
+bool CudaDevice::write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
+  return stream_->copy(
+      to, from, bytes, [&] { return fmt::format("copy {} bytes to {}", bytes, name()); },
+      diagnostics);
+}
+
+bool CudaDevice::read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
+  return stream_->copy(
+      to, from, bytes, [&] { return fmt::format("copy {} bytes from {}", bytes, name()); },
+      diagnostics);
+}
+
+bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+                      Diagnostics& diagnostics) {
+  if (bytes == 0) return true;
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
+                                            stream_of(stream)),
+             [&] { return fmt::format("copy {} bytes on {}", bytes, name()); }, diagnostics);
+}
+
+// Kernels differ by data type, and so do their registers: all must fit.
+bool CudaDevice::fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  device::LaunchPlan plan = {};
+  plan.blocks = blocks;
+  plan.threads = threads;
+  for (const Dtype dtype : kDtypes) {
+    plan.dtype = plan.accumulate = dtype;
+    int error = 0;
+    const uint32_t most = launcher_.most_resident_blocks(plan, &error);
+    if (error != 0) {
+      diagnostics.error("cuda", {},
+                        fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
+                                    name(), threads, launcher_.error_text(error)));
+      return false;
+    }
+    if (blocks <= most) continue;
+    diagnostics
+        .error("too-many-blocks", {},
+               fmt::format("the plan has {} thread blocks of {} threads for {}, which holds {} at "
+                           "once; thread blocks wait for one another, so all must be there",
+                           blocks, threads, name(), most))
+        .notes.push_back({"compile the plan with fewer instances, or with fewer threads"});
+    return false;
+  }
+  return true;
+}
+
+bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
+                        Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  const int error = launcher_.launch(plan, stream);
+  if (error == 0) return true;
+  diagnostics.error("cuda", {},
+                    fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
+                                name(), plan.blocks, plan.threads, launcher_.error_text(error)));
+  return false;
+}
+
+bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().StreamSynchronize(stream_of(stream)),
+             [&] { return "run what was launched on " + name(); }, diagnostics);
+}
+
+StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {
+  const std::unique_ptr<OwnStream> stream = OwnStream::create(context_, diagnostics);
+  return stream == nullptr ? nullptr : stream->release();
+}
+
+void CudaDevice::destroy_stream(StreamHandle stream) {
+  if (stream == nullptr) return;
+  const CurrentContext current(*context_);
+  context_->driver().StreamDestroy(stream_of(stream));
+}
+
+std::unique_ptr<CopyLane> CudaDevice::open_lane(Diagnostics& diagnostics) {
+  return CudaLane::open(context_, diagnostics);
+}
+
+bool CudaDevice::join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
+                             const std::vector<SwitchRegion>& regions,
+                             std::unique_ptr<SwitchTeam>& team, Diagnostics& diagnostics) {
+  return join_multicast({bootstrap, context_, exchange_, multicast_, members, regions}, team,
+                        diagnostics);
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,97 @@
+// A GPU as the runtime's Device. One object per rank; several, for one GPU or more, may live in one
+// process, and several threads may call one.
+//
+//   const Driver* driver = load_driver(diagnostics);
+//   auto device = CudaDevice::open(*driver, {.ordinal = local_rank}, launcher, exchange,
+//   diagnostics);
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/exchange.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/device.h"
+#include "runtime/environment.h"
+
+namespace mscclc::cuda {
+
+/// The kernel, which is compiled by nvcc elsewhere (executor/cuda). Functions are called with the
+/// GPU's context current; errors are numbers of cudaError_t, 0: none.
+struct KernelLauncher {
+  /// Starts a call; does not wait.
+  std::function<int(const device::LaunchPlan& plan, void* stream)> launch;
+  /// Blocks of plan.threads threads that the GPU holds at once of the kernel for plan.dtype; 0 and
+  /// an error where it cannot run it.
+  std::function<uint32_t(const device::LaunchPlan& plan, int* error)> most_resident_blocks;
+  std::function<std::string(int error)> error_text;
+};
+
+struct CudaOptions {
+  int ordinal = 0;
+  /// Switch channels may use multicast. Only ever true because the user asks: see
+  /// options_from_environment().
+  bool multicast = false;
+};
+
+/// What the user asks for by MSCCLC_MULTICAST. Errors (bad-variable).
+bool options_from_environment(const Environment& environment, CudaOptions& options,
+                              Diagnostics& diagnostics);
+
+class CudaDevice final : public Device {
+ public:
+  /// nullptr: reported. `driver` stays valid to the process's end.
+  static std::unique_ptr<CudaDevice> open(const Driver& driver, const CudaOptions& options,
+                                          KernelLauncher launcher, Exchange exchange,
+                                          Diagnostics& diagnostics);
+
+  std::string name() const override;
+  bool bind_thread(Diagnostics& diagnostics) override;
+
+  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                   Diagnostics& diagnostics) override;
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) override;
+  std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
+                                            Diagnostics& diagnostics) override;
+  std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                        Diagnostics& diagnostics) override;
+
+  /// On a stream of the device's own: nothing else may touch the range meanwhile.
+  bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
+  bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
+  bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+            Diagnostics& diagnostics) override;
+
+  bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) override;
+  bool takes_programs() const override { return true; }
+  bool launch(const device::LaunchPlan& plan, StreamHandle stream,
+              Diagnostics& diagnostics) override;
+  bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
+  StreamHandle create_stream(Diagnostics& diagnostics) override;
+  void destroy_stream(StreamHandle stream) override;
+
+  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override;
+  bool join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
+                   const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,
+                   Diagnostics& diagnostics) override;
+
+  /// The user has asked for multicast, and GPU and driver have it.
+  bool has_multicast() const { return multicast_; }
+  const SharedContext& context() const { return context_; }
+  const Exchange& exchange() const { return exchange_; }
+
+ private:
+  CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
+             KernelLauncher launcher, Exchange exchange);
+
+  const SharedContext context_;
+  const std::unique_ptr<OwnStream> stream_;
+  const bool multicast_;
+  Allocator allocator_;
+  const KernelLauncher launcher_;
+  const Exchange exchange_;
+};
+
+}  // namespace mscclc::cuda

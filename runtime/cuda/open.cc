@@ -1,0 +1,43 @@
+#include "runtime/cuda/open.h"
+
+#include <cuda_runtime_api.h>
+
+#include "executor/cuda/kernel.h"
+#include "runtime/cuda/device.h"
+
+namespace mscclc::cuda {
+namespace {
+
+KernelLauncher interpreter() {
+  return {.launch = launch,
+          .most_resident_blocks = most_resident_blocks,
+          .error_text = [](int error) -> std::string {
+            return cudaGetErrorString(static_cast<cudaError_t>(error));
+          }};
+}
+
+}  // namespace
+
+int count_gpus(Diagnostics& diagnostics) {
+  const Driver* driver = load_driver(diagnostics);
+  int count = 0;
+  if (driver == nullptr ||
+      !succeeded(*driver, driver->DeviceGetCount(&count), "count GPUs", diagnostics)) {
+    return 0;
+  }
+  return count;
+}
+
+std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics) {
+  const Driver* driver = load_driver(diagnostics);
+  CudaOptions options{.ordinal = ordinal};
+  if (driver == nullptr ||
+      !options_from_environment(Environment::of_process(), options, diagnostics)) {
+    return nullptr;
+  }
+  std::optional<Exchange> exchange = make_exchange(diagnostics);
+  if (!exchange) return nullptr;
+  return CudaDevice::open(*driver, options, interpreter(), std::move(*exchange), diagnostics);
+}
+
+}  // namespace mscclc::cuda

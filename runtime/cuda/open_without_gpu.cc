@@ -1,0 +1,23 @@
+#include "runtime/cuda/open.h"
+
+namespace mscclc::cuda {
+namespace {
+
+void report(Diagnostics& diagnostics) {
+  diagnostics.error("no-gpu-part", {}, "this mscclc was built without the GPU part")
+      .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc"});
+}
+
+}  // namespace
+
+int count_gpus(Diagnostics& diagnostics) {
+  report(diagnostics);
+  return 0;
+}
+
+std::unique_ptr<Device> open_gpu(int, Diagnostics& diagnostics) {
+  report(diagnostics);
+  return nullptr;
+}
+
+}  // namespace mscclc::cuda

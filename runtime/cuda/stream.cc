@@ -1,0 +1,52 @@
+#include "runtime/cuda/stream.h"
+
+namespace mscclc::cuda {
+
+std::unique_ptr<OwnStream> OwnStream::create(SharedContext context, Diagnostics& diagnostics) {
+  const CurrentContext current(*context);
+  if (!current.is_set(diagnostics)) return nullptr;
+  std::unique_ptr<OwnStream> stream(new OwnStream(context));
+  if (!context->ok(context->driver().StreamCreate(&stream->stream_, abi::kStreamNonBlocking),
+                   "create a stream", diagnostics)) {
+    stream->stream_ = nullptr;
+    return nullptr;
+  }
+  return stream;
+}
+
+OwnStream::~OwnStream() {
+  if (stream_ == nullptr) return;
+  const CurrentContext current(*context_);
+  context_->driver().StreamDestroy(stream_);
+}
+
+abi::Stream OwnStream::release() {
+  const abi::Stream stream = stream_;
+  stream_ = nullptr;
+  return stream;
+}
+
+bool OwnStream::copy(void* to, const void* from, uint64_t bytes,
+                     const std::function<std::string()>& attempt, Diagnostics& diagnostics) {
+  if (bytes == 0) return true;
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  const Driver& driver = context_->driver();
+  return current.is_set(diagnostics) &&
+         context_->ok(driver.MemcpyAsync(address_of(to), address_of(from), bytes, stream_), attempt,
+                      diagnostics) &&
+         context_->ok(driver.StreamSynchronize(stream_), attempt, diagnostics);
+}
+
+bool OwnStream::clear(abi::Address at, uint64_t bytes, const std::string& attempt,
+                      Diagnostics& diagnostics) {
+  if (bytes == 0) return true;
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  const Driver& driver = context_->driver();
+  return current.is_set(diagnostics) &&
+         context_->ok(driver.MemsetD8Async(at, 0, bytes, stream_), attempt, diagnostics) &&
+         context_->ok(driver.StreamSynchronize(stream_), attempt, diagnostics);
+}
+
+}  // namespace mscclc::cuda

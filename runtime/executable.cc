@@ -1,0 +1,329 @@
+#include "runtime/executable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/verify.h"
+#include "plans/plan_json.h"
+#include "runtime/bytes.h"
+
+namespace mscclc {
+namespace {
+
+bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
+  diagnostics.error(code, {}, text);
+  return false;
+}
+
+uint64_t part_bytes(const Contract& contract, const LoadOptions& options) {
+  return Chunking::part_for_message(contract, options.max_bytes, 1);
+}
+
+uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank].blocks; }
+
+}  // namespace
+
+Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+                         const LoadOptions& options)
+    : group(std::move(group)),
+      plan(std::move(plan)),
+      options(options),
+      rank(this->group->rank()),
+      element(info(options.dtype).bytes),
+      access(*this->plan),
+      capacity(this->plan->contract, part_bytes(this->plan->contract, options),
+               this->plan->launch.align) {}
+
+Executable::State::~State() { proxy.reset(); }
+
+bool Executable::State::check_plan(Diagnostics& diagnostics) const {
+  if (plan->contract.kind == CollectiveKind::none) {
+    return refuse(diagnostics, "no-contract", "the plan does not say which collective it is");
+  }
+  return group->device->fits(blocks_of(*plan, rank), plan->launch.threads, diagnostics);
+}
+
+bool Executable::State::together(uint32_t r) const {
+  return plan->contract.in_place == InPlace::yes && plan->contract.alias(r).has_value();
+}
+
+bool Executable::State::stages(uint32_t r, uint32_t side) const {
+  return access.touches(r, side) || (together(r) && access.touches(r, 1 - side));
+}
+
+bool Executable::State::lay_out(Diagnostics& diagnostics) {
+  layouts_.resize(group->size());
+  const auto add = [&](uint32_t r) {
+    if (layouts_[r] != nullptr) return true;
+    auto layout = std::make_shared<RegionLayout>();
+    layouts_[r] = layout;
+    return lay_out_region(*plan, r, capacity, *layout, diagnostics);
+  };
+  if (!add(rank)) return false;
+  for (const device::Base& base : program.bases) {
+    if (!add(base.rank)) return false;
+  }
+  for (const Channel& channel : plan->ranks[rank].channels) {
+    if (channel.partner != kNone && !add(channel.peer)) return false;
+  }
+  return true;
+}
+
+uint64_t Executable::State::memory_bytes() const {
+  const Rank& own = plan->ranks[rank];
+  return Image::bytes_of<device::DeviceOp>(program.ops.size()) +
+         Image::bytes_of<device::DeviceOperand>(program.operands.size()) +
+         Image::bytes_of<uint32_t>(program.targets.size()) +
+         Image::bytes_of<uint32_t>(program.block_begin.size()) +
+         Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
+         Image::bytes_of<uint64_t>(own.semaphores.size()) +
+         Image::bytes_of<device::Barrier>(program.barriers.size()) +
+         3 * Image::bytes_of<uint64_t>(1) + Image::bytes_of<uint64_t>(blocks_of(*plan, rank));
+}
+
+uint64_t Executable::State::slot_bytes() const {
+  uint64_t runs = 0, offsets = 0;
+  for (size_t i = 0; i < program.moves.size(); ++i) {
+    runs += program.move_chunks[i];
+    offsets += uint64_t{program.move_chunks[i]} *
+               (uint32_t{program.moves[i].dsts} + program.moves[i].srcs);
+  }
+  if (group->device->takes_programs()) return BlockPrograms::most_bytes(program);
+  return Image::bytes_of<device::RankContext>(1) +
+         Image::bytes_of<device::Move>(program.moves.size()) + Image::bytes_of<device::Run>(runs) +
+         Image::bytes_of<uint64_t>(offsets) +
+         Image::bytes_of<device::DeviceLoop>(program.loops.size()) +
+         Image::bytes_of<device::BaseAddress>(program.bases.size());
+}
+
+bool Executable::State::allocate(Diagnostics& diagnostics) {
+  Device& device = *group->device;
+  const RegionLayout& layout = *layouts_[rank];
+  std::shared_ptr<Memory> region =
+      device.allocate(layout.bytes, "the scratch memory of a plan", diagnostics);
+  if (region == nullptr) return false;
+  connections.resize(group->size());
+  connections[rank] = {region, layouts_[rank]};
+  memory = device.allocate(memory_bytes(), "a plan's program", diagnostics);
+  faults = device.allocate_visible(blocks_of(*plan, rank) * sizeof(device::Fault),
+                                   "reports of thread blocks", diagnostics);
+  slots = std::make_shared<SlotPool>(group->device, slot_bytes());
+  return memory != nullptr && faults != nullptr &&
+         fill_region(device, layout, region->data(), element, diagnostics);
+}
+
+bool Executable::State::prepare(Diagnostics& diagnostics) {
+  if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) return false;
+  const auto hash = plan_hash(*plan, diagnostics);
+  if (!hash) return false;
+  hash_ = *hash;
+  return lay_out(diagnostics) && allocate(diagnostics);
+}
+
+bool Executable::State::offer_staging(uint32_t side, std::vector<uint8_t>& message,
+                                      Diagnostics& diagnostics) {
+  const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, rank);
+  staging[side] = group->device->allocate(bytes, "staging buffers", diagnostics);
+  if (staging[side] == nullptr) return false;
+  const auto handle = group->device->export_memory(staging[side]->data(), bytes, diagnostics);
+  if (!handle) return false;
+  exported_.push_back(handle->keep);
+  encode(*handle, message);
+  return true;
+}
+
+bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
+                                    Diagnostics& diagnostics) {
+  const auto handle = decode_handle(message, diagnostics);
+  if (!handle) return false;
+  if (!needs(peer) || handle->bytes == 0) return true;
+  peer_staging[side].resize(group->size());
+  peer_staging[side][peer] = group->device->import_memory(*handle, diagnostics);
+  return peer_staging[side][peer] != nullptr;
+}
+
+// What ranks must agree on, then what they need of each other.
+bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
+  ByteWriter(message)
+      .text(hash_)
+      .number(options.max_bytes)
+      .number(element)
+      .number(static_cast<uint8_t>(options.zero_copy));
+  const auto handle = group->device->export_memory(connections[rank].arrived(0),
+                                                   layouts_[rank]->bytes, diagnostics);
+  if (!handle) return false;
+  exported_.push_back(handle->keep);
+  encode(*handle, message);
+  if (options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (stages(rank, side) && !offer_staging(side, message, diagnostics)) return false;
+  }
+  return true;
+}
+
+bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> message,
+                                     Diagnostics& diagnostics) {
+  ByteReader reader(message);
+  const std::string hash(reader.text(hash_.size()));
+  const auto max_bytes = reader.number<uint64_t>();
+  const auto width = reader.number<uint32_t>();
+  const auto zero_copy = reader.number<uint8_t>() != 0;
+  if (!reader.good()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
+  if (hash != hash_) {
+    return refuse(diagnostics, "plan-differs",
+                  fmt::format("rank {} has loaded another plan: its hash is {}, here it is {}",
+                              peer, hash, hash_));
+  }
+  if (max_bytes != options.max_bytes || width != element || zero_copy != options.zero_copy) {
+    return refuse(
+        diagnostics, "options-differ",
+        fmt::format("rank {} has loaded the plan for {} bytes at most, elements of {} bytes{}; "
+                    "here it is {}, {}{}",
+                    peer, max_bytes, width, zero_copy ? ", zero copy" : "", options.max_bytes,
+                    element, options.zero_copy ? ", zero copy" : ""));
+  }
+  std::span<const uint8_t> rest = reader.rest();
+  const auto handle = decode_handle(rest, diagnostics);
+  if (!handle) return false;
+  if (needs(peer)) {
+    if (handle->bytes != layouts_[peer]->bytes) {
+      return refuse(diagnostics, "bad-handle",
+                    fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
+                                layouts_[peer]->bytes));
+    }
+    std::shared_ptr<Memory> region = group->device->import_memory(*handle, diagnostics);
+    if (region == nullptr) return false;
+    connections[peer] = {std::move(region), layouts_[peer]};
+  }
+  if (options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (stages(peer, side) && !map_staging(peer, side, rest, diagnostics)) return false;
+  }
+  return true;
+}
+
+bool Executable::State::connect(const std::vector<std::vector<uint8_t>>& messages,
+                                Diagnostics& diagnostics) {
+  for (uint32_t r = 0; r < messages.size(); ++r) {
+    if (r != rank && !connect_peer(r, messages[r], diagnostics)) return false;
+  }
+  return true;
+}
+
+std::vector<device::ChannelEnd> Executable::State::channel_ends() const {
+  std::vector<device::ChannelEnd> ends;
+  const std::vector<Channel>& channels = plan->ranks[rank].channels;
+  for (uint32_t c = 0; c < channels.size(); ++c) {
+    const Channel& channel = channels[c];
+    uint64_t* partner =
+        channel.partner == kNone ? nullptr : connections[channel.peer].arrived(channel.partner);
+    ends.push_back({connections[rank].arrived(c), partner, 0,
+                    static_cast<uint64_t>(channel.kind == ChannelKind::port ? 1 : 0)});
+  }
+  return ends;
+}
+
+bool Executable::State::start_proxy(Diagnostics& diagnostics) {
+  std::vector<Proxy::Port> ports;
+  bool any = false;
+  const std::vector<device::ChannelEnd> ends = channel_ends();
+  for (uint32_t c = 0; c < ends.size(); ++c) {
+    const Channel& channel = plan->ranks[rank].channels[c];
+    any |= ends[c].port != 0;
+    ports.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
+  }
+  if (!any) return true;
+  auto* claimed = context.queue.claimed;
+  const std::weak_ptr<Group> weak = group;
+  const auto fail = [weak](const std::string& why) {
+    if (const auto held = weak.lock()) held->fail("proxy", why);
+  };
+  proxy = Proxy::start(group->device, std::move(ports), claimed, group->failure, fail, diagnostics);
+  if (proxy == nullptr) return false;
+  context.queue = proxy->queue();
+  return true;
+}
+
+bool Executable::State::write_program(Diagnostics& diagnostics) {
+  Image image(memory->data(), memory_bytes());
+  std::vector<uint64_t> semaphores;
+  for (const Semaphore& s : plan->ranks[rank].semaphores) semaphores.push_back(s.initial);
+  std::vector<device::Barrier> barriers;
+  for (const BarrierMembers& b : program.barriers) barriers.push_back({0, b.blocks.size()});
+  const std::vector<uint64_t> zero(1, 0);
+  context.view.ops = image.add(program.ops);
+  context.view.operands = image.add(program.operands);
+  context.view.targets = image.add(program.targets);
+  context.view.align = program.align;
+  context.block_begin = image.add(program.block_begin);
+  ends = channel_ends();
+  context.channels = image.add(ends);
+  context.semaphores = image.add(semaphores);
+  context.barriers = image.add(barriers);
+  context.call = image.add(zero);
+  context.blocks_done = reinterpret_cast<uint32_t*>(image.add(zero));
+  context.calls = image.add(std::vector<uint64_t>(blocks_of(*plan, rank)));
+  context.queue.claimed = image.add(zero);
+  context.faults = reinterpret_cast<device::Fault*>(faults->data());
+  context.abort = group->failure->word();
+  context.rank = rank;
+  context.blocks = blocks_of(*plan, rank);
+  return image.write(*group->device, diagnostics);
+}
+
+bool Executable::State::load(Diagnostics& diagnostics) {
+  std::vector<uint8_t> message;
+  const bool able = prepare(diagnostics) && describe(message, diagnostics);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(able, message, "load a plan", messages, diagnostics)) return false;
+  const bool connected =
+      connect(messages, diagnostics) && write_program(diagnostics) && start_proxy(diagnostics);
+  if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
+  exported_.clear();  // all have mapped it
+  return join_switches(diagnostics);
+}
+
+// Regions: 0 the plan's, 1 and 2 staging by side.
+bool Executable::State::join_switches(Diagnostics& diagnostics) {
+  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
+  for (const std::unique_ptr<Memory>& memory : staging) {
+    regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
+                                        : SwitchRegion{memory->data(), memory->bytes()});
+  }
+  return switches.join(
+      *plan, rank, program,
+      [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
+        return group->device->join_switch(*group->bootstrap, members, regions, team, diagnostics);
+      });
+}
+
+bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
+                               Diagnostics& diagnostics) {
+  if (group->failure->report(diagnostics) != nullptr) return false;
+  Device& device = *group->device;
+  for (const StagingCopy& c : binding.before) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  if (binding.launch.blocks > 0 && !device.launch(binding.launch, stream, diagnostics)) {
+    return false;
+  }
+  for (const StagingCopy& c : binding.after) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  return true;
+}
+
+BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  return BoundCall(state_->bind(call, diagnostics));
+}
+bool Executable::binds_together() const { return state_->collective_bind(); }
+bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
+  if (!binding || binding.state().executable != state_.get()) {
+    return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
+  }
+  return state_->launch(binding.state(), stream, diagnostics);
+}
+const Program& Executable::plan() const { return *state_->plan; }
+
+}  // namespace mscclc

@@ -1,0 +1,105 @@
+// Inside an Executable: what is made once when a plan is loaded (executable.cc), and what is made
+// for each call (bind.cc).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/block_programs.h"
+#include "executor/launch.h"
+#include "executor/lower.h"
+#include "runtime/communicator.h"
+#include "runtime/group.h"
+#include "runtime/image.h"
+#include "runtime/placement.h"
+#include "runtime/proxy.h"
+#include "runtime/region.h"
+#include "runtime/slots.h"
+#include "runtime/switches.h"
+
+namespace mscclc {
+
+/// A copy that a call does before or after its kernel.
+struct StagingCopy {
+  void* to;
+  const void* from;
+  uint64_t bytes;
+};
+
+struct BoundCall::State {
+  const Executable::State* executable = nullptr;
+  SlotPool::Slot slot;  ///< the call's part of the device program
+  device::LaunchPlan launch{};
+  device::RankContext context{};  ///< launch.one
+  BlockPrograms programs;         ///< launch.programs
+  std::vector<StagingCopy> before, after;
+};
+
+struct Executable::State {
+  State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+        const LoadOptions& options);
+  ~State();
+
+  /// Collective: all that load() does.
+  bool load(Diagnostics& diagnostics);
+  std::shared_ptr<BoundCall::State> bind(const CallOptions& options, Diagnostics& diagnostics);
+  bool launch(const BoundCall::State& binding, StreamHandle stream, Diagnostics& diagnostics);
+  bool collective_bind() const { return options.zero_copy && access.any(); }
+
+  const std::shared_ptr<Group> group;
+  const std::shared_ptr<const Program> plan;
+  const LoadOptions options;
+  const uint32_t rank;
+  const uint32_t element;  ///< bytes of an element of sentinel packets
+  const PeerAccess access;
+  const Chunking capacity;
+
+  RankProgram program;                   ///< patched for the last binding
+  std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
+  std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
+  std::unique_ptr<Memory> faults;        ///< a device::Fault per block
+  std::shared_ptr<SlotPool> slots;       ///< for bindings
+  std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
+  device::RankContext context{};         ///< all but what a binding fills in
+  std::vector<device::ChannelEnd> ends;  ///< by channel
+
+  /// Staging buffers of this rank, and those of peers as mapped here by rank; by side.
+  std::unique_ptr<Memory> staging[2];
+  std::vector<std::unique_ptr<Memory>> peer_staging[2];
+  /// Allocates staging and appends its handle to a message.
+  bool offer_staging(uint32_t side, std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
+  bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
+                   Diagnostics& diagnostics);
+  /// Collective: joins region and staging at the plan's switches.
+  bool join_switches(Diagnostics& diagnostics);
+  Switches switches;
+
+  /// True if a call that is not zero copy needs staging for this buffer.
+  bool stages(uint32_t rank, uint32_t side) const;
+  /// True if input and output of a rank always lie one in the other.
+  bool together(uint32_t rank) const;
+
+ private:
+  bool prepare(Diagnostics& diagnostics);
+  bool check_plan(Diagnostics& diagnostics) const;
+  bool lay_out(Diagnostics& diagnostics);
+  bool allocate(Diagnostics& diagnostics);
+  bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  bool connect(const std::vector<std::vector<uint8_t>>& messages, Diagnostics& diagnostics);
+  bool connect_peer(uint32_t peer, std::span<const uint8_t> message, Diagnostics& diagnostics);
+  bool start_proxy(Diagnostics& diagnostics);
+  bool write_program(Diagnostics& diagnostics);
+  std::vector<device::ChannelEnd> channel_ends() const;
+  uint64_t memory_bytes() const;
+  uint64_t slot_bytes() const;
+  bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
+
+  std::string hash_;
+  /// Of this rank and of those whose memory it addresses.
+  std::vector<std::shared_ptr<const RegionLayout>> layouts_;
+  std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive
+};
+
+}  // namespace mscclc

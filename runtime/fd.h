@@ -1,0 +1,46 @@
+// A file descriptor that closes itself, and the system calls on descriptors that several parts of
+// the runtime need. All descriptors of the runtime are closed on exec.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace mscclc {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { reset(); }
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+  /// Closes what it held. errno stays as it was.
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+/// A counter that wakes whoever polls it (eventfd, does not block). Invalid: errno says why.
+Fd make_waker();
+void wake(const Fd& waker);
+void drain(const Fd& waker);
+
+/// Fills `out` from the system's generator. It waits only while a machine boots.
+void fill_random(std::span<uint8_t> out);
+
+/// "Connection refused (111)".
+std::string error_text(int error);
+
+}  // namespace mscclc

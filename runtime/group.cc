@@ -1,0 +1,69 @@
+#include "runtime/group.h"
+
+#include <fmt/format.h>
+
+namespace mscclc {
+namespace {
+
+constexpr uint8_t kAble = 1, kUnable = 0;
+constexpr size_t kMostText = 4096;
+
+std::string last_error(const Diagnostics& diagnostics) {
+  const auto& all = diagnostics.all();
+  for (size_t i = all.size(); i > 0; --i) {
+    if (all[i - 1].severity == Severity::error) return all[i - 1].message.substr(0, kMostText);
+  }
+  return "it does not say why";
+}
+
+}  // namespace
+
+bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view what,
+                     std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) {
+  std::vector<uint8_t> message{able ? kAble : kUnable};
+  if (able) {
+    message.insert(message.end(), own.begin(), own.end());
+  } else {
+    const std::string text = last_error(diagnostics);
+    message.insert(message.end(), text.begin(), text.end());
+  }
+  if (!bootstrap->all_gather(message, what, all, diagnostics)) return false;
+  bool all_able = able;
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    const bool good = !all[r].empty() && all[r][0] == kAble;
+    if (!good && r != rank()) {
+      const std::string text(all[r].begin() + (all[r].empty() ? 0 : 1), all[r].end());
+      diagnostics.error("peer-failed", {}, fmt::format("rank {} cannot {}: {}", r, what, text));
+    }
+    all_able &= good;
+    if (good) all[r].erase(all[r].begin());
+  }
+  return all_able;
+}
+
+bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
+  std::vector<std::vector<uint8_t>> all;
+  return exchange(able, {}, what, all, diagnostics);
+}
+
+void Group::fail(const std::string& code, const std::string& why) {
+  // The bootstrap tells the others who has said it.
+  if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
+}
+
+bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
+                std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
+  peers.resize(handles.size());
+  for (uint32_t r = 0; r < handles.size(); ++r) {
+    if (r == own || handles[r].empty()) continue;
+    std::span<const uint8_t> bytes = handles[r];
+    const auto handle = decode_handle(bytes, diagnostics);
+    if (!handle) return false;
+    if (handle->bytes == 0) continue;
+    peers[r] = device.import_memory(*handle, diagnostics);
+    if (peers[r] == nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,120 @@
+#include "runtime/hang_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/host/words.h"
+#include "ir/op_error.h"
+#include "ir/print.h"
+
+namespace mscclc {
+namespace {
+
+using device::Fault;
+using device::WaitFor;
+
+constexpr size_t kMostNotes = 16;
+
+/// Blocks of a rank with an op of which `brings(op)` is true, as text: "tb 1 and tb 3 of rank 2".
+template <class Brings>
+std::string blocks_that(const Program& program, uint32_t rank, Brings brings) {
+  std::string text;
+  uint32_t last = kNone;
+  for (const Op& op : program.ranks[rank].ops) {
+    if (op.block == last || !brings(op)) continue;
+    last = op.block;
+    text += fmt::format("{}tb {}", text.empty() ? "" : " and ", op.block);
+  }
+  return text.empty() ? text : fmt::format("{} of rank {}", text, rank);
+}
+
+bool names(const Program& program, const Op& op, auto test) {
+  const auto dsts = program.dsts(op);
+  return std::any_of(dsts.begin(), dsts.end(), test);
+}
+
+std::string signal_text(const Program& program, uint32_t rank, const Fault& fault) {
+  const Channel& own = program.ranks[rank].channels[fault.index];
+  std::string text = fmt::format("waits for signal {} at '{}'; {} came", fault.expected,
+                                 program.text(own.label), fault.seen);
+  if (own.partner == kNone) return text + "; nobody can send it";
+  const Channel& partner = program.ranks[own.peer].channels[own.partner];
+  text += fmt::format("; rank {} should send it from '{}'", own.peer, program.text(partner.label));
+  const std::string senders = blocks_that(program, own.peer, [&](const Op& op) {
+    return info(op.kind).has(kSignals) &&
+           names(program, op, [&](const Operand& o) { return o.channel == own.partner; });
+  });
+  return text + (senders.empty() ? ", but no op does" : ": " + senders);
+}
+
+std::string semaphore_text(const Program& program, uint32_t rank, const Fault& fault) {
+  const Rank& own = program.ranks[rank];
+  const std::string releasers = blocks_that(program, rank, [&](const Op& op) {
+    return op.kind == OpKind::release &&
+           names(program, op, [&](const Operand& o) { return o.first == fault.index; });
+  });
+  return fmt::format("waits for '{}', which is {}; {}",
+                     program.text(own.semaphores[fault.index].label), fault.seen,
+                     releasers.empty() ? "no op releases it" : "it is released by " + releasers);
+}
+
+// The last source of an op that reads packets is the first or the only one of most.
+std::string packet_text(const Program& program, uint32_t rank, const Op& op, const Fault& fault) {
+  std::string text = "waits for a packet";
+  for (const Operand& o : program.srcs(op)) {
+    const Buffer& buffer = program.buffer_of(rank, o);
+    if (buffer.packets == PacketFormat::none) continue;
+    text += fmt::format(" in '{}'", program.name_of(buffer.name));
+    if (buffer.packets == PacketFormat::sentinel) return text + ", which is empty";
+    return text + fmt::format(" with flag {}; it holds flag {}", fault.expected, fault.seen);
+  }
+  return text;
+}
+
+std::string reason(const Program& program, uint32_t rank, const Op& op, const Fault& fault) {
+  const auto peer = [&] {
+    const Channel& channel = program.ranks[rank].channels[fault.index];
+    return fmt::format("'{}' to rank {}", program.text(channel.label), channel.peer);
+  };
+  switch (fault.what) {
+    case WaitFor::signal:
+      return signal_text(program, rank, fault);
+    case WaitFor::semaphore:
+      return semaphore_text(program, rank, fault);
+    case WaitFor::barrier:
+      return fmt::format("waits for {} more blocks of its barrier", fault.expected - fault.seen);
+    case WaitFor::packet:
+      return packet_text(program, rank, op, fault);
+    case WaitFor::queue:
+      return fmt::format("waits for room in the queue of its proxy, for {}", peer());
+    case WaitFor::flush:
+      return fmt::format("waits for its proxy to have read the sources of {}", peer());
+    case WaitFor::nothing:
+      break;
+  }
+  return "waits";
+}
+
+}  // namespace
+
+size_t describe_faults(const Program& program, uint32_t rank, const Fault* faults, uint32_t blocks,
+                       std::vector<Note>& notes) {
+  size_t count = 0;
+  for (uint32_t b = 0; b < blocks; ++b) {
+    const auto what = static_cast<WaitFor>(load_acquire<uint32_t>(&faults[b].what));
+    if (what == WaitFor::nothing || ++count > kMostNotes) continue;
+    const Fault fault = faults[b];
+    const Op& op = program.ranks[rank].ops[fault.op];
+    std::string bindings = print_bindings(program, op);
+    if (!bindings.empty()) bindings = fmt::format(" ({})", bindings);
+    notes.push_back(op_note(
+        program, op,
+        fmt::format("{}: '{}'{} {}", print_place(program, rank, op), print_op(program, rank, op),
+                    bindings, reason(program, rank, op, fault))));
+  }
+  if (count > kMostNotes) notes.push_back({fmt::format("and {} more", count - kMostNotes)});
+  return count;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,197 @@
+#include "runtime/host/host_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/host/words.h"
+#include "runtime/bytes.h"
+#include "runtime/host/host_stream.h"
+#include "runtime/host/shared_memory.h"
+#include "runtime/memory/fd_server.h"
+
+namespace mscclc {
+namespace {
+
+constexpr int kFetchMilliseconds = 30'000;
+
+/// A piece of a mapping, or (no mapping) of memory that another owner frees.
+class HostMemory final : public Memory {
+ public:
+  HostMemory(std::shared_ptr<SharedMapping> mapping, uint8_t* data, uint64_t bytes)
+      : mapping_(std::move(mapping)) {
+    data_ = data;
+    bytes_ = bytes;
+  }
+
+ private:
+  const std::shared_ptr<SharedMapping> mapping_;
+};
+
+/// Copies at once, so that there is never anything to wait for.
+class HostLane final : public CopyLane {
+ public:
+  bool put(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+    copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);
+    return true;
+  }
+  bool signal(uint64_t* arrived, uint64_t value, Diagnostics&) override {
+    store_release(arrived, value);
+    return true;
+  }
+  bool flush(Diagnostics&) override { return true; }
+};
+
+/// An offer of a descriptor, and the memory behind it.
+struct Kept {
+  Kept(std::shared_ptr<FdServer> server, std::shared_ptr<SharedMapping> mapping)
+      : server(std::move(server)), mapping(std::move(mapping)) {}
+  ~Kept() {
+    if (!ticket.empty()) server->withdraw(ticket);
+  }
+  std::shared_ptr<FdServer> server;
+  std::shared_ptr<SharedMapping> mapping;
+  std::vector<uint8_t> ticket;
+};
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(std::shared_ptr<FdServer> server) : server_(std::move(server)) {}
+
+  std::string name() const override { return "host"; }
+
+  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                   Diagnostics& diagnostics) override {
+    auto mapping = SharedMapping::create(std::max<uint64_t>(bytes, 1), what, diagnostics);
+    if (mapping == nullptr) return nullptr;
+    SharedMappings::of_process().add(mapping);
+    return std::make_unique<HostMemory>(mapping, mapping->data(), bytes);
+  }
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) override {
+    return allocate(bytes, what, diagnostics);
+  }
+
+  std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
+                                            Diagnostics& diagnostics) override;
+  std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                        Diagnostics& diagnostics) override;
+
+  bool write(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+    std::memcpy(to, from, bytes);
+    return true;
+  }
+  bool read(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+    std::memcpy(to, from, bytes);
+    return true;
+  }
+
+  bool fits(uint32_t, uint32_t, Diagnostics&) override { return true; }
+  bool launch(const device::LaunchPlan& plan, StreamHandle stream, Diagnostics&) override {
+    static_cast<HostStream*>(stream)->launch(plan);
+    return true;
+  }
+  bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+            Diagnostics&) override {
+    static_cast<HostStream*>(stream)->copy(to, from, bytes);
+    return true;
+  }
+  bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override {
+    std::string why;
+    if (static_cast<HostStream*>(stream)->synchronize(why)) return true;
+    diagnostics.error("out-of-memory", {}, "a launch has not run: " + why);
+    return false;
+  }
+  StreamHandle create_stream(Diagnostics&) override { return new HostStream; }
+  void destroy_stream(StreamHandle stream) override { delete static_cast<HostStream*>(stream); }
+
+  std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
+    return std::make_unique<HostLane>();
+  }
+
+ private:
+  std::unique_ptr<Memory> import_same_process(const MemoryHandle& handle, const Offer& offer,
+                                              std::string& why);
+  std::unique_ptr<Memory> import_file(const MemoryHandle& handle, const Offer& offer,
+                                      std::string& why);
+
+  const std::shared_ptr<FdServer> server_;
+};
+
+// The address is good for who is in this process. The file is for all others: memory of other
+// allocators has none.
+std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint64_t bytes,
+                                                      Diagnostics& diagnostics) {
+  MemoryHandle handle;
+  handle.bytes = handle.allocation = bytes;
+  Offer own{HandleKind::same_process, {}};
+  ByteWriter(own.bytes).text(process_identity()).number(reinterpret_cast<uint64_t>(address));
+  handle.offers.push_back(std::move(own));
+  const auto mapping = SharedMappings::of_process().find(address, bytes);
+  if (mapping == nullptr) return handle;
+  handle.offset = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - mapping->data());
+  handle.allocation = mapping->bytes();
+  auto kept = std::make_shared<Kept>(server_, mapping);
+  kept->ticket = server_->offer(mapping->file(), diagnostics);
+  if (kept->ticket.empty()) return std::nullopt;
+  handle.offers.push_back({HandleKind::host_fd, kept->ticket});
+  handle.keep = kept;
+  return handle;
+}
+
+std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& handle,
+                                                        const Offer& offer, std::string& why) {
+  const std::string identity = process_identity();
+  ByteReader reader(offer.bytes);
+  const std::string_view theirs = reader.text(identity.size());
+  const auto address = reader.number<uint64_t>();
+  if (!reader.ended() || theirs != identity) {
+    why = "it is memory of another process";
+    return nullptr;
+  }
+  auto* data = reinterpret_cast<uint8_t*>(address);
+  return std::make_unique<HostMemory>(SharedMappings::of_process().find(data, handle.bytes), data,
+                                      handle.bytes);
+}
+
+std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
+                                                std::string& why) {
+  Diagnostics problems;
+  Fd file = fetch_fd(offer.bytes, kFetchMilliseconds, problems);
+  std::shared_ptr<SharedMapping> mapping;
+  if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
+  if (mapping == nullptr) {
+    why = problems.all().empty() ? "no descriptor came" : problems.all().front().message;
+    return nullptr;
+  }
+  return std::make_unique<HostMemory>(mapping, mapping->data() + handle.offset, handle.bytes);
+}
+
+std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
+                                                  Diagnostics& diagnostics) {
+  std::string tried;
+  for (const Offer& offer : handle.offers) {
+    std::string why = "not of this device";
+    std::unique_ptr<Memory> memory;
+    if (offer.kind == HandleKind::same_process) memory = import_same_process(handle, offer, why);
+    if (offer.kind == HandleKind::host_fd) memory = import_file(handle, offer, why);
+    if (memory != nullptr) return memory;
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", mscclc::name(offer.kind), why);
+  }
+  diagnostics.error("cannot-map", {},
+                    fmt::format("cannot map {} bytes of a peer's memory ({}); memory that other "
+                                "processes map comes from Device::allocate",
+                                handle.bytes, tried.empty() ? "nothing was offered" : tried));
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics) {
+  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
+  if (server == nullptr) return nullptr;
+  return std::make_unique<HostDevice>(std::move(server));
+}
+
+}  // namespace mscclc

@@ -1,0 +1,121 @@
+#include "runtime/host/host_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "executor/host/process_machine.h"
+#include "runtime/host/idle.h"
+#include "runtime/quiet_thread.h"
+
+namespace mscclc {
+namespace {
+
+/// A block of a launch.
+struct Block {
+  Fiber* fiber;
+  ProcessMachine machine;
+  Block(const device::LaunchPlan& plan, const device::RankContext& rank, uint32_t number,
+        Fiber* fiber)
+      : fiber(fiber), machine(plan, rank, number, *fiber) {}
+  bool over() const { return fiber->ended() || machine.gave_up(); }
+};
+
+void run_block(void* block) { static_cast<Block*>(block)->machine.run(); }
+
+/// Lets every block run in turn until it waits; rests while none can move.
+void run_in_turns(std::vector<Block*> running) {
+  Idle idle;
+  while (!running.empty()) {
+    bool moved = false;
+    for (Block* block : running) {
+      block->fiber->resume();
+      moved |= block->machine.moved() || block->over();
+    }
+    std::erase_if(running, [](const Block* block) { return block->over(); });
+    if (moved) {
+      idle.reset();
+    } else {
+      idle.rest();
+    }
+  }
+}
+
+}  // namespace
+
+bool run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
+  std::deque<Block> blocks;
+  std::vector<Block*> running;
+  for (uint32_t i = 0; i < plan.blocks; ++i) {
+    Fiber* fiber = fibers.take();
+    if (fiber == nullptr) break;
+    const uint32_t context = plan.rank_of_block == nullptr ? 0 : plan.rank_of_block[i];
+    const uint32_t number = plan.rank_of_block == nullptr ? i : plan.number_of_block[i];
+    Block& block = blocks.emplace_back(plan, plan.contexts[context], number, fiber);
+    fiber->start(run_block, &block);
+    running.push_back(&block);
+  }
+  const bool complete = blocks.size() == plan.blocks;
+  if (complete) run_in_turns(running);
+  for (const Block& block : blocks) fibers.give(block.fiber);
+  return complete;
+}
+
+HostStream::HostStream() {
+  thread_ = quiet_thread("mscclc-stream", [this] { serve(); });
+}
+
+HostStream::~HostStream() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void HostStream::push(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void HostStream::launch(const device::LaunchPlan& plan) {
+  push([this, plan] {
+    if (run_launch(plan, fibers_)) return;
+    const std::lock_guard lock(mutex_);
+    failure_ = "no memory for the stacks of " + std::to_string(plan.blocks) + " thread blocks";
+  });
+}
+
+void HostStream::copy(void* to, const void* from, uint64_t bytes) {
+  push([=] { std::memmove(to, from, bytes); });
+}
+
+bool HostStream::synchronize(std::string& why) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+  why = std::exchange(failure_, {});
+  return why.empty();
+}
+
+void HostStream::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    task();
+    lock.lock();
+    busy_ = false;
+    if (tasks_.empty()) changed_.notify_all();
+  }
+}
+
+}  // namespace mscclc

@@ -1,0 +1,49 @@
+// A stream of the host: a thread that does launches and copies one after the other. The blocks of a
+// launch are fibers of that thread.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "executor/host/fiber.h"
+#include "executor/launch.h"
+
+namespace mscclc {
+
+/// Runs all blocks of a launch to their ends, or until they have given up. False: the system has no
+/// memory for their stacks; nothing has run then.
+bool run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
+
+class HostStream {
+ public:
+  HostStream();
+  /// Waits for what is queued.
+  ~HostStream();
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+
+  void launch(const device::LaunchPlan& plan);
+  void copy(void* to, const void* from, uint64_t bytes);
+  /// Waits until all that was queued has been done. False: a launch has failed since the last
+  /// question; `why` says how.
+  bool synchronize(std::string& why);
+
+ private:
+  using Task = std::function<void()>;
+  void push(Task task);
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool busy_ = false, stop_ = false;
+  std::string failure_;
+  FiberPool fibers_;  ///< the thread's own
+  std::thread thread_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,95 @@
+#include "runtime/host/shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace mscclc {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::shared_ptr<SharedMapping> map(Fd file, uint64_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (data == MAP_FAILED) return nullptr;
+  return std::make_shared<SharedMapping>(static_cast<uint8_t*>(data), bytes, std::move(file));
+}
+
+}  // namespace
+
+SharedMapping::~SharedMapping() { munmap(data_, bytes_); }
+
+std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
+                                                     Diagnostics& diagnostics) {
+  const auto fail = [&](const char* step) {
+    diagnostics.error("out-of-memory", {},
+                      fmt::format("cannot allocate {} bytes of shared memory for {}: {}: {}", bytes,
+                                  what, step, error_text(errno)));
+    return nullptr;
+  };
+  Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) return fail("memfd_create");
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return fail("ftruncate");
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return fail("sealing");
+  auto mapping = map(std::move(file), bytes);
+  return mapping != nullptr ? mapping : fail("mmap");
+}
+
+std::shared_ptr<SharedMapping> SharedMapping::open(Fd file, uint64_t bytes,
+                                                   Diagnostics& diagnostics) {
+  const auto fail = [&](const std::string& why) {
+    diagnostics.error("bad-handle", {}, "cannot map a peer's shared memory: " + why);
+    return nullptr;
+  };
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return fail(error_text(errno));
+  if (static_cast<uint64_t>(status.st_size) != bytes) {
+    return fail(fmt::format("it has {} bytes, not {}", status.st_size, bytes));
+  }
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return fail("its size may change");
+  auto mapping = map(std::move(file), bytes);
+  return mapping != nullptr ? mapping : fail(error_text(errno));
+}
+
+SharedMappings& SharedMappings::of_process() {
+  static SharedMappings mappings;
+  return mappings;
+}
+
+void SharedMappings::add(const std::shared_ptr<SharedMapping>& mapping) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
+  by_address_[reinterpret_cast<uintptr_t>(mapping->data())] = mapping;
+}
+
+std::shared_ptr<SharedMapping> SharedMappings::find(const void* address, uint64_t bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const std::lock_guard lock(mutex_);
+  auto after = by_address_.upper_bound(at);
+  if (after == by_address_.begin()) return nullptr;
+  std::shared_ptr<SharedMapping> mapping = std::prev(after)->second.lock();
+  if (mapping == nullptr) return nullptr;
+  const uint64_t offset = at - reinterpret_cast<uintptr_t>(mapping->data());
+  if (offset > mapping->bytes() || bytes > mapping->bytes() - offset) return nullptr;
+  return mapping;
+}
+
+std::string process_identity() {
+  // Random, so that processes of other machines and containers differ; the id, so that a child
+  // does.
+  static const std::string random = [] {
+    uint8_t bytes[16];
+    fill_random(bytes);
+    return std::string(reinterpret_cast<const char*>(bytes), sizeof bytes);
+  }();
+  const auto id = static_cast<uint64_t>(getpid());
+  return random + std::string(reinterpret_cast<const char*>(&id), sizeof id);
+}
+
+}  // namespace mscclc

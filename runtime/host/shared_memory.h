@@ -1,0 +1,61 @@
+// Memory of the host as a device: anonymous files (memfd) of a fixed size, mapped shared. Nothing
+// has a name, so nothing is left behind by whoever dies; an allocation lives as long as somebody
+// maps it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "runtime/fd.h"
+
+namespace mscclc {
+
+/// A mapping of a whole allocation; unmapped with its last owner.
+class SharedMapping {
+ public:
+  /// New memory, all zeros. nullptr: reported (out-of-memory), `what` names it.
+  static std::shared_ptr<SharedMapping> create(uint64_t bytes, const std::string& what,
+                                               Diagnostics& diagnostics);
+  /// Maps another process's allocation. Errors (bad-handle): the file is not one of `bytes` bytes
+  /// whose size is sealed, so that no access can fail later.
+  static std::shared_ptr<SharedMapping> open(Fd file, uint64_t bytes, Diagnostics& diagnostics);
+  SharedMapping(uint8_t* data, uint64_t bytes, Fd file)
+      : data_(data), bytes_(bytes), file_(std::move(file)) {}
+  ~SharedMapping();
+  SharedMapping(const SharedMapping&) = delete;
+  SharedMapping& operator=(const SharedMapping&) = delete;
+
+  uint8_t* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+  int file() const { return file_.get(); }
+
+ private:
+  uint8_t* const data_;
+  const uint64_t bytes_;
+  const Fd file_;
+};
+
+/// The allocations of this process, by address: who imports a piece of one from the same process
+/// takes the address, and becomes one of its owners.
+class SharedMappings {
+ public:
+  static SharedMappings& of_process();
+  void add(const std::shared_ptr<SharedMapping>& mapping);
+  /// The allocation in which [address, address + bytes) lies; nullptr: none.
+  std::shared_ptr<SharedMapping> find(const void* address, uint64_t bytes);
+
+ private:
+  std::mutex mutex_;
+  std::map<uintptr_t, std::weak_ptr<SharedMapping>> by_address_;
+};
+
+/// Tells this process from every other, of any machine and time: 24 bytes. A forked child has
+/// another one.
+std::string process_identity();
+
+}  // namespace mscclc

@@ -1,0 +1,166 @@
+// Descriptors go to other processes that know their tickets, and to nobody else.
+#include "runtime/memory/fd_server.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+
+#include "runtime/memory/fd_socket.h"
+#include "runtime/testing/descriptors.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Processes;
+using Bytes = std::vector<uint8_t>;
+
+/// A memory file that holds `text`.
+Fd file_with(const std::string& text) {
+  Fd file(::memfd_create("mscclc-test", MFD_CLOEXEC));
+  REQUIRE(::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  return file;
+}
+
+std::string text_of(const Fd& file) {
+  char text[64];
+  const ssize_t got = ::pread(file.get(), text, sizeof text, 0);
+  return got < 0 ? "unreadable" : std::string(text, static_cast<size_t>(got));
+}
+
+/// Why fetching failed; "" if it did not.
+std::string failure(const Bytes& ticket, int timeout_ms = 2000) {
+  Diagnostics diagnostics;
+  const Fd fd = fetch_fd(ticket, timeout_ms, diagnostics);
+  CHECK(fd.valid() != diagnostics.has_errors());
+  if (fd.valid()) return {};
+  CHECK(diagnostics.all().front().code == "fd-fetch");
+  return diagnostics.all().front().message;
+}
+
+struct Served {
+  Diagnostics diagnostics;
+  std::unique_ptr<FdServer> server = FdServer::start(diagnostics);
+  Bytes offer(const std::string& text) { return server->offer(file_with(text).get(), diagnostics); }
+};
+
+TEST_CASE("another process gets the descriptor") {
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  processes.start([&] {  // before there is a thread
+    Bytes ticket(33);
+    if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
+    Diagnostics diagnostics;
+    const Fd fd = fetch_fd(ticket, 5000, diagnostics);
+    if (!fd.valid()) return 2;
+    if ((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) == 0) return 3;
+    return text_of(fd) == "shared" ? 0 : 4;
+  });
+  Served served;
+  const Bytes ticket = served.offer("shared");
+  REQUIRE(ticket.size() == 33);
+  REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
+  CHECK(processes.wait(0, 10s) == 0);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("each ticket has its own descriptor, which may be fetched often") {
+  Served served;
+  const Bytes a = served.offer("a"), b = served.offer("b");
+  CHECK(a != b);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(text_of(fetch_fd(a, 2000, served.diagnostics)) == "a");
+    CHECK(text_of(fetch_fd(b, 2000, served.diagnostics)) == "b");
+  }
+  CHECK_FALSE(served.diagnostics.has_errors());
+}
+
+TEST_CASE("what is withdrawn, unknown, damaged or gone is not given") {
+  Served served;
+  const Bytes ticket = served.offer("a"), kept = served.offer("b");
+  served.server->withdraw(ticket);
+  const std::string head = "cannot fetch a descriptor from a peer's process: ";
+  CHECK(failure(ticket) == head + "it does not offer this one (any more), or runs as another user");
+  Bytes guess = kept;
+  guess.back() ^= 1;
+  CHECK(failure(guess) == head + "it does not offer this one (any more), or runs as another user");
+  CHECK(failure(Bytes(kept.begin(), kept.end() - 1)) == head + "its ticket is damaged");
+  CHECK(failure({}) == head + "its ticket is damaged");
+  CHECK(failure(kept).empty());
+  served.server.reset();
+  CHECK(failure(kept) == head +
+                             "nobody serves it here: the process has ended, or runs on another "
+                             "machine or in another network namespace (container)");
+}
+
+TEST_CASE("a descriptor that is not open cannot be offered") {
+  Served served;
+  CHECK(served.server->offer(-1, served.diagnostics).empty());
+  CHECK(served.diagnostics.all().front().code == "fd-offer");
+}
+
+TEST_CASE("a server that does not answer costs no more than the timeout") {
+  FdTicket ticket;
+  fill_random(ticket.socket);
+  const Fd listener = listen_for_fds(ticket);
+  REQUIRE(listener.valid());
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(failure(ticket.bytes(), 100) ==
+        "cannot fetch a descriptor from a peer's process: no answer within 100 ms");
+  CHECK(std::chrono::steady_clock::now() - begin < 2s);
+}
+
+TEST_CASE("clients that say nothing, or too much, do not keep others waiting") {
+  Served served;
+  const Bytes ticket = served.offer("a");
+  const auto address = FdTicket::read(ticket);
+  std::vector<Fd> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(connect_for_fds(*address));
+  Fd chatty = connect_for_fds(*address);
+  const Bytes noise(5000, 1);
+  CHECK(::send(chatty.get(), noise.data(), noise.size(), MSG_NOSIGNAL) == 5000);
+  CHECK(failure(ticket).empty());
+}
+
+TEST_CASE("many processes fetch at once") {
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  constexpr int kProcesses = 8, kFetches = 50;
+  Processes processes;
+  for (int i = 0; i < kProcesses; ++i) {
+    processes.start([&] {
+      Bytes ticket(33);
+      if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
+      for (int k = 0; k < kFetches; ++k) {
+        Diagnostics diagnostics;
+        if (text_of(fetch_fd(ticket, 10000, diagnostics)) != "shared") return 2;
+      }
+      return 0;
+    });
+  }
+  Served served;
+  const Bytes ticket = served.offer("shared");
+  for (int i = 0; i < kProcesses; ++i) REQUIRE(::write(pipe[1], ticket.data(), 33) == 33);
+  for (int i = 0; i < kProcesses; ++i) CHECK(processes.wait(i, 20s) == 0);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("a thousand servers, offers and fetches leave no descriptor open") {
+  const size_t before = testing::open_descriptors();
+  for (int i = 0; i < 1000; ++i) {
+    Served served;
+    const Bytes ticket = served.offer("x");
+    REQUIRE(failure(ticket).empty());
+    if (i % 2 == 0) served.server->withdraw(ticket);
+  }
+  CHECK(testing::open_descriptors() == before);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,116 @@
+#include "runtime/proxy.h"
+
+#include <algorithm>
+
+#include "executor/host/words.h"
+#include "runtime/host/idle.h"
+#include "runtime/quiet_thread.h"
+
+namespace mscclc {
+
+using device::PortRequest;
+using device::PortWhat;
+
+std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
+                                    uint64_t* claimed, std::shared_ptr<Failure> failure,
+                                    std::function<void(const std::string&)> fail,
+                                    Diagnostics& diagnostics) {
+  std::unique_ptr<Proxy> proxy(new Proxy);
+  constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
+  proxy->memory_ =
+      device->allocate_visible(kSlots + sizeof(uint64_t), "the queue of the proxy", diagnostics);
+  if (proxy->memory_ == nullptr) return nullptr;
+  proxy->handled_ = reinterpret_cast<uint64_t*>(proxy->memory_->data() + kSlots);
+  proxy->queue_ = {reinterpret_cast<PortRequest*>(proxy->memory_->data()), kCapacity, claimed,
+                   proxy->handled_};
+  for (const Port& port : ports) {
+    if (!port.used) continue;
+    proxy->lanes_.resize(std::max<size_t>(proxy->lanes_.size(), port.peer + 1));
+    auto& lane = proxy->lanes_[port.peer];
+    if (lane == nullptr) lane = device->open_lane(diagnostics);
+    if (lane == nullptr) return nullptr;
+  }
+  proxy->device_ = std::move(device);
+  proxy->ports_ = std::move(ports);
+  proxy->failure_ = std::move(failure);
+  proxy->fail_ = std::move(fail);
+  proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
+  return proxy;
+}
+
+Proxy::~Proxy() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Proxy::handle(const PortRequest& request, Diagnostics& problems) {
+  Port& port = ports_[request.channel];
+  CopyLane& lane = *lanes_[port.peer];
+  switch (request.what) {
+    case PortWhat::put:
+      return lane.put(reinterpret_cast<void*>(request.to),
+                      reinterpret_cast<const void*>(request.from), request.bytes, problems);
+    case PortWhat::signal:
+      return port.arrived == nullptr || lane.signal(port.arrived, ++port.sent, problems);
+    case PortWhat::flush:
+      return lane.flush(problems);
+  }
+  return true;
+}
+
+bool Proxy::asked(uint64_t number) const {
+  return load_acquire<uint64_t>(&queue_.slots[number % kCapacity].ready) == number + 1;
+}
+
+// A failed copy must not look like one that has been done: the count stays where it is.
+bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
+  if (!handle(queue_.slots[number % kCapacity], problems)) return false;
+  store_release<uint64_t>(handled_, number + 1);
+  return true;
+}
+
+bool Proxy::flush_all(Diagnostics& problems) {
+  for (const auto& lane : lanes_) {
+    if (lane != nullptr && !lane->flush(problems)) return false;
+  }
+  return true;
+}
+
+/// Until it is to stop or something has failed; false: a copy has failed here.
+bool Proxy::serve_all(Diagnostics& problems) {
+  Idle idle;
+  uint64_t number = 0;
+  while (!failure_->happened()) {
+    const bool stopping = stop_;  // asked first: what was asked for before it is done
+    if (asked(number)) {
+      if (!serve_next(number, problems)) return false;
+      ++number;
+      idle.reset();
+    } else if (settled_ != number) {
+      if (!flush_all(problems)) return false;
+      settled_ = number;
+    } else if (stopping) {
+      return true;
+    } else {
+      idle.rest();
+    }
+  }
+  flush_all(problems);  // nothing is copied any more once it has ended
+  return true;
+}
+
+void Proxy::serve() {
+  Diagnostics problems;
+  if (!device_->bind_thread(problems) || !serve_all(problems)) {
+    fail_("the proxy cannot go on: " + problems.all().front().message);
+  }
+  ended_ = true;
+}
+
+void Proxy::settle() const {
+  Idle idle;
+  // A slot may have been used again since: what has been handled counts too.
+  while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_))) idle.rest();
+}
+
+}  // namespace mscclc

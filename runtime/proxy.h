@@ -1,0 +1,66 @@
+// The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
+// (executor/launch.h), in order, each peer's over a lane of its own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "executor/launch.h"
+#include "runtime/device.h"
+#include "runtime/failure.h"
+
+namespace mscclc {
+
+class Proxy {
+ public:
+  /// A channel of this rank, and where its signals go.
+  struct Port {
+    bool used = false;  ///< false: not a port channel
+    uint32_t peer = 0;
+    uint64_t* arrived = nullptr;  ///< the partner's count; nullptr: nobody waits there
+    uint64_t sent = 0;
+  };
+  /// Requests that the queue holds: blocks wait when it is full.
+  static constexpr uint64_t kCapacity = 256;
+
+  /// `ports`: by channel. `claimed`: a zero in the rank's memory. `fail(why)` is called if a copy
+  /// fails; after any failure the proxy does nothing more. nullptr: reported.
+  static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
+                                      uint64_t* claimed, std::shared_ptr<Failure> failure,
+                                      std::function<void(const std::string&)> fail,
+                                      Diagnostics& diagnostics);
+  /// Settles, then ends. REQUIRES: no block runs any more.
+  ~Proxy();
+
+  /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
+  /// then it touches no memory any more. REQUIRES: no block runs.
+  void settle() const;
+  const device::PortQueue& queue() const { return queue_; }
+
+ private:
+  Proxy() = default;
+  void serve();
+  bool serve_all(Diagnostics& problems);
+  bool serve_next(uint64_t number, Diagnostics& problems);
+  bool flush_all(Diagnostics& problems);
+  bool asked(uint64_t number) const;
+  bool handle(const device::PortRequest& request, Diagnostics& problems);
+
+  std::shared_ptr<Device> device_;
+  std::vector<Port> ports_;
+  std::vector<std::unique_ptr<CopyLane>> lanes_;  ///< by peer
+  std::shared_ptr<Failure> failure_;
+  std::function<void(const std::string&)> fail_;
+  std::unique_ptr<Memory> memory_;  ///< slots, then the count of handled requests
+  device::PortQueue queue_{};
+  uint64_t* handled_ = nullptr;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
+  std::thread thread_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,246 @@
+// What ranks do when one of them dies, gives up or hangs: all others end with an error that says
+// so, in bounded time, and nothing stays behind.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "compiler/compile.h"
+#include "tests/library/library.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::Outcome;
+
+std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks) {
+  const CompiledWorld world(name, {{"R", ranks}});
+  REQUIRE(world.errors() == "");
+  return std::make_shared<const Program>(world.program());
+}
+
+/// A plan in which rank 0 waits for a signal that rank 1 should send, and does not.
+std::shared_ptr<const Program> stuck_plan() {
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add("stuck.mscl",
+                                  "program    stuck\n"
+                                  "collective sendrecv(ranks: 2, shift: 1)\n"
+                                  "rank r in 0..2 {\n"
+                                  "  channel ch[0] = memory(1 - r)\n"
+                                  "  tb 0 {\n"
+                                  "    put ch[0].output[0] <- input[0]\n"
+                                  "    if r == 0 { wait ch[0] } else { signal ch[0] }\n"
+                                  "  }\n"
+                                  "}\n");
+  PipelineOptions passes;
+  passes.only = {"assign", "groups", "split"};  // the prover would refuse it
+  auto program = compile(sources, file, {}, passes, diagnostics);
+  INFO(render_text(diagnostics, sources, 100));
+  REQUIRE(program);
+  std::erase_if(program->ranks[1].ops, [](const Op& op) { return op.kind == OpKind::signal; });
+  return std::make_shared<const Program>(std::move(*program));
+}
+
+constexpr milliseconds kLongWait{60'000};
+
+std::set<std::string> shared_memory_files() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+/// The steps of a rank's life, in order. Dies at step `last`, if it is the victim.
+struct Life {
+  std::shared_ptr<const Program> plan;
+  uint32_t victim;
+  int last;
+
+  std::string operator()(Communicator& communicator) const {
+    Diagnostics diagnostics;
+    int step = 0;
+    const auto live = [&] {
+      if (communicator.rank() == victim && step++ == last) raise(SIGKILL);
+    };
+    live();
+    auto executable = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, diagnostics);
+    if (executable == nullptr) return testing::text(diagnostics);
+    live();
+    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
+    auto buffer = communicator.register_buffer(memory->data(), 8192, diagnostics);
+    if (buffer == nullptr) return testing::text(diagnostics);
+    live();
+    const BoundCall call = executable->bind(
+        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
+    if (!call) return testing::text(diagnostics);
+    live();
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    std::string said;
+    for (int i = 0; said.empty() && i < 2000; ++i) {
+      if (!executable->launch(call, stream, diagnostics)) said = testing::text(diagnostics);
+      if (i == 1000) live();
+    }
+    if (!communicator.synchronize(stream, diagnostics)) said = testing::text(diagnostics);
+    communicator.device().destroy_stream(stream);
+    return said;
+  }
+};
+
+/// Kills its process when it comes to exchange number `last`.
+class DyingBootstrap final : public Bootstrap {
+ public:
+  DyingBootstrap(std::unique_ptr<Bootstrap> inner, uint32_t victim, int last)
+      : inner_(std::move(inner)), victim_(victim), last_(last) {}
+  uint32_t rank() const override { return inner_->rank(); }
+  uint32_t size() const override { return inner_->size(); }
+  bool all_gather(std::span<const uint8_t> own, std::string_view what,
+                  std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
+    if (rank() == victim_ && exchanges_++ == last_) raise(SIGKILL);
+    return inner_->all_gather(own, what, all, diagnostics);
+  }
+  void on_failure(std::function<void(const std::string& why)> fn) override {
+    inner_->on_failure(std::move(fn));
+  }
+  void fail(const std::string& why) override { inner_->fail(why); }
+
+ private:
+  const std::unique_ptr<Bootstrap> inner_;
+  const uint32_t victim_;
+  const int last_;
+  int exchanges_ = 0;
+};
+
+constexpr int kNever = -1;
+
+/// Rank 1 of three has been killed: the others say so at once, and not when waits time out.
+void check_ends(const std::string& where, const std::function<std::vector<Outcome>()>& run) {
+  INFO(where);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<Outcome> ended = run();
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(ended[1].signal == SIGKILL);
+  for (const uint32_t r : {0u, 2u}) {
+    CHECK(ended[r].signal == 0);
+    CHECK_THAT(ended[r].said, Catch::Contains("rank 1"));
+  }
+}
+
+TEST_CASE("a rank that is killed between steps ends all others") {
+  const auto before = shared_memory_files();
+  for (const char* name : {"allreduce_2shot", "allreduce_2shot_packets", "sendrecv_port"}) {
+    const auto plan = plan_of(name, "3");
+    for (int last = 0; last < 5; ++last) {
+      check_ends(fmt::format("{}, step {}", name, last), [&] {
+        return testing::processes(3, Life{plan, 1, last}, kLongWait);
+      });
+    }
+  }
+  CHECK(shared_memory_files() == before);
+}
+
+TEST_CASE("a rank that is killed in the middle of a step ends all others") {
+  const auto before = shared_memory_files();
+  const auto plan = plan_of("allgather_direct", "3");  // zero copy: bind exchanges too
+  for (int last = 0; last < 7; ++last) {
+    check_ends(fmt::format("exchange {}", last), [&] {
+      const auto wrap = [&](std::unique_ptr<Bootstrap> inner) -> std::unique_ptr<Bootstrap> {
+        return std::make_unique<DyingBootstrap>(std::move(inner), 1, last);
+      };
+      return testing::processes(3, Life{plan, 1, kNever}, kLongWait, wrap);
+    });
+  }
+  CHECK(shared_memory_files() == before);
+}
+
+/// Launches the only call of a plan of two ranks, and waits.
+struct OneCall {
+  std::shared_ptr<const Program> plan;
+  std::function<void(Communicator&)> meanwhile = {};
+
+  std::string operator()(Communicator& communicator) const {
+    Diagnostics diagnostics;
+    auto executable = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
+    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
+    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+    const BoundCall call = executable->bind(
+        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
+    if (meanwhile) meanwhile(communicator);
+    communicator.synchronize(stream, diagnostics);
+    communicator.device().destroy_stream(stream);
+    // What came after: nothing can be launched or loaded any more.
+    Diagnostics later;
+    if (diagnostics.has_errors() && executable->launch(call, stream, later)) return "still runs";
+    std::string said = testing::text(diagnostics);
+    communicator.bootstrap().barrier("stay", later);  // a rank that is done waits for the others
+    return said;
+  }
+};
+
+TEST_CASE("a wait that takes too long is reported") {
+  const auto said = testing::threads(2, OneCall{stuck_plan()}, milliseconds(300));
+  CHECK(said[0] ==
+        "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
+        "stuck.mscl:7:17: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
+        "0 came; rank 1 should send it from 'ch[0]', but no op does\n");
+  CHECK(said[1] == "");
+}
+
+TEST_CASE("the host can abort") {
+  std::atomic<bool> aborted = false;
+  const auto abort = [&](Communicator& communicator) {
+    if (communicator.rank() == 0) return;
+    aborted = true;
+    std::this_thread::sleep_for(milliseconds(300));  // rank 0 waits by then
+    communicator.abort("enough");
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const auto said = testing::threads(2, OneCall{stuck_plan(), abort}, kLongWait);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(aborted);
+  CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
+  CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
+  CHECK(said[1] == "error: rank 1: enough\n");
+}
+
+TEST_CASE("ranks that load different plans are told") {
+  const auto one = plan_of("allreduce_2shot", "2"), other = plan_of("allreduce_ring", "2");
+  const auto load = [&](Communicator& communicator) {
+    Diagnostics diagnostics;
+    const auto& plan = communicator.rank() == 0 ? one : other;
+    const auto executable = communicator.load(plan, {}, diagnostics);
+    CHECK(executable == nullptr);
+    const std::string said = testing::text(diagnostics);
+    // The communicator goes on.
+    Diagnostics again;
+    return communicator.load(one, {}, again) == nullptr ? testing::text(again) : said;
+  };
+  const auto said = testing::threads(2, load);
+  CHECK_THAT(said[0], Catch::Contains("rank 1 has loaded another plan: its hash is "));
+  CHECK_THAT(said[1], Catch::Contains("rank 0 has loaded another plan: its hash is "));
+}
+
+TEST_CASE("what one rank cannot do all ranks learn") {
+  const auto fits = plan_of("allreduce_2shot", "2"), other = plan_of("allreduce_2shot", "3");
+  const auto load = [&](Communicator& communicator) {
+    Diagnostics diagnostics;
+    CHECK(communicator.load(communicator.rank() == 0 ? other : fits, {}, diagnostics) == nullptr);
+    return testing::text(diagnostics);
+  };
+  const auto said = testing::threads(2, load);
+  CHECK(said[0] == "error: the plan is for 3 ranks; the communicator has 2\n");
+  CHECK(said[1] ==
+        "error: rank 0 cannot take the plan: the plan is for 3 ranks; the communicator has 2\n");
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,54 @@
+// Ranks of a plan, on the host device unless said otherwise, for tests: as threads of this process
+// or as processes.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/rank_runner.h"
+
+namespace mscclc::testing {
+
+inline constexpr std::chrono::milliseconds kPatience{20'000};
+
+struct Timeouts {
+  Timeouts(std::chrono::milliseconds both = kPatience) : bootstrap(both), waits(both) {}
+  Timeouts(std::chrono::milliseconds bootstrap, std::chrono::milliseconds waits)
+      : bootstrap(bootstrap), waits(waits) {}
+  std::chrono::milliseconds bootstrap;  ///< of each step in which ranks meet
+  std::chrono::milliseconds waits;      ///< of each wait of a call
+};
+
+/// What a rank does with its communicator; "" if all was well.
+using RankBody = std::function<std::string(Communicator&)>;
+/// The device of a rank; nullptr: reported.
+using OpenDevice = std::function<std::unique_ptr<Device>(uint32_t rank, Diagnostics&)>;
+/// Every rank on this machine's processor.
+std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
+
+/// How a rank that is a process has ended.
+struct Outcome {
+  std::string said;
+  int signal = 0;  ///< that killed it
+};
+
+/// Puts something between a communicator and its bootstrap.
+using Wrap = std::function<std::unique_ptr<Bootstrap>(std::unique_ptr<Bootstrap>)>;
+
+/// Runs `body` on ranks that are threads, or processes that meet over TCP.
+std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
+                                 const Timeouts& timeouts = {}, const OpenDevice& open = open_host);
+std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
+                               const Wrap& wrap = {}, const OpenDevice& open = open_host);
+/// The same; "" if every rank said "".
+std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
+                        const OpenDevice& open = open_host);
+std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
+                          const OpenDevice& open = open_host);
+
+std::string text(const Diagnostics& diagnostics);
+
+}  // namespace mscclc::testing

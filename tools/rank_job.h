@@ -1,0 +1,22 @@
+// One rank's part of `mscclc run` on a device: loads the plan, makes the calls, and tells the
+// others what it has seen.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/device.h"
+#include "tools/input.h"
+#include "tools/run_work.h"
+
+namespace mscclc {
+
+/// Collective. Rank 0 prints the table under a heading that says `how`; every rank prints what went
+/// wrong there if it cannot tell the others. Returns the exit code.
+int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs,
+             std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
+             std::chrono::milliseconds timeout, const std::string& how);
+
+}  // namespace mscclc

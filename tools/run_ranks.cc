@@ -1,0 +1,96 @@
+#include "tools/run_ranks.h"
+
+#include <fmt/format.h>
+
+#include "runtime/bootstrap/job.h"
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/host/host_device.h"
+#include "tools/rank_job.h"
+#include "tools/rank_processes.h"
+
+namespace mscclc {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What is the same for all ways to start ranks.
+struct Start {
+  const RunOptions& options;
+  Input& input;
+  const std::vector<RunSpec>& specs;
+  milliseconds timeout;
+  uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
+};
+
+int run_on_host_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap,
+                       const std::string& how) {
+  Diagnostics& diagnostics = start.input.diagnostics;
+  std::shared_ptr<Device> device;
+  if (bootstrap != nullptr) device = make_host_device(diagnostics);
+  if (device == nullptr) {
+    start.input.report();
+    return kWrongResult;
+  }
+  return run_rank(start.options, start.input, start.specs, std::move(bootstrap), std::move(device),
+                  start.timeout, how);
+}
+
+int run_launched(const Start& start, const LaunchedRank& launch) {
+  if (launch.size != start.ranks()) {
+    return Input::usage(fmt::format("the program is for {} ranks; {} has started {}", start.ranks(),
+                                    launch.launcher, launch.size));
+  }
+  return run_on_host_device(
+      start, make_bootstrap(launch, start.input.diagnostics),
+      fmt::format("on {} processes that {} has started", launch.size, launch.launcher));
+}
+
+int run_forked(const Start& start) {
+  std::optional<HostedJob> job;
+  const auto make_id = [&]() -> std::string {
+    job = host_job({.size = start.ranks(), .one_machine = true, .timeout = start.timeout},
+                   start.input.diagnostics);
+    start.input.report();
+    return job ? job->id.text() : "";
+  };
+  const auto be_rank = [&](uint32_t rank, const std::string& text) {
+    Diagnostics& diagnostics = start.input.diagnostics;
+    const auto id = UniqueId::parse(text, diagnostics);
+    std::unique_ptr<Bootstrap> bootstrap;
+    if (id) bootstrap = join_job(*id, rank, start.ranks(), start.timeout, nullptr, diagnostics);
+    return run_on_host_device(start, std::move(bootstrap),
+                              fmt::format("on {} processes of this machine", start.ranks()));
+  };
+  return run_processes(start.ranks(), make_id, be_rank, kWrongResult);
+}
+
+/// True if a diagnostic of this kind is there.
+bool says(const Diagnostics& diagnostics, std::string_view code) {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.code == code) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs) {
+  if (options.device == "cuda") {
+    return Input::usage("--device cuda: this mscclc was built without its GPU part");
+  }
+  const Environment environment = Environment::of_process();
+  environment.warn_of_unknown(input.diagnostics);
+  const auto seconds = environment.number(Variable::MSCCLC_TIMEOUT, input.diagnostics);
+  input.report();
+  if (!seconds) return kUsage;
+  const Start start{options, input, specs, milliseconds(*seconds * 1000)};
+  Diagnostics launcher;
+  const auto launch = read_launch(environment, "", launcher);
+  if (launch) return run_launched(start, *launch);
+  if (says(launcher, "no-launcher")) return run_forked(start);
+  input.diagnostics = launcher;
+  input.report();
+  return kUsage;
+}
+
+}  // namespace mscclc
