@@ -25,7 +25,7 @@ struct Case {
   std::vector<uint32_t> widths() const;
   /// The types of this width; 0: all.
   std::vector<Dtype> dtypes_of(uint32_t width) const;
-  /// `size` in bytes of a message.
+  /// `size` in bytes of a message that the plan takes.
   uint64_t bytes(const RunSize& size, Dtype dtype) const;
 };
 
