@@ -55,8 +55,9 @@ class LoadedCase {
   Communicator& communicator_;
   const Case& of_;
   const LoadOptions options_;
-  std::unique_ptr<Executable> executable_;
   std::vector<std::unique_ptr<CallerMemory>> memories_;
+  std::unique_ptr<Executable>
+      executable_;  ///< ends first: its proxy may read memory after an error
 };
 
 }  // namespace mscclc::testing
