@@ -85,6 +85,7 @@ class BoundCall {
 /// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
 /// of the same message size, type and reduction in the same order, one after the other (on one
 /// stream, or on streams that wait for each other). To destroy it, wait for its launches first.
+/// After an error free the buffers of its calls behind it: its proxy may still read them.
 /// Peers may still use memory of this rank that they have mapped: it is given back when the last of
 /// them has let go of it.
 class Executable {

@@ -29,8 +29,8 @@ struct RankRunner::State {
   Communicator& communicator;
   const std::shared_ptr<const Program> plan;
   const RunnerOptions options;
-  std::unique_ptr<Executable> executable;
   std::unique_ptr<CallerMemory> memory;
+  std::unique_ptr<Executable> executable;  ///< ends first: its proxy may read memory after an error
   StreamHandle stream = nullptr;
 };
 

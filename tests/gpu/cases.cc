@@ -71,10 +71,14 @@ std::vector<Dtype> Case::dtypes_of(uint32_t width) const {
   return fitting;
 }
 
+// Plans of the peer take sizes that divide evenly: the next one.
 uint64_t Case::bytes(const RunSize& size, Dtype dtype) const {
-  if (size.elements == 0) return size.bytes;
-  return Chunking(plan->contract, size.elements * info(dtype).bytes, plan->launch.align)
-      .message_bytes();
+  const uint32_t element = info(dtype).bytes, align = plan->launch.align;
+  const Contract& contract = plan->contract;
+  uint64_t part = size.elements * element;
+  if (size.elements == 0) part = Chunking::part_for_message(contract, size.bytes, element);
+  while (contract.even_only && !Chunking(contract, part, align).even()) part += element;
+  return Chunking(contract, part, align).message_bytes();
 }
 
 bool Case::takes(uint64_t message, Dtype dtype) const {

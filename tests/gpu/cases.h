@@ -25,7 +25,7 @@ struct Case {
   std::vector<uint32_t> widths() const;
   /// The types of this width; 0: all.
   std::vector<Dtype> dtypes_of(uint32_t width) const;
-  /// `size` in bytes of a message.
+  /// `size` in bytes of a message that the plan takes.
   uint64_t bytes(const RunSize& size, Dtype dtype) const;
   /// False: the plan wants messages that divide evenly, and this does not.
   bool takes(uint64_t message, Dtype dtype) const;
@@ -57,8 +57,9 @@ class LoadedCase {
   Communicator& communicator_;
   const Case& of_;
   const LoadOptions options_;
-  std::unique_ptr<Executable> executable_;
   std::vector<std::unique_ptr<CallerMemory>> memories_;
+  std::unique_ptr<Executable>
+      executable_;  ///< ends first: its proxy may read memory after an error
 };
 
 }  // namespace mscclc::testing

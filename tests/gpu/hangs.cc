@@ -41,9 +41,9 @@ std::string run_rank(Communicator& communicator, const PlantedHang& hang) {
   const auto begin = Clock::now();
   bool well = true;
   for (uint64_t i = 0; well && i < calls_until_all_wait(communicator.size()); ++i) {
-    well = call->launch(stream.get(), diagnostics);
+    well = call->launch(stream.get(), diagnostics) &&
+           communicator.synchronize(stream.get(), diagnostics);
   }
-  well = well && communicator.synchronize(stream.get(), diagnostics);
   const auto took = Clock::now() - begin;
   const std::string said = text(diagnostics);
   if (well) return "it has ended well";
@@ -75,7 +75,10 @@ bool check_hangs(const StageOptions& options) {
     return false;
   }
   uint32_t right = 0, wrong = 0;
-  for (const PlantedHang& hang : hangs) ++(check_planted(options, hang) ? right : wrong);
+  for (const PlantedHang& hang : hangs) {
+    if (hang.plan.name.find(options.filter) == std::string::npos) continue;
+    ++(check_planted(options, hang) ? right : wrong);
+  }
   if (options.threads) {
     fmt::print("killed ranks: not tried, as ranks are threads\n");
   } else {
