@@ -332,8 +332,8 @@ struct BuilderState {
   void take_counts(BuilderState& part, RankRange of);
   void take_ops(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
   /// Takes the ops of some ranks from a builder in which the same things were declared, and which
-  /// had no mistakes. `sites`: by its site, ours. False after what only the whole shows to be wrong,
-  /// which is not reported.
+  /// had no mistakes. `sites`: by its site, ours. False after what only the whole shows to be
+  /// wrong, which is not reported.
   bool take(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
 
   // builder_explain.cc
