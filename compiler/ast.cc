@@ -34,12 +34,17 @@ uint32_t File::line_at(uint32_t offset) const {
     }
   }
   // Places are mostly asked for in text order: try the line of last time and the one behind it.
-  for (uint32_t line = last_; line < last_ + 2 && line < lines_.size(); ++line) {
+  const uint32_t last = last_.load(std::memory_order_relaxed);
+  for (uint32_t line = last; line < last + 2 && line < lines_.size(); ++line) {
     const bool below = line + 1 == lines_.size() || offset < lines_[line + 1];
-    if (lines_[line] <= offset && below) return last_ = line;
+    if (lines_[line] > offset || !below) continue;
+    last_.store(line, std::memory_order_relaxed);
+    return line;
   }
   const auto behind = std::upper_bound(lines_.begin(), lines_.end(), offset);
-  return last_ = static_cast<uint32_t>(behind - lines_.begin() - 1);
+  const uint32_t line = static_cast<uint32_t>(behind - lines_.begin() - 1);
+  last_.store(line, std::memory_order_relaxed);
+  return line;
 }
 
 Span Ast::span(Place place) const {

@@ -26,6 +26,7 @@
 // A tree that comes with errors is not to be unrolled.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <string_view>
@@ -333,8 +334,8 @@ struct File {
   uint32_t line_begin(uint32_t line) const { return lines_[line]; }
 
  private:
-  mutable std::vector<uint32_t> lines_;  // filled when first asked for
-  mutable uint32_t last_ = 0;
+  mutable std::vector<uint32_t> lines_;     // filled when first asked for
+  mutable std::atomic<uint32_t> last_ = 0;  // several threads may ask
 };
 
 class Ast {
@@ -356,6 +357,10 @@ class Ast {
   std::string_view text(Place place) const;
   const File& file_of(Place place) const;
   const std::deque<File>& files() const { return files_; }
+  /// Several threads may ask for spans from now on.
+  void prepare_for_threads() const {
+    for (const File& file : files_) file.line_at(0);
+  }
 
   // For the parser.
   Arena& arena() { return arena_; }

@@ -148,13 +148,6 @@ bool Builder::block(int64_t block, Mark mark) {
   return true;
 }
 
-namespace {
-
-/// A mistake is told once, so more of them tell nothing.
-constexpr size_t kMaxEmptyBlocks = 4096;
-
-}  // namespace
-
 bool BuilderState::need_block(uint32_t b) {
   if (b < out->blocks) return true;
   blocks += b + 1 - out->blocks;

@@ -99,8 +99,6 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   if (options.has_units && !s.check_units_option(options, mark)) return false;
   std::vector<Axis>& axes = s.axis_scratch;
   axes.clear();
-  Slice lengths{static_cast<uint32_t>(s.program.integers.size()),
-                static_cast<uint32_t>(dims.size())};
   for (const Dim& dim : dims) {
     axes.push_back(s.make_axis(dim));
     if (!s.check_axis(name, axes.back(), mark)) return false;
@@ -118,10 +116,9 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   b.units = options.units;
   b.chunks = 1;
   for (const Axis& axis : axes) {
-    s.program.integers.push_back(axis.length());
+    s.program.integers.extend(b.dims, axis.length());
     b.chunks *= static_cast<uint32_t>(axis.length());
   }
-  b.dims = lengths;
   if (options.packets != PacketFormat::none) {
     s.here->layouts.back().traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);
   }

@@ -189,13 +189,13 @@ inline void BuilderState::append(OpKind kind, std::span<const Ref> dsts, std::sp
   op.parts = static_cast<uint16_t>(options.parts);
   op.dsts = static_cast<uint16_t>(dsts.size());
   op.srcs = static_cast<uint16_t>(srcs.size());
-  op.operands = static_cast<uint32_t>(program.operands.size());
   op.block = block;
   op.group = group;
   op.loop = loop;
   op.locations = present_locations();
-  for (const Ref& ref : dsts) program.operands.push_back(ref.operand);
-  for (const Ref& ref : srcs) program.operands.push_back(ref.operand);
+  Operand* to = program.operands.add(n, op.operands);
+  for (const Ref& ref : dsts) *to++ = ref.operand;
+  for (const Ref& ref : srcs) *to++ = ref.operand;
 }
 
 // ---- ops -------------------------------------------------------------------------------------

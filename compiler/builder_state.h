@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/builder_lookup.h"
+#include "ir/rank_parts.h"
 
 namespace mscclc {
 
@@ -62,6 +63,8 @@ struct BlockUse {
   bool has_ops = false;
   Mark mark;  ///< of the `tb` that declares it, if one does
 };
+/// A mistake is told once, so more of them tell nothing.
+inline constexpr size_t kMaxEmptyBlocks = 4096;
 struct EmptyBlock {
   uint32_t rank, block;
   Mark mark;
@@ -305,8 +308,8 @@ struct BuilderState {
   /// The locations of the present op; made once for all ops that it becomes.
   Slice present_locations() {
     if (site != kNone) {
-      locations = {static_cast<uint32_t>(program.locations.size()), 1};
-      program.locations.push_back({site, values});
+      locations.count = 1;
+      *program.locations.add(1, locations.first) = {site, values};
       site = kNone;
     }
     return locations;
@@ -321,6 +324,17 @@ struct BuilderState {
               const OpOptions& options);
   bool arrive(uint32_t b, std::span<const Operand> members);
   bool barrier_members(const List& blocks, Mark mark, std::vector<Operand>& members);
+
+  // builder_parts.cc
+  std::vector<uint32_t> take_groups(const BuilderState& part);
+  std::vector<uint32_t> take_round_classes(const BuilderState& part);
+  bool take_units(const BuilderState& part);
+  void take_counts(BuilderState& part, RankRange of);
+  void take_ops(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
+  /// Takes the ops of some ranks from a builder in which the same things were declared, and which
+  /// had no mistakes. `sites`: by its site, ours. False after what only the whole shows to be wrong,
+  /// which is not reported.
+  bool take(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
 
   // builder_explain.cc
   std::string ref_text(const Ref& ref);

@@ -19,6 +19,7 @@ struct FrontEndOptions {
   std::vector<std::pair<std::string, std::string>> defines;
   /// Reads an imported file (path already relative to the importer's folder); nullopt: not there.
   std::function<std::optional<std::string>(const std::string& path)> read_file;
+  uint32_t threads = 0;  ///< see thread_count (ir/rank_parts.h); changes no result
   /// Ops that a program may unroll to before the compiler gives up.
   uint64_t max_ops = 64'000'000;
 };

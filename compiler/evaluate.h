@@ -155,6 +155,7 @@ class Evaluator {
     steps_ += static_cast<uint64_t>(n);
     return true;
   }
+  uint64_t steps() const { return steps_; }
   void set_max_steps(uint64_t n) { max_steps_ = n; }
   bool stopped() const { return stopped_; }
 

@@ -44,7 +44,8 @@ std::string_view Unroller::text(Mark mark) {
 
 void Unroller::add_context(Diagnostic& diagnostic) { evaluator_.add_context(diagnostic); }
 
-std::optional<Program> Unroller::run(const std::vector<Item>& items) {
+/// The header, and what all ranks own. False after errors.
+bool Unroller::begin(const std::vector<Item>& items) {
   Program& program = builder_.program();
   if (!main_.is_ir) program.files.push_back(sources_.file(main_.id).name);
   evaluator_.value(ast::w_input).kind = evaluator_.value(ast::w_output).kind = ValueKind::buffer;
@@ -55,22 +56,35 @@ std::optional<Program> Unroller::run(const std::vector<Item>& items) {
     program.name = std::filesystem::path(sources_.file(main_.id).name).stem().string();
   }
   unknown_defines();
-  if (!usable_ || halted()) return std::nullopt;
+  if (!usable_ || halted()) return false;
   if (!has_collective_) {
     op_place_ = items.empty() ? ast::Place{} : items.front().stmt->keyword;
     builder_.check();  // reports it
-    return std::nullopt;
+    return false;
   }
   for (const ast::Symbol s : resolution_.unknown_far) builder_.poison(name_id(s));
   find_bodies(items);
-  bodies(Sweep::declare);
+  bodies(Sweep::declare, {0, static_cast<uint32_t>(bodies_.size())});
   builder_.seal();
-  bodies(Sweep::ops);
+  return true;
+}
+
+Unroller::Outcome Unroller::run(const std::vector<Item>& items, bool in_parts) {
+  if (!begin(items)) return {};
+  const auto ranks = static_cast<uint32_t>(bodies_.size());
+  bodies(Sweep::ops, {0, std::min(1u, ranks)});
+  const uint32_t parts = in_parts ? count_parts() : 1;
+  if (parts > 1) {
+    if (!unroll_parts(items, parts)) return {.in_vain = true};
+  } else {
+    bodies(Sweep::ops, {1, ranks});
+  }
   op_place_ = collective_place_;
-  if (halted()) return std::nullopt;
+  if (halted()) return {};
   builder_.state().failed = builder_.state().failed || diagnostics_.has_errors();
-  std::optional<Program> done = builder_.finish();
-  return diagnostics_.has_errors() ? std::nullopt : std::move(done);
+  Outcome outcome{.program = builder_.finish()};
+  if (diagnostics_.has_errors()) outcome.program.reset();
+  return outcome;
 }
 
 // ---- rank bodies -----------------------------------------------------------------------------
@@ -105,9 +119,9 @@ void Unroller::find_bodies(const std::vector<Item>& items) {
   }
 }
 
-void Unroller::bodies(Sweep sweep) {
+void Unroller::bodies(Sweep sweep, RankRange ranks) {
   sweep_ = sweep;
-  for (uint32_t r = 0; r < bodies_.size() && !halted(); ++r) {
+  for (uint32_t r = ranks.begin; r < ranks.end && !halted(); ++r) {
     if (bodies_[r] != nullptr) body(r, sweep);
   }
 }
@@ -127,33 +141,14 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
     for (const ast::Stmt* stmt : s.body.statements) declare(*stmt);
   } else {
     Program& p = builder_.program();
-    const ArenaSizes before{p.operands.size(), p.locations.size(), p.integers.size()};
     if (rank > 0 && bodies_[rank - 1] == bodies_[rank]) {
       const size_t ops = p.ranks[rank - 1].ops.size();
       p.ranks[rank].ops.reserve(ops + ops / 2);
     }
     block(s.body);
-    if (!reserved_) reserve(rank, before);
   }
   if (s.at.name.given()) evaluator_.bindings.pop_back();
   evaluator_.lists().release(lists);
-}
-
-/// Bodies are much alike: what the first took tells what the others will. Passes add to it; memory
-/// that nobody writes costs nothing.
-void Unroller::reserve(uint32_t rank, const ArenaSizes& before) {
-  Program& p = builder_.program();
-  constexpr size_t kMost = size_t{1} << 26;
-  reserved_ = true;
-  const auto rest =
-      static_cast<size_t>(std::count(bodies_.begin() + rank + 1, bodies_.end(), bodies_[rank]));
-  const auto room = [&](auto& arena, size_t old) {
-    const size_t more = (arena.size() - old) * rest;
-    arena.reserve(arena.size() + std::min(more + more / 2, kMost));
-  };
-  room(p.operands, before.operands);
-  room(p.locations, before.locations);
-  room(p.integers, before.integers);
 }
 
 // ---- statements ------------------------------------------------------------------------------
@@ -338,10 +333,13 @@ std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const
   Resolution resolution;
   resolve(ast, items, main.is_ir, resolution, diagnostics);
   if (!resolution.usable) return std::nullopt;
-  std::optional<Program> program =
-      Unroller(sources, ast, main, options, resolution, diagnostics).run(items);
-  if (program && !main.is_ir) warn_unused(ast, resolution, diagnostics);
-  return program;
+  const auto run = [&](bool in_parts) {
+    return Unroller(sources, ast, main, options, resolution, diagnostics).run(items, in_parts);
+  };
+  Unroller::Outcome outcome = run(true);
+  if (outcome.in_vain) outcome = run(false);
+  if (outcome.program && !main.is_ir) warn_unused(ast, resolution, diagnostics);
+  return std::move(outcome.program);
 }
 
 }  // namespace mscclc

@@ -81,10 +81,9 @@ uint32_t Unroller::new_site(const ast::Stmt& s) {
 inline Slice Unroller::present_values() {
   if (evaluator_.bindings_changed) {
     evaluator_.bindings_changed = false;
-    std::vector<int64_t>& integers = builder_.program().integers;
-    values_ = {static_cast<uint32_t>(integers.size()),
-               static_cast<uint32_t>(evaluator_.bindings.size())};
-    for (const Binding& b : evaluator_.bindings) integers.push_back(b.value);
+    values_.count = static_cast<uint32_t>(evaluator_.bindings.size());
+    int64_t* to = builder_.program().integers.add(values_.count, values_.first);
+    for (const Binding& b : evaluator_.bindings) *to++ = b.value;
   }
   return values_;
 }
@@ -121,7 +120,7 @@ OpPlan& Unroller::make_plan(const ast::Stmt& s) {
 /// IR text says where its ops come from.
 void Unroller::written_locations(ast::Array<const ast::Location> written) {
   Program& p = builder_.program();
-  const auto first = static_cast<uint32_t>(p.locations.size());
+  Slice locations;
   for (const ast::Location& l : written) {
     Site site{0, l.line, l.column, {}};
     if (!l.file.empty()) {
@@ -134,9 +133,9 @@ void Unroller::written_locations(ast::Array<const ast::Location> written) {
       site.variables.push_back(name_id(v.name.id));
       values.push_back(v.value);
     }
-    p.locations.push_back({builder_.site_id(std::move(site)), p.append(values)});
+    p.locations.extend(locations, {builder_.site_id(std::move(site)), p.append(values)});
   }
-  builder_.at_locations({first, static_cast<uint32_t>(p.locations.size() - first)});
+  builder_.at_locations(locations);
 }
 
 // ---- ops -------------------------------------------------------------------------------------

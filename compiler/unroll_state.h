@@ -1,6 +1,7 @@
 // The unroller's state. Private to unroll_*.cc: the driver and statements are in unroll.cc, header
 // lines in unroll_header.cc and unroll_contract.cc, options in unroll_options.cc, declarations in
-// unroll_declare.cc, ops in unroll_ops.cc, their operands in unroll_operands.cc.
+// unroll_declare.cc, ops in unroll_ops.cc, their operands in unroll_operands.cc, and how several
+// unrollers share the work in unroll_parts.cc.
 #pragma once
 
 #include <map>
@@ -13,6 +14,7 @@
 #include "compiler/evaluate.h"
 #include "compiler/options.h"
 #include "compiler/unroll.h"
+#include "ir/rank_parts.h"
 
 namespace mscclc {
 
@@ -70,7 +72,11 @@ class Unroller : public Origin {
  public:
   Unroller(const Sources& sources, const ast::Ast& ast, const ast::File& main,
            const FrontEndOptions& options, const Resolution& resolution, Diagnostics& diagnostics);
-  std::optional<Program> run(const std::vector<Item>& items);
+  struct Outcome {
+    std::optional<Program> program = {};
+    bool in_vain = false;  ///< something went wrong in one of several parts: to be done in one go
+  };
+  Outcome run(const std::vector<Item>& items, bool in_parts);
 
   // Origin: places are the syntax tree's.
   Span span(Mark mark) override;
@@ -123,12 +129,9 @@ class Unroller : public Origin {
 
   // ---- bodies and statements (unroll.cc) ----
   void find_bodies(const std::vector<Item>& items);
-  void bodies(Sweep sweep);
+  bool begin(const std::vector<Item>& items);
+  void bodies(Sweep sweep, RankRange ranks);
   void body(uint32_t rank, Sweep sweep);
-  struct ArenaSizes {
-    size_t operands, locations, integers;
-  };
-  void reserve(uint32_t rank, const ArenaSizes& before);
   void block(const ast::Block& b);
   void statement(const ast::Stmt& s);
   void tb(const ast::Placed& s);
@@ -138,6 +141,13 @@ class Unroller : public Origin {
   void if_(const ast::If& s);
   void call(const ast::Call& s);
   bool bind_arguments(const ast::Call& s, const ast::Def& def, std::vector<Value>& out);
+
+  // ---- several unrollers (unroll_parts.cc) ----
+  uint32_t count_parts() const;
+  bool unroll_parts(const std::vector<Item>& items, uint32_t parts);
+  bool take(Unroller& other, RankRange ranks);
+  std::vector<uint32_t> take_contexts(const Unroller& other);
+  std::vector<uint32_t> take_sites(const Unroller& other);
   void misplaced(const ast::Stmt& s, std::string_view what);
 
   // ---- declarations (unroll_declare.cc) ----
@@ -202,7 +212,6 @@ class Unroller : public Origin {
   std::string_view place_word_;  ///< "tb" or "group" while in one
   bool in_pipeline_ = false;
   std::vector<std::pair<int64_t, uint32_t>> ir_loops_;  ///< `loop: k` of this rank
-  bool reserved_ = false;
 
   std::vector<NameId> name_ids_;  ///< by symbol
   RefList dsts_, srcs_;

@@ -119,12 +119,13 @@ void OpPrinter::prepare_sites() {
 
 void OpPrinter::print_locations(TextWriter& out, const Op& op) {
   if (sites_.size() < program_.sites.size()) prepare_sites();
-  for (uint32_t i = 0; i < op.locations.count; ++i) {
-    const Location& location = program_.locations[op.locations.first + i];
+  std::string_view gap = "  ";
+  for (const Location& location : program_.locations.of(op.locations)) {
     const SiteText& site = sites_[location.site];
-    out << (i == 0 ? std::string_view("  ") : " ") << site.head;
+    out << gap << site.head;
+    gap = " ";
     if (site.values.empty()) continue;
-    const int64_t* value = program_.integers.data() + location.values.first;
+    const int64_t* value = program_.integers.at(location.values.first);
     for (const std::string& piece : site.values) (out << piece).number(*value++);
     out << ')';
   }
@@ -146,7 +147,7 @@ std::string print_bindings(const Program& program, const Op& op) {
   for (size_t i = 0; i < variables.size(); ++i) {
     if (i > 0) out += ", ";
     out += program.name_of(variables[i]);
-    out += " = " + std::to_string(program.integers[location.values.first + i]);
+    out += " = " + std::to_string(program.values(location.values)[i]);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include "ir/program.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace mscclc {
@@ -26,24 +27,44 @@ std::string Program::text(const Label& label) const {
   return out;
 }
 
-Slice Program::append(std::span<const int64_t> values) {
-  const Slice s{static_cast<uint32_t>(integers.size()), static_cast<uint32_t>(values.size())};
-  integers.insert(integers.end(), values.begin(), values.end());
-  return s;
-}
+namespace {
 
-void Program::set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs) {
-  op.operands = static_cast<uint32_t>(operands.size());
+/// Adds operands to an arena or lane.
+template <class Operands>
+void add_operands(Operands& to, Op& op, std::span<const Operand> dsts,
+                  std::span<const Operand> srcs) {
+  Operand* const room = to.add(dsts.size() + srcs.size(), op.operands);
+  std::ranges::copy(srcs, std::ranges::copy(dsts, room).out);
   op.dsts = static_cast<uint16_t>(dsts.size());
   op.srcs = static_cast<uint16_t>(srcs.size());
-  operands.insert(operands.end(), dsts.begin(), dsts.end());
-  operands.insert(operands.end(), srcs.begin(), srcs.end());
+}
+
+}  // namespace
+
+void Program::set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs) {
+  add_operands(operands, op, dsts, srcs);
+}
+
+void Additions::set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs) {
+  add_operands(operands, op, dsts, srcs);
 }
 
 std::vector<uint32_t> block_offsets(const Rank& rank) {
   std::vector<uint32_t> offsets(rank.blocks + 1, 0);
-  for (const Op& op : rank.ops) ++offsets[op.block + 1];
-  for (uint32_t b = 0; b < rank.blocks; ++b) offsets[b + 1] += offsets[b];
+  const uint32_t count = static_cast<uint32_t>(rank.ops.size());
+  for (uint32_t b = 0, end = 0; b < rank.blocks; ++b) {
+    // Steps that double: quick for blocks of one op and for those of thousands.
+    uint32_t step = 1;
+    for (; end < count && rank.ops[end].block <= b; step *= 2) {
+      const uint32_t far = std::min(count, end + step);
+      if (rank.ops[far - 1].block > b) break;
+      end = far;
+    }
+    const auto from = rank.ops.begin() + end, to = rank.ops.begin() + std::min(count, end + step);
+    end += static_cast<uint32_t>(
+        std::partition_point(from, to, [b](const Op& op) { return op.block <= b; }) - from);
+    offsets[b + 1] = end;
+  }
   return offsets;
 }
 

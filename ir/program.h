@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/arena.h"
 #include "ir/contract.h"
 #include "ir/ops.h"
 #include "ir/source.h"
@@ -20,11 +21,6 @@
 namespace mscclc {
 
 inline constexpr uint32_t kNone = 0xffffffffu;
-
-/// A run of elements in one of Program's arenas.
-struct Slice {
-  uint32_t first = 0, count = 0;
-};
 
 using NameId = uint32_t;
 
@@ -153,10 +149,10 @@ struct Program {
   /// Read from a peer's plan without our key: `ReduceOp::call` does not occur, see plans/FORMAT.md.
   bool foreign = false;
 
-  // Arenas: passes append, nobody removes.
-  std::vector<Operand> operands;
-  std::vector<int64_t> integers;
-  std::vector<Location> locations;
+  // Passes append, nobody removes.
+  Arena<Operand> operands;
+  Arena<int64_t> integers;
+  Arena<Location> locations;
   std::vector<Site> sites;
   std::vector<std::string> files;  ///< FileId of a Site: names of source files
 
@@ -165,14 +161,15 @@ struct Program {
   /// "up[1, 3]"
   std::string text(const Label& label) const;
 
-  std::span<const Operand> dsts(const Op& op) const {
-    return {operands.data() + op.operands, op.dsts};
-  }
+  std::span<const Operand> dsts(const Op& op) const { return {operands.at(op.operands), op.dsts}; }
   std::span<const Operand> srcs(const Op& op) const {
-    return {operands.data() + op.operands + op.dsts, op.srcs};
+    return {operands.at(op.operands) + op.dsts, op.srcs};
   }
-  std::span<const int64_t> values(Slice s) const { return {integers.data() + s.first, s.count}; }
-  Slice append(std::span<const int64_t> values);
+  std::span<const Operand> all_operands(const Op& op) const {
+    return {operands.at(op.operands), size_t{op.dsts} + op.srcs};
+  }
+  std::span<const int64_t> values(Slice s) const { return integers.of(s); }
+  Slice append(std::span<const int64_t> values) { return integers.append(values); }
   /// Appends operands (destinations, then sources) and makes `op` refer to them.
   void set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs);
   /// The buffer a chunk operand of `rank` speaks of (at a switch: this rank's own).
@@ -186,10 +183,43 @@ struct Program {
     return o.channel == kNone ? rank : ranks[rank].channels[o.channel].peer;
   }
   const std::vector<std::string>& names() const { return names_; }
+  /// For programs made in parts, see Arena.
+  void begin_part(uint32_t part, uint32_t parts) {
+    operands.begin_part(part, parts);
+    integers.begin_part(part, parts);
+    locations.begin_part(part, parts);
+  }
+  void adopt_arenas(Program& part) {
+    operands.adopt(part.operands);
+    integers.adopt(part.integers);
+    locations.adopt(part.locations);
+  }
+  /// Allows several Additions at the same time.
+  void open_lanes() {
+    operands.open_lanes();
+    integers.open_lanes();
+    locations.open_lanes();
+  }
 
  private:
   std::vector<std::string> names_;
   std::unordered_map<std::string, NameId> ids_;
+};
+
+/// What one thread adds to a program's arenas, beside other threads that do the same. The program
+/// has it all once this is destroyed.
+struct Additions {
+  /// `shared`: other threads add at the same time. REQUIRES: Program::open_lanes() then.
+  Additions(Program& program, bool shared)
+      : operands(program.operands, shared),
+        integers(program.integers, shared),
+        locations(program.locations, shared) {}
+  /// As Program::set_operands.
+  void set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs);
+
+  Arena<Operand>::Lane operands;
+  Arena<int64_t>::Lane integers;
+  Arena<Location>::Lane locations;
 };
 
 /// Offsets of a rank's ops by block: ops of block b are [offsets[b], offsets[b + 1]).

@@ -90,13 +90,9 @@ class TestProgram {
     return static_cast<uint32_t>(program.sites.size() - 1);
   }
 
-  /// Appends a location to `op`. REQUIRES: its locations are the last in the arena.
+  /// Appends a location to `op`.
   void located(Op& op, uint32_t site, std::vector<int64_t> values = {}) {
-    if (op.locations.count == 0) {
-      op.locations.first = static_cast<uint32_t>(program.locations.size());
-    }
-    ++op.locations.count;
-    program.locations.push_back({site, program.append(values)});
+    program.locations.extend(op.locations, {site, program.append(values)});
   }
 
  private:

@@ -95,9 +95,9 @@ void verify_promises(const Contract& c, VerifyReport& report) {
 /// Without names and keys in range, what a rank declares cannot even be told.
 void verify_ids(const Program& program, uint32_t id, VerifyReport& report) {
   const Rank& rank = program.ranks[id];
-  const size_t names = program.names().size(), integers = program.integers.size();
+  const size_t names = program.names().size();
   const auto name_exists = [&](NameId name) { return name < names; };
-  const auto values_exist = [&](Slice s) { return uint64_t{s.first} + s.count <= integers; };
+  const auto values_exist = [&](Slice s) { return program.integers.has(s.first, s.count); };
   bool good = true;
   for (const Buffer& b : rank.buffers) good &= name_exists(b.name) && values_exist(b.dims);
   for (const Channel& c : rank.channels) {
@@ -292,7 +292,7 @@ void verify_contract(const Program& program, VerifyReport& report) {
     }
   }
   for (const Slice& group : program.groups) {
-    if (uint64_t{group.first} + group.count <= program.integers.size()) continue;
+    if (program.integers.has(group.first, group.count)) continue;
     report.error("declaration-ids", {}, "the blocks of a group are missing");
   }
   if (c.kind == CollectiveKind::none) return;

@@ -64,7 +64,7 @@ class OpCheck {
     const Op& op = *op_;
     if (op.kind == OpKind::pipeline)
       return unprintable("op-kind", "a pipeline is no op of its own");
-    if (uint64_t{op.operands} + op.dsts + op.srcs > program_.operands.size()) {
+    if (!program_.operands.has(op.operands, uint64_t{op.dsts} + op.srcs)) {
       return unprintable("op-operands", "the operands are missing");
     }
     if (op.group != kNone && op.group >= program_.groups.size()) {
@@ -103,16 +103,15 @@ class OpCheck {
 
   bool check_locations() {
     const Slice s = op_->locations;
-    if (uint64_t{s.first} + s.count > program_.locations.size()) {
+    if (!program_.locations.has(s.first, s.count)) {
       return unlocated("its locations are missing");
     }
-    for (uint32_t i = 0; i < s.count; ++i) {
-      const Location& location = program_.locations[s.first + i];
+    for (const Location& location : program_.locations.of(s)) {
       if (location.site >= program_.sites.size()) return unlocated("its site is missing");
       const Site& site = program_.sites[location.site];
       if (site.file >= program_.files.size()) return unlocated("its file is missing");
       if (location.values.count != site.variables.size() ||
-          uint64_t{location.values.first} + location.values.count > program_.integers.size()) {
+          !program_.integers.has(location.values.first, location.values.count)) {
         return unlocated("values of its loop variables are missing");
       }
     }
@@ -249,7 +248,7 @@ class OpCheck {
     const bool pairwise = row_->srcs.slot[0].pairwise;
     const std::span<const Operand> dsts = program_.dsts(*op_), srcs = program_.srcs(*op_);
     for (size_t i = 0; i < dsts.size() + srcs.size(); ++i) {
-      const Operand& o = program_.operands[op_->operands + i];
+      const Operand& o = program_.operands.at(op_->operands)[i];
       const Buffer& b = program_.buffer_of(id_, o);
       if (o.count != chunks()) {
         error("chunk-count",

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/rank_parts.h"
 #include "passes/assign_sequence.h"
 #include "passes/chains.h"
 #include "passes/passes.h"
@@ -25,7 +26,7 @@ bool floats(const Op& op) { return op.block == kNone && op.group == kNone; }
 uint64_t cost_of(const Program& program, const Op& op) {
   constexpr uint64_t kFixed = 4;
   if (!info(op.kind).moves_data()) return kFixed;
-  const Operand* operands = program.operands.data() + op.operands;
+  const Operand* operands = program.operands.at(op.operands);
   return kFixed + uint64_t{operands->count} * (uint64_t{op.dsts} + op.srcs);
 }
 
@@ -116,17 +117,12 @@ bool check_limit(const Program& program, PassContext& context, uint32_t& most_bl
   return false;
 }
 
-bool anything_floats(const Program& program) {
-  return std::ranges::any_of(
-      program.ranks, [](const Rank& rank) { return std::ranges::any_of(rank.ops, floats); });
-}
-
 }  // namespace
 
 bool run_assign(Program& program, PassContext& context) {
   uint32_t most_blocks = 0;
   if (!check_limit(program, context, most_blocks)) return false;
-  if (!anything_floats(program)) return true;
+  if (!any_op(program, context.threads, floats)) return true;
   Chains chains;
   if (!find_chains(program, chains)) {
     place_sequences(program, most_blocks);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "passes/clock_rows.h"
 
 namespace mscclc {
 
@@ -20,14 +21,13 @@ struct Knowledge {
 class BlockClocks {
  public:
   void start(uint32_t blocks) {
-    width_ = blocks;
-    rows_.assign(blocks, 0);  // row 0: nothing is known
+    rows_.start(blocks, 1);  // row 0: nothing is known
     current_.assign(blocks, 0);
     last_.assign(blocks, kNone);
     log_.clear();
   }
   /// How many ops of `other` are known to be done at this row.
-  uint32_t known(uint32_t row, uint32_t other) const { return rows_[row + other]; }
+  uint32_t known(uint32_t row, uint32_t other) const { return rows_[row][other]; }
   uint32_t row(uint32_t block) const { return current_[block]; }
   /// The row of `block` when it had done `count` ops.
   uint32_t row_at(uint32_t block, uint32_t count) const {
@@ -37,13 +37,11 @@ class BlockClocks {
   }
   /// A new row that knows what `row` and `news` know.
   uint32_t join(uint32_t row, const Knowledge& news) {
-    const uint32_t joined = static_cast<uint32_t>(rows_.size());
-    rows_.resize(joined + width_);
-    for (uint32_t b = 0; b < width_; ++b) {
-      rows_[joined + b] = std::max(rows_[row + b], rows_[news.row + b]);
-    }
+    const uint32_t joined = rows_.copy(row);
+    rows_.raise(joined, news.row);
     if (news.block != kNone) {
-      rows_[joined + news.block] = std::max(rows_[joined + news.block], news.count);
+      uint32_t& known = rows_[joined][news.block];
+      known = std::max(known, news.count);
     }
     return joined;
   }
@@ -58,8 +56,7 @@ class BlockClocks {
   struct Entry {
     uint32_t count, row, older;
   };
-  uint32_t width_ = 0;
-  std::vector<uint32_t> rows_;  ///< `width_` numbers each; a row is named by its first index
+  ClockRows rows_;
   std::vector<uint32_t> current_, last_;
   std::vector<Entry> log_;
 };

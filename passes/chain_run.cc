@@ -139,13 +139,11 @@ void ChainRun::start_class(const std::vector<uint32_t>& members) {
   }
   ended_.assign(class_ranks_.size(), 0);
   guests_.assign(class_ranks_.size(), {});
-  width_ = members_ + static_cast<uint32_t>(class_ranks_.size());
-  rows_.assign(size_t{members_} * width_, 0);
+  const uint32_t nothing = members_;
+  rows_.start(members_ + static_cast<uint32_t>(class_ranks_.size()), members_ + 1);
   for (uint32_t m = 0; m < members_; ++m) {
-    row(m)[members_ + rank_place_[all_[members[m]].rank]] = 1;
+    rows_[m][members_ + rank_place_[all_[members[m]].rank]] = 1;
   }
-  const uint32_t nothing = static_cast<uint32_t>(rows_.size() / width_);
-  rows_.resize(rows_.size() + width_, 0);
   begin_rows_.assign(class_ranks_.size(), nothing);
   records_.clear();
 }
@@ -157,7 +155,7 @@ bool ChainRun::run_class(const std::vector<uint32_t>& members) {
     progress = false;
     for (const uint32_t c : members) {
       while (step(c)) progress = true;
-      if (!ordered_ || rows_.size() > kMostRows) return false;
+      if (!ordered_ || rows_.numbers() > kMostRows) return false;
     }
     for (uint32_t place = 0; place < class_ranks_.size(); ++place) progress |= end_call(place);
   }
@@ -173,7 +171,7 @@ bool ChainRun::step(uint32_t c) {
   if (!ready(chain, op)) return false;
   if (info(self.kind).has(kWaits) && !take(chain, self)) return false;
   if (!access(c, op)) return ordered_ = false;
-  ++row(chain.member)[chain.member];
+  ++rows_[chain.member][chain.member];
   ++chain.level;
   tell(chain, op);
   ++chain.next;
@@ -196,7 +194,7 @@ bool ChainRun::ready(Chain& chain, uint32_t op) {
   }
   for (const uint32_t other : behind_[self]) {
     const Word& word = said_[global(chain.rank, other)];
-    join(chain.member, word.row);
+    rows_.raise(chain.member, word.row);
     chain.level = std::max(chain.level, word.level);
   }
   return true;
@@ -210,8 +208,8 @@ bool ChainRun::take(Chain& chain, const Op& op) {
     if (end.taken == end.words.size()) return false;
     const Word& word = end.words[end.taken++];
     const bool relaxed = word.relaxed || op.relaxed;
-    if (relaxed) join(chain.member, word.begin_row);
-    join(chain.member, word.row, relaxed ? members_ : 0);
+    if (relaxed) rows_.raise(chain.member, word.begin_row);
+    rows_.raise(chain.member, word.row, relaxed ? members_ : 0);
     chain.level = std::max(chain.level, word.level);
   }
   chain.operand = 0;
@@ -232,7 +230,7 @@ bool ChainRun::access(uint32_t c, uint32_t op) {
 
 bool ChainRun::access_cell(uint32_t c, uint32_t cell, bool write) {
   Chain& chain = all_[c];
-  const uint32_t* known = row(chain.member);
+  const uint32_t* known = rows_[chain.member];
   for (uint32_t at = head_[cell]; at != kNone; at = records_[at].next) {
     const Record& record = records_[at];
     const Chain& other = all_[record.chain];
@@ -252,8 +250,8 @@ bool ChainRun::visit(uint32_t c, uint32_t cell) {
   if (owner == chain.rank) return true;
   const uint32_t place = rank_place_[owner];
   if (place == kNone || ended_[place] > chain.calls) return false;
-  if (row(chain.member)[members_ + place] < chain.calls + 1) return false;
-  guests_[place].push_back({c, row(chain.member)[chain.member] + 1, chain.calls});
+  if (rows_[chain.member][members_ + place] < chain.calls + 1) return false;
+  guests_[place].push_back({c, rows_[chain.member][chain.member] + 1, chain.calls});
   return true;
 }
 
@@ -270,13 +268,13 @@ void ChainRun::tell(Chain& chain, uint32_t op) {
     cell_level_[cells[i]] = chain.level;
   }
   const Op& op_here = program_.ranks[chain.rank].ops[op];
-  if (needed_[self]) said_[self] = {copy_row(chain.member), 0, false, chain.level};
+  if (needed_[self]) said_[self] = {rows_.copy(chain.member), 0, false, chain.level};
   if (info(op_here.kind).has(kSignals)) publish(chain, op_here);
 }
 
 void ChainRun::publish(Chain& chain, const Op& op) {
   const uint32_t begin_row = begin_rows_[rank_place_[chain.rank]];
-  const Word word{copy_row(chain.member), begin_row, op.relaxed, chain.level};
+  const Word word{rows_.copy(chain.member), begin_row, op.relaxed, chain.level};
   for (const Operand& o : program_.dsts(op)) {
     const Channel& channel = program_.ranks[chain.rank].channels[o.channel];
     if (channel.partner != kNone) ends_[channel.peer][channel.partner].words.push_back(word);
@@ -289,34 +287,20 @@ bool ChainRun::end_call(uint32_t place) {
   const auto at_end = [&](uint32_t c) { return all_[c].next == all_[c].ops.size(); };
   if (ended_[place] == kCalls || !std::ranges::all_of(chains, at_end)) return false;
   const uint32_t first = all_[chains[0]].member;
-  for (const uint32_t c : chains) join(first, all_[c].member);
+  for (const uint32_t c : chains) rows_.raise(first, all_[c].member);
   for (const Guest& guest : guests_[place]) {
-    const bool known = row(first)[all_[guest.chain].member] >= guest.time;
+    const bool known = rows_[first][all_[guest.chain].member] >= guest.time;
     if (guest.call == ended_[place] && !known) ordered_ = false;
   }
   ++ended_[place];
-  row(first)[members_ + place] = ended_[place] + 1;
-  begin_rows_[place] = copy_row(first);
+  rows_[first][members_ + place] = ended_[place] + 1;
+  begin_rows_[place] = rows_.copy(first);
   for (const uint32_t c : chains) {
-    join(all_[c].member, first);
+    rows_.raise(all_[c].member, first);
     all_[c].next = 0;
     all_[c].calls = ended_[place];
   }
   return true;
-}
-
-uint32_t ChainRun::copy_row(uint32_t from) {
-  const auto made = static_cast<uint32_t>(rows_.size() / width_);
-  rows_.resize(rows_.size() + width_);
-  std::copy_n(row(from), width_, row(made));
-  return made;
-}
-
-/// Adds what row `from` knows, from its `first` number on.
-void ChainRun::join(uint32_t into, uint32_t from, uint32_t first) {
-  uint32_t* to = row(into);
-  const uint32_t* other = row(from);
-  for (uint32_t i = first; i < width_; ++i) to[i] = std::max(to[i], other[i]);
 }
 
 }  // namespace mscclc

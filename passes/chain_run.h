@@ -18,6 +18,7 @@
 #include "passes/chain_cells.h"
 #include "passes/chain_parts.h"
 #include "passes/chains.h"
+#include "passes/clock_rows.h"
 
 namespace mscclc {
 
@@ -76,9 +77,6 @@ class ChainRun {
     return first_chain_[rank] + chains_.chain[rank][op];
   }
   uint32_t global(uint32_t rank, uint32_t op) const { return cells_.first_op(rank) + op; }
-  uint32_t* row(uint32_t r) { return rows_.data() + size_t{r} * width_; }
-  uint32_t copy_row(uint32_t from);
-  void join(uint32_t into, uint32_t from, uint32_t first = 0);
 
   const Program& program_;
   const ChainCells& cells_;
@@ -102,8 +100,8 @@ class ChainRun {
   std::vector<uint32_t> ended_;                 ///< by place of a rank: calls ended
   std::vector<uint32_t> begin_rows_;            ///< by place of a rank: at the begin of its call
   std::vector<std::vector<Guest>> guests_;      ///< by place of a rank
-  std::vector<uint32_t> rows_;
-  uint32_t members_ = 0, width_ = 0;
+  ClockRows rows_;
+  uint32_t members_ = 0;
   std::vector<bool> written_;   ///< by cell: by a plain op of any rank
   std::vector<uint32_t> head_;  ///< by cell: newest record
   std::vector<Record> records_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/rank_parts.h"
+
 namespace mscclc {
 
 /// Where part i of `parts` of `count` chunks begins, within its chunk.
@@ -12,6 +14,7 @@ ChunkSlices::Cut ChunkSlices::cut(uint64_t i, uint32_t parts, uint32_t count) {
 }
 
 ChunkSlices::ChunkSlices(const Program& program) {
+  if (!any_op(program, 0, [](const Op& op) { return op.parts != 0; })) return;
   std::vector<std::pair<uint32_t, uint32_t>> seen;  // parts, chunks
   for (const Rank& rank : program.ranks) {
     for (const Op& op : rank.ops) {

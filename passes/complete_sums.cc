@@ -57,6 +57,7 @@ void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
   std::vector<uint32_t> first;  // by semaphore: an op that acquires it
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const Rank& rank = program.ranks[r];
+    if (rank.semaphores.empty()) continue;
     first.assign(rank.semaphores.size(), kNone);
     for (uint32_t i = 0; i < rank.ops.size(); ++i) {
       const Op& op = rank.ops[i];

@@ -122,7 +122,7 @@ uint32_t Conflicts::granule(uint32_t op) {
 
 uint32_t Conflicts::find_granule(const Op& op) const {
   if (info(op.kind).cost == CostClass::kPacket) {
-    const Operand* o = program_.operands.data() + op.operands;
+    const Operand* o = program_.operands.at(op.operands);
     for (const Operand* end = o + op.dsts + op.srcs; o != end; ++o) {
       const PacketFormat format = program_.buffer_of(rank_, *o).packets;
       if (format != PacketFormat::none) return packet_unit(format).data;

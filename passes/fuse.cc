@@ -1,14 +1,15 @@
 #include "passes/fuse.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <mutex>
 
 #include "passes/fuse_order.h"
 #include "passes/fuse_reads.h"
 #include "passes/fuse_rules.h"
+#include "passes/fuse_runs.h"
 #include "passes/op_size.h"
 #include "passes/passes.h"
+#include "passes/rank_work.h"
 
 namespace mscclc {
 namespace {
@@ -17,148 +18,32 @@ using namespace fusion;
 
 constexpr int kMostRounds = 8;  // usually the second one finds nothing
 
-constexpr uint32_t kind_bit(OpKind kind) { return 1u << static_cast<size_t>(kind); }
-
-/// Ops [first, last] of a rank.
-struct Run {
-  Number first, last;
-};
-
-/// Finds the runs of ops in which some may fuse, by kind and block alone: from the first op that
-/// may be the left one of a pair to the last right one. Whatever is written the way it should be,
-/// or between waits, costs next to nothing.
-class Runs {
- public:
-  Runs() {
-    for (const OpInfo& row : op_table()) {
-      (row.moves_data() ? data_ : control_) |= kind_bit(row.kind);
-      lefts_[static_cast<size_t>(row.kind)] = lefts_of(row.kind);
-    }
-    for (const OpInfo& row : op_table()) behind_[static_cast<size_t>(row.kind)] = behind(row);
-  }
-
-  const std::vector<Run>& find(const Rank& rank) {
-    const auto is_port = [](const Channel& c) { return c.kind == ChannelKind::port; };
-    const bool ports = std::any_of(rank.channels.begin(), rank.channels.end(), is_port);
-    const uint32_t closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
-    runs_.clear();
-    open_.assign(count_blocks(rank) + 1, {});  // the last one for all groups, which stays open
-    since_.resize(open_.size());
-    for (Number n = 1; n <= rank.ops.size(); ++n) {
-      const Op& op = rank.ops[n - 1];
-      const size_t kind = static_cast<size_t>(op.kind);
-      const uint32_t not_behind = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
-      const size_t place = op.block == kNone ? open_.size() - 1 : op.block;
-      Open& open = open_[place];
-      Since& since = since_[place];
-      if (op.block != kNone && open.loop != op.loop) open.kinds = 0;
-      open.loop = op.loop;
-      const bool may_fuse = (open.kinds & lefts_[kind] & ~not_behind) != 0;
-      const Steps steps = may_fuse ? follow(open.kinds, op.kind) : Steps{};
-      const Number first = earliest(since, steps.lefts, n);
-      if (may_fuse) add(first, n);
-      if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
-      note(open, since, steps.results, first);
-      note(open, since, kind_bit(op.kind), n);
-    }
-    return runs_;
-  }
-
- private:
-  /// Ops of a block that later ones may still fuse with.
-  struct Open {
-    uint32_t kinds = 0;
-    uint32_t loop = kNone;
-  };
-  using Since = std::array<Number, kKinds>;  ///< by kind: the first op that may be one
-
-  /// What the right op of a pair may become, one pair after the other, and the left ops of these.
-  struct Steps {
-    uint32_t lefts = 0, results = 0;
-  };
-
-  Steps follow(uint32_t kinds, OpKind right) const {
-    Steps steps;
-    for (uint32_t rights = kind_bit(right), done = 0; rights != 0;) {
-      const uint32_t bit = rights & -rights;
-      const OpKind kind = first_kind(bit);
-      const uint32_t lefts = kinds & lefts_[static_cast<size_t>(kind)];
-      for (uint32_t left = lefts; left != 0; left &= left - 1) {
-        for (const Rule& rule : rules(first_kind(left), kind)) {
-          steps.results |= kind_bit(rule.result);
-        }
-      }
-      steps.lefts |= lefts;
-      done |= bit;
-      rights = steps.results & ~done;
-    }
-    return steps;
-  }
-
-  static OpKind first_kind(uint32_t kinds) { return static_cast<OpKind>(std::countr_zero(kinds)); }
-
-  static Number earliest(const Since& since, uint32_t kinds, Number first) {
-    for (; kinds != 0; kinds &= kinds - 1) {
-      first = std::min(first, since[static_cast<size_t>(first_kind(kinds))]);
-    }
-    return first;
-  }
-
-  /// From op `first` on there may be ops of these kinds.
-  static void note(Open& open, Since& since, uint32_t kinds, Number first) {
-    for (uint32_t left = kinds; left != 0; left &= left - 1) {
-      Number& number = since[static_cast<size_t>(first_kind(left))];
-      const bool is_new = (open.kinds & left & -left) == 0;
-      if (is_new || first < number) number = first;
-    }
-    open.kinds |= kinds;
-  }
-
-  /// Kinds of op that others can still join behind an op of this kind.
-  uint32_t behind(const OpInfo& row) const {
-    if (row.moves_data()) return data_;
-    const uint32_t port = kind_bit(OpKind::put_with_signal);
-    if (row.has(kSignals) || row.has(kReleases)) {
-      return kind_bit(OpKind::signal) | kind_bit(OpKind::release) | kind_bit(OpKind::put) | port;
-    }
-    if (row.has(kMeets) || row.has(kSyncs)) return 0;
-    return kind_bit(OpKind::wait) | kind_bit(OpKind::acquire) | kind_bit(OpKind::flush) | port;
-  }
-
-  void add(Number first, Number last) {
-    while (!runs_.empty() && runs_.back().last >= first) {
-      first = std::min(first, runs_.back().first);
-      runs_.pop_back();
-    }
-    runs_.push_back({first, last});
-  }
-
-  uint32_t data_ = 0, control_ = 0;                  ///< kinds of op
-  std::array<uint32_t, kKinds> lefts_{}, behind_{};  ///< by kind
-  std::vector<Open> open_;                           ///< by block, then of groups
-  std::vector<Since> since_;                         ///< the same
-  std::vector<Run> runs_;
-};
-
 class Fuser {
  public:
-  Fuser(Program& program, const OpLimits& limits)
-      : program_(program), limits_(limits), order_(program), matcher_(program), reads_(program) {}
+  Fuser(Program& program, Additions& additions, const OpLimits& limits)
+      : program_(program),
+        additions_(additions),
+        limits_(limits),
+        order_(program),
+        matcher_(program),
+        reads_(program),
+        fired_(rules().size(), 0) {}
 
-  FuseStats run() {
-    FuseStats stats;
-    fired_.assign(rules().size(), 0);
-    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-      stats.before += program_.ranks[r].ops.size();
-      for (int round = 0; round < kMostRounds; ++round) {
-        const std::vector<Run>& runs = runs_.find(program_.ranks[r]);
-        if (runs.empty() || !fuse_rank(r, runs)) break;
-      }
-      stats.after += program_.ranks[r].ops.size();
+  /// Fuses what can be fused. `alone`: no other thread changes the program's ops meanwhile. False
+  /// if it is not, and must be to know who reads scratch: the rank may be fused in part then.
+  bool run(uint32_t rank, bool alone) {
+    alone_ = alone;
+    reads_.begin(alone);
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::vector<Run>& runs = runs_.find(program_.ranks[rank]);
+      if (runs.empty() || !fuse_rank(rank, runs)) break;
     }
-    stats.fired.swap(fired_);
-    return stats;
+    return !must_wait();
   }
+  /// Did the last rank need to know who reads scratch?
+  bool asked_for_reads() const { return reads_.asked(); }
+  /// How often each rule has fired.
+  const std::vector<uint64_t>& fired() const { return fired_; }
 
  private:
   /// What has become of an op.
@@ -190,12 +75,19 @@ class Fuser {
       for (Number n = run.first; n <= run.last; ++n) {
         order_.add(n);
         if (order_.places().of(n) != kNone) settle(n);
+        if (must_wait()) {
+          reads_.settle();
+          return false;
+        }
       }
     }
     if (fused_) write_back(program_.ranks[rank].ops, runs);
     reads_.settle();
     return fused_;
   }
+
+  /// The rank's turn comes when no other thread changes ops.
+  bool must_wait() const { return !alone_ && reads_.asked(); }
 
   const Op& op(Number n) const { return program_.ranks[rank_].ops[n - 1]; }
 
@@ -419,27 +311,29 @@ class Fuser {
     op.kind = live.kind;
     op.reduce = live.reduce;
     op.complete = live.complete;
-    program_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
+    additions_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
     op.locations = all_locations(run, n);
     return op;
   }
 
   Slice all_locations(const Run& run, Number n) {
-    std::vector<Location>& arena = program_.locations;
-    const uint32_t first = static_cast<uint32_t>(arena.size());
+    locations_.clear();
     order_.each_part(n, [&](Number part) {
-      const Slice from = run_ops_[part - run.first].locations;
-      for (uint32_t i = 0; i < from.count; ++i) arena.push_back(Location(arena[from.first + i]));
+      const std::span<const Location> from =
+          program_.locations.of(run_ops_[part - run.first].locations);
+      locations_.insert(locations_.end(), from.begin(), from.end());
     });
-    return {first, static_cast<uint32_t>(arena.size()) - first};
+    return additions_.locations.append(locations_);
   }
 
   Program& program_;
+  Additions& additions_;
   const OpLimits limits_;
   Runs runs_;
   Order order_;
   Matcher matcher_;
   ScratchReads reads_;
+  bool alone_ = true;
   uint32_t rank_ = 0;
   Number run_first_ = kNobody;
   std::vector<Live> live_;      ///< by op number, of ops in runs
@@ -449,17 +343,75 @@ class Fuser {
   bool fused_ = false;
   std::vector<uint64_t> fired_;  ///< by rule
   std::vector<Op> run_ops_;      ///< of the run being written back
+  std::vector<Location> locations_;
 };
+
+/// Fuses ranks beside each other. Returns those that must be done alone, in order.
+std::vector<uint32_t> fuse_side_by_side(Program& program, Fuser& first, PassContext& context,
+                                        RankRange all, FuseStats& stats) {
+  std::vector<char> waits(program.ranks.size(), false);
+  const auto run = [&](Fuser& fuser, RankRange ranks) {
+    for (uint32_t r = ranks.begin; r < ranks.end; ++r) waits[r] = !fuser.run(r, false);
+  };
+  if (context.threads == 1) {
+    run(first, all);
+  } else {
+    std::mutex adding;
+    work_on_ranks(program, context, all, [&](RankWork& work) {
+      Fuser fuser(program, work.additions, context.limits);
+      run(fuser, work.ranks);
+      const std::lock_guard lock(adding);
+      stats.add(fuser.fired());
+      return true;
+    });
+  }
+  std::vector<uint32_t> waiting;
+  for (uint32_t r = all.begin; r < all.end; ++r) {
+    if (waits[r]) waiting.push_back(r);
+  }
+  return waiting;
+}
+
+uint64_t count_ops(const Program& program) {
+  uint64_t ops = 0;
+  for (const Rank& rank : program.ranks) ops += rank.ops.size();
+  return ops;
+}
 
 }  // namespace
 
-FuseStats fuse_ops(Program& program, const OpLimits& limits) {
-  return Fuser(program, limits).run();
+void FuseStats::add(const std::vector<uint64_t>& more) {
+  fired.resize(more.size());
+  for (size_t i = 0; i < more.size(); ++i) fired[i] += more[i];
+}
+
+/// One rank alone tells whether the program's scratch has to be looked at, for which ranks must
+/// come one by one. Who needs that unlike the first one comes last.
+FuseStats fuse_ops(Program& program, const OpLimits& limits, uint32_t threads) {
+  Diagnostics none;
+  PassContext context{
+      .diagnostics = none, .limits = limits, .threads = thread_count(program, threads)};
+  FuseStats stats;
+  stats.before = count_ops(program);
+  Additions additions(program, false);
+  Fuser fuser(program, additions, limits);
+  const RankRange others{1, static_cast<uint32_t>(program.ranks.size())};
+  if (others.end > 0) fuser.run(0, true);
+  if (others.end > 1 && !fuser.asked_for_reads()) {
+    for (const uint32_t r : fuse_side_by_side(program, fuser, context, others, stats)) {
+      fuser.run(r, true);
+    }
+  } else {
+    for (uint32_t r = 1; r < others.end; ++r) fuser.run(r, true);
+  }
+  stats.add(fuser.fired());
+  stats.after = count_ops(program);
+  return stats;
 }
 
 bool run_fuse(Program& program, PassContext& context) {
   if (!program.launch.fuse) return true;
-  const FuseStats stats = fuse_ops(program, context.limits);
+  const FuseStats stats = fuse_ops(program, context.limits, context.threads);
   if (context.record == nullptr) return true;
   for (size_t i = 0; i < stats.fired.size(); ++i) {
     context.count(print_rule(rules()[i]), stats.fired[i]);

@@ -30,10 +30,12 @@ namespace mscclc {
 struct FuseStats {
   uint64_t before = 0, after = 0;  ///< ops
   std::vector<uint64_t> fired;     ///< by row of the table of rules (fuse_rules.h)
+  void add(const std::vector<uint64_t>& more_fired);
 };
 
 /// Fuses the ops of all ranks, whatever `launch fuse` says. No op grows beyond the limits; those
 /// that exceed them already stay as they are (fit.cc has cut what could be cut).
-FuseStats fuse_ops(Program& program, const OpLimits& limits = {});
+/// `threads`: see thread_count (ir/rank_parts.h); the result is the same.
+FuseStats fuse_ops(Program& program, const OpLimits& limits = {}, uint32_t threads = 0);
 
 }  // namespace mscclc

@@ -8,6 +8,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 26;
 }  // namespace
 
 uint32_t ScratchReads::count(uint32_t rank, const Operand& chunks) {
+  asked_ = true;
+  if (!may_count_) return kNone;
   if (!known_) read();
   if (counts_.empty()) return kNone;
   const uint32_t begin = first_[first_of_rank_[rank] + chunks.buffer] + chunks.first;

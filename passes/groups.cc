@@ -274,11 +274,10 @@ class GroupExpander {
   uint32_t barrier_operands(uint32_t c) {
     Crew& crew = crews_[c];
     if (crew.operands.count == 0) {
-      crew.operands = {static_cast<uint32_t>(program_.operands.size()),
-                       static_cast<uint32_t>(crew.blocks.size())};
-      std::vector<uint32_t> sorted = crew.blocks;
-      std::sort(sorted.begin(), sorted.end());
-      for (const uint32_t b : sorted) program_.operands.push_back({.first = b});
+      std::vector<Operand> sorted;
+      for (const uint32_t b : crew.blocks) sorted.push_back({.first = b});
+      std::ranges::sort(sorted, {}, &Operand::first);
+      crew.operands = program_.operands.append(sorted);
     }
     return crew.operands.first;
   }
@@ -314,6 +313,7 @@ class GroupExpander {
 }  // namespace
 
 bool run_groups(Program& program, PassContext& context) {
+  if (program.groups.empty()) return true;
   GroupExpander expander(program, context.diagnostics);
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!expander.run(r)) return false;

@@ -222,9 +222,8 @@ void OrderFinder::assign_semaphores() {
     const auto [found, added] = of_edge.try_emplace({edge.from, edge.to, edge.loop}, next);
     semaphores_.push_back(found->second);
     if (!added) continue;
-    if (label_ == kNone) label_ = unused_name(program_, "order");
     here_->semaphores.push_back(
-        {.label = {label_, program_.append({&key, 1})}, .initial = 0, .declared = {}});
+        {.label = {kNone, additions_.integers.append({&key, 1})}, .initial = 0, .declared = {}});
   }
   out_->semaphores = static_cast<uint32_t>(of_edge.size());
 }
@@ -265,7 +264,7 @@ void OrderFinder::emit_side(RankOrder& out, bool releases) {
           .block = neighbour.block,
           .loop = loop,
           .locations = neighbour.locations};
-    program_.set_operands(op, operands, {});
+    additions_.set_operands(op, operands, {});
     if (loop != neighbour.loop) {
       out.inserts.add(releases ? loop_end(at) : loop_begin(at),
                       releases ? Inserts::behind_loop : Inserts::before_loop, op);
@@ -286,7 +285,7 @@ void OrderFinder::emit_barrier(RankOrder& out, const std::vector<uint32_t>& ops,
   Op barrier{.kind = OpKind::barrier,
              .loop = slot == Inserts::before_loop ? kNone : neighbour.loop,
              .locations = neighbour.locations};
-  program_.set_operands(barrier, blocks, {});
+  additions_.set_operands(barrier, blocks, {});
   ++out.barriers;
   for (const uint32_t op : ops) {
     barrier.block = here_->ops[op].block;
@@ -339,6 +338,17 @@ uint32_t OrderFinder::loop_end(uint32_t op) const {
   const std::vector<Op>& ops = here_->ops;
   while (op + 1 < ops.size() && ops[op + 1].loop == ops[op].loop) ++op;
   return op;
+}
+
+void name_orders(Program& program) {
+  NameId name = kNone;
+  for (Rank& rank : program.ranks) {
+    for (Semaphore& semaphore : rank.semaphores) {
+      if (semaphore.label.name != kNone) continue;
+      if (name == kNone) name = unused_name(program, "order");
+      semaphore.label.name = name;
+    }
+  }
 }
 
 }  // namespace mscclc

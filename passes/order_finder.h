@@ -20,7 +20,7 @@
 #include "passes/conflicts.h"
 #include "passes/inserts.h"
 #include "passes/order_edges.h"
-#include "passes/pass.h"
+#include "passes/rank_work.h"
 
 namespace mscclc {
 
@@ -34,13 +34,15 @@ struct RankOrder {
 
 class OrderFinder {
  public:
-  OrderFinder(Program& program, PassContext& context)
+  OrderFinder(Program& program, RankWork& work)
       : program_(program),
-        diagnostics_(context.diagnostics),
-        limits_(context.limits),
+        additions_(work.additions),
+        diagnostics_(work.context.diagnostics),
+        limits_(work.context.limits),
         reports_(!program.launch.auto_sync),
         conflicts_(program) {}
-  /// Fills `out` for `rank` and gives it the new semaphores. False after reporting an error.
+  /// Fills `out` for `rank` and gives it the new semaphores, which name_orders() is to name. False
+  /// after reporting an error.
   bool find(uint32_t rank, RankOrder& out);
   /// The ops of that rank by block, as the list was.
   const BlockSequence& sequence() const { return run_.sequence(); }
@@ -74,10 +76,10 @@ class OrderFinder {
   uint32_t loop_end(uint32_t op) const;
 
   Program& program_;
+  Additions& additions_;
   Diagnostics& diagnostics_;
   const OpLimits& limits_;
-  const bool reports_;    ///< instead of adding
-  NameId label_ = kNone;  ///< of our semaphores, once there is one
+  const bool reports_;  ///< instead of adding
   Conflicts conflicts_;
   BlockRun run_;
 
@@ -92,5 +94,8 @@ class OrderFinder {
   /// Pipelines whose rounds conflict with each other: pipeline, first op of a block's body.
   std::vector<std::pair<uint32_t, uint32_t>> rounds_;
 };
+
+/// Names the semaphores that OrderFinder has made.
+void name_orders(Program& program);
 
 }  // namespace mscclc

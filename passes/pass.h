@@ -29,9 +29,14 @@ struct PassContext {
   OpLimits limits = {};            ///< of the target that the program is compiled for
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   PassRecord* record = nullptr;    ///< where to count; may be null
+  uint32_t threads = 0;            ///< see thread_count (ir/rank_parts.h)
 
   /// Adds to a count of the record. Counts of zero are not mentioned.
   void count(std::string_view what, uint64_t by = 1);
+  /// The same, but for where it reports and counts.
+  PassContext with(Diagnostics& reports, PassRecord* counts) const {
+    return {reports, limits, max_thread_blocks, counts, threads};
+  }
 };
 
 struct PassInfo {
@@ -52,6 +57,7 @@ struct PipelineOptions {
   bool verify_each = false;
   OpLimits limits;                 ///< how large ops may become
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
+  uint32_t threads = 0;            ///< see thread_count (ir/rank_parts.h); changes no result
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;

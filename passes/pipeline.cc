@@ -10,14 +10,20 @@
 // what is there, the last ones leave all free for the next call, however many rounds there are.
 // That a round's unit is filled before it is read is left to `sync`, as in any pipeline. Units that
 // other ranks fill are theirs to ask for, by signals.
+//
+// What the author's semaphores order already, or those of an earlier run of this pass, gets no
+// other (unit_order.h). Under `launch auto_sync: false` nothing is added: what is missing is an
+// error.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ir/op_error.h"
+#include "passes/check_order.h"
 #include "passes/group_run.h"
 #include "passes/inserts.h"
 #include "passes/passes.h"
+#include "passes/unit_order.h"
 
 namespace mscclc {
 namespace {
@@ -31,86 +37,116 @@ struct Credit {
 
 class CreditFinder {
  public:
-  CreditFinder(Program& program, PassContext& context) : program_(program), context_(context) {}
+  CreditFinder(Program& program, PassContext& context)
+      : program_(program), context_(context), adds_(program.launch.auto_sync), order_(program) {}
 
   bool run(uint32_t rank) {
     Rank& here = program_.ranks[rank];
     rank_ = rank;
     inserts_.clear();
     keys_ = 0;
+    bool complete = true;
     for (uint32_t b = kFirstScratch; b < here.buffers.size(); ++b) {
-      if (here.buffers[b].units != 0 && !run_buffer(b)) return false;
+      if (here.buffers[b].units != 0) complete &= run_buffer(b);
     }
     if (!inserts_.empty()) inserts_.merge(here.ops);
-    return true;
+    return complete;
   }
 
  private:
+  /// An op on a chunk of the buffer at hand.
+  struct Use {
+    uint32_t chunk, op;
+    auto operator<=>(const Use&) const = default;
+  };
+
   bool run_buffer(uint32_t buffer) {
-    credits_.clear();
-    for (uint32_t chunk = 0; chunk < program_.ranks[rank_].buffers[buffer].chunks; ++chunk) {
-      find_uses(buffer, chunk);
-      for (const uint32_t op : uses_) {
-        if (ops()[op].loop != ops()[uses_[0]].loop) return report_two(buffer, uses_[0], op);
+    find_uses(buffer);
+    pairs_.clear();
+    for (auto chunk = uses_.begin(); chunk != uses_.end();) {
+      const auto end = std::find_if(chunk, uses_.end(),
+                                    [&](const Use& use) { return use.chunk != chunk->chunk; });
+      for (auto use = chunk; use != end; ++use) {
+        if (ops()[use->op].loop != ops()[chunk->op].loop) {
+          return report_two(buffer, chunk->op, use->op);
+        }
       }
-      add_credits(buffer);
+      add_pairs(buffer, {chunk, end});
+      chunk = end;
     }
-    for (const Credit& credit : credits_) insert(credit);
-    return true;
+    return settle_loops(buffer);
   }
 
   const std::vector<Op>& ops() const { return program_.ranks[rank_].ops; }
 
-  /// The rank's own ops on a chunk, in written order.
-  void find_uses(uint32_t buffer, uint32_t chunk) {
+  /// The rank's own ops on each chunk, in written order.
+  void find_uses(uint32_t buffer) {
     uses_.clear();
     for (uint32_t i = 0; i < ops().size(); ++i) {
-      if (info(ops()[i].kind).moves_data() && touches(ops()[i], buffer, chunk)) uses_.push_back(i);
+      if (!info(ops()[i].kind).moves_data()) continue;
+      for (const Operand& o : program_.all_operands(ops()[i])) {
+        if (o.channel == kNone && o.buffer == buffer) uses_.push_back({o.first, i});
+      }
     }
-  }
-
-  bool touches(const Op& op, uint32_t buffer, uint32_t chunk) const {
-    const Operand* o = program_.operands.data() + op.operands;
-    return std::any_of(o, o + op.dsts + op.srcs,
-                       [&](const Operand& operand) { return is(operand, buffer, chunk); });
-  }
-
-  static bool is(const Operand& o, uint32_t buffer, uint32_t chunk) {
-    return o.channel == kNone && o.buffer == buffer && o.first == chunk;
+    std::ranges::sort(uses_);
+    const auto repeated = std::ranges::unique(uses_);
+    uses_.erase(repeated.begin(), repeated.end());
   }
 
   bool fills(const Op& op, uint32_t buffer, uint32_t chunk) const {
-    const auto srcs = program_.srcs(op), dsts = program_.dsts(op);
-    const auto same = [&](const Operand& o) { return is(o, buffer, chunk); };
-    return std::ranges::any_of(dsts, same) && std::ranges::none_of(srcs, same);
+    const auto same = [&](const Operand& o) {
+      return o.channel == kNone && o.buffer == buffer && o.first == chunk;
+    };
+    return std::ranges::any_of(program_.dsts(op), same) &&
+           std::ranges::none_of(program_.srcs(op), same);
   }
 
-  /// Between the blocks of the op that fills the chunk (several, if a group does) and all others.
-  void add_credits(uint32_t buffer) {
-    if (uses_.empty()) return;
-    const Op& leader = ops()[uses_[0]];
-    const uint32_t chunk = chunk_of(leader, buffer);
-    if (!fills(leader, buffer, chunk)) return;  // other ranks do
+  /// The op that fills a chunk (several, if a group does) with each of the others.
+  void add_pairs(uint32_t buffer, std::span<const Use> uses) {
+    const Op& leader = ops()[uses[0].op];
+    if (!fills(leader, buffer, uses[0].chunk)) return;  // other ranks do
     size_t leaders = 1;
-    while (leaders < uses_.size() && leader.parts != 0 &&
-           ops()[uses_[leaders]].operands == leader.operands) {
+    while (leaders < uses.size() && leader.parts != 0 &&
+           ops()[uses[leaders].op].operands == leader.operands) {
       ++leaders;
     }
     for (size_t l = 0; l < leaders; ++l) {
-      for (size_t u = leaders; u < uses_.size(); ++u) add_credit(uses_[l], uses_[u], buffer);
+      for (size_t u = leaders; u < uses.size(); ++u) {
+        const bool same_block = ops()[uses[l].op].block == ops()[uses[u].op].block;
+        if (!same_block) pairs_.push_back({uses[l].op, uses[u].op});  // else: its own rounds
+      }
     }
   }
 
-  uint32_t chunk_of(const Op& op, uint32_t buffer) const {
-    const auto dsts = program_.dsts(op);
-    const auto own = std::ranges::find_if(
-        dsts, [&](const Operand& o) { return o.channel == kNone && o.buffer == buffer; });
-    return own == dsts.end() ? kNone : own->first;
+  /// Pipeline by pipeline: adds the credits that are missing, or reports them.
+  bool settle_loops(uint32_t buffer) {
+    credits_.clear();
+    const uint32_t units = program_.ranks[rank_].buffers[buffer].units;
+    const auto loop = [this](const UnitUse& pair) { return ops()[pair.fill].loop; };
+    std::ranges::stable_sort(pairs_, {}, loop);
+    for (auto begin = pairs_.begin(); begin != pairs_.end();) {
+      const auto end = std::ranges::find_if(
+          begin, pairs_.end(), [&](const UnitUse& pair) { return loop(pair) != loop(*begin); });
+      std::vector<UnitUse> pairs(begin, end);
+      const bool ended = order_.find(rank_, units, pairs);
+      for (const UnitUse& pair : pairs) {
+        if (!pair.ordered) add_credit(pair.fill, pair.use, units);
+      }
+      if (!ended && !adds_) credits_.clear();  // `sync` reports that
+      begin = end;
+    }
+    for (const Credit& credit : credits_) {
+      if (adds_) {
+        insert(credit);
+      } else {
+        report_missing(buffer, credit);
+      }
+    }
+    return adds_ || credits_.empty();
   }
 
-  void add_credit(uint32_t fill, uint32_t use, uint32_t buffer) {
+  void add_credit(uint32_t fill, uint32_t use, uint32_t units) {
     const uint32_t filler = ops()[fill].block, user = ops()[use].block;
-    if (filler == user) return;  // ordered by its own rounds
     for (Credit& credit : credits_) {
       const bool same_loop = ops()[credit.first_fill].loop == ops()[fill].loop;
       if (credit.filler != filler || credit.user != user || !same_loop) continue;
@@ -118,7 +154,6 @@ class CreditFinder {
       credit.last_use = std::max(credit.last_use, use);
       return;
     }
-    const uint32_t units = program_.ranks[rank_].buffers[buffer].units;
     credits_.push_back({filler, user, fill, use, units});
   }
 
@@ -148,6 +183,17 @@ class CreditFinder {
     return made;
   }
 
+  void report_missing(uint32_t buffer, const Credit& credit) {
+    const std::string name(program_.name_of(program_.ranks[rank_].buffers[buffer].name));
+    report_missing_order(
+        program_, rank_, ops()[credit.last_use], ops()[credit.first_fill],
+        fmt::format("nothing makes this op wait until a unit of '{}' is free again", name),
+        fmt::format("uses the unit, and must have done so {} rounds before; a semaphore of {} "
+                    "orders that, released behind this op and acquired before the other one",
+                    credit.units, credit.units),
+        context_.diagnostics);
+  }
+
   bool report_two(uint32_t buffer, uint32_t first, uint32_t second) {
     const Buffer& b = program_.ranks[rank_].buffers[buffer];
     Diagnostic& d = context_.diagnostics.error(
@@ -163,7 +209,10 @@ class CreditFinder {
   uint32_t rank_ = 0;
   NameId name_ = kNone;
   int64_t keys_ = 0;
-  std::vector<uint32_t> uses_;
+  const bool adds_;  ///< what is missing; else it is reported
+  UnitOrder order_;
+  std::vector<Use> uses_;
+  std::vector<UnitUse> pairs_;
   std::vector<Credit> credits_;
   Inserts inserts_;
 };
@@ -177,12 +226,14 @@ bool holds_units(const Program& program) {
 }  // namespace
 
 bool run_pipeline(Program& program, PassContext& context) {
-  if (!program.launch.auto_sync || !holds_units(program)) return true;
+  if (!holds_units(program)) return true;
   CreditFinder finder(program, context);
+  bool complete = true;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    if (!settle_blocks(program, r, "pipeline", context.diagnostics) || !finder.run(r)) return false;
+    if (!settle_blocks(program, r, "pipeline", context.diagnostics)) return false;
+    complete &= finder.run(r);
   }
-  return true;
+  return complete;
 }
 
 }  // namespace mscclc

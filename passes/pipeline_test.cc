@@ -136,13 +136,62 @@ TEST_CASE("pipeline: stages find their blocks, and double-buffered scratch its s
 )");
 }
 
-TEST_CASE("pipeline: auto_sync: false adds nothing, two pipelines are an error") {
-  Program p = testing::parse(two_ranks(R"(
-    buffer u[1] units: 2
-    pipeline unit: 64 { tb 0 { copy u[0] <- input[0] }  tb 1 { copy s[0] <- u[0] } })",
-                                       "launch auto_sync: false"));
-  testing::run(p, {"pipeline"});
-  REQUIRE(p.ranks[0].semaphores.empty());
+/// Two blocks of a rank hand units on; `order` comes first in each of them, and last.
+std::string hand_over(std::string_view first, std::string_view second, std::string_view more = "") {
+  return two_ranks("buffer u[1] units: 2\n" + std::string(more) +
+                       "\npipeline unit: 64 {\n  tb 0 { " + std::string(first) + " }\n  tb 1 { " +
+                       std::string(second) + " }\n}",
+                   "launch auto_sync: false");
+}
+
+TEST_CASE("pipeline: under auto_sync: false a missing credit is an error") {
+  Program p =
+      testing::parse(hand_over("copy u[0] <- input[0] ; sync ; release full",
+                               "acquire full ; sync ; copy s[0] <- u[0]", "semaphore full"));
+  REQUIRE(testing::fail(p, {"pipeline"}) == R"(
+nothing makes this op wait until a unit of 'u' is free again
+when r = 0
+in 'copy u[0] <- input[0]' (rank 0, tb 0)
+'copy s[0] <- u[0]' (rank 0, tb 1): uses the unit, and must have done so 2 rounds before; a semaphore of 2 orders that, released behind this op and acquired before the other one
+'launch auto_sync: false' leaves the order of ops to the program
+)");
+}
+
+TEST_CASE("pipeline: what the author's semaphores order is enough, however long the way round") {
+  for (const std::string& text :
+       {hand_over("acquire free ; sync ; copy u[0] <- input[0] ; sync ; release full",
+                  "acquire full ; sync ; copy s[0] <- u[0] ; sync ; release free",
+                  "semaphore full, free = 2"),
+        hand_over("acquire free ; sync ; copy u[0] <- input[0] ; sync ; release full",
+                  "acquire full ; sync ; copy s[0] <- u[0] ; sync ; release read\n}\n"
+                  "tb 2 { acquire read ; copy s[1] <- input[1] ; release free",
+                  "semaphore full, read, free = 1"),
+        hand_over("barrier 0..2 ; copy u[0] <- input[0] ; barrier 0..2",
+                  "barrier 0..2 ; barrier 0..2 ; copy s[0] <- u[0]")}) {
+    INFO(text);
+    Program p = testing::parse(text);
+    const std::string before = testing::listing(p, 0);
+    testing::run(p, {"pipeline"});
+    REQUIRE(testing::listing(p, 0) == before);
+    p.launch.auto_sync = true;
+    testing::run(p, {"pipeline"});
+    REQUIRE(testing::listing(p, 0) == before);
+  }
+}
+
+TEST_CASE("pipeline: a semaphore that lets the filling block go too far is no credit") {
+  for (const char* more : {"semaphore full, free = 3", "semaphore full, free = 2, other"}) {
+    const bool other = std::string_view(more).ends_with("other");
+    Program p = testing::parse(
+        hand_over("acquire free ; sync ; copy u[0] <- input[0] ; sync ; release full",
+                  other ? "release free ; acquire full ; sync ; copy s[0] <- u[0]"
+                        : "acquire full ; sync ; copy s[0] <- u[0] ; sync ; release free",
+                  more));
+    testing::fail(p, {"pipeline"});
+  }
+}
+
+TEST_CASE("pipeline: units used in two pipelines are an error") {
   Program twice = testing::parse(two_ranks(R"(
     buffer u[1] units: 2
     pipeline unit: 64 { tb 0 { copy u[0] <- input[0] } }
@@ -151,6 +200,20 @@ TEST_CASE("pipeline: auto_sync: false adds nothing, two pipelines are an error")
 'u' holds units and is used in two pipelines of rank 0
 the other one is here
 )");
+}
+
+TEST_CASE("pipeline: a second run adds nothing") {
+  for (const std::string_view body : {kTwoBlocks, kNoBlocks, kFarUnits, kGroup, kThreeStages}) {
+    Program p = testing::parse(exchange(body));
+    testing::run(p, {"assign", "groups", "pipeline"});
+    const std::string once = print_ir(p);
+    testing::run(p, {"pipeline"});
+    REQUIRE(print_ir(p) == once);
+    testing::run(p, {"sync"});
+    const std::string ordered = print_ir(p);
+    testing::run(p, {"pipeline", "sync"});
+    REQUIRE(print_ir(p) == ordered);
+  }
 }
 
 TEST_CASE("pipelines are right for every size around their units") {

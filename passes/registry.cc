@@ -96,7 +96,8 @@ const PassInfo* find_pass(std::string_view name) {
 bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
   std::vector<const PassInfo*> selected;
   if (!select_passes(options, selected, diagnostics)) return false;
-  PassContext context{diagnostics, options.limits, options.max_thread_blocks};
+  PassContext context{diagnostics, options.limits, options.max_thread_blocks, nullptr,
+                      options.threads};
   for (const PassInfo* pass : selected) {
     if (options.before) options.before(*pass, program, options.context);
     if (options.records) context.record = &options.records->emplace_back();
@@ -154,7 +155,7 @@ NameId unused_name(Program& program, std::string_view wish) {
 
 ChannelKind channel_kind(const Program& program, uint32_t rank, const Op& op) {
   if (info(op.kind).channels == kNoChannel) return ChannelKind::memory;
-  const Operand* operands = program.operands.data() + op.operands;
+  const Operand* operands = program.operands.at(op.operands);
   for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
     if (operands[i].channel != kNone) {
       return program.ranks[rank].channels[operands[i].channel].kind;

@@ -47,7 +47,6 @@ class Replicator {
   void run() {
     find_layouts();
     find_cut_loops();
-    operands_.reserve(program_.operands.size() * n_);
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) replicate_ops(r);
     program_.operands.swap(operands_);
     for (Rank& rank : program_.ranks) replicate_things(rank);
@@ -112,7 +111,7 @@ class Replicator {
 
   /// How many chunks, from `at` on, stay side by side in all operands of an op.
   uint32_t common_run(uint32_t rank, const Op& op, uint32_t at) const {
-    const Operand* o = program_.operands.data() + op.operands;
+    const Operand* o = program_.operands.at(op.operands);
     uint32_t run = o->count - at;
     for (const Operand* end = o + op.dsts + op.srcs; o != end; ++o) {
       run = std::min(run, target(owner_of(rank, *o), *o, at, 0).run);
@@ -172,8 +171,8 @@ class Replicator {
   }
 
   void add_control(Rank& rank, Op op, uint32_t j) {
-    const Operand* from = program_.operands.data() + op.operands;
-    op.operands = static_cast<uint32_t>(operands_.size());
+    const Operand* from = program_.operands.at(op.operands);
+    Operand* const to = operands_.add(op.dsts, op.operands);
     for (uint32_t k = 0; k < op.dsts; ++k) {
       Operand o = from[k];
       if (o.channel != kNone) {
@@ -181,7 +180,7 @@ class Replicator {
       } else {
         o.first = o.first * n_ + j;  // a semaphore or a block
       }
-      operands_.push_back(o);
+      to[k] = o;
     }
     add(rank, op, j);
   }
@@ -210,14 +209,15 @@ class Replicator {
   }
 
   uint32_t add_operands(uint32_t r, const Op& op, uint32_t at, uint32_t run, uint32_t j) {
-    const uint32_t first = static_cast<uint32_t>(operands_.size());
-    const Operand* from = program_.operands.data() + op.operands;
+    uint32_t first = 0;
+    Operand* const to = operands_.add(size_t{op.dsts} + op.srcs, first);
+    const Operand* from = program_.operands.at(op.operands);
     for (uint32_t k = 0; k < uint32_t{op.dsts} + op.srcs; ++k) {
       Operand o = from[k];
       o.first = target(owner_of(r, o), o, at, j).chunk;
       o.count = run;
       if (o.channel != kNone) o.channel = o.channel * n_ + j;
-      operands_.push_back(o);
+      to[k] = o;
     }
     return first;
   }
@@ -259,15 +259,15 @@ class Replicator {
 
   Slice replicate_dims(Slice dims) {
     if (dims.count == 0) return dims;
-    scratch_.assign(program_.integers.begin() + dims.first,
-                    program_.integers.begin() + dims.first + dims.count);
+    const std::span<const int64_t> old = program_.values(dims);
+    scratch_.assign(old.begin(), old.end());
     scratch_.back() *= n_;
     return program_.append(scratch_);
   }
 
   Label replicate_label(const Label& label, uint32_t j) {
-    const auto keys = program_.integers.begin() + label.keys.first;
-    scratch_.assign(keys, keys + label.keys.count);
+    const std::span<const int64_t> keys = program_.values(label.keys);
+    scratch_.assign(keys.begin(), keys.end());
     scratch_.push_back(j);
     return {label.name, program_.append(scratch_)};
   }
@@ -322,7 +322,7 @@ class Replicator {
   uint32_t columns_ = 1;
   std::vector<std::vector<uint32_t>> rows_[2];  ///< alltoallv, by side and rank: where rows begin
   std::vector<bool> cut_;                       ///< by pipeline: cut chunk by chunk
-  std::vector<Operand> operands_;               ///< the new arena
+  Arena<Operand> operands_;                     ///< the new one
   std::vector<int64_t> scratch_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "passes/passes.h"
+#include "passes/rank_work.h"
 
 namespace mscclc {
 namespace {
@@ -26,13 +27,15 @@ void sort_by_block(Rank& rank, std::vector<uint32_t>& next) {
 }  // namespace
 
 bool run_split(Program& program, PassContext& context) {
-  std::vector<uint32_t> next;
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    if (!settle_blocks(program, r, "split", context.diagnostics)) return false;
-    sort_by_block(program.ranks[r], next);
-  }
-  program.split = true;
-  return true;
+  program.split = work_on_ranks(program, context, [&](RankWork& work) {
+    std::vector<uint32_t> next;
+    for (uint32_t r = work.ranks.begin; r < work.ranks.end; ++r) {
+      if (!settle_blocks(program, r, "split", work.context.diagnostics)) return false;
+      sort_by_block(program.ranks[r], next);
+    }
+    return true;
+  });
+  return program.split;
 }
 
 }  // namespace mscclc

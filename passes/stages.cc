@@ -17,7 +17,7 @@ void Stages::find_shared_units() {
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
       for (const Op& op : program_.ranks[r].ops) {
         if (op.loop == kNone || !info(op.kind).moves_data()) continue;
-        const Operand* o = program_.operands.data() + op.operands;
+        const Operand* o = program_.operands.at(op.operands);
         for (const Operand* end = o + op.dsts + op.srcs; o != end; ++o) {
           if (program_.buffer_of(r, *o).units != 0) visit(r, op, *o);
         }

@@ -23,6 +23,7 @@
 #include "passes/drop_barriers.h"
 #include "passes/order_finder.h"
 #include "passes/passes.h"
+#include "passes/rank_work.h"
 
 namespace mscclc {
 namespace {
@@ -45,20 +46,18 @@ void count(const RankOrder& order, PassContext& context) {
   context.count("barriers inserted", order.barriers);
 }
 
-}  // namespace
-
-bool run_sync(Program& program, PassContext& context) {
-  if (!program.launch.auto_sync) return check_order(program, context);
-  OrderFinder finder(program, context);
+/// Puts in what some ranks need.
+bool order_ranks(Program& program, RankWork& work) {
+  OrderFinder finder(program, work);
   BlockSyncs syncs(program);
   RankOrder order;
   BlockSequence sequence;
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+  for (uint32_t r = work.ranks.begin; r < work.ranks.end; ++r) {
     Rank& rank = program.ranks[r];
-    if (!settle_blocks(program, r, "sync", context.diagnostics)) return false;
-    context.count("barriers removed", drop_repeated_barriers(program, r));
+    if (!settle_blocks(program, r, "sync", work.context.diagnostics)) return false;
+    work.context.count("barriers removed", drop_repeated_barriers(program, r));
     if (!finder.find(r, order)) return false;
-    count(order, context);
+    count(order, work.context);
     if (order.inserts.empty()) {
       syncs.find(r, finder.sequence(), order.inside);
     } else {
@@ -66,9 +65,19 @@ bool run_sync(Program& program, PassContext& context) {
       sequence.sort(rank);
       syncs.find(r, sequence, order.inside);
     }
-    syncs.apply(rank.ops, context);
+    syncs.apply(rank.ops, work.context);
   }
   return true;
+}
+
+}  // namespace
+
+bool run_sync(Program& program, PassContext& context) {
+  if (!program.launch.auto_sync) return check_order(program, context);
+  const bool done =
+      work_on_ranks(program, context, [&](RankWork& work) { return order_ranks(program, work); });
+  name_orders(program);
+  return done;
 }
 
 }  // namespace mscclc

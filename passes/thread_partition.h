@@ -14,9 +14,18 @@
 // Ports read later, by proxy, and a switch is another address of the same memory: not claimed.
 #pragma once
 
+#include <optional>
+
 #include "ir/program.h"
 
 namespace mscclc {
+
+/// How the threads of a block share the chunks of an op, where all executors do it alike: packet
+/// ops unit by unit, by their format; reductions of plain chunks by equal pieces (none). Nothing
+/// for copies, which are cut as their addresses allow, and where a port reads for the block.
+std::optional<PacketFormat> way_of_sharing(const Program& program, uint32_t rank, const Op& op);
+/// Do two ops share in the same way? The same part of a group's op, too.
+bool share_alike(const Program& program, uint32_t rank, const Op& a, const Op& b);
 
 /// Do these ops of one block give each byte of a run of `count` plain chunks, which both refer to,
 /// to the same thread? `callers`: the chunks are of input or output.

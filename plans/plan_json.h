@@ -26,9 +26,11 @@ std::optional<std::string> write_plan(const Program& program, const Target& targ
 /// The same without holding the text: hands it on block by block, in order. After an error (false)
 /// what has been handed on is worth nothing. `sink` returns false to stop: that is an error too,
 /// but the sink's to report.
+/// Large plans are written by several threads (`threads`: see thread_count, ir/rank_parts.h), of
+/// which one at a time calls `sink`; the bytes are the same.
 bool write_plan(const Program& program, const Target& target,
                 const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
-                const Proof* proof = nullptr);
+                const Proof* proof = nullptr, uint32_t threads = 0);
 
 /// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
 /// equal for equal plans, wherever they were compiled or read.

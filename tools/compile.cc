@@ -114,19 +114,26 @@ std::string_view hash_of(std::string_view plan) {
   return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
 }
 
+// Keeps of a text that comes in blocks the end, which the hash stands in.
+void keep_end(std::string& end, std::string_view block) {
+  constexpr size_t kKept = 64;
+  end += block.substr(block.size() - std::min(block.size(), kKept));
+  end.erase(0, end.size() - std::min(end.size(), kKept));
+}
+
 std::optional<std::string> summary_text(const Target& target, const Proof* proof, Input& input) {
   size_t bytes = 1;  // the newline behind it
-  std::string last;
+  std::string end;
   const auto sink = [&](std::string_view block) {
     bytes += block.size();
-    last = block;
+    keep_end(end, block);
     return true;
   };
   if (!write_plan(input.program, target, sink, input.diagnostics, proof)) return std::nullopt;
   const std::string proved = proof == nullptr ? "not looked at" : summarize(*proof);
   return summarize(input.program) + fmt::format("  {:<12}{}\n", "proved", proved) +
          fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes, target.name,
-                     hash_of(last));
+                     hash_of(end));
 }
 
 std::optional<std::string> emitted(const CompileOptions& options, const Target& target,

@@ -148,7 +148,7 @@ TEST_CASE("a rank that is a call ahead overwrites what a peer still reads") {
 
 TEST_CASE("a put into a rank that has not entered the call is overwritten by its caller") {
   TestProgram t = hand_over();
-  for (Operand* o = t.program.operands.data();; ++o) {
+  for (Operand* o = t.program.operands.at(0);; ++o) {
     if (o->buffer != kFirstScratch) continue;
     o->buffer = kOutput;  // straight into the output
     break;

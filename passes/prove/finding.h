@@ -41,7 +41,7 @@ struct Finding {
   uint32_t rank = kNone;     ///< unbalanced, not_met
   uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
   uint32_t semaphore = kNone;
-  int64_t surplus = 0;         ///< unbalanced: signals more than waits
+  int64_t surplus = 0;         ///< unbalanced: signals more than waits, in a call
   std::vector<Event> waiting;  ///< stuck: one waiting block of each rank
   std::string text;            ///< what report.h adds as it is
   std::vector<std::string> notes;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "passes/prove/clocks.h"
 #include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
+#include "passes/prove/value_chains.h"
 
 namespace mscclc::proof {
 
@@ -22,7 +22,7 @@ struct Packets {
 struct Record {
   Event event = {};
   Extent extent = {};
-  uint32_t position = 0;  ///< which chunk of its operands this was
+  Position position = {};
   bool write = false;
   bool pinned = false;       ///< a store that a later one of the same value is in no order with
   uint32_t packets = kNone;  ///< in History, of a store of packets
@@ -96,33 +96,6 @@ class History {
   uint32_t free_ = kNone;
   std::vector<Packets> packets_;
   std::vector<uint32_t> free_packets_;
-};
-
-/// Which stored values were computed from which: the chains along which a store that depends on a
-/// value cannot overtake the loads that gave it.
-class ValueChains {
- public:
-  /// What `event` of `rank` stores as chunk `position` of its operands, made from `parents`.
-  uint32_t add(const Event& event, uint32_t rank, uint32_t position,
-               const std::vector<uint32_t>& parents) {
-    nodes_.push_back({event, rank, position, static_cast<uint32_t>(parents_.size()),
-                      static_cast<uint32_t>(parents.size())});
-    parents_.insert(parents_.end(), parents.begin(), parents.end());
-    return static_cast<uint32_t>(nodes_.size() - 1);
-  }
-  /// Was the load of `event` of `rank` at `position` over before any of the values in `from` could
-  /// be made: do they, or those that they were made of, come from that op, or from a later call of
-  /// that rank?
-  bool follow(std::span<const uint32_t> from, const Event& event, uint32_t rank,
-              uint32_t position) const;
-
- private:
-  struct Node {
-    Event event;
-    uint32_t rank, position, first, count;
-  };
-  std::vector<Node> nodes_;
-  std::vector<uint32_t> parents_;
 };
 
 }  // namespace mscclc::proof

@@ -18,6 +18,7 @@ namespace {
 using proof::Finding;
 using proof::Run;
 using proof::RunFacts;
+using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMostCopies = 16;
@@ -25,8 +26,8 @@ constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
-  Prover(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered)
-      : program_(program), diagnostics_(diagnostics), unordered_(unordered) {}
+  Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
+      : program_(program), diagnostics_(diagnostics), options_(options), symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -34,6 +35,7 @@ class Prover {
     const bool apart = contract.in_place != InPlace::yes;
     const bool together = contract.in_place != InPlace::no && contract.can_alias();
     if (!apart && !together) return refuse("the contract allows neither placement"), proof_;
+    if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
     // The two have nothing to do with each other, and a large plan takes seconds.
     Placement in_place(true);
     std::thread other;
@@ -56,6 +58,12 @@ class Prover {
   bool refuse(const std::string& why) {
     diagnostics_.error("undecided", {}, "not decided: " + why);
     return false;
+  }
+
+  uint64_t ops() const {
+    uint64_t ops = 0;
+    for (const Rank& rank : program_.ranks) ops += rank.ops.size();
+    return ops;
   }
 
   bool decidable() {
@@ -100,7 +108,7 @@ class Prover {
   };
 
   void run_placement(Placement& placement) const {
-    const System& system = placement.system.emplace(program_, placement.in_place);
+    const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
     for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
       Run run(system, symbols_,
               {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
@@ -117,14 +125,10 @@ class Prover {
     return placement.findings.empty();
   }
 
-  /// Races first: what else is found often follows from them.
   void report_all(const System& system, const std::vector<Finding>& findings) {
-    const bool races = std::ranges::any_of(
-        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
-    for (const Finding& finding : findings) {
-      if (races && finding.kind != Finding::Kind::race) continue;
+    for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
-      if (unordered_ != nullptr) note_unordered(system, finding);
+      if (options_.unordered != nullptr) note_unordered(system, finding);
     }
   }
 
@@ -135,7 +139,7 @@ class Prover {
       places.push_back({system.processes()[e.process].rank, e.op, e.call});
     }
     if (places.empty()) return;
-    Unordered& pair = unordered_->emplace_back();
+    Unordered& pair = options_.unordered->emplace_back();
     pair.first = places[0];
     if (places.size() > 1) pair.second = places[1];
   }
@@ -165,7 +169,8 @@ class Prover {
 
   const Program& program_;
   Diagnostics& diagnostics_;
-  std::vector<Unordered>* unordered_;
+  const ProveOptions options_;
+  Symmetry symmetry_;
   const proof::Symbols symbols_;
   bool divides_ = false;
   RunFacts facts_;
@@ -174,8 +179,8 @@ class Prover {
 
 }  // namespace
 
-Proof prove(const Program& program, Diagnostics& diagnostics, std::vector<Unordered>* unordered) {
-  return Prover(program, diagnostics, unordered).run();
+Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
+  return Prover(program, diagnostics, options).run();
 }
 
 }  // namespace mscclc

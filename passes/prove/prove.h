@@ -26,11 +26,18 @@ struct Unordered {
   std::optional<Place> second;
 };
 
+struct ProveOptions {
+  /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
+  /// ones are proved rank by rank: that costs little, and a mistake is told of the rank that a
+  /// reader meets first.
+  uint64_t symmetry_from = 20000;
+  /// Filled with what reported races are between, if there is one.
+  std::vector<Unordered>* unordered = nullptr;
+};
+
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
-/// Adds to `unordered`, if there is one, what a reported race is between.
 /// REQUIRES: program.split, and its structure is in order.
-Proof prove(const Program& program, Diagnostics& diagnostics,
-            std::vector<Unordered>* unordered = nullptr);
+Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options = {});
 
 /// One of several plans whose calls follow one another, and what they share: the count of calls
 /// (which packets are marked with, and copies of scratch are chosen by), channels, and scratch if

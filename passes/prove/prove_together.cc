@@ -26,14 +26,17 @@ using Order = std::vector<std::vector<uint32_t>>;
 class TogetherProver {
  public:
   TogetherProver(std::span<const SharedPlan> plans, Diagnostics& diagnostics)
-      : plans_(plans), diagnostics_(diagnostics), joint_(proof::join(plans)) {
+      : plans_(plans),
+        diagnostics_(diagnostics),
+        joint_(proof::join(plans)),
+        symmetry_(joint_.program) {
     for (const SharedPlan& plan : plans) divides_.push_back(divides(*plan.program));
   }
 
   bool run(CallOrder call_order) {
     if (!scratch_fits()) return false;
     for (const bool in_place : {false, true}) {
-      const System system(joint_, in_place);
+      const System system(joint_, symmetry_, in_place);
       if (!same_order(system)) return false;
       if (call_order == CallOrder::own && !own_orders(system)) return false;
     }
@@ -50,7 +53,7 @@ class TogetherProver {
 
   /// What one plan leaves in shared scratch must not look like packets of another.
   bool scratch_fits() {
-    const System system(joint_, false);
+    const System system(joint_, symmetry_, false);
     for (size_t a = 0; a < plans_.size(); ++a) {
       for (size_t b = a + 1; b < plans_.size(); ++b) {
         if (!mixes_formats(system, a, b)) continue;
@@ -188,12 +191,8 @@ class TogetherProver {
     return true;
   }
 
-  /// Races first: what else is found often follows from them.
   void report(const System& system, const Order& order, const std::vector<Finding>& findings) {
-    const bool races = std::ranges::any_of(
-        findings, [](const Finding& f) { return f.kind == Finding::Kind::race; });
-    for (const Finding& finding : findings) {
-      if (races && finding.kind != Finding::Kind::race) continue;
+    for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
     }
     tell_order(order);
@@ -229,6 +228,7 @@ class TogetherProver {
   std::span<const SharedPlan> plans_;
   Diagnostics& diagnostics_;
   const Joint joint_;
+  const proof::Symmetry symmetry_;  ///< none: every rank is run
   const proof::Symbols symbols_;
   std::vector<bool> divides_;
 };

@@ -96,8 +96,9 @@ TEST_CASE("signals and waits balance") {
                                         "channel extra = memory(1 - r)"));
   CHECK(verdict(program) == "proved");
   program.ranks[0].ops.pop_back();
-  CHECK(verdict(program) ==
-        "unbalanced: 'extra' of rank 0 is signalled 2 times more than it is waited for");
+  CHECK(
+      verdict(program) ==
+      "unbalanced: in each call 'extra' of rank 0 is signalled 1 time more than it is waited for");
 }
 
 TEST_CASE("nobody leaves a barrier before all are in") {

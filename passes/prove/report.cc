@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "ir/op_error.h"
@@ -269,12 +270,9 @@ class Reporter {
     const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
     diagnostics_.error(
         "unbalanced", {},
-        channel ? fmt::format("'{}' of rank {} is signalled {} time{} {} than it is waited for",
-                              name, finding_.rank, many, many == 1 ? "" : "s",
-                              finding_.surplus > 0 ? "more" : "less")
-                : fmt::format("'{}' of rank {} is released {} time{} {} than it is acquired", name,
-                              finding_.rank, many, many == 1 ? "" : "s",
-                              finding_.surplus > 0 ? "more" : "less"));
+        fmt::format("in each call '{}' of rank {} is {} {} time{} {} than it is {}", name,
+                    finding_.rank, channel ? "signalled" : "released", many, many == 1 ? "" : "s",
+                    finding_.surplus > 0 ? "more" : "less", channel ? "waited for" : "acquired"));
   }
 
   void not_met() {
@@ -295,6 +293,18 @@ class Reporter {
 };
 
 }  // namespace
+
+std::vector<Finding> causes(const std::vector<Finding>& findings) {
+  const auto rank = [](const Finding& f) {
+    return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
+  };
+  int cause = 2;
+  for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
+  std::vector<Finding> found;
+  std::ranges::copy_if(findings, std::back_inserter(found),
+                       [&](const Finding& finding) { return rank(finding) == cause; });
+  return found;
+}
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   Finding ordered = finding;

@@ -18,23 +18,26 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
     : system_(system),
       program_(system.program()),
       symbols_(symbols),
+      turned_(symbols, system.symmetry()),
       options_(std::move(options)),
       cuts_(program_, options_.rounds),
       mixed_(symbols.unknown(1)),
       chained_(has_packets(program_)),
       history_(system.chunks()),
+      chains_(system.processes().size()),
       values_(system.chunks(), ChunkValue(symbols.unknown(0))),
       blocks_(system.width()),
-      proxies_(system.width()),
+      posted_(2 * system.ports()),
+      arrivals_(2 * system.ports()),
       ends_(system.ends()),
       semaphores_(system.semaphores()),
-      barriers_(program_.ranks.size()),
-      calls_(program_.ranks.size(), 0),
-      left_(program_.ranks.size(), 0),
-      caller_(program_.ranks.size()),
-      nodes_read_(program_.ranks.size()),
-      shared_scratch_(program_.ranks.size(), system.parts().size()) {
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      barriers_(system.ranks()),
+      calls_(system.ranks(), 0),
+      left_(system.ranks(), 0),
+      caller_(system.ranks()),
+      nodes_read_(system.ranks()),
+      shared_scratch_(system.ranks(), system.parts().size()) {
+  for (uint32_t r = 0; r < system.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     const std::vector<uint32_t> offsets = block_offsets(rank);
     for (uint32_t b = 0; b < system.blocks(r); ++b) {
@@ -65,13 +68,13 @@ bool Run::may_report(uint64_t key) {
 void Run::go() {
   find_sharing();
   if (!findings_.empty()) return;
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) enter_call(r);
+  for (uint32_t r = 0; r < system_.ranks(); ++r) enter_call(r);
   while (!ready_.empty()) {
     const uint32_t process = ready_.back();
     ready_.pop_back();
     advance(process);
   }
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     if (calls_[r] < calls_of(r)) return report_stuck();
   }
   report_balance();
@@ -107,9 +110,9 @@ void Run::leave_call(uint32_t rank) {
   for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
-    meet(block);
+    meet(process);
     learn(caller, strong_news(process), system_.width());
-    nodes_read_[rank].insert(nodes_read_[rank].end(), block.nodes.begin(), block.nodes.end());
+    nodes_read_[rank].add(block.nodes);
     block.nodes.clear();
     block.settled_nodes = 0;
   }
@@ -130,7 +133,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   nodes_.clear();
   told_.clear();
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
-  const Actor actor{event, &caller_[rank], event.time};
+  const Actor actor{event, &caller_[rank], event.process, event.time};
   const uint32_t input = part_of(rank, call).input;
   for (const uint32_t buffer : {input + kInput, input + kOutput}) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
@@ -139,7 +142,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
       Record access;
       access.event = event;
       access.write = true;
-      check(actor, chunk, {rank, buffer, c}, access);
+      check(actor, {chunk}, {rank, buffer, c}, access);
       history_.add(chunk, access);
     }
   }
@@ -153,10 +156,10 @@ void Run::fill_buffers(uint32_t rank, uint32_t call) {
   const uint32_t input = part.input + kInput, output = part.input + kOutput;
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, output, c, call);
-    values_[chunk].write({}, 1, symbols_.unknown(2 + chunk), mixed_);
+    values_[chunk].write({}, 1, turned_.unwritten(chunk), mixed_);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
-    Symbol symbol = symbols_.contribution(rank, c, instance(rank, call));
+    Symbol symbol = turned_.contribution(rank, c, instance(rank, call));
     symbol.size = part.contract().size_class(Side::input, part.local[rank], c) + 1;
     values_[system_.chunk(rank, input, c, call)].write({}, 1, symbol, mixed_);
   }
@@ -205,8 +208,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
       finding.text = held(found, system_.chunk(rank, output, c, call), call);
     }
     if (call > 0 || !wanted.sum) continue;
-    const auto [order, first] = orders_.try_emplace(wanted.symbol.low, found.order);
-    facts_.deterministic &= first || order->second == found.order;
+    check_order(found);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
     const Symbol found = values_[system_.chunk(rank, input, c, call)].read({}, mixed_);
@@ -215,9 +217,27 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
   }
 }
 
+/// A sum is made in one order wherever it is kept: here, and at all ranks that this one stands for,
+/// which hold what it becomes when they turn. Sums that turn into one another are filed under the
+/// turn with the least number.
+void Run::check_order(const Symbol& found) {
+  const uint32_t turns = system_.symmetry().turns();
+  Symbol sum = found;
+  sum.size = 0;
+  uint64_t least = sum.low;
+  for (uint32_t k = 1; k < turns; ++k) least = std::min(least, turned_.turned(sum, k).low);
+  for (uint32_t k = 0; k < turns; ++k) {
+    const Symbol image = turned_.turned(sum, k);
+    if (image.low != least) continue;
+    const auto [order, first] = orders_.try_emplace(least, image.order);
+    facts_.deterministic &= first || order->second == image.order;
+  }
+}
+
 /// What a chunk holds, in words, if it is something simple.
 std::string Run::held(const Symbol& found, uint64_t chunk, uint32_t call) const {
-  if (found.same_contributions(symbols_.unknown(2 + chunk))) return "nobody has written it";
+  const uint64_t unwritten = 2 + chunk * system_.symmetry().turns();
+  if (found.same_contributions(symbols_.unknown(unwritten))) return "nobody has written it";
   if (system_.joint()) return "";
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     for (uint32_t c = 0; c < program_.ranks[r].buffers[kInput].chunks; ++c) {
@@ -292,12 +312,15 @@ bool Run::do_op(uint32_t process, const Op& op) {
 }
 
 void Run::report_stuck() {
-  for (uint32_t p = 0; p < system_.width(); ++p) {
+  const uint32_t run = system_.ranks() < program_.ranks.size()
+                           ? system_.block_process(system_.ranks(), 0)
+                           : system_.width();
+  for (uint32_t p = 0; p < run; ++p) {
     if (system_.processes()[p].kind == ProcessKind::block && report_lost_packets(p)) return;
   }
   Finding& finding = add_finding(Finding::Kind::stuck);
   uint32_t told = kNone;  // one block of each rank will do
-  for (uint32_t p = 0; p < system_.width(); ++p) {
+  for (uint32_t p = 0; p < run; ++p) {
     const Block& block = blocks_[p];
     if (!waits_for_ever(p) || block.rank == std::exchange(told, block.rank)) continue;
     finding.waiting.push_back({p, block.now, block.op, calls_[block.rank]});
@@ -348,9 +371,10 @@ void Run::report_balance() {
     finding.rank = rank;
     finding.channel = channel;
     finding.semaphore = semaphore;
-    finding.surplus = counter.balance;
+    // All calls of a plan do the same.
+    finding.surplus = counter.balance / (system_.joint() ? 1 : int64_t{options_.calls});
   };
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     for (uint32_t c = 0; c < rank.channels.size(); ++c) {
       report(ends_[system_.end(r, c)], r, c, kNone);

@@ -5,7 +5,6 @@
 // In this run every process goes as far as it can; ports move their data at once.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "ir/access.h"
+#include "passes/prove/arrivals.h"
 #include "passes/prove/clocks.h"
 #include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
@@ -60,10 +60,13 @@ class Run {
     News strong, weak;
   };
   struct Counter {
-    std::deque<Token> tokens;  ///< given and not yet taken, oldest first
-    uint32_t free = 0;         ///< initial credit of a semaphore, not yet taken
-    uint32_t waiting = kNone;  ///< a process
-    int64_t balance = 0;       ///< given less taken
+    std::vector<Token> tokens;  ///< given, oldest first
+    size_t first = 0;           ///< of those not yet taken
+    uint32_t free = 0;          ///< initial credit of a semaphore, not yet taken
+    uint32_t waiting = kNone;   ///< a process
+    int64_t balance = 0;        ///< given less taken
+    bool empty() const { return first == tokens.size(); }
+    Token take();
     /// Several releasers: what each has told in this call, and how often all were taken.
     std::vector<std::vector<Token>> by_releaser;
     uint32_t taken = 0;
@@ -84,24 +87,22 @@ class Run {
     uint32_t settled = 0;  ///< ops that all its threads have done
     Row known, entry;
     uint32_t entry_time = 0;
-    std::vector<News> gains;      ///< what single threads know, and all after the next meeting
-    std::vector<uint32_t> nodes;  ///< packets that it has read in this call
-    size_t settled_nodes = 0;     ///< how many of them all its threads know of
-    bool done = false;            ///< with this call
-  };
-  struct Proxy {
-    Row known;
-    uint32_t now = 0;
+    std::vector<News> gains;   ///< what single threads know, and all after the next meeting
+    Provenance nodes;          ///< packets that it has read in this call
+    size_t settled_nodes = 0;  ///< how many of them all its threads know of
+    bool done = false;         ///< with this call
   };
   /// What is promised of an output chunk.
   struct Promised {
     Symbol symbol = {};
     bool made = false, sum = false;
   };
-  /// Who accesses: its process, what it knows, what is settled, and the op at hand.
+  /// Who accesses: the op at hand, and what its process knows: a row, and that so many ops of
+  /// `knower` are over: of the block itself, or of the one that posted what a port does.
   struct Actor {
     Event event;
     const Row* known;
+    uint32_t knower;
     uint32_t settled;
   };
 
@@ -123,6 +124,8 @@ class Run {
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
   void fill_buffers(uint32_t rank, uint32_t call);
+  Symbol symbol_at(const Spot& spot, const Extent& extent) const;
+  void check_order(const Symbol& found);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
@@ -145,7 +148,7 @@ class Run {
   void release(uint32_t process, const Operand& target);
   void flush(uint32_t process, uint32_t channel);
   bool arrive(uint32_t process, const Op& op);
-  void meet(Block& block);
+  void meet(uint32_t process);
   News strong_news(uint32_t process) const;
   News weak_news(uint32_t process) const;
   void find_sharing();
@@ -165,7 +168,7 @@ class Run {
                   const Operand& src, uint32_t k);
   void load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls);
   void store(const Actor& actor, const Op& op, const Operand& o, uint32_t k);
-  void store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
+  void store_at(const Actor& actor, const ChunkName& name, const Spot& spot, const Extent& extent,
                 uint32_t k, const News& news);
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
@@ -185,13 +188,14 @@ class Run {
   static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
 
   // run_order.cc
-  void check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access);
+  void check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access);
+  void keep(const Spot& spot, const Record& access);
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
+  bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   bool loaded_before_packets(const Actor& actor, const Record& load);
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
-  bool stores_the_same(uint64_t chunk, const Record& old, const Record& access) const;
+  bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
-  PacketFormat packet_format(uint32_t rank, const Op& op) const;
   uint64_t report_key(const Event& a, const Event& b) const;
 
   const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }
@@ -205,6 +209,7 @@ class Run {
   const System& system_;
   const Program& program_;
   const Symbols& symbols_;
+  TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
   const Symbol mixed_;
@@ -212,15 +217,16 @@ class Run {
   History history_;
   ValueChains chains_;
   std::vector<ChunkValue> values_;
-  std::vector<Block> blocks_;   ///< by process (empty entries for others)
-  std::vector<Proxy> proxies_;  ///< by process
+  std::vector<Block> blocks_;     ///< by process (empty entries for others)
+  std::vector<uint32_t> posted_;  ///< by process of a port, from the first: ops posted
+  Arrivals arrivals_;
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
-  std::vector<uint32_t> calls_;                    ///< by rank: the call it is in
-  std::vector<uint32_t> left_;                     ///< by rank: blocks that have not done this call
-  std::vector<Row> caller_;                        ///< by rank: what its caller knows
-  std::vector<std::vector<uint32_t>> nodes_read_;  ///< by rank: packets read in earlier calls
+  std::vector<uint32_t> calls_;         ///< by rank: the call it is in
+  std::vector<uint32_t> left_;          ///< by rank: blocks that have not done this call
+  std::vector<Row> caller_;             ///< by rank: what its caller knows
+  std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
@@ -233,8 +239,9 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
-  std::vector<uint32_t> nodes_;  ///< values that it has read
-  std::vector<News> told_;       ///< what packets tell each thread before it stores
+  uint32_t pair_ = 0;       ///< of a pairwise op
+  Provenance nodes_;        ///< values that it has read
+  std::vector<News> told_;  ///< what packets tell each thread before it stores
 };
 
 }  // namespace mscclc::proof

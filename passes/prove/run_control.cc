@@ -21,17 +21,36 @@ News Run::weak_news(uint32_t process) const {
 }
 
 /// The threads of the block meet: what each has done and seen, all have.
-void Run::meet(Block& block) {
+void Run::meet(uint32_t process) {
+  Block& block = blocks_[process];
+  // Who knows of this meeting knows what was learnt at it: one that learns something has a count of
+  // its own.
+  if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
-  for (const News& news : block.gains) learn(block.known, news, system_.width());
+  for (const News& news : block.gains) {
+    learn(block.known, news, system_.width());
+    if (news.port == kNone) continue;
+    const uint32_t port = news.port - system_.width();
+    arrivals_.add(port, process, news.port_done, block.settled);
+    // What a port has delivered it has read.
+    if (port % 2 == 1) arrivals_.add(port - 1, process, news.port_done, block.settled);
+  }
   block.gains.clear();
 }
 
+Run::Token Run::Counter::take() {
+  Token token = std::move(tokens[first++]);
+  if (2 * first > tokens.size()) {  // the room is used again
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(first));
+    first = 0;
+  }
+  return token;
+}
+
 bool Run::do_control(uint32_t process, const Op& op, const OpInfo& row) {
-  Block& block = blocks_[process];
   if (row.has(kMeets)) return arrive(process, op);
-  if (row.has(kSyncs)) meet(block);
+  if (row.has(kSyncs)) meet(process);
   if (row.has(kWaits)) return take(process, op, false);
   if (row.has(kAcquires)) return take(process, op, true);
   for (const Operand& o : program_.dsts(op)) {
@@ -50,7 +69,7 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
     const Operand& o = targets[block.operand];
     Counter& counter = semaphores ? semaphores_[system_.semaphore(block.rank, o.first)]
                                   : ends_[system_.end(block.rank, o.channel)];
-    if (counter.free == 0 && counter.tokens.empty()) {
+    if (counter.free == 0 && counter.empty()) {
       counter.waiting = process;
       return false;
     }
@@ -60,9 +79,8 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
     } else if (counter.free > 0) {
       --counter.free;
     } else {
-      const Token& token = counter.tokens.front();
+      const Token token = counter.take();
       block.gains.push_back(op.relaxed ? token.weak : token.strong);
-      counter.tokens.pop_front();
     }
   }
   block.operand = 0;
@@ -75,7 +93,7 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   if (counter.free > 0) {
     --counter.free;
   } else {
-    counter.tokens.pop_front();
+    counter.take();
   }
   uint32_t& taken = counter.taken;
   ++taken;
@@ -107,13 +125,14 @@ void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
   Token token{strong_news(process), weak_news(process)};
   if (channel.kind == ChannelKind::port) {  // the proxy signals when it has done what came before
     const uint32_t id = system_.port_writer(block.rank, target.channel);
-    Proxy& proxy = proxies_[id];
-    learn(proxy.known, token.strong, system_.width());
-    token.strong = {proxy.known, id, proxy.now};
+    token.strong.port = id;
+    token.strong.port_done = posted_[id - system_.width()];
   }
   if (relaxed) token.strong = token.weak;
   if (channel.partner == kNone) return;
-  give(ends_[system_.end(channel.peer, channel.partner)], std::move(token));
+  const uint32_t back = system_.back(system_.turns_of(channel.peer));
+  give(ends_[system_.end(channel.peer % system_.ranks(), channel.partner)],
+       {system_.turned(token.strong, back), system_.turned(token.weak, back)});
 }
 
 void Run::release(uint32_t process, const Operand& target) {
@@ -133,7 +152,7 @@ void Run::release(uint32_t process, const Operand& target) {
 void Run::flush(uint32_t process, uint32_t channel) {
   Block& block = blocks_[process];
   const uint32_t id = system_.port_reader(block.rank, channel);
-  block.gains.push_back({.process = id, .done = proxies_[id].now});
+  block.gains.push_back({.port = id, .port_done = posted_[id - system_.width()]});
 }
 
 bool Run::arrive(uint32_t process, const Op& op) {
@@ -150,7 +169,7 @@ bool Run::arrive(uint32_t process, const Op& op) {
   const std::vector<uint32_t> arrived = std::exchange(barrier->arrived, {});
   Row all;
   for (const uint32_t p : arrived) {
-    meet(blocks_[p]);
+    meet(p);
     learn(all, strong_news(p), system_.width());
   }
   for (const uint32_t p : arrived) {
@@ -180,7 +199,7 @@ void Run::find_sharing() {
     finding.rank = rank;
     finding.text = what;
   };
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     for (uint32_t i = 0; i < rank.ops.size(); ++i) {
       const Op& op = rank.ops[i];
@@ -212,7 +231,7 @@ void Run::find_sharing() {
 /// How often each releaser of a shared semaphore releases it in a call.
 void Run::count_shared_releases() {
   if (shared_.empty()) return;
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
     for (const Op& op : program_.ranks[r].ops) {
       if (!info(op.kind).has(kReleases)) continue;
       const uint32_t p = system_.block_process(r, op.block);

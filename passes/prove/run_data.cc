@@ -5,13 +5,13 @@
 
 namespace mscclc::proof {
 
-/// Calls each(chunk's name, its number) for the `k`-th chunk of an operand: at a switch one of
+/// Calls each(chunk's name, its spot) for the `k`-th chunk of an operand: at a switch one of
 /// every member.
 template <class Each>
 void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const {
   const auto at = [&](uint32_t owner, uint32_t buffer) {
     const uint32_t chunk = o.first + k;
-    each(ChunkName{owner, buffer, chunk}, system_.chunk(owner, buffer, chunk, calls_[rank]));
+    each(ChunkName{owner, buffer, chunk}, system_.spot(owner, buffer, chunk, calls_[rank]));
   };
   if (o.channel == kNone) return at(rank, o.buffer);
   const Rank& here = program_.ranks[rank];
@@ -66,10 +66,10 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     // What a port has delivered it has read, and what was posted before that, too.
     const uint32_t from = record.event.process;
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
-      block.gains.push_back({.process = from - 1, .done = record.event.time});
+      block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
-    nodes_.push_back(record.node);
-    block.nodes.push_back(record.node);
+    nodes_.add(record.node);
+    block.nodes.add(record.node);
     told_.push_back(packets.news);
     if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
       block.gains.push_back(packets.news);
@@ -82,7 +82,7 @@ void Run::take_values(uint64_t chunk, const Extent& extent) {
   if (!chained_) return;
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.push_back(record.node);
+    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.add(record.node);
   }
 }
 
@@ -113,17 +113,18 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   Block& block = blocks_[process];
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
   if (row.srcs.slot[0].pairwise) {
-    for (size_t i = 0; i < dsts.size(); ++i) {
-      for (uint32_t k = 0; k < dsts[i].count; ++k) {
-        move_chunk(process, op, row, dsts.subspan(i, 1), srcs.subspan(i, 1), k);
+    for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
+      for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
+        move_chunk(process, op, row, dsts.subspan(pair_, 1), srcs.subspan(pair_, 1), k);
       }
     }
+    pair_ = 0;
   } else {
     for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
   }
   if (!row.has(kSignals)) return;
   ++block.now;  // the threads meet between posting and signalling
-  meet(block);
+  meet(process);
   for (const Operand& o : dsts) signal(process, o, false);
   if (!row.has(kFlushes)) return;
   for (const Operand& o : dsts) flush(process, o.channel);
@@ -146,7 +147,7 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
     value_ =
-        symbols_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
+        turned_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
   }
   for (const Operand& o : dsts) size_value(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
@@ -162,29 +163,30 @@ bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
 
 Run::Actor Run::actor_of(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {{process, block.now + 1, block.op, calls_[block.rank]}, &block.known, block.settled};
+  return {
+      {process, block.now + 1, block.op, calls_[block.rank]}, &block.known, process, block.settled};
 }
 
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
   Block& block = blocks_[actor.event.process];
-  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
     const Extent extent = extent_of(op, o, k, block.round, name);
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
-    const Record access{.event = actor.event, .extent = extent, .position = k};
-    add_value(values_[chunk].read(extent, mixed_));
+    const Record access{.event = actor.event, .extent = extent, .position = {pair_, k}};
+    add_value(symbol_at(spot, extent));
     if (packets) {
-      take_packets(block, chunk, extent);
+      take_packets(block, spot.chunk, extent);
     } else {
-      check(actor, chunk, name, access);
-      take_values(chunk, extent);
+      check(actor, spot, name, access);
+      take_values(spot.chunk, extent);
     }
     check_overlaid(actor, name);
-    history_.add(chunk, access);
+    keep(spot, access);
     if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
       Record reset = access;
       reset.write = true;
-      history_.add(chunk, reset);
+      keep(spot, reset);
     }
   });
   size_value(block.rank, o, k);
@@ -192,27 +194,30 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 
 void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
   const Block& block = blocks_[actor.event.process];
-  each_place(block.rank, o, k, [&](const ChunkName& name, uint64_t chunk) {
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
     const Extent extent = extent_of(op, o, k, block.round, name);
-    store_at(actor, name, chunk, extent, k, weak_news(actor.event.process));
+    store_at(actor, name, spot, extent, k, weak_news(actor.event.process));
   });
 }
 
-void Run::store_at(const Actor& actor, const ChunkName& name, uint64_t chunk, const Extent& extent,
-                   uint32_t k, const News& news) {
+void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
+                   const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
-  Record access{.event = actor.event, .extent = extent, .position = k, .write = true};
+  Record access{.event = actor.event, .extent = extent, .position = {pair_, k}, .write = true};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news, false});
-    check_slot(actor.event, chunk, name, extent, format == PacketFormat::sentinel);
+    check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
   }
-  if (chained_) access.node = chains_.add(actor.event, rank_of(actor), k, nodes_);
-  check(actor, chunk, name, access);
+  if (chained_) {
+    access.node = chains_.add(actor.event, rank_of(actor), access.position, nodes_.values());
+  }
+  check(actor, spot, name, access);
   check_overlaid(actor, name);
-  history_.add(chunk, access);
-  values_[chunk].write(extent, cuts_.pieces(extent.way), value_, mixed_);
+  keep(spot, access);
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way),
+                            turned_.turned(value_, system_.back(spot.turns)), mixed_);
   if (format == PacketFormat::none) return;
-  const auto waiting = awaited_.find(chunk);
+  const auto waiting = awaited_.find(spot.chunk);
   if (waiting == awaited_.end()) return;
   for (const uint32_t p : waiting->second) wake(p);
   awaited_.erase(waiting);
@@ -229,32 +234,30 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Extent extent = extent_of(op, src, k, block.round, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     take_packets(block, from, extent);
-    history_.add(from, {.event = actor_of(process).event, .extent = extent, .position = k});
+    history_.add(from,
+                 {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
-    meet(block);
+    meet(process);
   }
   add_value(values_[from].read(extent, mixed_));
   size_value(block.rank, src, k);
-  const std::vector<uint32_t> nodes = nodes_;
+  Provenance of_reader;  // it reads only
   told_.clear();
   for (const Operand& dst : dsts) {
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
-    Proxy &reader = proxies_[r], &writer = proxies_[w];
-    learn(reader.known, strong_news(process), system_.width());
-    learn(writer.known, strong_news(process), system_.width());
-    const Actor reads{{r, ++reader.now, block.op, call}, &reader.known, 0};
-    const Record read{.event = reads.event, .extent = extent, .position = k};
-    nodes_.clear();
-    check(reads, from, from_name, read);
+    uint32_t& posted = posted_[r - system_.width()];
+    posted_[w - system_.width()] = ++posted;
+    const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
+    const Record read{.event = reads.event, .extent = extent, .position = {pair_, k}};
+    std::swap(nodes_, of_reader);
+    check(reads, {from}, from_name, read);
     check_overlaid(reads, from_name);
     history_.add(from, read);
-    nodes_ = nodes;
-    writer.known.raise(r, reader.now, system_.width());
-    const Actor writes{{w, ++writer.now, block.op, call}, &writer.known, 0};
+    std::swap(nodes_, of_reader);
+    const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
-    each_place(block.rank, dst, k, [&](const ChunkName& name, uint64_t chunk) {
-      store_at(writes, name, chunk, extent_of(op, dst, k, block.round, name), k,
-               weak_news(process));
+    each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
+      store_at(writes, name, spot, extent_of(op, dst, k, block.round, name), k, weak_news(process));
     });
   }
   const bool sentinel =
@@ -262,14 +265,20 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (!row.has(kPolls) || !sentinel) return;
   for (const Operand& dst : dsts) flush(process, dst.channel);  // then the slot is emptied
   ++block.now;
-  meet(block);
+  meet(process);
   const Actor resets = actor_of(process);
-  const Record reset{.event = resets.event, .extent = extent, .position = k, .write = true};
-  check(resets, from, from_name, reset);
+  const Record reset{
+      .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
+  check(resets, {from}, from_name, reset);
   history_.add(from, reset);
 }
 
 // ---- values ----
+
+/// What these bytes hold, as seen from the rank at hand.
+Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
+  return turned_.turned(values_[spot.chunk].read(extent, mixed_), spot.turns);
+}
 
 void Run::add_value(const Symbol& symbol) {
   if (!has_value_) {
@@ -278,7 +287,7 @@ void Run::add_value(const Symbol& symbol) {
     value_ = mixed_;
   } else {
     const uint64_t size = std::max(value_.size, symbol.size);
-    value_ = symbols_.add(value_, symbol);
+    value_ = turned_.add(value_, symbol);
     value_.size = size;
   }
   has_value_ = true;
@@ -287,7 +296,7 @@ void Run::add_value(const Symbol& symbol) {
 /// A chunk of the caller has its own length. What goes through chunks of different lengths loses
 /// its end for some message sizes.
 void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
-  each_place(rank, o, k, [&](const ChunkName& name, uint64_t) {
+  each_place(rank, o, k, [&](const ChunkName& name, const Spot&) {
     if (!system_.is_callers(name.buffer)) return;
     const Part& part = part_of(rank, calls_[rank]);
     const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;

@@ -1,5 +1,6 @@
 // Is an access ordered behind an earlier one? docs/verification.md gives the reason of each rule.
 #include "passes/prove/run.h"
+#include "passes/thread_partition.h"
 
 namespace mscclc::proof {
 
@@ -11,13 +12,14 @@ uint64_t Run::report_key(const Event& a, const Event& b) const {
 }
 
 /// Reports the earlier accesses that conflict with this one and are in no order with it.
-void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const Record& access) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& old = history_.record(i);
-    if (!old.write && !access.write) continue;
-    if (!old.extent.may_touch(access.extent)) continue;
-    const bool in_order = ordered(actor, chunk, old, access);
-    const bool same = !in_order && stores_the_same(chunk, old, access);
+void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access) {
+  for (uint32_t i = history_.head(spot.chunk); i != kNone; i = history_.record(i).next) {
+    if (!history_.record(i).write && !access.write) continue;
+    if (!history_.record(i).extent.may_touch(access.extent)) continue;
+    Record old = history_.record(i);
+    old.event.process = system_.turned(old.event.process, spot.turns);
+    const bool in_order = ordered(actor, spot.chunk, old, access);
+    const bool same = !in_order && stores_the_same(spot, old, access);
     history_.pin(i, same);
     if (in_order || same) continue;
     if (!may_report(report_key(old.event, access.event))) continue;
@@ -30,21 +32,28 @@ void Run::check(const Actor& actor, uint64_t chunk, const ChunkName& name, const
   }
 }
 
+/// Adds an access to what is known of its chunk, told as seen from the rank that owns it.
+void Run::keep(const Spot& spot, const Record& access) {
+  Record seen = access;
+  seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
+  history_.add(spot.chunk, seen);
+}
+
 bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
+  if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
-  if (own && old.event.time <= actor.settled) return true;
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
-    if (old.position == access.position &&
-        (old.event.time == access.event.time ||
-         same_threads(system_.processes()[actor.event.process].rank, old, access))) {
+    if (old.event.time == access.event.time) {
+      if (old.position == access.position) return true;
+    } else if (old.position.chunk == access.position.chunk &&
+               same_threads(rank_of(actor), old, access)) {
       return true;
     }
   } else {
-    if ((*actor.known)[old.event.process] >= old.event.time) return true;
     for (const News& news : told_) {
-      if (tells(news, old.event.process, old.event.time)) return true;
+      if (known(news.known, news.process, news.done, old.event)) return true;
     }
   }
   // A store of packets that was seen by loads which are over is over, too.
@@ -54,18 +63,28 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
   return !old.write && loaded_before_packets(actor, old);
 }
 
+/// Is the event over, for one who knows `row` and that `done` ops of `knower` are over?
+bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const {
+  const auto reached = [&](uint32_t process, uint32_t count) {
+    return row[process] >= count || (process == knower && done >= count);
+  };
+  if (event.process < system_.width()) return reached(event.process, event.time);
+  return arrivals_.known(event.process - system_.width(), event.time, reached);
+}
+
 /// Packets that have been read depend on what was loaded there: those that this op stores a value
 /// of, or any that all threads of the block know of.
 bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
-  const uint32_t rank = system_.processes()[load.event.process].rank;
-  const auto follow = [&](std::span<const uint32_t> values) {
-    return !values.empty() && chains_.follow(values, load.event, rank, load.position);
-  };
   if (!chained_) return false;
-  if (follow(nodes_) || follow(nodes_read_[rank_of(actor)])) return true;
+  const uint32_t rank = system_.processes()[load.event.process].rank;
+  const auto follow = [&](Provenance& values, size_t count) {
+    return values.follow(chains_, count, load.event, rank, load.position);
+  };
+  Provenance& earlier = nodes_read_[rank_of(actor)];
+  if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
   if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
-  const Block& block = blocks_[actor.event.process];
-  return follow({block.nodes.data(), block.settled_nodes});
+  Block& block = blocks_[actor.event.process];
+  return follow(block.nodes, block.settled_nodes);
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?
@@ -84,40 +103,20 @@ bool Run::load_known(const Actor& actor, uint64_t chunk, const Record& store,
 }
 
 /// Two stores of the same bits leave the same, whoever is last. Both stay on record.
-bool Run::stores_the_same(uint64_t chunk, const Record& old, const Record& access) const {
+bool Run::stores_the_same(const Spot& spot, const Record& old, const Record& access) const {
   if (!old.write || !access.write || !has_value_) return false;
   return old.event.op != kNone && access.event.op != kNone &&
-         values_[chunk].read(access.extent, mixed_) == value_ && !(value_ == mixed_);
+         symbol_at(spot, access.extent) == value_ && !(value_ == mixed_);
 }
 
-/// Do both ops give the same bytes of a chunk to the same thread? True for ops that walk over whole
-/// chunks of one in equal pieces: packet ops of one format, and reductions. Copies are cut as their
-/// addresses allow, a port's reader is no thread of the block.
+/// Do both ops give the same bytes of a chunk to the same thread?
 bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {
   const Op& a = program_.ranks[rank].ops[old.event.op];
   const Op& b = program_.ranks[rank].ops[access.event.op];
-  const auto walk = [&](const Op& op) {
-    const PacketFormat format = packet_format(rank, op);
-    return format != PacketFormat::none || info(op.kind).has(kReduces) ? std::optional(format)
-                                                                       : std::nullopt;
+  const auto whole_chunk = [&](const Op& op) {
+    return op.loop == kNone && program_.operands[op.operands].count == 1;
   };
-  const auto walk_a = walk(a), walk_b = walk(b);
-  return walk_a && walk_a == walk_b && a.part == b.part && a.parts == b.parts && a.loop == kNone &&
-         b.loop == kNone && program_.operands[a.operands].count == 1 &&
-         program_.operands[b.operands].count == 1;
-}
-
-/// The format of an op's packet operands; none if it has none, or a port sends them.
-PacketFormat Run::packet_format(uint32_t rank, const Op& op) const {
-  const Operand* operands = program_.operands.data() + op.operands;
-  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
-    if (is_port(rank, operands[i])) return PacketFormat::none;
-  }
-  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
-    const PacketFormat format = program_.buffer_of(rank, operands[i]).packets;
-    if (format != PacketFormat::none) return format;
-  }
-  return PacketFormat::none;
+  return whole_chunk(a) && whole_chunk(b) && share_alike(program_, rank, a, b);
 }
 
 }  // namespace mscclc::proof

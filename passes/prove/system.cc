@@ -7,44 +7,52 @@
 
 namespace mscclc::proof {
 
-System::System(const Program& program, bool in_place) : program_(program), in_place_(in_place) {
+System::System(const Program& program, const Symmetry& symmetry, bool in_place)
+    : program_(program), symmetry_(symmetry), in_place_(in_place) {
   parts_.push_back(only_part(program));
   build();
 }
 
-System::System(const Joint& joint, bool in_place)
-    : program_(joint.program), in_place_(in_place), parts_(joint.parts) {
+System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
+    : program_(joint.program), symmetry_(symmetry), in_place_(in_place), parts_(joint.parts) {
   build();
 }
 
 void System::build() {
   uint32_t ends = 0, semaphores = 0, buffers = 0;
-  for (const Rank& rank : program_.ranks) {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    const Rank& rank = program_.ranks[r];
+    first_.push_back(static_cast<uint32_t>(processes_.size()));
+    blocks_.push_back(r < ranks() ? static_cast<uint32_t>(block_offsets(rank).size()) - 1
+                                  : blocks_[r % ranks()]);
+    for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
+    processes_.push_back({ProcessKind::caller, r, 0});
     first_end_.push_back(ends);
     first_semaphore_.push_back(semaphores);
     first_buffer_.push_back(buffers);
     ends += static_cast<uint32_t>(rank.channels.size());
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
+    if (r < ranks()) place_buffers(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
+  width_ = static_cast<uint32_t>(processes_.size());
+  turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
   if (joint()) share_ends();
-  ports_.assign(ends, kNone);
+  add_ports();
+}
+
+void System::add_ports() {
+  ports_.assign(ends(), kNone);
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-    const Rank& rank = program_.ranks[r];
-    first_.push_back(width());
-    blocks_.push_back(static_cast<uint32_t>(block_offsets(rank).size()) - 1);
-    for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
-    processes_.push_back({ProcessKind::caller, r, 0});
-    for (uint32_t c = 0; c < rank.channels.size(); ++c) {
-      const bool port = rank.channels[c].kind == ChannelKind::port;
-      if (!port || ports_[end(r, c)] != kNone) continue;
-      ports_[end(r, c)] = width();
+    const std::vector<Channel>& channels = program_.ranks[r].channels;
+    for (uint32_t c = 0; c < channels.size(); ++c) {
+      if (channels[c].kind != ChannelKind::port || ports_[end(r, c)] != kNone) continue;
+      ports_[end(r, c)] = static_cast<uint32_t>(processes_.size());
       processes_.push_back({ProcessKind::port_reader, r, c});
       processes_.push_back({ProcessKind::port_writer, r, c});
     }
-    place_buffers(r);
   }
 }
 
@@ -147,6 +155,14 @@ const Part& System::part_of_buffer(uint32_t rank, uint32_t buffer) const {
     if (parts_[i].has(rank) && parts_[i].first_scratch[rank] <= buffer) part = i;
   }
   return parts_[part];
+}
+
+News System::turned(const News& news, uint32_t turns) const {
+  if (turns == 0) return news;
+  News result = news;
+  result.known = news.known.rotated(turned(0, turns), width_);
+  if (news.process != kNone) result.process = turned(news.process, turns);
+  return result;
 }
 
 }  // namespace mscclc::proof

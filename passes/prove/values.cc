@@ -44,6 +44,64 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
   return result;
 }
 
+template <class Make>
+Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
+  if (symmetry_.trivial()) return symbol;
+  Symbol key = symbol;
+  key.size = 0;
+  const auto [entry, added] = ids_.try_emplace(key, static_cast<uint32_t>(images_.size()));
+  symbol.id = entry->second;
+  symbol.turn = 0;
+  if (!added) return symbol;
+  std::vector<Numbers>& images = images_.emplace_back();
+  images.reserve(symmetry_.turns());
+  for (uint32_t k = 0; k < symmetry_.turns(); ++k) {
+    const Symbol image = k == 0 ? symbol : make(k);
+    images.push_back({image.low, image.high, image.order});
+  }
+  return symbol;
+}
+
+Symbol TurnedSymbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) {
+  return with_images(symbols_.contribution(rank, chunk, call), [&](uint32_t k) {
+    return symbols_.contribution(rank + k * symmetry_.step(), symmetry_.chunk(kInput, chunk, k),
+                                 call);
+  });
+}
+
+Symbol TurnedSymbols::add(const Symbol& a, const Symbol& b) {
+  Symbol x = a, y = b;
+  x.size = y.size = 0;
+  return with_images(symbols_.add(a, b),
+                     [&](uint32_t k) { return symbols_.add(turned(x, k), turned(y, k)); });
+}
+
+Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
+  Symbol x = sum;
+  x.size = 0;
+  return with_images(symbols_.rounded(sum, divided),
+                     [&](uint32_t k) { return symbols_.rounded(turned(x, k), divided); });
+}
+
+Symbol TurnedSymbols::unwritten(uint64_t chunk) {
+  const uint64_t turns = symmetry_.turns();
+  return with_images(symbols_.unknown(2 + chunk * turns),
+                     [&](uint32_t k) { return symbols_.unknown(2 + chunk * turns + k); });
+}
+
+Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
+  if (turns == 0 || symmetry_.trivial()) return symbol;
+  Symbol result = symbol;
+  if (symbol.size != 0) result.size = symmetry_.size_class(symbol.size - 1, turns) + 1;
+  if (symbol.id == kNone) return result;
+  result.turn = (symbol.turn + turns) % symmetry_.turns();
+  const Numbers& image = images_[symbol.id][result.turn];
+  result.low = image.low;
+  result.high = image.high;
+  result.order = image.order;
+  return result;
+}
+
 Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
   if (way_ == 0) return whole_;
   if (extent.way == way_) return pieces_[extent.piece];

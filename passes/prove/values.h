@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "passes/prove/extent.h"
+#include "passes/prove/symmetry.h"
 
 namespace mscclc::proof {
 
@@ -17,8 +19,12 @@ struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
   uint64_t order = 0;          ///< the expression that made it: what is rounded when
   uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
+  uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
+  uint32_t turn = 0;           ///< which of the images of `id` it is
   bool same_contributions(const Symbol& o) const { return low == o.low && high == o.high; }
-  bool operator==(const Symbol&) const = default;
+  bool operator==(const Symbol& o) const {
+    return same_contributions(o) && order == o.order && size == o.size;
+  }
 };
 
 /// The random numbers behind symbols.
@@ -38,6 +44,41 @@ class Symbols {
  private:
   uint64_t mix(uint64_t a, uint64_t b) const;
   uint64_t keys_[4];
+};
+
+/// Symbols of one run of a plan that is its own image when ranks are renumbered (symmetry.h). What
+/// becomes of a symbol when all ranks of its contributions are renumbered cannot be seen from its
+/// numbers. So all its images are kept: made once for each expression, however often that is
+/// computed.
+class TurnedSymbols {
+ public:
+  TurnedSymbols(const Symbols& symbols, const Symmetry& symmetry)
+      : symbols_(symbols), symmetry_(symmetry) {}
+
+  /// As those of Symbols. REQUIRES: `rank` is one that stands for others.
+  Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
+  Symbol add(const Symbol& a, const Symbol& b);
+  Symbol rounded(const Symbol& sum, bool divided);
+  /// What is in chunk `chunk` (of System) before anybody has written it.
+  Symbol unwritten(uint64_t chunk);
+  /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
+  Symbol turned(const Symbol& symbol, uint32_t turns) const;
+
+ private:
+  struct Numbers {
+    uint64_t low, high, order;
+  };
+  struct Hash {
+    size_t operator()(const Symbol& s) const { return s.low ^ s.order; }
+  };
+  /// `symbol`, of which make(k) is what k turns give.
+  template <class Make>
+  Symbol with_images(Symbol symbol, Make&& make);
+
+  const Symbols& symbols_;
+  const Symmetry& symmetry_;
+  std::vector<std::vector<Numbers>> images_;        ///< by id and turn
+  std::unordered_map<Symbol, uint32_t, Hash> ids_;  ///< of unturned symbols, without sizes
 };
 
 /// The value of one chunk: one symbol for all of it, or one for every piece of a way of cutting it.

@@ -81,7 +81,7 @@ class NoteReader {
     }
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (listed[i] == foreign || !is_packet_sum(ops_[i], i)) continue;
-      const auto srcs = state_.program.operands.begin() + ops_[i].operands + ops_[i].dsts;
+      Operand* const srcs = state_.program.operands.at(ops_[i].operands) + ops_[i].dsts;
       std::rotate(srcs, srcs + 1, srcs + ops_[i].srcs);
     }
     return true;
@@ -107,7 +107,7 @@ class NoteReader {
   bool set_channels(const Op& op, std::span<const uint32_t> channels) {
     const std::vector<Channel>& all = state_.program.ranks[rank_].channels;
     for (uint32_t k = 0; k < uint32_t{op.dsts} + op.srcs; ++k) {
-      Operand& o = state_.program.operands[op.operands + k];
+      Operand& o = state_.program.operands.at(op.operands)[k];
       if (o.channel == kNone) continue;
       if (channels.empty() || channels[0] >= all.size()) return false;
       const Channel &before = all[o.channel], &now = all[channels[0]];

@@ -120,7 +120,7 @@ class PlanReader {
   /// What the wire's keys say about all of a plan follows from the extra key: it must be so.
   bool check_derived() {
     const WireLayout layout = lay_out(program_);
-    const Range sizes = wire_sizes(program_, layout);
+    const Range sizes = wire_sizes(program_, layout, used_loops(program_));
     return agree(w_collective, collective_ == mscclc::name(program_.contract.kind)) &&
            agree(w_protocol, state_.packets == layout.packets) &&
            agree(w_inplace, in_place_ == (program_.contract.in_place == InPlace::yes)) &&

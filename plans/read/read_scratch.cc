@@ -213,7 +213,7 @@ bool place_operands(ReadState& state, uint32_t rank, const Runs& runs) {
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!info(ops[i].kind).moves_data()) continue;
     for (uint32_t k = 0; k < uint32_t{ops[i].dsts} + ops[i].srcs; ++k) {
-      Operand& o = program.operands[ops[i].operands + k];
+      Operand& o = program.operands.at(ops[i].operands)[k];
       if (o.buffer != kWireScratch) continue;
       const bool at_switch = o.channel != kNone &&
                              program.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;

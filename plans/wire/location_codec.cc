@@ -15,24 +15,24 @@ int64_t wrapping_sub(int64_t a, int64_t b) {
 
 }  // namespace
 
-void LocationWriter::begin_rank() {
+void LocationWriter::begin_rank(uint64_t rank_bytes) {
+  budget_ = kImpliedPerByte * rank_bytes;
   values_.resize(program_.names().size());
   known_.resize(program_.names().size());
   ++rank_;
 }
 
-void LocationWriter::op(const Op& op, uint64_t plan_bytes) {
+void LocationWriter::op(const Op& op) {
   if (op.locations.count == 0) {
     out_.need(2);
     out_.literal("0,");
     return;
   }
-  const std::span<const Location> all(program_.locations.data() + op.locations.first,
-                                      op.locations.count);
+  const std::span<const Location> all = program_.locations.of(op.locations);
   for (size_t i = 0; i < all.size();) {
-    location(all[i], i == 0, plan_bytes);
+    location(all[i], i == 0);
     int64_t step = 0;
-    const size_t run = run_length(all.subspan(i), plan_bytes, step);
+    const size_t run = run_length(all.subspan(i), step);
     if (run > 0) {
       out_.need(64);
       out_.integer(-static_cast<int64_t>(all[i].site) - 1);
@@ -48,7 +48,7 @@ void LocationWriter::op(const Op& op, uint64_t plan_bytes) {
   }
 }
 
-void LocationWriter::location(const Location& location, bool first, uint64_t plan_bytes) {
+void LocationWriter::location(const Location& location, bool first) {
   const std::vector<NameId>& variables = program_.sites[location.site].variables;
   const std::span<const int64_t> values = program_.values(location.values);
   size_t known = 0;
@@ -56,7 +56,7 @@ void LocationWriter::location(const Location& location, bool first, uint64_t pla
          values_[variables[known]] == values[known]) {
     ++known;
   }
-  if (known > 0 && !afford(known, plan_bytes)) known = 0;
+  if (known > 0 && !afford(known)) known = 0;
   out_.need(48);
   if (!first) out_.character('-');
   out_.number(location.site + 1);
@@ -74,8 +74,7 @@ void LocationWriter::location(const Location& location, bool first, uint64_t pla
 
 /// How many locations after the first of `rest` continue it in equal steps; 0 if it is not worth a
 /// run, or not to be afforded.
-size_t LocationWriter::run_length(std::span<const Location> rest, uint64_t plan_bytes,
-                                  int64_t& step) {
+size_t LocationWriter::run_length(std::span<const Location> rest, int64_t& step) {
   const auto last_value = [&](size_t i) { return program_.values(rest[i].values).back(); };
   size_t run = 0;
   while (run + 1 < rest.size() && same_but_last(rest[run], rest[run + 1])) {
@@ -86,7 +85,7 @@ size_t LocationWriter::run_length(std::span<const Location> rest, uint64_t plan_
   }
   if (run < 2) return 0;
   const size_t variables = program_.sites[rest[0].site].variables.size();
-  return afford(run * (1 + variables), plan_bytes) ? run : 0;
+  return afford(run * (1 + variables)) ? run : 0;
 }
 
 bool LocationWriter::same_but_last(const Location& a, const Location& b) const {
@@ -95,9 +94,9 @@ bool LocationWriter::same_but_last(const Location& a, const Location& b) const {
   return std::equal(x.begin(), x.end() - 1, y.begin());
 }
 
-bool LocationWriter::afford(uint64_t values, uint64_t plan_bytes) {
-  if (implied_ + values > kImpliedPerByte * plan_bytes) return false;
-  implied_ += values;
+bool LocationWriter::afford(uint64_t values) {
+  if (values > budget_) return false;
+  budget_ -= values;
   return true;
 }
 
@@ -143,7 +142,7 @@ const char* LocationReader::take_site(int64_t number) {
     }
   } else {
     if (begun_ == ops_.size()) return "there are more locations than ops";
-    ops_[begun_++].locations = {static_cast<uint32_t>(program_.locations.size()), 0};
+    ops_[begun_++].locations = {};
     if (number == 0) return nullptr;
   }
   const uint64_t index = (further_ ? 0 - static_cast<uint64_t>(number) : number) - uint64_t{1};
@@ -214,8 +213,7 @@ const char* LocationReader::take_run_step(int64_t step) {
 
 /// Gives the present op the location that has been read.
 void LocationReader::append() {
-  program_.locations.push_back({site_, program_.append(current_)});
-  ++ops_[begun_ - 1].locations.count;
+  program_.locations.extend(ops_[begun_ - 1].locations, {site_, program_.append(current_)});
   state_ = State::site;
 }
 

@@ -19,29 +19,29 @@
 namespace mscclc {
 
 /// What values not written out may add up to, in relation to the bytes of a plan: bounds the memory
-/// of a reader whatever a plan says. The writer keeps to it by writing values out.
+/// of a reader whatever a plan says. The writer keeps to it, rank by rank, by writing values out.
 inline constexpr uint64_t kImpliedPerByte = 4;
 
 class LocationWriter {
  public:
   LocationWriter(const Program& program, JsonOut& out) : program_(program), out_(out) {}
-  void begin_rank();
-  /// Writes the locations of the next op, each number followed by a comma. `plan_bytes`: bytes of
-  /// the plan that are certain so far.
-  void op(const Op& op, uint64_t plan_bytes);
+  /// `rank_bytes`: what the plan says of the rank besides.
+  void begin_rank(uint64_t rank_bytes);
+  /// Writes the locations of the next op, each number followed by a comma.
+  void op(const Op& op);
 
  private:
-  void location(const Location& location, bool first, uint64_t plan_bytes);
-  size_t run_length(std::span<const Location> rest, uint64_t plan_bytes, int64_t& step);
+  void location(const Location& location, bool first);
+  size_t run_length(std::span<const Location> rest, int64_t& step);
   bool same_but_last(const Location& a, const Location& b) const;
-  bool afford(uint64_t values, uint64_t plan_bytes);
+  bool afford(uint64_t values);
 
   const Program& program_;
   JsonOut& out_;
   std::vector<int64_t> values_;  ///< by variable: what it last had in this rank
   std::vector<uint32_t> known_;  ///< by variable: the rank in which it had it
   uint32_t rank_ = 0;            ///< from 1
-  uint64_t implied_ = 0;
+  uint64_t budget_ = 0;
 };
 
 /// Decodes what LocationWriter wrote into the ops of a rank, in their order.

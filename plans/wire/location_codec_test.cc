@@ -31,8 +31,8 @@ struct Located {
       return true;
     });
     LocationWriter writer(t.program, out);
-    writer.begin_rank();
-    for (const Op& op : t.program.ranks[0].ops) writer.op(op, bytes);
+    writer.begin_rank(bytes);
+    for (const Op& op : t.program.ranks[0].ops) writer.op(op);
     out.flush();
     return text;
   }

@@ -28,14 +28,7 @@ uint64_t message_chunks(const Program& program) {
 }
 
 /// The largest chunk of which 65535 rounds cover every pipeline.
-uint64_t chunk_for_rounds(const Program& program) {
-  if (program.loops.empty()) return kUnbounded;
-  std::vector<bool> used(program.loops.size());
-  for (const Rank& rank : program.ranks) {
-    for (const Op& op : rank.ops) {
-      if (op.loop != kNone) used[op.loop] = true;
-    }
-  }
+uint64_t chunk_for_rounds(const Program& program, const std::vector<bool>& used) {
   uint64_t chunk = kUnbounded;
   for (size_t i = 0; i < used.size(); ++i) {
     const Loop& loop = program.loops[i];
@@ -89,7 +82,19 @@ uint64_t largest_offset(const Program& program, const WireLayout& layout) {
   return most;
 }
 
-Range wire_sizes(const Program& program, const WireLayout& layout) {
+std::vector<bool> used_loops(const Program& program) {
+  std::vector<bool> used(program.loops.size());
+  if (used.empty()) return used;
+  for (const Rank& rank : program.ranks) {
+    for (const Op& op : rank.ops) {
+      if (op.loop != kNone) used[op.loop] = true;
+    }
+  }
+  return used;
+}
+
+Range wire_sizes(const Program& program, const WireLayout& layout,
+                 const std::vector<bool>& used_loops) {
   Range sizes = program.select.sizes;
   if (program.foreign) return sizes;
   uint64_t judged = kUnbounded;
@@ -102,7 +107,8 @@ Range wire_sizes(const Program& program, const WireLayout& layout) {
     sizes = {for_judged(program, sizes.min, judged), for_judged(program, sizes.max, judged)};
   }
   sizes.min = std::min<uint64_t>(sizes.min, 0x7fffffff);  // read as a signed 32-bit number
-  uint64_t chunk = std::min(chunk_for_rounds(program), chunk_for_shared_scratch(program, layout));
+  uint64_t chunk =
+      std::min(chunk_for_rounds(program, used_loops), chunk_for_shared_scratch(program, layout));
   const uint64_t offset = largest_offset(program, layout);
   if (offset > 0) chunk = std::min(chunk, 0xffffffff / offset);
   if (chunk != kUnbounded) chunk -= chunk % program.launch.align;

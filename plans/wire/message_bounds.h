@@ -18,6 +18,10 @@ uint64_t largest_offset(const Program& program, const WireLayout& layout);
 
 /// `min_message_size` and `max_message_size` of a plan. A program read from a peer's plan keeps
 /// those it had.
-Range wire_sizes(const Program& program, const WireLayout& layout);
+/// `used_loops`: see used_loops().
+Range wire_sizes(const Program& program, const WireLayout& layout,
+                 const std::vector<bool>& used_loops);
+/// By pipeline: does an op stand in it?
+std::vector<bool> used_loops(const Program& program);
 
 }  // namespace mscclc

@@ -188,7 +188,7 @@ void write_buffers(JsonOut& out, const Program& program, const WireLayout& layou
 void write_keys(JsonOut& out, const Program& program, std::span<const Channel> family) {
   const bool by_peer = std::ranges::all_of(family, [&](const Channel& c) {
     return c.kind != ChannelKind::switch_ && c.label.keys.count == 1 &&
-           program.integers[c.label.keys.first] == int64_t{c.peer};
+           program.values(c.label.keys)[0] == int64_t{c.peer};
   });
   if (by_peer) return out.text("\"peer\",");
   open_list(out, "");

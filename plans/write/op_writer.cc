@@ -25,8 +25,8 @@ OpWriter::OpWriter(const Program& program, const WireLayout& layout, const Targe
       out_(out),
       rules_(program, layout),
       limits_(program, target, report),
-      tables_(program, layout) {
-  limits_.check_program(layout);
+      tables_(program, layout),
+      used_loops_(program.loops.size()) {
   for (const WireBuffer& buffer : layout.buffers) {
     buffer_faults_.push_back(rules_.judge_buffer(buffer));
   }
@@ -95,6 +95,7 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
 }
 
 void OpWriter::open_pipeline(uint32_t loop) {
+  used_loops_[loop] = true;
   out_.need(128);
   out_.literal("{\"name\":\"pipeline\",\"iter_context\":{\"unit_size\":");
   out_.number64(program_.loops[loop].unit);

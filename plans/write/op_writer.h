@@ -27,6 +27,8 @@ class OpWriter {
 
   const std::vector<RemoteBuffer>& remote_buffers() const { return tables_.remote_buffers(); }
   const RankNotes& notes() const { return notes_; }
+  /// By pipeline: has an op in it been written?
+  const std::vector<bool>& used_loops() const { return used_loops_; }
 
  private:
   /// A chunk ref as it will stand in JSON: its members, and which of the three forms.
@@ -77,6 +79,7 @@ class OpWriter {
   BlockTables tables_;
   RankNotes notes_;
   std::vector<PeerFault> buffer_faults_;  ///< as layout_.buffers
+  std::vector<bool> used_loops_;
 
   uint32_t rank_ = 0;
   uint32_t index_ = 0;          ///< of the op among the rank's

@@ -17,11 +17,6 @@ bool has_semaphores(const Op& op) {
   return info(op.kind).has(kReleases) || info(op.kind).has(kAcquires);
 }
 
-/// All of them, left and right.
-std::span<const Operand> operands_of(const Program& program, const Op& op) {
-  return {program.operands.data() + op.operands, size_t{op.dsts} + op.srcs};
-}
-
 struct PlacedOp {
   uint32_t rank = 0;
   const Op* op = nullptr;
@@ -36,7 +31,7 @@ PlacedOp farthest_op(const Program& program, const WireLayout& layout) {
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     for (const Op& op : program.ranks[r].ops) {
       if (!info(op.kind).moves_data()) continue;
-      for (const Operand& o : operands_of(program, op)) {
+      for (const Operand& o : program.all_operands(op)) {
         const bool peer =
             o.channel != kNone && program.ranks[r].channels[o.channel].kind != ChannelKind::switch_;
         const WireBuffer& buffer = layout.buffer(peer ? program.owner_of(r, o) : r, o.buffer);
@@ -123,7 +118,7 @@ void TargetLimits::check_channels(const WireLayout& layout, uint32_t rank) {
         fmt::format("{} {} channels on rank {}; target '{}' has at most {}", count, name(kind),
                     rank, target_.name, target_.max_channels);
     const auto beyond_limit = [&](const Op& op) {
-      return std::ranges::any_of(operands_of(program_, op), [&](const Operand& o) {
+      return std::ranges::any_of(program_.all_operands(op), [&](const Operand& o) {
         return o.channel != kNone && channels[o.channel].kind == kind &&
                layout.channel_id(rank, o.channel) >= target_.max_channels;
       });

@@ -1,20 +1,59 @@
-// The plan as a whole: header, ranks, bounds, then the extra key. What the extra key says about the
-// ops of a rank is gathered while they are written and kept as text until its turn comes.
+// The plan as a whole: header, ranks, bounds, then the extra key. What the extra key says of the
+// ranks is made along with them and kept as text until its turn comes.
+//
+// Large plans are written by several threads: each takes the next few ranks, and hands their text
+// on when the ranks before have been handed on.
 #include <algorithm>
-#include <span>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/rank_parts.h"
 #include "plans/json/content_hash.h"
 #include "plans/json/json_out.h"
 #include "plans/plan_json.h"
-#include "plans/wire/location_codec.h"
 #include "plans/wire/message_bounds.h"
 #include "plans/write/extra_key.h"
-#include "plans/write/op_writer.h"
+#include "plans/write/rank_writer.h"
+#include "plans/write/target_limits.h"
 
 namespace mscclc {
 namespace {
+
+/// What is handed on, and the hash of it.
+class HashedSink {
+ public:
+  explicit HashedSink(const TextSink& sink) : sink_(sink) {}
+  bool write(std::string_view text) {
+    hash_.update(text);
+    stopped_ = stopped_ || !sink_(text);
+    return !stopped_;
+  }
+  /// The hash is of the text without it and the proof; both stand before the last two braces.
+  bool finish(const std::optional<ProofRecord>& proof) {
+    hash_.update("}}");
+    const std::string digits = hash_.digits();
+    std::string end;
+    if (proof) end = ",\"proof\":" + proof_text(*proof, digits);
+    end += ",\"hash\":\"" + digits + "\"}}";
+    return !stopped_ && sink_(end);
+  }
+
+ private:
+  const TextSink& sink_;
+  ContentHash hash_;
+  bool stopped_ = false;
+};
+
+/// Appends what is written to a string.
+TextSink append_to(std::string& text) {
+  return [&text](std::string_view more) {
+    text += more;
+    return true;
+  };
+}
 
 class PlanWriter {
  public:
@@ -26,29 +65,25 @@ class PlanWriter {
         sink_(sink),
         report_(program, diagnostics),
         layout_(lay_out(program)),
-        out_([this](std::string_view text) {
-          hash_.update(text);
-          return sink_(text);
-        }),
-        extra_([this](std::string_view text) {
-          extra_text_ += text;
-          return true;
-        }),
-        ops_(program, layout_, target, report_, out_),
-        locations_(program, extra_) {}
+        out_([this](std::string_view text) { return sink_.write(text); }),
+        used_loops_(program.loops.size()) {}
 
-  bool write() {
+  bool write(uint32_t threads) {
+    TargetLimits(program_, target_, report_).check_program(layout_);
     if (!check_scratch() || report_.any()) return false;
     write_header();
-    for (uint32_t r = 0; r < program_.ranks.size() && !report_.enough(); ++r) write_rank(r);
-    if (!program_.ranks.empty()) out_.take_back();
-    write_bounds();
+    if (threads == 1) {
+      write_ranks();
+    } else {
+      write_ranks(threads);
+    }
     if (report_.any()) return false;
+    write_bounds();
     write_extra();
-    if (out_.bad_text() || extra_.bad_text()) {
+    if (bad_text_ || out_.bad_text()) {
       report_.error("not-utf8", "a name or the description is not UTF-8; a plan cannot hold it");
     }
-    return !report_.any() && !out_.stopped() && !stopped_;
+    return !report_.any() && sink_.finish(record());
   }
 
  private:
@@ -84,109 +119,108 @@ class PlanWriter {
     out_.text(",\"gpus\":[");
   }
 
-  void write_rank(uint32_t rank) {
-    const Rank& r = program_.ranks[rank];
-    write_number("{\"id\":", rank);
-    write_number(",\"input_chunks\":", r.buffers[kInput].chunks);
-    write_number(",\"output_chunks\":", r.buffers[kOutput].chunks);
-    write_number(",\"scratch_chunks\":", layout_.scratch_chunks[rank]);
-    out_.text(",");
-    ops_.write_blocks(rank);
-    write_channels(rank);
-    write_remote_buffers();
-    write_semaphores(r);
-    out_.text("},");
-    write_extra_rank(rank);
+  void write_ranks() {
+    std::string& text = extra_.emplace_back();
+    JsonOut extra(append_to(text));
+    RankWriter writer(program_, layout_, target_, report_, out_, extra);
+    for (uint32_t r = 0; r < program_.ranks.size() && !report_.enough(); ++r) writer.write(r);
+    extra.flush();
+    gather(writer, extra);
   }
 
-  /// Kinds stand in the order in which the rank declares them.
-  void write_channels(uint32_t rank) {
-    out_.text(",\"channels\":[");
-    bool written[3] = {};
-    for (const Channel& c : program_.ranks[rank].channels) {
-      bool& done = written[static_cast<size_t>(c.kind)];
-      if (done) continue;
-      done = true;
-      if (c.kind == ChannelKind::switch_) {
-        write_switches(rank);
-      } else {
-        write_connections(rank, c.kind);
+  void gather(const RankWriter& writer, const JsonOut& extra) {
+    const std::vector<bool>& used = writer.used_loops();
+    for (size_t i = 0; i < used.size(); ++i) used_loops_[i] = used_loops_[i] || used[i];
+    bad_text_ |= extra.bad_text();
+  }
+
+  /// The next ranks that a thread writes: so many that handing them on is little work beside.
+  struct Batch {
+    RankRange ranks;
+    size_t index = 0;  ///< of the batch
+  };
+
+  void write_ranks(uint32_t threads) {
+    out_.flush();
+    run_threads(threads, [this](uint32_t) {
+      try {
+        write_batches();
+      } catch (...) {
+        stop();
+        throw;
       }
-    }
-    if (out_.last() == ',') out_.take_back();
-    out_.text("]");
+    });
+    if (wrong_) report_again();
   }
 
-  void write_connections(uint32_t rank, ChannelKind kind) {
-    peers_.clear();
-    const std::vector<Channel>& channels = program_.ranks[rank].channels;
-    for (uint32_t c = 0; c < channels.size(); ++c) {
-      if (channels[c].kind != kind) continue;
-      const uint32_t id = layout_.channel_id(rank, c);
-      if (peers_.size() <= id) peers_.resize(id + 1);
-      peers_[id] = channels[c].peer;
+  void write_batches() {
+    std::string text, extra_text;
+    JsonOut out(append_to(text)), extra(append_to(extra_text));
+    Diagnostics diagnostics;
+    OpReport report(program_, diagnostics);
+    RankWriter writer(program_, layout_, target_, report, out, extra);
+    for (Batch batch = take_batch(); batch.ranks.begin != batch.ranks.end; batch = take_batch()) {
+      for (uint32_t r = batch.ranks.begin; r < batch.ranks.end; ++r) writer.write(r);
+      out.flush();
+      extra.flush();
+      if (!hand_on(batch.index, text, extra_text, report.any())) break;
+      text.clear();
+      extra_text.clear();
     }
-    write_string("{\"channel_type\":", name(kind));
-    write_list(",\"connected_to\":[", peers_);
-    out_.text("},");
+    const std::lock_guard lock(mutex_);
+    gather(writer, extra);
+    bad_text_ |= out.bad_text();
   }
 
-  void write_switches(uint32_t rank) {
-    for (const WireSwitch& entry : layout_.switches[rank]) {
-      const std::span<const int64_t> group =
-          program_.values(program_.ranks[rank].channels[entry.channel].group);
-      out_.text("{\"channel_type\":\"switch\",\"buffer_type\":\"");
-      out_.need(4);
-      out_.character(letter(entry.type));
-      write_number("\",\"rank_groups\":[{\"size\":", group.size());
-      write_list(",\"ranks\":[", group);
-      out_.text("}]},");
+  Batch take_batch() {
+    constexpr uint64_t kOps = 8192;
+    const std::lock_guard lock(mutex_);
+    const uint32_t ranks = static_cast<uint32_t>(program_.ranks.size());
+    Batch batch{{next_rank_, next_rank_}, batches_};
+    if (stopped_) return batch;
+    for (uint64_t ops = 0; batch.ranks.end < ranks && ops < kOps; ++batch.ranks.end) {
+      ops += program_.ranks[batch.ranks.end].ops.size();
     }
+    next_rank_ = batch.ranks.end;
+    batches_ += batch.ranks.begin != batch.ranks.end;
+    return batch;
   }
 
-  template <class Numbers>
-  void write_list(std::string_view opening, const Numbers& numbers) {
-    out_.text(opening);
-    for (const auto n : numbers) {
-      out_.need(24);
-      out_.integer(static_cast<int64_t>(n));
-      out_.character(',');
+  /// False if all is to stop.
+  bool hand_on(size_t batch, const std::string& text, const std::string& extra, bool wrong) {
+    {
+      std::unique_lock lock(mutex_);
+      turn_.wait(lock, [&] { return handed_on_ == batch || stopped_; });
+      if (stopped_) return false;
+      wrong_ = wrong;
     }
-    if (!std::empty(numbers)) out_.take_back();
-    out_.text("]");
+    if (wrong || !sink_.write(text)) {
+      stop();
+      return false;
+    }
+    extra_.push_back(extra);  // nobody else's turn
+    const std::lock_guard lock(mutex_);
+    ++handed_on_;
+    turn_.notify_all();
+    return true;
   }
 
-  void write_remote_buffers() {
-    constexpr std::string_view kAccess[] = {"", "\"memory\"", "\"port\"", "\"memory\",\"port\""};
-    out_.text(",\"remote_buffers\":[");
-    for (const RemoteBuffer& buffer : ops_.remote_buffers()) {
-      out_.need(128);
-      out_.literal("{\"rank\":");
-      out_.number(buffer.rank);
-      out_.literal(",\"type\":\"");
-      out_.character(letter(buffer.type));
-      out_.literal("\",\"access_channel_types\":[");
-      out_.word(kAccess[buffer.access]);
-      out_.literal("]},");
-    }
-    if (!ops_.remote_buffers().empty()) out_.take_back();
-    out_.text("]");
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    turn_.notify_all();
   }
 
-  void write_semaphores(const Rank& rank) {
-    out_.text(",\"semaphores\":[");
-    for (const Semaphore& s : rank.semaphores) {
-      out_.need(32);
-      out_.literal("{\"init_value\":");
-      out_.number(s.initial);
-      out_.literal("},");
-    }
-    if (!rank.semaphores.empty()) out_.take_back();
-    out_.text("]");
+  /// After an error: writes the ranks again, one by one, for errors as one thread reports them.
+  void report_again() {
+    JsonOut nowhere([](std::string_view) { return true; });
+    JsonOut extra([](std::string_view) { return true; });
+    RankWriter writer(program_, layout_, target_, report_, nowhere, extra);
+    for (uint32_t r = 0; r < program_.ranks.size() && !report_.enough(); ++r) writer.write(r);
   }
 
   void write_bounds() {
-    const Range sizes = wire_sizes(program_, layout_);
+    const Range sizes = wire_sizes(program_, layout_, used_loops_);
     write_number("],\"num_threads_per_block\":", program_.launch.threads);
     write_flag(",\"use_double_scratch_buffer\":", layout_.double_scratch);
     write_number(",\"buffer_alignment\":", program_.launch.align);
@@ -194,74 +228,47 @@ class PlanWriter {
     write_number(",\"max_message_size\":", sizes.max);
   }
 
-  void write_extra_rank(uint32_t rank) {
-    const uint64_t before = extra_.written();
-    extra_.text("{");
-    write_declarations(extra_, program_, layout_, rank);
-    ops_.notes().write(extra_, program_.foreign);
-    write_locations(rank);
-    if (extra_.written() > before + 1) extra_.take_back();
-    extra_.text("},");
-  }
-
-  void write_locations(uint32_t rank) {
-    const std::vector<Op>& ops = program_.ranks[rank].ops;
-    const auto located = [](const Op& op) { return op.locations.count > 0; };
-    if (std::none_of(ops.begin(), ops.end(), located)) return;
-    extra_.text("\"loc\":[");
-    locations_.begin_rank();
-    for (const Op& op : ops) locations_.op(op, out_.written());
-    extra_.take_back();
-    extra_.text("],");
-  }
-
   void write_extra() {
     out_.text(",\"mscclc\":{");
     write_extra_header(out_, program_, target_.name);
     out_.text("\"ranks\":[");
-    if (!program_.ranks.empty()) extra_.take_back();
-    extra_.flush();
-    out_.text(extra_text_);
-    out_.text("]");
-    write_hash();
-  }
-
-  /// The hash is of the text without it and the proof; both stand before the last two braces.
-  void write_hash() {
     out_.flush();
-    hash_.update("}}");
-    const std::string digits = hash_.digits();
-    std::string end;
-    if (proof_ != nullptr) end = ",\"proof\":" + proof_text(record(), digits);
-    end += ",\"hash\":\"" + digits + "\"}}";
-    if (!out_.stopped()) stopped_ = !sink_(end);
+    for (const std::string& text : extra_) sink_.write(text);
+    out_.text("]");
+    out_.flush();
   }
 
   /// Our executor counts calls on the device. The peer's host does, and a captured launch keeps the
   /// number that it had: packets and doubled scratch are then wrong from the second replay on.
-  ProofRecord record() const {
+  std::optional<ProofRecord> record() const {
+    if (proof_ == nullptr) return std::nullopt;
     const bool by_host = target_.peer_wire_only && (layout_.packets || layout_.double_scratch);
-    return {kProverVersion, target_.name, !by_host, *proof_};
+    return ProofRecord{kProverVersion, target_.name, !by_host, *proof_};
   }
 
   const Program& program_;
   const Target& target_;
   const Proof* proof_;
-  const TextSink& sink_;
+  HashedSink sink_;
   OpReport report_;
   const WireLayout layout_;
-  ContentHash hash_;
-  std::string extra_text_;
-  JsonOut out_, extra_;
-  OpWriter ops_;
-  LocationWriter locations_;
-  std::vector<uint32_t> peers_;
-  bool stopped_ = false;
+  JsonOut out_;
+  std::vector<std::string> extra_;  ///< what the extra key says of ranks, in their order
+  std::vector<bool> used_loops_;
+  bool bad_text_ = false;
+
+  // Threads that write ranks.
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  uint32_t next_rank_ = 0;
+  size_t batches_ = 0, handed_on_ = 0;
+  bool stopped_ = false;  ///< after an error, which may be the sink's
+  bool wrong_ = false;    ///< an error was reported
 };
 
 /// About as many bytes as the plan will have, rather too many: pages not used cost nothing.
 size_t estimate(const Program& program) {
-  size_t bytes = 4096 + program.operands.size() * 50 + program.locations.size() * 12;
+  size_t bytes = 4096 + program.operands.count() * 50 + program.locations.count() * 12;
   for (const Rank& rank : program.ranks) {
     bytes += 1024 + rank.ops.size() * 70 + rank.channels.size() * 24;
     bytes += rank.blocks * size_t{128};
@@ -273,19 +280,16 @@ size_t estimate(const Program& program) {
 
 bool write_plan(const Program& program, const Target& target,
                 const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
-                const Proof* proof) {
-  return PlanWriter(program, target, sink, diagnostics, proof).write();
+                const Proof* proof, uint32_t threads) {
+  return PlanWriter(program, target, sink, diagnostics, proof)
+      .write(thread_count(program, threads));
 }
 
 std::optional<std::string> write_plan(const Program& program, const Target& target,
                                       Diagnostics& diagnostics, const Proof* proof) {
   std::string text;
   text.reserve(estimate(program));
-  const auto append = [&](std::string_view block) {
-    text += block;
-    return true;
-  };
-  if (!write_plan(program, target, append, diagnostics, proof)) return std::nullopt;
+  if (!write_plan(program, target, append_to(text), diagnostics, proof)) return std::nullopt;
   return text;
 }
 

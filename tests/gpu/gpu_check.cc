@@ -1,4 +1,5 @@
-// Tries the runtime on the GPUs of this machine. Run by hand, in the repository's root:
+// Tries the runtime on the GPUs of this machine. tools/gpu_check.sh runs all of it; by hand, in the
+// repository's root:
 //
 //   bazel build --config=cuda //tests/gpu:gpu_check
 //   bazel-bin/tests/gpu/gpu_check plans --ranks 4
@@ -8,21 +9,67 @@
 
 #include "tests/gpu/stage.h"
 
+namespace mscclc::testing {
+namespace {
+
+void add_options(CLI::App& app, StageOptions& options) {
+  app.add_option("--ranks", options.ranks, "ranks of every job (default: 2)")
+      ->check(CLI::Range(2, 8));
+  app.add_option("--gpus", options.gpus, "GPUs that ranks are dealt out to (default: ranks)")
+      ->check(CLI::Range(1, 8));
+  app.add_flag("--threads", options.threads, "ranks are threads of one process");
+  app.add_flag("--host", options.host, "no GPUs: this machine's processor, to try the parts");
+  app.add_option_function<uint32_t>(
+         "--patience", [&](uint32_t n) { options.patience = std::chrono::seconds(n); },
+         "seconds that ranks wait for each other (default: 20)")
+      ->check(CLI::Range(1, 3600));
+  app.add_option("--filter", options.filter, "plans whose name contains this");
+  app.add_option("--seed", options.seed, "soak, bits: of all random choices (default: 1)");
+}
+
+struct Part {
+  const char* name;
+  const char* help;
+  bool (*check)(const StageOptions&);
+};
+
+constexpr Part kParts[] = {
+    {"plans", "every plan against its collective's definition", check_plans},
+    {"bits", "sums that are rounded: the bits that the host machine gives", check_bits},
+    {"graph", "patterns of graphs, and a hang in one", check_graphs},
+    {"hang", "plans that hang, ranks that are killed", check_hangs},
+    {"soak", "very many small calls, eager and in graphs", check_soak},
+    {"cycles", "what is made and destroyed leaves nothing behind", check_cycles},
+};
+
+}  // namespace
+}  // namespace mscclc::testing
+
 int main(int argc, char** argv) {
   using namespace mscclc::testing;
   CLI::App app("tries the runtime on GPUs");
   StageOptions options;
-  app.add_option("--ranks", options.ranks, "ranks of every job (default: 2)");
-  app.add_option("--gpus", options.gpus, "GPUs that ranks are dealt out to (default: ranks)")
-      ->default_val(0);
-  app.add_flag("--threads", options.threads, "ranks are threads of one process");
-  app.add_option("--filter", options.filter, "plans whose name contains this");
+  add_options(app, options);
   app.require_subcommand(1);
   app.fallthrough();
-  CLI::App* plans = app.add_subcommand("plans", "every plan against its collective's definition");
+  const Part* chosen = nullptr;
+  for (const Part& part : kParts) {
+    CLI::App* sub = app.add_subcommand(part.name, part.help);
+    sub->callback([&chosen, &part] { chosen = &part; });
+    const std::string name = part.name;
+    if (name == "plans") {
+      sub->add_flag("--graph", options.graph, "launch calls by graphs");
+      sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
+    }
+    if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();
+    if (name == "cycles") {
+      sub->add_option("--count", options.cycles, "of graphs, and of memory handles")->required();
+    }
+    if (name == "soak" || name == "cycles") {
+      sub->add_option("--seconds", options.seconds, "stop after about so long");
+    }
+  }
   CLI11_PARSE(app, argc, argv);
   if (options.gpus == 0) options.gpus = options.ranks;
-  bool right = true;
-  if (plans->parsed()) right = check_plans(options);
-  return right ? 0 : 1;
+  return chosen->check(options) ? 0 : 1;
 }

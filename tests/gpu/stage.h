@@ -1,8 +1,11 @@
 // The parts of gpu_check, which tries the runtime on a machine's GPUs. A part runs its ranks as
-// processes, one a GPU (or as threads of one process), and says what it has counted.
+// processes, one a GPU (or as threads of one process), and says what it has counted. True: all was
+// right.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tests/runtime/ranks.h"
@@ -11,17 +14,56 @@ namespace mscclc::testing {
 
 struct StageOptions {
   uint32_t ranks = 2;
-  uint32_t gpus = 2;     ///< rank r runs on GPU r % gpus
-  bool threads = false;  ///< ranks are threads of one process
-  std::string filter;    ///< plans whose name contains it
+  uint32_t gpus = 0;        ///< rank r runs on GPU r % gpus
+  bool threads = false;     ///< ranks are threads of one process
+  bool host = false;        ///< no GPUs, but this machine's processor: tries the parts themselves
+  std::string filter;       ///< plans whose name contains it
+  uint64_t most = 1 << 20;  ///< plans, bits: bytes of the largest message
+  bool graph = false;       ///< plans: calls are launched by graphs
+  uint64_t calls = 0;       ///< soak
+  uint64_t cycles = 0;      ///< cycles: of graphs, and of memory handles
+  uint64_t seconds = 0;     ///< soak, cycles: no more than about so long; 0: as long as it takes
+  uint64_t seed = 1;        ///< soak, bits
+  std::chrono::seconds patience{20};  ///< of ranks that wait for each other
 };
 
-/// Runs `body` on all ranks, each with its GPU; "" if all was well at every rank.
+/// Runs `body` on all ranks, each with its GPU; "" if all was well at every rank. Timeouts: those
+/// of the options, unless given.
 std::string run_ranks(const StageOptions& options, const RankBody& body,
-                      std::chrono::milliseconds timeout = kPatience);
+                      std::optional<Timeouts> timeouts = {});
+/// The device of a rank.
+std::unique_ptr<Device> open_device(const StageOptions& options, uint32_t rank,
+                                    Diagnostics& diagnostics);
+
+/// What ends a part that has run long enough, at the same place on all ranks.
+class TimeLimit {
+ public:
+  explicit TimeLimit(uint64_t seconds) : seconds_(seconds) {}
+  /// Collective: sets `over` on all ranks if it is on one. False: the ranks could not talk.
+  bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);
+  double seconds() const;  ///< since the begin
+
+ private:
+  const uint64_t seconds_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// "2 ranks as processes", for the last line of a part.
+std::string text(const StageOptions& options);
 
 /// Every plan of the library and of the peer for this number of ranks, against the collective's
 /// definition: data types, reductions, sizes, in place or not, zero copy or staged, odd offsets.
 bool check_plans(const StageOptions& options);
+/// Every plan of the library that adds up floats, on data whose sums are rounded: bit for bit what
+/// the host machine gives.
+bool check_bits(const StageOptions& options);
+/// Calls in graphs: patterns of capture and replay, for a plan of each family.
+bool check_graphs(const StageOptions& options);
+/// Plans that hang, and ranks that die: reports, and how soon they come.
+bool check_hangs(const StageOptions& options);
+/// Very many small calls of random plans, sizes and types, eager and in graphs.
+bool check_soak(const StageOptions& options);
+/// What is made and destroyed over and over leaves nothing behind.
+bool check_cycles(const StageOptions& options);
 
 }  // namespace mscclc::testing

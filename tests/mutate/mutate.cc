@@ -89,8 +89,8 @@ class Change {
 
   /// A copy of the op's operands that may be changed.
   std::vector<Operand> operands(const Op& op) const {
-    const auto first = program_.operands.begin() + op.operands;
-    return {first, first + op.dsts + op.srcs};
+    const std::span<const Operand> all = program_.all_operands(op);
+    return {all.begin(), all.end()};
   }
   void set(Op& op, const std::vector<Operand>& all, uint32_t dsts) {
     program_.set_operands(op, {all.data(), dsts}, {all.data() + dsts, all.size() - dsts});

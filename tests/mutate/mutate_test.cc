@@ -5,6 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/prove/prove.h"
+#include "passes/prove/symmetry.h"
 #include "tests/mutate/judge.h"
 #include "tests/mutate/worlds.h"
 
@@ -46,6 +49,40 @@ TEST_CASE("no mutant that is accepted goes wrong") {
   }
   CHECK(refused > accepted);
   CHECK(accepted > 0);
+}
+
+TEST_CASE("ranks that stand for all tell of a mutant what all ranks tell") {
+  int accepted = 0, refused = 0;
+  const auto compare = [&](const Program& program) {
+    if (proof::Symmetry::find(program).trivial()) return;
+    Diagnostics all, some;
+    const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
+    const Proof other = prove(program, some, {.symmetry_from = 0});
+    CHECK(one.proved == other.proved);
+    CHECK(one.in_place == other.in_place);
+    CHECK(one.keeps_input == other.keeps_input);
+    (one.proved ? accepted : refused) += 1;
+    if (!one.proved) return;
+    CHECK(one.deterministic == other.deterministic);
+    CHECK(one.between_calls == other.between_calls);
+  };
+  const std::vector<MutateWorld> worlds = mutate_worlds();
+  for (size_t w = 0; w < worlds.size(); ++w) {
+    INFO(worlds[w].name);
+    compare(worlds[w].program);
+    if (proof::Symmetry::find(worlds[w].program).trivial()) continue;
+    Mutator mutator(worlds[w].program, w);
+    for (int i = 0; i < 40; ++i) {
+      const auto mutant = mutator.next();
+      if (!mutant) break;
+      Diagnostics ignored;
+      if (!verify_structure(mutant->program, ignored)) continue;
+      INFO(mutant->what);
+      compare(mutant->program);
+    }
+  }
+  CHECK(accepted > 50);
+  CHECK(refused > 50);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_CASE("the peer's plans are refused for reasons that a witness demonstrates"
     INFO(name);
     Diagnostics diagnostics;
     std::vector<Unordered> unordered;
-    if (prove(program, diagnostics, &unordered).proved) continue;
+    if (prove(program, diagnostics, {.unordered = &unordered}).proved) continue;
     refused.insert(name);
     const auto witness = find_witness(program, suspects_of(unordered), {.seconds = 60});
     CHECK(witness);

@@ -5,7 +5,8 @@ namespace mscclc {
 
 const std::vector<PeerPort>& peer_ports() {
   static const std::vector<PeerPort> ports = {
-      {"a2a_pipeline_r4", "alltoall_pipeline", "R=4", "", ""},
+      {"a2a_pipeline_r4", "alltoall_pipeline", "R=4", "",
+       "our scratch holds two units of a row at most"},
       {"a2a_pkt_r4", "alltoall_packets", "R=4 B=2", "", ""},
       {"a2a_r4", "alltoall_scratch", "R=4", "", ""},
       {"a2a_ring_r4_i2", "alltoall_ring", "R=4 I=2", "", ""},
@@ -49,7 +50,7 @@ const std::vector<PeerPort>& peer_ports() {
       {"mn_rs_r4", "reducescatter_hier", "world=4 gpus=2 I=1",
        "sums for other nodes lie in scratch; there they overwrite the caller's input",
        "its closing handshake is relaxed and yet covers reads of others' inputs; it leaves while "
-       "the network may still read the input"},
+       "the network may still read the input; our scratch holds two units of a row at most"},
       {"mn_send_recv_r4", "sendrecv_port", "R=4 B=2", "",
        "it leaves while the network may still read the input"},
       {"repo_ef_allreduce", "allreduce_allpairs", "R=2", "", ""},

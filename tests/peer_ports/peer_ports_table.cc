@@ -1,4 +1,4 @@
-// The table of docs/peer_ports.md.
+// The table of docs/passes.md.
 #include <fmt/format.h>
 
 #include "tests/peer_ports/peer_ports.h"

@@ -36,8 +36,8 @@ TEST_CASE("ports need no more ops, synchronisations and scratch, or say why") {
   }
 }
 
-TEST_CASE("docs/peer_ports.md is current (bazel run //tests/peer_ports:update)") {
-  std::ifstream file("docs/peer_ports.md", std::ios::binary);
+TEST_CASE("docs/passes.md is current (bazel run //tests/peer_ports:update)") {
+  std::ifstream file("docs/passes.md", std::ios::binary);
   REQUIRE(file);
   std::stringstream page;
   page << file.rdbuf();

@@ -1,4 +1,4 @@
-// Rewrites the table of docs/peer_ports.md.
+// Rewrites the table of docs/passes.md.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,12 +14,12 @@ int main() {
   std::string errors;
   const std::string table = mscclc::peer_ports_table(errors);
   std::stringstream page;
-  page << std::ifstream("docs/peer_ports.md", std::ios::binary).rdbuf();
+  page << std::ifstream("docs/passes.md", std::ios::binary).rdbuf();
   const std::string text = mscclc::with_table(page.str(), table);
   if (!errors.empty() || text.empty()) {
-    fmt::print(stderr, "{}", errors.empty() ? "docs/peer_ports.md has no table\n" : errors);
+    fmt::print(stderr, "{}", errors.empty() ? "docs/passes.md has no table\n" : errors);
     return 1;
   }
-  std::ofstream("docs/peer_ports.md", std::ios::binary | std::ios::trunc) << text;
+  std::ofstream("docs/passes.md", std::ios::binary | std::ios::trunc) << text;
   return 0;
 }

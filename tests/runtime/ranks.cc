@@ -16,13 +16,13 @@ namespace mscclc::testing {
 namespace {
 
 std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
-                     std::chrono::milliseconds timeout, const OpenDevice& open,
+                     std::chrono::milliseconds waits, const OpenDevice& open,
                      Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
   std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);
   if (device == nullptr) return text(diagnostics);
   auto communicator =
-      Communicator::create(std::move(bootstrap), device, {.timeout = timeout}, diagnostics);
+      Communicator::create(std::move(bootstrap), device, {.timeout = waits}, diagnostics);
   return communicator == nullptr ? text(diagnostics) : body(*communicator);
 }
 
@@ -55,15 +55,15 @@ std::unique_ptr<Device> open_host(uint32_t, Diagnostics& diagnostics) {
   return make_host_device(diagnostics);
 }
 
-std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
-                                 std::chrono::milliseconds timeout, const OpenDevice& open) {
-  auto bootstraps = make_in_process_bootstraps(ranks, timeout);
+std::vector<std::string> threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
+                                 const OpenDevice& open) {
+  auto bootstraps = make_in_process_bootstraps(ranks, timeouts.bootstrap);
   std::vector<std::string> said(ranks);
   std::vector<std::thread> running;
   for (uint32_t r = 0; r < ranks; ++r) {
     running.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
-      said[r] = run_rank(std::move(own), body, timeout, open, diagnostics);
+      said[r] = run_rank(std::move(own), body, timeouts.waits, open, diagnostics);
     });
   }
   for (std::thread& thread : running) thread.join();
@@ -96,9 +96,8 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[
 }  // namespace
 
 // No thread is started before the forks.
-std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
-                               std::chrono::milliseconds timeout, const Wrap& wrap,
-                               const OpenDevice& open) {
+std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
+                               const Wrap& wrap, const OpenDevice& open) {
   int ids[2];
   if (pipe(ids) != 0) std::abort();
   std::vector<pid_t> children;
@@ -110,9 +109,10 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
     if (child == 0) {
       close(out[0]);
       Diagnostics diagnostics;
-      std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeout, diagnostics);
+      std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeouts.bootstrap, diagnostics);
       if (wrap && bootstrap != nullptr) bootstrap = wrap(std::move(bootstrap));
-      const std::string said = run_rank(std::move(bootstrap), body, timeout, open, diagnostics);
+      const std::string said =
+          run_rank(std::move(bootstrap), body, timeouts.waits, open, diagnostics);
       _exit(write(out[1], said.data(), said.size()) < 0 ? 1 : 0);
     }
     close(out[1]);
@@ -131,15 +131,15 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
   return ended;
 }
 
-std::string run_threads(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
                         const OpenDevice& open) {
-  return all_of(threads(ranks, body, timeout, open));
+  return all_of(threads(ranks, body, timeouts, open));
 }
 
-std::string run_processes(uint32_t ranks, const RankBody& body, std::chrono::milliseconds timeout,
+std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts,
                           const OpenDevice& open) {
   std::vector<std::string> said;
-  for (const Outcome& ended : processes(ranks, body, timeout, {}, open)) {
+  for (const Outcome& ended : processes(ranks, body, timeouts, {}, open)) {
     said.push_back(ended.signal == 0 ? ended.said
                                      : fmt::format("killed by signal {}", ended.signal));
   }

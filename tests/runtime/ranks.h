@@ -14,6 +14,14 @@ namespace mscclc::testing {
 
 inline constexpr std::chrono::milliseconds kPatience{20'000};
 
+struct Timeouts {
+  Timeouts(std::chrono::milliseconds both = kPatience) : bootstrap(both), waits(both) {}
+  Timeouts(std::chrono::milliseconds bootstrap, std::chrono::milliseconds waits)
+      : bootstrap(bootstrap), waits(waits) {}
+  std::chrono::milliseconds bootstrap;  ///< of each step in which ranks meet
+  std::chrono::milliseconds waits;      ///< of each wait of a call
+};
+
 /// What a rank does with its communicator; "" if all was well.
 using RankBody = std::function<std::string(Communicator&)>;
 /// The device of a rank; nullptr: reported.
@@ -32,17 +40,13 @@ using Wrap = std::function<std::unique_ptr<Bootstrap>(std::unique_ptr<Bootstrap>
 
 /// Runs `body` on ranks that are threads, or processes that meet over TCP.
 std::vector<std::string> threads(uint32_t ranks, const RankBody& body,
-                                 std::chrono::milliseconds timeout = kPatience,
-                                 const OpenDevice& open = open_host);
-std::vector<Outcome> processes(uint32_t ranks, const RankBody& body,
-                               std::chrono::milliseconds timeout = kPatience, const Wrap& wrap = {},
-                               const OpenDevice& open = open_host);
+                                 const Timeouts& timeouts = {}, const OpenDevice& open = open_host);
+std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
+                               const Wrap& wrap = {}, const OpenDevice& open = open_host);
 /// The same; "" if every rank said "".
-std::string run_threads(uint32_t ranks, const RankBody& body,
-                        std::chrono::milliseconds timeout = kPatience,
+std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                         const OpenDevice& open = open_host);
-std::string run_processes(uint32_t ranks, const RankBody& body,
-                          std::chrono::milliseconds timeout = kPatience,
+std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                           const OpenDevice& open = open_host);
 
 std::string text(const Diagnostics& diagnostics);

@@ -1,0 +1,139 @@
+// Plans that are their own image when ranks are renumbered, and plans that only look like it.
+#include "passes/prove/prove_test_text.h"
+#include "passes/prove/symmetry.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+using proof::Symmetry;
+
+/// Every rank sends its input on to the next, through all ranks but one, and keeps what comes by.
+std::string ring(const std::string& more = "", const std::string& head = "") {
+  return "program t\ncollective allgather(ranks: 4)\n" + head + R"(
+rank r in 0..4 {
+  channel next = memory((r + 1) % 4) to prev
+  channel prev = memory((r - 1) % 4) to next
+  tb 0 {
+    signal prev relaxed
+    wait next relaxed
+    sync
+    copy output[r] <- input
+    put next.output[r] <- input
+    for s in 0 .. 3 {
+      sync
+      signal next
+      wait prev
+      sync
+      if s < 2 { put next.output[(r - 1 - s) % 4] <- output[(r - 1 - s) % 4] }
+    }
+    )" + more +
+         R"(
+    signal prev
+    wait next
+  }
+})";
+}
+
+uint32_t step(const std::string& text) { return Symmetry::find(as_written(text)).step(); }
+
+/// The verdict of all ranks, which must be that of those that stand for all.
+std::string both(const Program& program) {
+  Diagnostics all, some;
+  const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
+  const Proof other = prove(program, some, {.symmetry_from = 0});
+  CHECK(one.proved == other.proved);
+  CHECK(one.deterministic == other.deterministic);
+  CHECK(one.keeps_input == other.keeps_input);
+  CHECK(one.between_calls == other.between_calls);
+  CHECK(all.has_errors() == some.has_errors());
+  if (!all.has_errors() || !some.has_errors()) return one.proved ? "proved" : "";
+  CHECK(all.all()[0].code == some.all()[0].code);
+  return some.all()[0].code;
+}
+
+TEST_CASE("a ring is its own image") {
+  const Symmetry found = Symmetry::find(as_written(ring()));
+  CHECK(found.step() == 1);
+  CHECK(found.turns() == 4);
+  CHECK(found.chunk(kOutput, 3, 1) == 0);
+  CHECK(found.chunk(kOutput, 1, 3) == 0);
+  CHECK(found.chunk(kInput, 0, 3) == 0);
+  CHECK(both(as_written(ring())) == "proved");
+}
+
+TEST_CASE("one rank that differs spoils it") {
+  const std::string text = ring();
+  const auto changed = [&](auto&& change) {
+    Program program = as_written(text);
+    change(program, program.ranks[2]);
+    both(program);
+    return Symmetry::find(program).trivial();
+  };
+  CHECK(!changed([](Program&, Rank&) {}));
+  CHECK(changed([](Program&, Rank& rank) { rank.ops.pop_back(); }));
+  CHECK(changed([](Program&, Rank& rank) { rank.ops[0].relaxed = false; }));
+  CHECK(changed([](Program& program, Rank& rank) {
+    for (const Op& op : rank.ops) {
+      if (op.kind == OpKind::copy) program.operands[op.operands].first ^= 1;
+    }
+  }));
+  CHECK(changed([](Program&, Rank& rank) { std::swap(rank.ops[3], rank.ops[4]); }));
+}
+
+TEST_CASE("nodes may be alike where ranks are not") {
+  const auto pairs = [](const std::string& who) {
+    return "program t\ncollective sendrecv(ranks: 4, shift: 2)\nrank r in 0..4 {\n"
+           "  channel up = memory((r + 2) % 4) to down\n"
+           "  channel down = memory((r + 2) % 4) to up\n  tb 0 {\n    " +
+           kEnter + "put up.output <- input\n sync\n " + who +
+           " sync\n signal up\n wait up\n  }\n}\n";
+  };
+  CHECK(step(pairs("")) == 1);
+  CHECK(step(pairs("if r % 2 == 0 { sync }")) == 2);
+  CHECK(step(pairs("if r == 0 { sync }")) == 4);
+  for (const std::string who : {"", "if r % 2 == 0 { sync }", "if r == 0 { sync }"}) {
+    both(as_written(pairs(who)));
+  }
+}
+
+TEST_CASE("what is promised must turn, too") {
+  // All ranks do the same, but of the root's input all have a copy.
+  CHECK(step("program t\ncollective broadcast(ranks: 2, root: 0)\nrank r in 0..2 {\n"
+             "  channel up = memory(1 - r)\n  tb 0 { signal up ; wait up }\n}\n") == 2);
+}
+
+TEST_CASE("packets and ports are left to themselves") {
+  const std::string packets =
+      "program t\ncollective allreduce(ranks: 2)\nrank r in 0..2 {\n"
+      "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n  tb 0 {\n"
+      "    put_packets up.inbox <- input\n    reduce_packets output <- input, inbox\n  }\n}\n";
+  CHECK(step(packets) == 2);
+  CHECK(step("program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"
+             "  channel up = port(1 - r)\n  tb 0 { signal up ; wait up }\n}\n") == 2);
+}
+
+TEST_CASE("ranks that stand for all find what is wrong") {
+  const auto without = [](OpKind kind, int which) {
+    Program program = as_written(ring());
+    for (Rank& rank : program.ranks) {
+      int n = which;
+      for (size_t i = 0; i < rank.ops.size(); ++i) {
+        if (rank.ops[i].kind != kind || n-- > 0) continue;
+        rank.ops.erase(rank.ops.begin() + static_cast<ptrdiff_t>(i));
+        break;
+      }
+    }
+    CHECK(Symmetry::find(program).step() == 1);
+    return both(program);
+  };
+  CHECK(without(OpKind::sync, 0) == "race");
+  CHECK(without(OpKind::sync, 1) == "race");
+  CHECK(without(OpKind::signal, 0) == "stuck");
+  CHECK(without(OpKind::wait, 0) == "race");
+  CHECK(without(OpKind::put, 1) == "wrong-result");
+  CHECK(without(OpKind::copy, 0) == "wrong-result");
+}
+
+}  // namespace
+}  // namespace mscclc

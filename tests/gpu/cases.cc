@@ -1,0 +1,142 @@
+#include "tests/gpu/cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plans/plan_json.h"
+
+namespace mscclc::testing {
+namespace {
+
+bool passes(const StageOptions& options, const std::string& name) {
+  return name.find(options.filter) != std::string::npos;
+}
+
+std::optional<Case> compiled(std::string_view name, const Defines& defines, std::string& error) {
+  const CompiledWorld world(name, defines);
+  error = world.errors();
+  if (!error.empty()) return std::nullopt;
+  return Case{fmt::format("{} {}", name, mscclc::text(defines)),
+              std::make_shared<const Program>(world.program()), world.dtypes(), world.reductions(),
+              world.in_place()};
+}
+
+void add_peers(const StageOptions& options, std::vector<Case>& cases) {
+  for (const auto& file : std::filesystem::directory_iterator("tests/peer_plans")) {
+    const std::string name = file.path().filename();
+    if (file.path().extension() != ".json" || !passes(options, name)) continue;
+    std::ostringstream json;
+    json << std::ifstream(file.path()).rdbuf();
+    Diagnostics diagnostics;
+    auto plan = read_plan(json.str(), name, diagnostics);
+    if (!plan || plan->ranks.size() != options.ranks) continue;
+    std::vector<bool> in_place{plan->contract.in_place == InPlace::yes};
+    cases.push_back({name,
+                     std::make_shared<const Program>(std::move(*plan)),
+                     {Dtype::f32, Dtype::f16, Dtype::i32},
+                     {ReduceOp::sum},
+                     std::move(in_place)});
+  }
+}
+
+}  // namespace
+
+bool Case::holds_sentinels() const {
+  for (const Rank& rank : plan->ranks) {
+    for (const Buffer& buffer : rank.buffers) {
+      if (buffer.packets == PacketFormat::sentinel) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<uint32_t> Case::widths() const {
+  if (!holds_sentinels()) return {0};
+  std::vector<uint32_t> all;
+  for (const uint32_t width : {1, 2, 4, 8}) {
+    if (!dtypes_of(width).empty()) all.push_back(width);
+  }
+  return all;
+}
+
+std::vector<Dtype> Case::dtypes_of(uint32_t width) const {
+  std::vector<Dtype> fitting;
+  for (const Dtype dtype : dtypes) {
+    if (width == 0 || info(dtype).bytes == width) fitting.push_back(dtype);
+  }
+  return fitting;
+}
+
+uint64_t Case::bytes(const RunSize& size, Dtype dtype) const {
+  if (size.elements == 0) return size.bytes;
+  return Chunking(plan->contract, size.elements * info(dtype).bytes, plan->launch.align)
+      .message_bytes();
+}
+
+bool Case::takes(uint64_t message, Dtype dtype) const {
+  const Contract& contract = plan->contract;
+  const uint64_t part = Chunking::part_for_message(contract, message, info(dtype).bytes);
+  return !contract.even_only || Chunking(contract, part, plan->launch.align).even();
+}
+
+std::vector<Case> library_cases(const StageOptions& options) {
+  std::vector<Case> cases;
+  for (const LibraryProgram& entry : library()) {
+    for (const Defines& defines : entry.worlds) {
+      const bool fits = std::ranges::any_of(defines, [&](const auto& d) {
+        return (d.first == "R" || d.first == "world") && d.second == std::to_string(options.ranks);
+      });
+      if (!fits || !passes(options, fmt::format("{} {}", entry.name, mscclc::text(defines)))) {
+        continue;
+      }
+      std::string error;
+      auto made = compiled(entry.name, defines, error);
+      if (made && made->plan->ranks.size() == options.ranks) cases.push_back(std::move(*made));
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> all_cases(const StageOptions& options) {
+  std::vector<Case> cases = library_cases(options);
+  add_peers(options, cases);
+  return cases;
+}
+
+std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error) {
+  return compiled(name, {{"R", std::to_string(ranks)}}, error);
+}
+
+std::unique_ptr<LoadedCase> LoadedCase::load(Communicator& communicator, const Case& of,
+                                             const LoadOptions& options, Diagnostics& diagnostics) {
+  std::unique_ptr<LoadedCase> loaded(new LoadedCase(communicator, of, options));
+  loaded->executable_ = communicator.load(of.plan, options, diagnostics);
+  return loaded->executable_ == nullptr ? nullptr : std::move(loaded);
+}
+
+// Buffers begin at other places on every rank where the plan allows it.
+std::unique_ptr<CheckedCall> LoadedCase::call(const RunSpec& spec, Diagnostics& diagnostics) {
+  const uint64_t shift = options_.zero_copy ? 16 * (communicator_.rank() + 1) : 0;
+  auto memory = CallerMemory::make(communicator_, *of_.plan,
+                                   {.max_bytes = options_.max_bytes,
+                                    .input_offset = shift == 0 ? 0 : shift + 4,
+                                    .output_offset = shift == 0 ? 0 : 2 * shift + 8,
+                                    .registered = options_.zero_copy},
+                                   diagnostics);
+  if (memory == nullptr) return nullptr;
+  memories_.push_back(std::move(memory));
+  return call_beside(spec, diagnostics);
+}
+
+std::unique_ptr<CheckedCall> LoadedCase::call_beside(const RunSpec& spec,
+                                                     Diagnostics& diagnostics) {
+  if (memories_.empty()) return call(spec, diagnostics);
+  auto made = std::make_unique<CheckedCall>(communicator_, *executable_, *memories_.back(), spec);
+  return made->bind(diagnostics) ? std::move(made) : nullptr;
+}
+
+}  // namespace mscclc::testing

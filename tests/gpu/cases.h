@@ -1,0 +1,64 @@
+// The plans that are tried on GPUs, each with what may be asked of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "runtime/checked_call.h"
+#include "tests/gpu/stage.h"
+#include "tests/library/library.h"
+
+namespace mscclc::testing {
+
+struct Case {
+  std::string name;
+  std::shared_ptr<const Program> plan;
+  std::vector<Dtype> dtypes;
+  std::vector<ReduceOp> ops;
+  std::vector<bool> in_place;
+
+  bool holds_sentinels() const;
+  /// Widths of elements that need a load of the plan each; {0}: one load serves all.
+  std::vector<uint32_t> widths() const;
+  /// The types of this width; 0: all.
+  std::vector<Dtype> dtypes_of(uint32_t width) const;
+  /// `size` in bytes of a message.
+  uint64_t bytes(const RunSize& size, Dtype dtype) const;
+  /// False: the plan wants messages that divide evenly, and this does not.
+  bool takes(uint64_t message, Dtype dtype) const;
+};
+
+/// All of the library and of the peer for this number of ranks, that the filter lets through.
+std::vector<Case> all_cases(const StageOptions& options);
+std::vector<Case> library_cases(const StageOptions& options);
+/// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
+std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error);
+
+/// A plan that a rank has loaded, and memory for calls of it.
+class LoadedCase {
+ public:
+  /// Collective. nullptr: reported. The communicator and the case must outlive it.
+  static std::unique_ptr<LoadedCase> load(Communicator& communicator, const Case& of,
+                                          const LoadOptions& options, Diagnostics& diagnostics);
+  /// A call that is bound, in memory of its own; collective if the executable's binds are, or if
+  /// it is zero copy. nullptr: reported.
+  std::unique_ptr<CheckedCall> call(const RunSpec& spec, Diagnostics& diagnostics);
+  /// The same in the memory of the last one: calls that share it must not run at once.
+  std::unique_ptr<CheckedCall> call_beside(const RunSpec& spec, Diagnostics& diagnostics);
+  const Case& of() const { return of_; }
+
+ private:
+  LoadedCase(Communicator& communicator, const Case& of, const LoadOptions& options)
+      : communicator_(communicator), of_(of), options_(options) {}
+
+  Communicator& communicator_;
+  const Case& of_;
+  const LoadOptions options_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<std::unique_ptr<CallerMemory>> memories_;
+};
+
+}  // namespace mscclc::testing

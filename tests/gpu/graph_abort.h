@@ -1,0 +1,10 @@
+// A replay that hangs is ended by the host.
+#pragma once
+
+#include "tests/gpu/stage.h"
+
+namespace mscclc::testing {
+
+bool check_abort(const StageOptions& options);
+
+}  // namespace mscclc::testing
