@@ -21,8 +21,8 @@ using testing::RawRank;
 constexpr uint32_t kSize = 4, kVictim = 2;
 constexpr auto kBound = 10s;  // far beyond what is needed, for machines under load
 
-Launch launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds timeout) {
-  Launch out;
+LaunchedRank launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds timeout) {
+  LaunchedRank out;
   out.rank = rank;
   out.size = kSize;
   out.where = Rendezvous::of(id);
@@ -36,8 +36,8 @@ enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotTold = 3 };
 
 /// `expected`: code of the error; `words`: what its message must contain. `late`: the hub may have
 /// ended before this rank found it.
-int run_until_error(const Launch& launch, const std::string& expected, const std::string& words,
-                    bool late = false) {
+int run_until_error(const LaunchedRank& launch, const std::string& expected,
+                    const std::string& words, bool late = false) {
   Diagnostics diagnostics;
   std::atomic<bool> told = false;
   const auto bootstrap = make_bootstrap(launch, diagnostics);
@@ -203,7 +203,7 @@ TEST_CASE("the process that runs the hub is stopped") {
   });
   for (uint32_t r = 0; r < 2; ++r) {
     processes.start([&, r] {
-      Launch rank = launch(id, r, 10s);
+      LaunchedRank rank = launch(id, r, 10s);
       rank.size = 2;
       Diagnostics diagnostics;
       const auto bootstrap =

@@ -65,7 +65,7 @@ class Reader {
   Reader(const Environment& environment, std::string_view group, Diagnostics& diagnostics)
       : environment_(environment), group_(group), diagnostics_(diagnostics) {}
 
-  std::optional<Launch> read() {
+  std::optional<LaunchedRank> read() {
     environment_.warn_of_unknown(diagnostics_);
     const Names* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
@@ -208,7 +208,7 @@ class Reader {
   const Environment& environment_;
   const std::string group_;
   Diagnostics& diagnostics_;
-  Launch launch_;
+  LaunchedRank launch_;
   bool failed_ = false;
 };
 
@@ -216,7 +216,7 @@ bool is_local_name(const std::string& host) {
   return host == "localhost" || host == "127.0.0.1" || host == "::1";
 }
 
-HubOptions hub_options(const Launch& launch) {
+HubOptions hub_options(const LaunchedRank& launch) {
   HubOptions options{.secret = launch.where.secret,
                      .size = launch.size,
                      .rank = launch.rank,
@@ -235,12 +235,12 @@ HubOptions hub_options(const Launch& launch) {
 
 }  // namespace
 
-std::optional<Launch> read_launch(const Environment& environment, std::string_view group,
-                                  Diagnostics& diagnostics) {
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
+                                        Diagnostics& diagnostics) {
   return Reader(environment, group, diagnostics).read();
 }
 
-std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }

@@ -16,7 +16,7 @@
 
 namespace mscclc {
 
-struct Launch {
+struct LaunchedRank {
   std::string launcher;  ///< who said so: "torchrun", "Open MPI", "Slurm", "MSCCLC_RANK"
   uint32_t rank = 0, size = 0;
   std::optional<uint32_t> local_rank;  ///< among the ranks of this machine
@@ -34,7 +34,7 @@ std::optional<LaunchedRank> read_launch(const Environment& environment, std::str
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, those of join().
-std::unique_ptr<Bootstrap> make_bootstrap(const Launch& launch, Diagnostics& diagnostics);
+std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics);
 
 /// How to host a job, as the environment says: interface and timeout. Errors (bad-variable).
 std::optional<HostOptions> read_host_options(const Environment& environment,

@@ -41,7 +41,7 @@ Values with(Values values, const Values& others) {
   return values;
 }
 
-Launch read(const Values& values, const std::string& group = "") {
+LaunchedRank read(const Values& values, const std::string& group = "") {
   Diagnostics diagnostics;
   const auto launch = read_launch(Environment(values), group, diagnostics);
   INFO((diagnostics.all().empty() ? "" : diagnostics.all().front().message));
@@ -58,7 +58,7 @@ std::string error(const Values& values) {
 }
 
 TEST_CASE("torchrun") {
-  const Launch launch = read(kTorchrun);
+  const LaunchedRank launch = read(kTorchrun);
   CHECK(launch.launcher == "torchrun");
   CHECK(launch.rank == 3);
   CHECK(launch.size == 8);
@@ -73,10 +73,10 @@ TEST_CASE("torchrun") {
 }
 
 TEST_CASE("all ranks on one machine meet at the loopback interface") {
-  const Launch torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
+  const LaunchedRank torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
   CHECK(torchrun.one_machine);
   CHECK(torchrun.where.host == "127.0.0.1");
-  const Launch mpi = read(kOpenMpi);
+  const LaunchedRank mpi = read(kOpenMpi);
   CHECK(mpi.launcher == "Open MPI");
   CHECK(mpi.where.host == "127.0.0.1");
   CHECK(mpi.where.ports.size() == 4);
@@ -97,7 +97,7 @@ TEST_CASE("Open MPI does not say where rank 0 is") {
 }
 
 TEST_CASE("Slurm") {
-  const Launch launch = read(kSlurm);
+  const LaunchedRank launch = read(kSlurm);
   CHECK(launch.launcher == "Slurm");
   CHECK(launch.rank == 5);
   CHECK(launch.size == 16);
@@ -120,7 +120,7 @@ TEST_CASE("hosts of Slurm's lists") {
 }
 
 TEST_CASE("a unique id says all") {
-  const Launch launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
+  const LaunchedRank launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
   CHECK(launch.by_id);
   CHECK(launch.where.host == "10.0.0.1");
   CHECK(launch.where.ports == std::vector<uint16_t>{41234});
