@@ -25,10 +25,14 @@ std::optional<Case> compiled(std::string_view name, const Defines& defines, std:
               world.in_place()};
 }
 
+/// Its result depends on the schedule (tests/peer_plans/MANIFEST.md): it cannot be tested.
+constexpr std::string_view kRacingPeer = "repo_et_reduce_tbg.json";
+
 void add_peers(const StageOptions& options, std::vector<Case>& cases) {
   for (const auto& file : std::filesystem::directory_iterator("tests/peer_plans")) {
     const std::string name = file.path().filename();
     if (file.path().extension() != ".json" || !passes(options, name)) continue;
+    if (name == kRacingPeer) continue;
     std::ostringstream json;
     json << std::ifstream(file.path()).rdbuf();
     Diagnostics diagnostics;
