@@ -172,7 +172,7 @@ void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
 }
 
 /// Returns once all have come, knowing what they know.
-void LaneMachine::arrive(Meeting& meeting, uint64_t members, const Waiting& reason) {
+void LaneMachine::arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason) {
   meeting.joining.join(clock());
   if (++meeting.arrived == members) {
     meeting.arrived = 0;

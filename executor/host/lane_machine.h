@@ -98,7 +98,7 @@ class LaneMachine : public HostMachine {
   void add_touches_as(const device::Frame& frame, const device::DeviceOp& op,
                       std::vector<Touch>& touches);
   void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false);
-  void arrive(Meeting& meeting, uint64_t members, const Waiting& reason);
+  void arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason);
   bool waits() const { return lane_.lane == 0; }
   bool tells() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }
   void note_posted(uint32_t channel, bool relaxed);

@@ -12,7 +12,7 @@
 namespace mscclc {
 
 /// A place where several processes meet: what each has brought, and what all went away with.
-struct Meeting {
+struct LaneMeeting {
   uint32_t arrived = 0;
   uint64_t generation = 0;
   Clock joining, joined;
@@ -37,9 +37,9 @@ struct ChannelClocks {
 struct RankClocks {
   std::vector<ChannelClocks> channels;
   std::vector<Clock> semaphores;
-  std::vector<Meeting> barriers, blocks;  ///< blocks: where the lanes of each meet
-  std::vector<uint32_t> processes;        ///< its lanes
-  Clock done;                             ///< what all calls have done that have returned
+  std::vector<LaneMeeting> barriers, blocks;  ///< blocks: where the lanes of each meet
+  std::vector<uint32_t> processes;            ///< its lanes
+  Clock done;                                 ///< what all calls have done that have returned
 };
 
 struct LaneWorld {

@@ -37,12 +37,15 @@ TestProgram exchange(ChannelKind kind, uint32_t chunks = 1) {
   return t;
 }
 
-/// All ranks tell each other something over their first channels.
+/// All ranks tell each other something over their first channels: what their blocks did before, and
+/// may do behind it.
 void meet_all(TestProgram& t, uint32_t r, bool relaxed, uint32_t block = 0) {
   std::vector<Operand> ends;
   for (uint32_t c = 0; c + 1 < t.program.ranks.size(); ++c) ends.push_back(end_of(c));
+  add_op(t, r, block, Kind::sync, {});
   add_op(t, r, block, Kind::signal, ends).relaxed = relaxed;
   add_op(t, r, block, Kind::wait, ends).relaxed = relaxed;
+  add_op(t, r, block, Kind::sync, {});
 }
 
 TestProgram copy_plan(PacketFormat) {
@@ -58,7 +61,6 @@ TestProgram put_plan(PacketFormat) {
     meet_all(t, r, true);
     add_op(t, r, 0, Kind::put, {far(0, kOutput, 0), far(0, kOutput, 1)},
            {local(kInput, 0), local(kInput, 1)});
-    add_op(t, r, 0, Kind::sync, {});
     meet_all(t, r, false);
   }
   return t;
@@ -136,7 +138,6 @@ TestProgram read_reduce_send_plan(PacketFormat) {
            {local(kOutput, r), far(0, kOutput, r), far(1, kOutput, r)},
            {local(kInput, r), far(0, kInput, r), far(1, kInput, r)})
         .complete = true;
-    add_op(t, r, 0, Kind::sync, {});
     meet_all(t, r, false);
   }
   return t;
@@ -260,7 +261,6 @@ TestProgram switch_broadcast_plan(PacketFormat) {
   for (uint32_t r = 0; r < 3; ++r) {
     meet_all(t, r, true);
     add_op(t, r, 0, Kind::switch_broadcast, {far(2, kOutput, r)}, {local(kInput, 0)});
-    add_op(t, r, 0, Kind::sync, {});
     meet_all(t, r, false);
   }
   return t;
@@ -296,7 +296,6 @@ TestProgram switch_reduce_broadcast_plan(PacketFormat) {
     meet_all(t, r, false);
     add_op(t, r, 0, Kind::switch_reduce_broadcast, {far(2, kOutput, r)}, {far(2, kInput, r)})
         .complete = true;
-    add_op(t, r, 0, Kind::sync, {});
     meet_all(t, r, false);
   }
   return t;
@@ -333,9 +332,11 @@ TestProgram pipeline_plan(PacketFormat) {
   t.program.loops.push_back({.unit = 48, .chunks = 1});
   const auto looped = [](Op& op) { op.loop = 0; };
   looped(add_op(t, 0, 0, Kind::copy, {local(stage, 0)}, {local(kInput, 0)}));
+  looped(add_op(t, 0, 0, Kind::sync, {}));
   looped(add_op(t, 0, 0, Kind::release, {id(0), id(1)}));
   for (uint32_t b = 1; b < 3; ++b) {
     looped(add_op(t, 0, b, Kind::acquire, {id(b - 1)}));
+    looped(add_op(t, 0, b, Kind::sync, {}));
     Op& op = add_op(t, 0, b, Kind::copy, {local(kOutput, 0)}, {local(stage, 0)});
     looped(op);
     op.part = static_cast<uint16_t>(b - 1);

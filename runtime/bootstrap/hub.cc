@@ -256,7 +256,7 @@ class EpollHub final : public Hub {
     // Sending may lose a rank, of which others must hear.
     for (auto messages = meeting_.take_messages(); !messages.empty();
          messages = meeting_.take_messages()) {
-      for (Meeting::Message& message : messages) {
+      for (RankMeeting::Message& message : messages) {
         const auto key = by_rank_.find(message.rank);
         if (key == by_rank_.end()) continue;
         Client& client = clients_.at(key->second);
@@ -334,7 +334,7 @@ class EpollHub final : public Hub {
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
   // What follows is the thread's, but for stop_.
-  Meeting meeting_;
+  RankMeeting meeting_;
   std::map<uint64_t, Client> clients_;
   std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those who were admitted
   uint64_t next_key_ = kFirstKey;

@@ -30,8 +30,8 @@ std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
 }
 
-std::optional<Refused> Meeting::admit(const wire::Hello& hello, const std::string& where,
-                                      SteadyTime now) {
+std::optional<Refused> RankMeeting::admit(const wire::Hello& hello, const std::string& where,
+                                          SteadyTime now) {
   if (hello.size == 0 || hello.size > wire::kMostRanks) {
     return Refused{Refusal::wrong_size, fmt::format("a job has 1 to {} ranks, rank {} says {}",
                                                     wire::kMostRanks, hello.rank, hello.size)};
@@ -67,7 +67,7 @@ std::optional<Refused> Meeting::admit(const wire::Hello& hello, const std::strin
   return std::nullopt;
 }
 
-void Meeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
+void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
   if (failure_) return;
   Member& member = members_[rank];
   const bool first_with_wrong_step = given_ == 0 && gather.step != step_;
@@ -100,7 +100,7 @@ void Meeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) 
   if (given_ == members_.size()) finish_step();
 }
 
-void Meeting::finish_step() {
+void RankMeeting::finish_step() {
   wire::Gathered gathered{.step = step_, .all = {}};
   for (const Member& member : members_) gathered.all.push_back(member.data);
   send_all(wire::frame(gathered));
@@ -114,11 +114,11 @@ void Meeting::finish_step() {
   deadline_.reset();
 }
 
-void Meeting::give_up(uint32_t rank, const std::string& why) {
+void RankMeeting::give_up(uint32_t rank, const std::string& why) {
   fail(FailureKind::gave_up, fmt::format("{} has given up: {}", describe(rank), why));
 }
 
-void Meeting::leave(uint32_t rank) {
+void RankMeeting::leave(uint32_t rank) {
   members_[rank].state = State::left;
   left_ = rank;
   if (given_ > 0 && !members_[rank].given) {
@@ -129,16 +129,16 @@ void Meeting::leave(uint32_t rank) {
   }
 }
 
-void Meeting::lose(uint32_t rank, const std::string& why) {
+void RankMeeting::lose(uint32_t rank, const std::string& why) {
   members_[rank].state = State::lost;
   fail(FailureKind::died, fmt::format("{} has died: {}", describe(rank), why));
 }
 
-void Meeting::misbehave(uint32_t rank) {
+void RankMeeting::misbehave(uint32_t rank) {
   fail(FailureKind::protocol, fmt::format("{} has sent what no rank sends here", describe(rank)));
 }
 
-void Meeting::tick(SteadyTime now) {
+void RankMeeting::tick(SteadyTime now) {
   if (failure_ || !deadline_ || now < *deadline_) return;
   const std::string limit = seconds_text(options_.timeout);
   if (complete()) {
@@ -152,7 +152,7 @@ void Meeting::tick(SteadyTime now) {
 }
 
 /// "ranks 1 and 2 `verb`".
-std::string Meeting::missing(std::string_view verb) const {
+std::string RankMeeting::missing(std::string_view verb) const {
   std::vector<uint32_t> ranks;
   for (uint32_t r = 0; r < members_.size(); ++r) {
     const Member& m = members_[r];
@@ -161,17 +161,17 @@ std::string Meeting::missing(std::string_view verb) const {
   return fmt::format("{} {}", list_ranks(ranks), verb);
 }
 
-std::string Meeting::describe(uint32_t rank) const {
+std::string RankMeeting::describe(uint32_t rank) const {
   return fmt::format("rank {} ({})", rank, members_[rank].where);
 }
 
-void Meeting::fail(FailureKind kind, std::string why) {
+void RankMeeting::fail(FailureKind kind, std::string why) {
   if (failure_) return;
   failure_ = wire::Failure{kind, std::move(why)};
   send_all(wire::frame(*failure_));
 }
 
-void Meeting::send_all(const wire::Bytes& frame) {
+void RankMeeting::send_all(const wire::Bytes& frame) {
   const auto shared = std::make_shared<const wire::Bytes>(frame);
   for (uint32_t r = 0; r < members_.size(); ++r) {
     if (members_[r].state == State::present) messages_.push_back({r, shared});

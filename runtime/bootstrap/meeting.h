@@ -18,7 +18,7 @@
 
 namespace mscclc {
 
-class Meeting {
+class RankMeeting {
  public:
   struct Options {
     uint32_t size = 0;                     ///< 0: what the first rank says
@@ -31,7 +31,9 @@ class Meeting {
     std::shared_ptr<const wire::Bytes> frame;
   };
 
-  explicit Meeting(const Options& options) : options_(options) { members_.resize(options.size); }
+  explicit RankMeeting(const Options& options) : options_(options) {
+    members_.resize(options.size);
+  }
 
   /// Lets in a rank that has proved that it knows the secret. `where`: for messages, "process 12 on
   /// 10.0.0.1". What it returns says why not.

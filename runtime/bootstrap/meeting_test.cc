@@ -28,8 +28,8 @@ wire::Payload bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-struct TestMeeting : Meeting {
-  explicit TestMeeting(uint32_t size) : Meeting({.size = size, .timeout = 30s}) {}
+struct TestMeeting : RankMeeting {
+  explicit TestMeeting(uint32_t size) : RankMeeting({.size = size, .timeout = 30s}) {}
 
   std::string come(uint32_t rank, uint32_t size, SteadyTime now = kStart) {
     const auto refused = admit({.rank = rank, .size = size}, "process 1 on here", now);

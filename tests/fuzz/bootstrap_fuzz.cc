@@ -50,7 +50,7 @@ void fuzz_payloads(Input input) {
 void fuzz_stream(Input input) {
   wire::FrameReader whole(wire::kMostFromRank), piecewise(wire::kMostFromRank);
   whole.feed(input);
-  Meeting meeting({.size = 2, .timeout = std::chrono::seconds(1)});
+  RankMeeting meeting({.size = 2, .timeout = std::chrono::seconds(1)});
   const SteadyTime now{};
   for (const uint32_t r : {0, 1}) meeting.admit({.rank = r, .size = 2}, "here", now);
   uint32_t rank = 0;

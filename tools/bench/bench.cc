@@ -350,6 +350,7 @@ int main(int argc, char** argv) {
   app.add_flag("!--no-check", options.check, "do not check results");
   app.add_option("--peer", options.peers, "nccl, nccl-symmetric")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember({"nccl", "nccl-symmetric"}));
   app.add_option("plans", options.plans, "programs or plans of one collective; prog.mscl:B=4,I=2")
       ->required();
