@@ -4,6 +4,7 @@
 
 #include "runtime/bootstrap/job.h"
 #include "runtime/bootstrap/launcher.h"
+#include "runtime/cuda/open.h"
 #include "runtime/host/host_device.h"
 #include "tools/rank_job.h"
 #include "tools/rank_processes.h"
@@ -22,11 +23,22 @@ struct Start {
   uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
 };
 
-int run_on_host_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap,
-                       const std::string& how) {
+/// The device of a rank that is number `local` of those on this machine. With fewer GPUs than ranks
+/// several share one.
+std::shared_ptr<Device> open_device(const Start& start, uint32_t local) {
   Diagnostics& diagnostics = start.input.diagnostics;
+  if (start.options.device != "cuda") return make_host_device(diagnostics);
+  const int gpus = cuda::count_gpus(diagnostics);
+  if (gpus == 0) return nullptr;
+  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics);
+  if (device != nullptr && !device->bind_thread(diagnostics)) device = nullptr;
+  return device;
+}
+
+int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint32_t local,
+                  const std::string& how) {
   std::shared_ptr<Device> device;
-  if (bootstrap != nullptr) device = make_host_device(diagnostics);
+  if (bootstrap != nullptr) device = open_device(start, local);
   if (device == nullptr) {
     start.input.report();
     return kWrongResult;
@@ -40,8 +52,9 @@ int run_launched(const Start& start, const LaunchedRank& launch) {
     return Input::usage(fmt::format("the program is for {} ranks; {} has started {}", start.ranks(),
                                     launch.launcher, launch.size));
   }
-  return run_on_host_device(
+  return run_on_device(
       start, make_bootstrap(launch, start.input.diagnostics),
+      launch.local_rank.value_or(launch.rank),
       fmt::format("on {} processes that {} has started", launch.size, launch.launcher));
 }
 
@@ -58,8 +71,11 @@ int run_forked(const Start& start) {
     const auto id = UniqueId::parse(text, diagnostics);
     std::unique_ptr<Bootstrap> bootstrap;
     if (id) bootstrap = join_job(*id, rank, start.ranks(), start.timeout, nullptr, diagnostics);
-    return run_on_host_device(start, std::move(bootstrap),
-                              fmt::format("on {} processes of this machine", start.ranks()));
+    return run_on_device(
+        start, std::move(bootstrap), rank,
+        fmt::format("on {} {}", start.ranks(),
+                    start.options.device == "cuda" ? "processes of this machine, a GPU each"
+                                                   : "processes of this machine"));
   };
   return run_processes(start.ranks(), make_id, be_rank, kWrongResult);
 }
@@ -75,8 +91,10 @@ bool says(const Diagnostics& diagnostics, std::string_view code) {
 }  // namespace
 
 int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs) {
-  if (options.device == "cuda") {
-    return Input::usage("--device cuda: this mscclc was built without its GPU part");
+  if (options.device == "cuda" && !cuda::has_gpu_part()) {
+    return Input::usage(
+        "--device cuda: this mscclc was built without its GPU part; with CUDA's nvcc: "
+        "bazel build --config=cuda //tools:mscclc");
   }
   const Environment environment = Environment::of_process();
   environment.warn_of_unknown(input.diagnostics);

@@ -18,6 +18,8 @@ KernelLauncher interpreter() {
 
 }  // namespace
 
+bool has_gpu_part() { return true; }
+
 int count_gpus(Diagnostics& diagnostics) {
   const Driver* driver = load_driver(diagnostics);
   int count = 0;

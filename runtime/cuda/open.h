@@ -8,6 +8,9 @@
 
 namespace mscclc::cuda {
 
+/// False: this build cannot open GPUs.
+bool has_gpu_part();
+
 /// GPUs that this process sees; 0 with the reason reported: no-gpu-part (this build has none),
 /// or what load_driver() says.
 int count_gpus(Diagnostics& diagnostics);
