@@ -308,7 +308,8 @@ class Generator {
       const bool common = b < kFirstScratch ? alike(b) : name == "stage" || name == "slots";
       const bool format_fits = format_ == PacketFormat::none || buffers[b].packets == format_;
       if ((buffers[b].packets != PacketFormat::none) != packets || buffers[b].chunks < chunks_ ||
-          (packets && !format_fits) || (slot.kind == SlotKind::switched && !common)) {
+          (packets && !format_fits) || (port && buffers[b].packets == PacketFormat::LL128) ||
+          (slot.kind == SlotKind::switched && !common)) {
         continue;
       }
       fitting.push_back(b);

@@ -123,22 +123,6 @@ TEST_CASE("every op, type and reduction on the GPU") {
   });
 }
 
-/// The plan with a meeting between any two ops of a block, which host fibers do without.
-TestProgram with_syncs(TestProgram t) {
-  for (Rank& rank : t.program.ranks) {
-    std::vector<Op> ops;
-    for (const Op& op : rank.ops) {
-      Op sync;
-      sync.kind = OpKind::sync;
-      sync.block = op.block;
-      if (!ops.empty() && ops.back().block == op.block) ops.push_back(sync);
-      ops.push_back(op);
-    }
-    rank.ops = ops;
-  }
-  return t;
-}
-
 /// Calls of several sizes up to a few MB, at even and odd addresses.
 void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
   uint32_t turn = 0;

@@ -143,7 +143,7 @@ TestProgram read_reduce_send_plan(PacketFormat) {
   return t;
 }
 
-TestProgram reduce_send_plan(PacketFormat) { return two_shot(3); }
+TestProgram reduce_send_plan(PacketFormat) { return with_syncs(two_shot(3)); }
 
 TestProgram copy_unpack_plan(PacketFormat format) {
   TestProgram t = custom(1, 2, 2);

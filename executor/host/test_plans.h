@@ -107,4 +107,20 @@ inline TestProgram two_shot(uint32_t ranks) {
   return t;
 }
 
+/// The plan with a meeting between any two ops of a block, which fibers do without.
+inline TestProgram with_syncs(TestProgram t) {
+  for (Rank& rank : t.program.ranks) {
+    std::vector<Op> ops;
+    for (const Op& op : rank.ops) {
+      Op sync;
+      sync.kind = OpKind::sync;
+      sync.block = op.block;
+      if (!ops.empty() && ops.back().block == op.block) ops.push_back(sync);
+      ops.push_back(op);
+    }
+    rank.ops = ops;
+  }
+  return t;
+}
+
 }  // namespace mscclc::testing

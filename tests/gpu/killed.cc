@@ -91,7 +91,7 @@ bool check_killed(const StageOptions& options, uint32_t victim) {
       [&](Communicator& communicator) { return run_rank(communicator, *c, victim, death); },
       Timeouts(options.patience, kWaits));
   // What the parent saw of the victim is all that may be said.
-  const std::string expected = fmt::format("rank {}: ended with status {:#x}\n", victim, SIGKILL);
+  const std::string expected = fmt::format("rank {}: killed by signal {}\n", victim, SIGKILL);
   const bool right = fault == expected;
   fmt::print("killed rank {}: {}\n", victim, right ? "right" : "FAILED\n" + fault);
   std::fflush(stdout);
