@@ -79,11 +79,11 @@ class HostDevice final : public Device {
                                         Diagnostics& diagnostics) override;
 
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
-    std::memcpy(to, from, bytes);
+    if (bytes > 0) std::memcpy(to, from, bytes);
     return true;
   }
   bool read(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
-    std::memcpy(to, from, bytes);
+    if (bytes > 0) std::memcpy(to, from, bytes);
     return true;
   }
 

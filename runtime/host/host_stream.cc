@@ -92,7 +92,7 @@ void HostStream::launch(const device::LaunchPlan& plan) {
 }
 
 void HostStream::copy(void* to, const void* from, uint64_t bytes) {
-  push([=] { std::memmove(to, from, bytes); });
+  if (bytes > 0) push([=] { std::memmove(to, from, bytes); });
 }
 
 bool HostStream::synchronize(std::string& why) {
