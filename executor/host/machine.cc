@@ -7,13 +7,6 @@ namespace mscclc {
 using device::Piece;
 using device::Unit;
 
-HostMachine::Arith HostMachine::arith(const device::DeviceOp& op) const {
-  const ReduceOp reduce = op.reduce == ReduceOp::call ? call_.reduce : op.reduce;
-  const bool divides = reduce == ReduceOp::avg && (op.flags & device::kComplete) != 0;
-  return {row_arith(call_.dtype, call_.accumulate, reduce), element_,
-          divides ? call_.contributions : 1};
-}
-
 void HostMachine::park(const Wait& wait, const Waiting& reason) {
   if (wait.over()) return;
   waiting_ = reason;

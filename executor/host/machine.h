@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "executor/host/arith.h"
 #include "executor/host/scheduler.h"
 #include "executor/host/state.h"
+#include "executor/host/tiles.h"
 #include "executor/interpreter/machine.h"
 #include "executor/lower.h"
 
@@ -24,31 +24,9 @@ struct Waiting {
 
 class HostMachine {
  public:
-  static constexpr uint32_t kTileBytes = 1920;  // 120 units of 16 bytes, 16 lines of 120
   static constexpr uint32_t kTogether = 2;
-  struct Tile {
-    alignas(64) uint8_t bytes[kTileBytes];
-  };
-  struct Sums {
-    alignas(64) uint8_t bytes[kTileBytes * 8];  // one-byte elements as f64 or i64
-  };
-
-  /// One reduction on the call's data type.
-  struct Arith {
-    RowArith rows;
-    uint32_t element, divisor;
-    void start(Sums& sums, const Tile& tile, uint32_t bytes) const {
-      rows.start(sums.bytes, tile.bytes, bytes / element);
-    }
-    void add(Sums& sums, const Tile& tile, uint32_t bytes) const {
-      rows.add(sums.bytes, tile.bytes, bytes / element);
-    }
-    void finish(Sums& sums, Tile& tile, uint32_t bytes) const {
-      const uint32_t n = bytes / element;
-      if (divisor > 1) rows.divide(sums.bytes, n, divisor);
-      rows.finish(tile.bytes, sums.bytes, n);
-    }
-  };
+  using Tile = HostTile;
+  using Sums = HostSums;
 
   HostMachine(Scheduler& scheduler, std::vector<HostRank>& ranks, const Program& program,
               uint32_t rank, const Call& call, const std::vector<BarrierMembers>& barriers)
@@ -78,7 +56,7 @@ class HostMachine {
     const BaseAddress& b = rank_.bases[index];
     return b.copies > 1 ? b.address + number_ % b.copies * b.copy_stride : b.address;
   }
-  Arith arith(const device::DeviceOp& op) const;
+  TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, call_); }
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::Stretch& s, Fn fn) {

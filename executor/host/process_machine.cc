@@ -33,13 +33,6 @@ void ProcessMachine::end_call() {
   store_release<uint64_t>(rank_.call, call_ + 1);
 }
 
-ProcessMachine::Arith ProcessMachine::arith(const device::DeviceOp& op) const {
-  const ReduceOp reduce = op.reduce == ReduceOp::call ? plan_.reduce : op.reduce;
-  const bool divides = reduce == ReduceOp::avg && (op.flags & device::kComplete) != 0;
-  return {row_arith(plan_.dtype, plan_.accumulate, reduce), element_,
-          divides ? plan_.contributions : 1};
-}
-
 template <class Ready>
 void ProcessMachine::await(const Waiting& waiting, Ready ready) {
   uint64_t seen = 0;

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "executor/host/arith.h"
 #include "executor/host/fiber.h"
+#include "executor/host/tiles.h"
 #include "executor/host/words.h"
 #include "executor/interpreter/machine.h"
 #include "executor/launch.h"
@@ -20,31 +20,9 @@ namespace mscclc {
 
 class ProcessMachine {
  public:
-  static constexpr uint32_t kTileBytes = 1920;  // 120 units of 16 bytes, 16 lines of 120
   static constexpr uint32_t kTogether = 1;
-  struct Tile {
-    alignas(64) uint8_t bytes[kTileBytes];
-  };
-  struct Sums {
-    alignas(64) uint8_t bytes[kTileBytes * 8];  // one-byte elements as f64 or i64
-  };
-
-  /// One reduction on the call's data type.
-  struct Arith {
-    RowArith rows;
-    uint32_t element, divisor;
-    void start(Sums& sums, const Tile& tile, uint32_t bytes) const {
-      rows.start(sums.bytes, tile.bytes, bytes / element);
-    }
-    void add(Sums& sums, const Tile& tile, uint32_t bytes) const {
-      rows.add(sums.bytes, tile.bytes, bytes / element);
-    }
-    void finish(Sums& sums, Tile& tile, uint32_t bytes) const {
-      const uint32_t n = bytes / element;
-      if (divisor > 1) rows.divide(sums.bytes, n, divisor);
-      rows.finish(tile.bytes, sums.bytes, n);
-    }
-  };
+  using Tile = HostTile;
+  using Sums = HostSums;
 
   /// `fiber`: what the block runs on.
   ProcessMachine(const device::LaunchPlan& plan, const device::RankContext& rank, uint32_t block,
@@ -67,7 +45,7 @@ class ProcessMachine {
     const device::BaseAddress& b = rank_.bases[index];
     return b.copies > 1 ? b.address + call_ % b.copies * b.copy_stride : b.address;
   }
-  Arith arith(const device::DeviceOp& op) const;
+  TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, plan_); }
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::Stretch& s, Fn fn) {
