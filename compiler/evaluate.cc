@@ -22,6 +22,8 @@ std::string_view kind_text(ValueKind kind) {
       return "a boolean";
     case ValueKind::list:
       return "a list";
+    case ValueKind::format:
+      return "a packet format";
     case ValueKind::function:
       return "a function";
     case ValueKind::def:
@@ -123,7 +125,7 @@ Diagnostic& Evaluator::fail(std::string code, const Expr& e, std::string message
 
 bool Evaluator::expected(std::string_view what, ValueKind found, const Expr& e) {
   if (found == ValueKind::unbound) return false;
-  if (found >= ValueKind::function && e.kind == ExprKind::name) {
+  if (found > ValueKind::list && e.kind == ExprKind::name) {
     fail("wrong-kind", e.place,
          fmt::format("'{}' is {}; expected {}", ast_.text(e.name.id), kind_text(found), what));
   } else {

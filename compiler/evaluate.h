@@ -22,6 +22,7 @@ enum class ValueKind : uint8_t {
   integer,
   boolean,
   list,
+  format,  ///< of packets; only `packets:` takes it
   function,
   def,
   buffer,
@@ -34,6 +35,7 @@ struct Value {
   ValueKind kind = ValueKind::unbound;
   union {
     int64_t integer = 0;  ///< boolean: 0 or 1
+    PacketFormat format;
     const List* list;
     const ast::Definition* function;
     const ast::Def* def;

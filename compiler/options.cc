@@ -106,6 +106,11 @@ bool takes_words(const ast::Option& option) {
   }
 }
 
+std::optional<PacketFormat> packet_format_word(const ast::Ast& ast, const ast::Expr& e) {
+  if (e.kind != ast::ExprKind::name) return std::nullopt;
+  return find_packet_format(ast.text(e.name.id));
+}
+
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& known) {
   const std::string near = nearest(word, known);
   if (!near.empty()) return fmt::format("; did you mean '{}'?", near);

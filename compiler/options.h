@@ -1,12 +1,14 @@
 // Which options there are where, and how to find one. Their values are read by who uses them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/ast.h"
 #include "ir/diagnostic.h"
+#include "ir/ops.h"
 
 namespace mscclc {
 
@@ -31,6 +33,9 @@ bool is_option(OptionsOf of, std::string_view name);
 
 /// True if the option's value is words rather than an expression: `packets: LL16`.
 bool takes_words(const ast::Option& option);
+
+/// The packet format that an expression names by a bare word, which is no name then.
+std::optional<PacketFormat> packet_format_word(const ast::Ast& ast, const ast::Expr& e);
 
 /// "; did you mean 'f16'?", or else what there is.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& known);

@@ -91,11 +91,18 @@ class Resolver {
     for (const ast::Binder& b : list) binder(b);
   }
 
+  /// `packets: F` uses a parameter; a format's word, or what is not known, stands for itself.
+  void packets_option(const Expr& e) {
+    if (e.kind != ExprKind::name || packet_format_word(ast_, e)) return;
+    if (names_.kind(e.name.id) == NameKind::value) names_.use(e.name.id);
+  }
+
   /// Options whose values are expressions; words stand for themselves.
   void options(Array<const ast::Option> list, OptionsOf of, std::string_view what) {
     check_options(ast_, list, of, what, diagnostics_) ? void() : names_.refuse();
     for (const ast::Option& o : list) {
       if (is_option(of, ast_.text(o.name)) && !takes_words(o)) expr(o.value);
+      if (o.name.id == ast::w_packets) packets_option(o.value);
     }
   }
 
@@ -137,7 +144,8 @@ class Resolver {
   void let(const ast::Let& s) {
     for (const ast::Definition& d : s.definitions) {
       if (!d.function) {
-        expr(d.value);
+        const bool format = s.kind == StmtKind::param && packet_format_word(ast_, d.value);
+        if (!format) expr(d.value);
         names_.declare(d.name, NameKind::value, warn_);
         continue;
       }

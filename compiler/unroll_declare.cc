@@ -68,22 +68,42 @@ bool Unroller::buffer_dims(const ast::BufferDecl& s, std::vector<Dim>& dims) {
   return good;
 }
 
+/// F of `packets: F`: a word, or a parameter that is one. Sentinel packets make a program one for
+/// float types, if it does not say which.
+bool Unroller::packets(const ast::Expr& e, PacketFormat& out) {
+  const auto word = packet_format_word(ast_, e);
+  const bool name = e.kind == ast::ExprKind::name;
+  const Value v = name ? evaluator_.value(e.name.id) : Value{};
+  if (word) {
+    out = *word;
+  } else if (v.kind == ValueKind::format) {
+    out = v.format;
+  } else if (v.kind != ValueKind::unbound) {
+    return evaluator_.expected("a packet format", v.kind, e);
+  } else if (name && std::ranges::find(params_, ast_.text(e.name.id)) != params_.end()) {
+    return false;  // its mistake has been reported
+  } else {
+    const std::string_view text = ast_.text(e.place);
+    evaluator_.fail("unknown-packets", e.place,
+                    fmt::format("unknown packets '{}'{}", text,
+                                suggestion(text, {"LL8", "LL16", "LL128", "sentinel"})));
+    return false;
+  }
+  std::vector<Dtype>& dtypes = builder_.program().select.dtypes;
+  if (out != PacketFormat::sentinel || !dtypes.empty() || main_.is_ir) return true;
+  for (const DtypeInfo& t : dtype_table()) {
+    if (t.kind == DtypeKind::kFloat) dtypes.push_back(t.dtype);
+  }
+  return true;
+}
+
 void Unroller::buffer(const ast::BufferDecl& s) {
   const NameId name = name_id(s.name.id);
   BufferOptions options;
   std::vector<Dim> dims;
   bool good = buffer_dims(s, dims);
   if (const ast::Option* o = find_option(s.options, ast::w_packets)) {
-    const std::string_view word = ast_.text(o->value.place);
-    const auto format = find_packet_format(word);
-    if (format) {
-      options.packets = *format;
-    } else {
-      evaluator_.fail("unknown-packets", o->value.place,
-                      fmt::format("unknown packets '{}'{}", word,
-                                  suggestion(word, {"LL8", "LL16", "LL128", "sentinel"})));
-      good = false;
-    }
+    good = packets(o->value, options.packets) && good;
   }
   if (find_option(s.options, ast::w_copies) != nullptr) {
     good = small_option(s.options, ast::w_copies, options.copies) && good;

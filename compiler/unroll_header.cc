@@ -126,7 +126,12 @@ void Unroller::param(const ast::Let& s) {
   for (const ast::Definition& d : s.definitions) {
     Value v;
     params_.push_back(ast_.text(d.name));
-    if (!evaluator_.eval(d.value, v)) v = {};
+    if (const auto format = packet_format_word(ast_, d.value)) {
+      v.kind = ValueKind::format;
+      v.format = *format;
+    } else if (!evaluator_.eval(d.value, v)) {
+      v = {};
+    }
     for (size_t i = 0; i < options_.defines.size(); ++i) {
       if (options_.defines[i].first != ast_.text(d.name)) continue;
       used_defines_[i] = true;
@@ -147,6 +152,12 @@ bool Unroller::override_param(const ast::Definition& d, const std::string& text,
   if (v.kind == ValueKind::boolean) {
     if (text != "true" && text != "false") return refuse();
     v = Value::of_bool(text == "true");
+    return true;
+  }
+  if (v.kind == ValueKind::format) {
+    const auto format = find_packet_format(text);
+    if (!format) return refuse();
+    v.format = *format;
     return true;
   }
   if (v.kind == ValueKind::integer) return read_number(text, v.integer) || refuse();

@@ -154,6 +154,7 @@ class Unroller : public Origin {
   void declare(const ast::Stmt& s);
   void bind_names(const ast::Stmt& s);
   bool buffer_dims(const ast::BufferDecl& s, std::vector<Dim>& dims);
+  bool packets(const ast::Expr& e, PacketFormat& out);
   void buffer(const ast::BufferDecl& s);
   void channel(const ast::ChannelDecl& s);
   bool one_channel(const ast::ChannelDecl& s, ChannelKind kind);

@@ -41,8 +41,8 @@ struct Run {
 
 // The parameters at which the programs must be right.
 const std::vector<Run> kRuns = {
-    {"plans/allreduce_1shot.mscl", {"", "R=1", "R=2", "R=3", "R=5", "B=1"}},
-    {"plans/allreduce_1shot_sentinel.mscl", {"", "R=2", "R=3", "R=5"}},
+    {"plans/allreduce_1shot.mscl", {"", "R=1", "R=2", "R=3", "R=5", "B=1", "F=sentinel"}},
+    {"plans/allreduce_1shot_ordered.mscl", {"", "R=2", "R=3", "R=5"}},
     {"plans/allreduce_2shot_packets.mscl", {"", "R=2", "R=4", "R=3 B=4"}},
     {"plans/allreduce_2shot.mscl", {"", "R=2", "R=4"}},
     {"plans/allreduce_allpairs.mscl", {"", "R=2", "R=3", "R=16", "B=1"}},
@@ -122,7 +122,7 @@ TEST_CASE("numbers of ops as written") {
     return program->ranks[0].ops.size();
   };
   CHECK(ops("plans/allreduce_1shot.mscl") == 8 * 8);
-  CHECK(ops("plans/allreduce_2shot_packets.mscl") == 7 * 10 + 8);
+  CHECK(ops("plans/allreduce_2shot_packets.mscl") == 8 * 22);
   CHECK(ops("plans/allreduce_2shot.mscl") == 8 + 10 + 1);
   CHECK(ops("plans/allreduce_allpairs.mscl") == 8 * 12);
   CHECK(ops("plans/allreduce_ring.mscl") == 7 * 8 - 7);

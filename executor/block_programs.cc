@@ -5,259 +5,336 @@
 
 namespace mscclc {
 
-using device::BaseAddress;
-using device::BlockHeader;
-using device::ChannelEnd;
-using device::DeviceLoop;
 using device::DeviceOp;
 using device::DeviceOperand;
 using device::Move;
 using device::Run;
+using device::Step;
+using device::StepExtra;
+using device::StepHeader;
+using device::StepOperand;
+using device::StepTarget;
 
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+constexpr uint64_t kEven = 16;  ///< bytes that a thread moves at once
+constexpr uint32_t kMostOperands = 0xffff;
 
-bool names_channels(OpKind kind) {
-  return kind == OpKind::signal || kind == OpKind::wait || kind == OpKind::flush;
+template <class T>
+uint8_t* put(uint8_t* to, const T* from, size_t count) {
+  if (count > 0) std::memcpy(to, from, count * sizeof(T));
+  return to + count * sizeof(T);
 }
 
-/// The kind that stands for all whose handlers (interpreter/handlers_*.h) do the same, if no
-/// destination is behind a port or a switch.
-OpKind handled_as(OpKind kind) {
-  switch (kind) {
+}  // namespace
+
+WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size(), device::kNoSlot) {
+  struct End {
+    uint32_t block = kNone;
+    bool shared = false;
+    uint16_t slot = device::kNoSlot;
+  };
+  std::vector<End> ends;
+  const auto for_each_wait = [&](auto fn) {
+    for (uint32_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
+      for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
+        const DeviceOp& op = rank.ops[i];
+        for (uint32_t t = 0; op.kind == OpKind::wait && t < op.count; ++t) fn(b, op.first + t);
+      }
+    }
+  };
+  for_each_wait([&](uint32_t block, uint32_t target) {
+    const uint32_t channel = rank.targets[target];
+    if (ends.size() <= channel) ends.resize(channel + 1);
+    End& end = ends[channel];
+    end.shared |= end.block != kNone && end.block != block;
+    end.block = block;
+  });
+  uint32_t block_at = kNone, next = 1;
+  for_each_wait([&](uint32_t block, uint32_t target) {
+    if (block != block_at) next = 1;
+    block_at = block;
+    End& end = ends[rank.targets[target]];
+    if (end.shared) return;
+    if (end.slot == device::kNoSlot && next < device::kMostCounts)
+      end.slot = static_cast<uint16_t>(next++);
+    slots_[target] = end.slot;
+    per_block_ = std::max(per_block_, next);
+  });
+}
+
+/// Is it moved by the proxy?
+bool BlockPrograms::posts(const DeviceOp& op) const {
+  const Move& move = rank_->moves[op.first];
+  return (rank_->operands[move.operands].flags & device::kPort) != 0;
+}
+
+/// The kind that stands for all whose handlers (interpreter/handlers_*.h) do the same.
+OpKind BlockPrograms::handled_as(const DeviceOp& op) const {
+  switch (op.kind) {
     case OpKind::put:
     case OpKind::get:
+    case OpKind::put_with_signal:
+    case OpKind::put_with_signal_and_flush:
       return OpKind::copy;
     case OpKind::read_reduce:
     case OpKind::reduce_send:
     case OpKind::read_reduce_send:
       return OpKind::reduce;
-    case OpKind::unpack_packets:
     case OpKind::put_packets:
     case OpKind::read_put_packets:
+      return posts(op) ? op.kind : OpKind::copy_packets;
+    case OpKind::unpack_packets:
       return OpKind::copy_packets;
     case OpKind::reduce_send_packets:
     case OpKind::reduce_copy_packets:
     case OpKind::reduce_copy_send_packets:
       return OpKind::reduce_packets;
     default:
-      return kind;
+      return op.kind;
   }
-}
-
-uint32_t uses_of(PacketFormat format) {
-  switch (format) {
-    case PacketFormat::none:
-      return 0;
-    case PacketFormat::LL8:
-    case PacketFormat::LL16:
-      return device::kUsesLL;
-    case PacketFormat::LL128:
-      return device::kUsesLL128;
-    case PacketFormat::sentinel:
-      return device::kUsesSentinel;
-  }
-  return device::kUsesAll;
-}
-
-/// Lays an array behind what has been laid; `bytes` grows.
-template <class T>
-uint32_t lay(uint64_t& bytes, uint64_t count) {
-  bytes = (bytes + alignof(T) - 1) / alignof(T) * alignof(T);
-  const auto at = static_cast<uint32_t>(bytes);
-  bytes += count * sizeof(T);
-  return at;
-}
-
-template <class T>
-T* begin_of(uint8_t* program, uint32_t at) {
-  return reinterpret_cast<T*>(program + at);
-}
-
-}  // namespace
-
-void BlockPrograms::Numbering::begin(size_t keys) {
-  if (entries_.size() < keys) entries_.resize(keys);
-  values_.clear();
-  ++turn_;
-}
-
-uint32_t BlockPrograms::Numbering::number(size_t key, uint32_t value, uint32_t values) {
-  Entry& entry = entries_[key];
-  if (entry.turn != turn_) {
-    entry = {turn_, static_cast<uint32_t>(values_.size())};
-    for (uint32_t i = 0; i < values; ++i) values_.push_back(value + i);
-  }
-  return entry.number;
-}
-
-// What lowering and patching appended block by block lies together.
-void BlockPrograms::find_stretches(uint32_t block, Block& out) const {
-  const RankProgram& r = *rank_;
-  out.ops.first = r.block_begin[block];
-  out.ops.count = r.block_begin[block + 1] - r.block_begin[block];
-  for (uint64_t i = 0; i < out.ops.count; ++i) {
-    const DeviceOp& op = r.ops[out.ops.first + i];
-    const bool loop = op.kind == OpKind::pipeline;
-    Stretch& named = loop ? out.loops : info(op.kind).moves_data() ? out.moves : out.targets;
-    if (named.count == 0) named.first = op.first;
-    named.count = op.first - named.first + (loop ? 1 : op.count);
-  }
-  if (out.moves.count == 0) return;
-  const Move& first = r.moves[out.moves.first];
-  const Move& last = r.moves[out.moves.first + out.moves.count - 1];
-  out.operands = {first.operands, last.operands + last.dsts + last.srcs - first.operands};
-  out.runs = {first.runs, uint64_t{last.runs} + last.run_count - first.runs};
-  if (out.runs.count == 0) return;
-  out.offsets.first = r.runs[first.runs].offsets;
-  const uint64_t end = r.runs[out.runs.first + out.runs.count - 1].offsets + last.dsts + last.srcs;
-  out.offsets.count = end - out.offsets.first;
-}
-
-uint32_t BlockPrograms::base_of(const DeviceOperand& operand) {
-  // The members of a switch follow one another; a base alone has another key.
-  const size_t key = operand.base + (operand.members > 1 ? bases_.size() : 0);
-  return own_bases_.number(key, operand.base, operand.members);
-}
-
-uint32_t BlockPrograms::channel_of(uint32_t channel) {
-  return own_channels_.number(channel, channel, 1);
 }
 
 void BlockPrograms::note_uses(const DeviceOp& op) {
   if (info(op.kind).has(kReduces)) uses_ |= device::kUsesSums;
   if (op.flags & device::kPosts) uses_ |= device::kUsesProxy;
-  uses_ |= uses_of(op.format);
-}
-
-void BlockPrograms::number_what_it_names(const Block& block) {
-  const RankProgram& r = *rank_;
-  own_bases_.begin(2 * bases_.size());
-  own_channels_.begin(ends_.size());
-  operands_.assign(
-      r.operands.begin() + static_cast<ptrdiff_t>(block.operands.first),
-      r.operands.begin() + static_cast<ptrdiff_t>(block.operands.first + block.operands.count));
-  targets_.assign(
-      r.targets.begin() + static_cast<ptrdiff_t>(block.targets.first),
-      r.targets.begin() + static_cast<ptrdiff_t>(block.targets.first + block.targets.count));
-  for (DeviceOperand& operand : operands_) {
-    operand.base = base_of(operand);
-    const bool port = (operand.flags & device::kPort) != 0;
-    if (port) uses_ |= device::kUsesProxy;
-    if (operand.members > 1) uses_ |= device::kUsesSwitch;
-    operand.channel = port ? channel_of(operand.channel) : device::kNoChannel;
-  }
-  for (uint64_t i = 0; i < block.ops.count; ++i) {
-    const DeviceOp& op = r.ops[block.ops.first + i];
-    note_uses(op);
-    if (!names_channels(op.kind)) continue;
-    uint32_t* targets = targets_.data() + (op.first - block.targets.first);
-    for (uint32_t t = 0; t < op.count; ++t) targets[t] = channel_of(targets[t]);
+  uses_ |= device::uses_of(op.format);
+  const bool adds =
+      op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum || op.reduce == ReduceOp::avg;
+  if (info(op.kind).has(kReduces) && !adds) uses_ |= device::kUsesOtherSums;
+  switch (op.kind) {
+    case OpKind::switch_broadcast:
+    case OpKind::switch_broadcast_packets:
+    case OpKind::switch_reduce:
+    case OpKind::switch_reduce_broadcast:
+      uses_ |= device::kUsesSwitch;
+      break;
+    default:
+      break;
   }
 }
 
-/// Says where the arrays of a program go; returns its bytes.
-uint64_t BlockPrograms::place(Block& block) const {
-  uint64_t bytes = sizeof(BlockHeader);
-  block.moves.at = lay<Move>(bytes, block.moves.count);
-  block.runs.at = lay<Run>(bytes, block.runs.count);
-  block.offsets.at = lay<uint64_t>(bytes, block.offsets.count);
-  block.loops.at = lay<DeviceLoop>(bytes, block.loops.count);
-  block.bases = lay<BaseAddress>(bytes, own_bases_.values().size());
-  block.ends = lay<ChannelEnd>(bytes, own_channels_.values().size());
-  block.operands.at = lay<DeviceOperand>(bytes, block.operands.count);
-  block.ops.at = lay<DeviceOp>(bytes, block.ops.count);
-  block.targets.at = lay<uint32_t>(bytes, block.targets.count);
-  block.channels = lay<uint32_t>(bytes, own_channels_.values().size());
-  return bytes;
+Step BlockPrograms::begin_step(const DeviceOp& op) const {
+  Step step{};
+  step.kind = op.kind;
+  step.reduce = op.reduce;
+  step.format = op.format;
+  step.flags = op.flags;
+  step.part = op.part;
+  step.parts = op.parts;
+  step.source = op.source;
+  return step;
 }
 
-void BlockPrograms::write(const Block& block, uint8_t* to) const {
-  const RankProgram& r = *rank_;
-  const BlockHeader header = {.ops = block.ops.at,
-                              .moves = block.moves.at,
-                              .operands = block.operands.at,
-                              .runs = block.runs.at,
-                              .offsets = block.offsets.at,
-                              .loops = block.loops.at,
-                              .targets = block.targets.at,
-                              .bases = block.bases,
-                              .ends = block.ends,
-                              .channels = block.channels,
-                              .op_count = static_cast<uint32_t>(block.ops.count),
-                              .align = r.align};
-  std::memcpy(to, &header, sizeof header);
-  auto* ops = begin_of<DeviceOp>(to, block.ops.at);
-  for (uint64_t i = 0; i < block.ops.count; ++i) {
-    DeviceOp op = r.ops[block.ops.first + i];
-    const bool moves = info(op.kind).moves_data();
-    const Stretch& named = op.kind == OpKind::pipeline ? block.loops
-                           : moves                     ? block.moves
-                                                       : block.targets;
-    op.first -= static_cast<uint32_t>(named.first);
-    if (moves && !posts(op)) op.kind = handled_as(op.kind);
-    ops[i] = op;
+uint32_t BlockPrograms::members(const Move& move, uint32_t first, uint32_t count) const {
+  uint32_t members = 0;
+  for (uint32_t k = first; k < first + count; ++k) {
+    members += rank_->operands[move.operands + k].members;
   }
-  auto* moves = begin_of<Move>(to, block.moves.at);
-  for (uint64_t i = 0; i < block.moves.count; ++i) {
-    Move move = r.moves[block.moves.first + i];
-    move.operands -= static_cast<uint32_t>(block.operands.first);
-    move.runs -= static_cast<uint32_t>(block.runs.first);
-    moves[i] = move;
+  return members;
+}
+
+BlockPrograms::Alike BlockPrograms::alike_from(const DeviceOp& op, uint32_t i) const {
+  const Move& first = rank_->moves[op.first + i];
+  Alike out{i, 1, members(first, 0, first.dsts), members(first, first.dsts, first.srcs)};
+  while (i + out.count < op.count) {
+    const Move& move = rank_->moves[op.first + i + out.count];
+    if (!move.like_last || members(move, 0, move.dsts) != out.dsts ||
+        members(move, move.dsts, move.srcs) != out.srcs) {
+      break;
+    }
+    ++out.count;
   }
-  auto* runs = begin_of<Run>(to, block.runs.at);
-  for (uint64_t i = 0; i < block.runs.count; ++i) {
-    Run run = r.runs[block.runs.first + i];
-    run.offsets -= block.offsets.first;
-    runs[i] = run;
-  }
-  const auto copy = [&](const auto& from, const Stretch& s) {
-    if (s.count > 0) std::memcpy(to + s.at, from.data() + s.first, s.count * sizeof(from[0]));
-  };
-  copy(r.offsets, block.offsets);
-  copy(r.loops, block.loops);
-  copy(operands_, {0, operands_.size(), block.operands.at});
-  copy(targets_, {0, targets_.size(), block.targets.at});
-  auto* bases = begin_of<BaseAddress>(to, block.bases);
-  for (const uint32_t base : own_bases_.values()) *bases++ = bases_[base];
-  auto* ends = begin_of<ChannelEnd>(to, block.ends);
-  auto* channels = begin_of<uint32_t>(to, block.channels);
-  for (const uint32_t channel : own_channels_.values()) {
-    *ends++ = ends_[channel];
-    *channels++ = channel;
+  return out;
+}
+
+void BlockPrograms::add_operand(const Move& move, const Run& run, uint32_t k) {
+  const DeviceOperand& operand = rank_->operands[move.operands + k];
+  const uint64_t offset = rank_->offsets[run.offsets + k];
+  const bool port = (operand.flags & device::kPort) != 0;
+  const uint32_t units = operand.flags >> device::kUnitsShift;
+  // A switch serves all ranks of the one operand on its side.
+  const bool alone = (k < move.dsts ? move.dsts : move.srcs) == 1;
+  uint8_t* multicast =
+      operand.members > 1 && alone ? places_.bases[operand.base].multicast : nullptr;
+  if (port) uses_ |= device::kUsesProxy;
+  if (units != 0) uses_ |= device::kUsesUnits;
+  blocks_.back().extras |= port || units != 0 || multicast != nullptr;
+  for (uint32_t m = 0; m < operand.members; ++m) {
+    const device::BaseAddress& base = places_.bases[operand.base + m];
+    const uint64_t lines = base.copies > 1 ? base.copy_stride / device::kCopyLine : 0;
+    good_ &= lines >> 32 == 0 && base.copies <= 0xffff;
+    const bool packets = (operand.flags & device::kPackets) != 0;
+    const auto begin = reinterpret_cast<uint64_t>(base.address + offset);
+    if (!packets && begin % kEven != 0) uses_ |= device::kUsesUneven;
+    if (base.copies > 2) uses_ |= device::kUsesCopies;
+    operands_.push_back({base.address + offset, static_cast<uint32_t>(lines),
+                         static_cast<uint16_t>(base.copies), static_cast<uint16_t>(operand.flags)});
+    extras_.push_back({port ? operand.channel : device::kNoChannel, units,
+                       multicast == nullptr ? nullptr : multicast + offset});
   }
 }
 
-/// Is it moved by the proxy?
-bool BlockPrograms::posts(const DeviceOp& op) const {
-  const Move& move = rank_->moves[op.first];
-  const DeviceOperand& to = rank_->operands[move.operands];
-  return (to.flags & device::kPort) != 0;
+void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
+  const Move& move = rank_->moves[op.first + moves.first];
+  const Run& run = rank_->runs[move.runs + r];
+  Step step = begin_step(op);
+  step.kind = handled_as(op);
+  step.begin = run.begin;
+  step.end = run.begin + (op.format == PacketFormat::none ? run.length : run.size);
+  if ((op.flags & device::kInLoop) == 0) {
+    step.begin = std::max(step.begin, move.begin);
+    step.end = std::min(step.end, move.end);
+  }
+  if (step.begin >= step.end) return;
+  uint64_t ends = run.length;
+  if (op.format == PacketFormat::none) ends |= step.begin | step.end | run.begin | move.end;
+  if (ends % kEven != 0 || rank_->align % kEven != 0) uses_ |= device::kUsesUneven;
+  step.count = moves.count;
+  step.first = static_cast<uint32_t>(operands_.size() - blocks_.back().operands);
+  step.dsts = static_cast<uint16_t>(moves.dsts);
+  step.srcs = static_cast<uint16_t>(moves.srcs);
+  good_ &= moves.dsts <= kMostOperands && moves.srcs <= kMostOperands;
+  step.length = run.length;
+  step.run_begin = run.begin;
+  step.move_end = move.end;
+  steps_.push_back(step);
+  for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
+    const Move& each = rank_->moves[op.first + i];
+    for (uint32_t k = 0; k < uint32_t{each.dsts} + each.srcs; ++k) {
+      add_operand(each, rank_->runs[each.runs + r], k);
+    }
+  }
+}
+
+void BlockPrograms::add_moves(const DeviceOp& op) {
+  for (uint32_t i = 0; i < op.count;) {
+    const Alike moves = alike_from(op, i);
+    const uint32_t runs = rank_->moves[op.first + i].run_count;
+    for (uint32_t r = 0; r < runs; ++r) add_step(op, moves, r);
+    i += moves.count;
+  }
+}
+
+StepTarget BlockPrograms::channel_target(uint32_t channel) const {
+  const device::ChannelEnd& end = places_.ends[channel];
+  const uint16_t flags = end.port != 0 ? uint16_t{device::kPort} : uint16_t{0};
+  return {end.partner, channel, device::kNoSlot, flags};
+}
+
+// Behind the moves of a put over ports: what its signals and flushes say.
+void BlockPrograms::add_posts(const DeviceOp& op) {
+  const bool flushes = op.kind == OpKind::put_with_signal_and_flush;
+  if (op.kind != OpKind::put_with_signal && !flushes) return;
+  Step step = begin_step(op);
+  step.flags |= device::kPosts;
+  step.count = op.count;
+  step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
+  for (uint32_t i = 0; i < op.count; ++i) {
+    targets_.push_back(
+        channel_target(rank_->operands[rank_->moves[op.first + i].operands].channel));
+  }
+  step.kind = OpKind::signal;
+  steps_.push_back(step);
+  if (!flushes) return;
+  step.kind = OpKind::flush;
+  steps_.push_back(step);
+}
+
+StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
+  const uint32_t index = rank_->targets[target];
+  switch (op.kind) {
+    case OpKind::wait: {
+      StepTarget made = channel_target(index);
+      made.address = places_.ends[index].arrived;
+      made.slot = slots_->of_target(target);
+      return made;
+    }
+    case OpKind::release:
+    case OpKind::acquire:
+      return {places_.semaphores + index, index, device::kNoSlot, 0};
+    case OpKind::barrier:
+      return {reinterpret_cast<uint64_t*>(places_.barriers + index), index, device::kNoSlot, 0};
+    default:
+      return channel_target(index);
+  }
+}
+
+void BlockPrograms::add_targets(const DeviceOp& op) {
+  Step step = begin_step(op);
+  step.count = op.count;
+  step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
+  for (uint32_t i = 0; i < op.count; ++i) targets_.push_back(target_of(op, op.first + i));
+  steps_.push_back(step);
+}
+
+void BlockPrograms::add_op(uint32_t index) {
+  const DeviceOp& op = rank_->ops[index];
+  note_uses(op);
+  if (!info(op.kind).moves_data()) return add_targets(op);
+  add_moves(op);
+  add_posts(op);
+}
+
+void BlockPrograms::add_block(uint32_t block) {
+  blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
+  for (uint32_t i = rank_->block_begin[block]; i < rank_->block_begin[block + 1]; ++i) {
+    const DeviceOp& op = rank_->ops[i];
+    if (op.kind != OpKind::pipeline) {
+      add_op(i);
+      continue;
+    }
+    const size_t loop = steps_.size();
+    steps_.push_back(begin_step(op));
+    for (uint32_t body = 0; body < op.count; ++body) add_op(++i);
+    steps_[loop].count = static_cast<uint32_t>(steps_.size() - loop - 1);
+    steps_[loop].begin = rank_->loops[op.first].unit;
+    if (steps_[loop].begin % kEven != 0) uses_ |= device::kUsesUneven;
+    steps_[loop].end = rank_->loops[op.first].rounds;
+  }
+}
+
+uint64_t BlockPrograms::bytes_of(size_t b) const {
+  const Block &from = blocks_[b], &to = blocks_[b + 1];
+  const uint64_t operands = to.operands - from.operands;
+  return sizeof(StepHeader) + (to.steps - from.steps) * sizeof(Step) +
+         operands * sizeof(StepOperand) + (to.targets - from.targets) * sizeof(StepTarget) +
+         (from.extras ? operands * sizeof(StepExtra) : 0);
+}
+
+void BlockPrograms::write(size_t b, uint8_t* to) const {
+  const Block &first = blocks_[b], &end = blocks_[b + 1];
+  StepHeader header{};
+  header.steps = static_cast<uint32_t>(end.steps - first.steps);
+  header.operands = static_cast<uint32_t>(end.operands - first.operands);
+  header.targets = static_cast<uint32_t>(end.targets - first.targets);
+  header.extras = first.extras ? header.operands : 0;
+  header.align = rank_->align;
+  to = put(to, &header, 1);
+  to = put(to, steps_.data() + first.steps, header.steps);
+  to = put(to, operands_.data() + first.operands, header.operands);
+  to = put(to, targets_.data() + first.targets, header.targets);
+  put(to, extras_.data() + first.operands, header.extras);
 }
 
 uint64_t BlockPrograms::most_bytes(const RankProgram& rank) {
   uint64_t longest = 0;
   const uint64_t blocks = rank.block_begin.size() - 1;
   for (uint64_t b = 0; b < blocks; ++b) {
-    uint64_t bytes = sizeof(BlockHeader) + sizeof(Line);
+    uint64_t bytes = sizeof(StepHeader) + sizeof(Line);
     for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
       const DeviceOp& op = rank.ops[i];
-      bytes += sizeof(DeviceOp);
-      if (op.kind == OpKind::pipeline) bytes += sizeof(DeviceLoop);
-      if (op.kind == OpKind::pipeline) continue;
-      if (!info(op.kind).moves_data()) {
-        bytes += op.count * (2 * sizeof(uint32_t) + sizeof(ChannelEnd));
-        continue;
-      }
+      bytes += 2 * sizeof(Step) + uint64_t{op.count} * sizeof(StepTarget);
+      if (!info(op.kind).moves_data()) continue;
       for (uint32_t m = op.first; m < op.first + op.count; ++m) {
         const Move& move = rank.moves[m];
-        const uint64_t operands = uint64_t{move.dsts} + move.srcs;
-        bytes += sizeof(Move) + rank.move_chunks[m] * (sizeof(Run) + operands * sizeof(uint64_t));
-        for (uint64_t k = 0; k < operands; ++k) {
-          bytes += sizeof(DeviceOperand) + sizeof(ChannelEnd) + sizeof(uint32_t) +
-                   rank.operands[move.operands + k].members * sizeof(BaseAddress);
+        uint64_t members = 0;
+        for (uint32_t k = 0; k < uint32_t{move.dsts} + move.srcs; ++k) {
+          members += rank.operands[move.operands + k].members;
         }
+        bytes += rank.move_chunks[m] *
+                 (sizeof(Step) + members * (sizeof(StepOperand) + sizeof(StepExtra)));
       }
     }
     longest = std::max(longest, bytes);
@@ -265,25 +342,28 @@ uint64_t BlockPrograms::most_bytes(const RankProgram& rank) {
   return blocks * ((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
 }
 
-bool BlockPrograms::pack(const RankProgram& rank, std::span<const BaseAddress> bases,
-                         std::span<const ChannelEnd> ends, uint32_t least_stride) {
+bool BlockPrograms::pack(const RankProgram& rank, const Places& places, const WaitSlots& slots,
+                         uint32_t least_stride) {
   rank_ = &rank;
-  bases_ = bases;
-  ends_ = ends;
+  slots_ = &slots;
+  places_ = places;
   uses_ = 0;
+  good_ = true;
+  steps_.clear();
+  operands_.clear();
+  extras_.clear();
+  targets_.clear();
+  blocks_.clear();
   const auto blocks = static_cast<uint32_t>(rank.block_begin.size() - 1);
-  uint64_t longest = std::max<uint64_t>(least_stride, sizeof(BlockHeader));
-  for (const bool writes : {false, true}) {
-    for (uint32_t b = 0; b < blocks; ++b) {
-      Block block;
-      find_stretches(b, block);
-      number_what_it_names(block);
-      longest = std::max(longest, place(block));
-      if (writes) write(block, reinterpret_cast<uint8_t*>(lines_.data()) + uint64_t{b} * stride_);
-    }
-    if (longest >= kMostBytes) return false;
-    stride_ = static_cast<uint32_t>((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
-    lines_.resize(uint64_t{blocks} * stride_ / sizeof(Line));
+  for (uint32_t b = 0; b < blocks; ++b) add_block(b);
+  blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
+  uint64_t longest = std::max<uint64_t>(least_stride, sizeof(StepHeader));
+  for (uint32_t b = 0; b < blocks; ++b) longest = std::max(longest, bytes_of(b));
+  if (!good_ || longest >= kMostBytes) return false;
+  stride_ = static_cast<uint32_t>((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
+  lines_.assign(uint64_t{blocks} * stride_ / sizeof(Line), Line{});
+  for (uint32_t b = 0; b < blocks; ++b) {
+    write(b, reinterpret_cast<uint8_t*>(lines_.data()) + uint64_t{b} * stride_);
   }
   return true;
 }

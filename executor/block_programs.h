@@ -1,9 +1,9 @@
-// The programs of a rank's blocks, packed: everything that a block reads while it runs lies in one
-// piece of a fixed size, with indices of its own, so that a GPU block fetches it in one go into
-// shared memory, and small ones travel in the parameters of a launch.
+// The programs of a rank's blocks as steps (interpreter/steps.h): every address is worked out here,
+// so that a block only has to fetch its piece, and small ones travel in the parameters of a launch.
 //
+//   const WaitSlots slots(rank);          // once
 //   BlockPrograms programs;
-//   programs.pack(rank, bases, ends);    // after patch_rank(); again for every message size
+//   programs.pack(rank, places, slots);   // after patch_rank(); again for every message size
 //   plan.programs = programs.data(), plan.program_bytes = programs.stride(), ...
 //
 // Kinds of ops that do the same are written as one (`put` as `copy`): a kernel then holds their
@@ -14,23 +14,47 @@
 #include <span>
 #include <vector>
 
+#include "executor/interpreter/steps.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
 
 namespace mscclc {
 
+/// Where each block counts the signals that it has taken. A block owns a count for every channel
+/// end at which it alone waits; ends at which several blocks wait have none (device::kNoSlot).
+class WaitSlots {
+ public:
+  explicit WaitSlots(const RankProgram& rank);
+  /// Of a target of a wait, by index among the rank's targets.
+  uint16_t of_target(uint32_t target) const { return slots_[target]; }
+  /// Counts of a block: the number of its calls, then its slots. The same for all blocks.
+  uint32_t per_block() const { return per_block_; }
+
+ private:
+  std::vector<uint16_t> slots_;
+  uint32_t per_block_ = 1;
+};
+
 class BlockPrograms {
  public:
-  /// Packs a patched rank. `bases` and `ends`: parallel to `rank.bases` and to the rank's channels.
-  /// Programs of less than `least_stride` bytes are made so long. False: a program has 2 GiB or
-  /// more.
-  bool pack(const RankProgram& rank, std::span<const device::BaseAddress> bases,
-            std::span<const device::ChannelEnd> ends, uint32_t least_stride = 0);
+  /// What ops name by index, as addresses. Parallel to `rank.bases`, to the rank's channels, its
+  /// semaphores and its barriers.
+  struct Places {
+    std::span<const device::BaseAddress> bases;
+    std::span<const device::ChannelEnd> ends;
+    uint64_t* semaphores = nullptr;
+    device::Barrier* barriers = nullptr;
+  };
+
+  /// Packs a patched rank. Programs of less than `least_stride` bytes are made so long. False: a
+  /// program has 2 GiB or more, or an op more than 65535 operands.
+  bool pack(const RankProgram& rank, const Places& places, const WaitSlots& slots,
+            uint32_t least_stride = 0);
 
   /// Bytes that pack() makes of a rank at most, whatever the message size.
   static uint64_t most_bytes(const RankProgram& rank);
 
-  /// Program b begins at data() + b * stride(), with a device::BlockHeader; aligned to 16 bytes.
+  /// Program b begins at data() + b * stride(), with a device::StepHeader; aligned to 16 bytes.
   const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(lines_.data()); }
   uint32_t stride() const { return stride_; }
   uint64_t bytes() const { return lines_.size() * sizeof(Line); }
@@ -38,48 +62,45 @@ class BlockPrograms {
   uint32_t uses() const { return uses_; }
 
  private:
-  /// Numbers in the order in which keys come; forgets all in no time.
-  class Numbering {
-   public:
-    void begin(size_t keys);
-    /// The key's number; `values` new numbers, for value, value + 1 ..., if it has none.
-    uint32_t number(size_t key, uint32_t value, uint32_t values);
-    const std::vector<uint32_t>& values() const { return values_; }
-
-   private:
-    struct Entry {
-      uint64_t turn = 0;
-      uint32_t number = 0;
-    };
-    std::vector<Entry> entries_;
-    std::vector<uint32_t> values_;  ///< by number
-    uint64_t turn_ = 0;
+  /// The moves of an op that become one step.
+  struct Alike {
+    uint32_t first, count;
+    uint32_t dsts, srcs;  ///< of each, members counted one by one
   };
-  /// A stretch of one of the rank's arrays, and where it goes.
-  struct Stretch {
-    uint64_t first = 0, count = 0;
-    uint32_t at = 0;
-  };
+  /// Where a block's part of each array begins.
   struct Block {
-    Stretch ops, moves, operands, runs, offsets, loops, targets;
-    uint32_t bases = 0, ends = 0, channels = 0;
+    size_t steps, operands, targets;
+    bool extras;
   };
 
-  void find_stretches(uint32_t block, Block& out) const;
-  void number_what_it_names(const Block& block);
-  uint64_t place(Block& block) const;
-  void write(const Block& block, uint8_t* to) const;
-  uint32_t base_of(const device::DeviceOperand& operand);
-  uint32_t channel_of(uint32_t channel);
-  void note_uses(const device::DeviceOp& op);
+  void add_block(uint32_t block);
+  void add_op(uint32_t op);
+  void add_moves(const device::DeviceOp& op);
+  void add_posts(const device::DeviceOp& op);
+  void add_targets(const device::DeviceOp& op);
+  void add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
+  void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
+  device::Step begin_step(const device::DeviceOp& op) const;
+  device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
+  device::StepTarget channel_target(uint32_t channel) const;
+  Alike alike_from(const device::DeviceOp& op, uint32_t i) const;
+  uint32_t members(const device::Move& move, uint32_t first, uint32_t count) const;
   bool posts(const device::DeviceOp& op) const;
+  OpKind handled_as(const device::DeviceOp& op) const;
+  void note_uses(const device::DeviceOp& op);
+  uint64_t bytes_of(size_t block) const;
+  void write(size_t block, uint8_t* to) const;
 
   const RankProgram* rank_ = nullptr;
-  std::span<const device::BaseAddress> bases_;
-  std::span<const device::ChannelEnd> ends_;
-  Numbering own_bases_, own_channels_;
-  std::vector<device::DeviceOperand> operands_;  ///< of the block at hand, renumbered
-  std::vector<uint32_t> targets_;
+  const WaitSlots* slots_ = nullptr;
+  Places places_;
+  // Of all blocks, one behind the other.
+  std::vector<device::Step> steps_;
+  std::vector<device::StepOperand> operands_;
+  std::vector<device::StepExtra> extras_;  ///< parallel to operands
+  std::vector<device::StepTarget> targets_;
+  std::vector<Block> blocks_;
+  bool good_ = true;
 
   struct Line {
     uint64_t words[2];

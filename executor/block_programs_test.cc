@@ -1,111 +1,165 @@
-// Packed programs say what the rank's arrays say, with indices of their own.
+// Steps say what the rank's arrays say: the same accesses, at the same addresses, in every round
+// and call.
 #include "executor/block_programs.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <tuple>
 
 #include "executor/host/test_plans.h"
+#include "executor/interpreter/dispatch.h"
 
 namespace mscclc {
 namespace {
 
 using namespace testing;
 using device::BaseAddress;
-using device::BlockHeader;
 using device::ChannelEnd;
-using device::DeviceOp;
-using device::DeviceOperand;
-using device::Move;
-using device::Run;
+using device::Frame;
+using device::Step;
+using device::StepHeader;
+using device::Steps;
 
 /// A patched rank of a plan, with addresses that tell bases and channels apart.
 struct Patched {
-  Patched(TestProgram& t, uint32_t r, uint64_t bytes) {
+  Patched(TestProgram& t, uint32_t r, uint64_t bytes) : program(t.program) {
     Diagnostics diagnostics;
     REQUIRE(lower(t.program, device, diagnostics));
-    patch(bytes, t.program);
+    patch(bytes);
     rank = &device.ranks[r];
     for (size_t i = 0; i < rank->bases.size(); ++i) {
-      bases.push_back(
-          {reinterpret_cast<uint8_t*>(0x1000 * (i + 1)), 64 * i, rank->bases[i].copies});
+      bases.push_back({reinterpret_cast<uint8_t*>(0x100000 * (i + 1)), rank->bases[i].copy_stride,
+                       rank->bases[i].copies});
     }
     for (size_t i = 0; i < t.program.ranks[r].channels.size(); ++i) {
-      ends.push_back({reinterpret_cast<uint64_t*>(0x100 * (i + 1)), nullptr, 0, i});
+      const bool port = t.program.ranks[r].channels[i].kind == ChannelKind::port;
+      ends.push_back({reinterpret_cast<uint64_t*>(0x100 * (i + 1)),
+                      reinterpret_cast<uint64_t*>(0x1000000 * (i + 1)), 0, port ? 1u : 0u});
     }
   }
-  void patch(uint64_t bytes, const Program& program) {
+  void patch(uint64_t bytes) {
     Diagnostics diagnostics;
     REQUIRE(mscclc::patch(device, program, {.part_bytes = bytes}, diagnostics));
   }
+  bool pack(BlockPrograms& programs, uint32_t least_stride = 0) {
+    return programs.pack(*rank, {bases, ends, semaphores, barriers}, WaitSlots(*rank),
+                         least_stride);
+  }
+  const Program& program;
   DeviceProgram device;
-  RankProgram* rank;
+  RankProgram* rank = nullptr;
   std::vector<BaseAddress> bases;
   std::vector<ChannelEnd> ends;
+  uint64_t semaphores[64] = {};
+  device::Barrier barriers[16] = {};
 };
 
-/// One packed program.
-struct Unpacked {
-  Unpacked(const BlockPrograms& programs, uint32_t block)
-      : begin(programs.data() + uint64_t{block} * programs.stride()) {
-    std::memcpy(&header, begin, sizeof header);
+/// What an op did: which op, where, how much or which target.
+using Access = std::tuple<uint32_t, const void*, uint64_t, uint32_t>;
+
+/// A machine that only writes down what it is asked for.
+class Recorder {
+ public:
+  static constexpr uint32_t kTogether = 3;
+  struct Tile {};
+  struct Sums {};
+  struct Arith {
+    void start(Sums&, const Tile&, uint32_t) const {}
+    void add(Sums&, const Tile&, uint32_t) const {}
+    void finish(Sums&, Tile&, uint32_t) const {}
+  };
+  Recorder(const Patched& patched, uint64_t call) : patched_(patched), call_(call) {}
+
+  template <class Op>
+  void enter(const Op& op) {
+    source_ = op.source;
   }
-  template <class T>
-  const T& at(uint64_t offset, uint64_t i) const {
-    return reinterpret_cast<const T*>(begin + offset)[i];
+  uint8_t* base(uint32_t i) const {
+    const BaseAddress& b = patched_.bases[i];
+    return b.address + (b.copies > 1 ? call_ % b.copies * b.copy_stride : 0);
   }
-  const uint8_t* begin;
-  BlockHeader header;
+  uint64_t call() const { return call_; }
+  template <class Op>
+  Arith arith(const Op&) const {
+    return {};
+  }
+  template <PacketFormat F, class Stretch, class Fn>
+  void for_each_piece(const Stretch& s, Fn fn) {
+    fn(device::piece_of<F>(s, s.skip, static_cast<uint32_t>(s.count)));
+  }
+  template <class Fn>
+  void for_each_target(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+  template <class Fn>
+  void for_each_post(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+  template <PacketFormat F>
+  void fetch(const device::Source* sources, uint32_t n, const device::Piece& piece, Tile*) {
+    for (uint32_t i = 0; i < n; ++i) note(sources[i].address, piece.bytes, sources[i].packets);
+  }
+  void store(uint8_t* to, const device::Piece& piece, const Tile&) { note(to, piece.bytes, 2); }
+  template <PacketFormat F>
+  void write_packets(uint8_t* slot, const device::Piece& piece, const Tile&) {
+    note(slot, piece.unit << 32 | piece.bytes, 3);
+  }
+  void empty_packets(uint8_t* slot, const device::Piece& piece) { note(slot, piece.unit, 4); }
+  void drop_minus_zeros(Tile&, uint32_t) const {}
+  void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+    note(to, bytes, 5);
+    note(from, bytes, 6);
+  }
+  // By index as frames name them, or as targets: written down as addresses.
+  void signal(uint32_t channel, bool relaxed) {
+    note(patched_.ends[channel].partner, channel, relaxed ? 7 : 8);
+  }
+  void signal(const device::StepTarget& t, bool relaxed) {
+    note(t.address, t.index, relaxed ? 7 : 8);
+  }
+  void wait(uint32_t channel, bool) { note(patched_.ends[channel].arrived, channel, 9); }
+  void wait(const device::StepTarget& t, bool) { note(t.address, t.index, 9); }
+  void flush(uint32_t channel) { note(nullptr, channel, 10); }
+  void flush(const device::StepTarget& t) { note(nullptr, t.index, 10); }
+  void release(uint32_t s) { note(patched_.semaphores + s, s, 11); }
+  void release(const device::StepTarget& t) { note(t.address, t.index, 11); }
+  void acquire(uint32_t s) { note(patched_.semaphores + s, s, 12); }
+  void acquire(const device::StepTarget& t) { note(t.address, t.index, 12); }
+  void meet(uint32_t b) { note(patched_.barriers + b, b, 13); }
+  void meet(const device::StepTarget& t) { note(t.address, t.index, 13); }
+  void sync() { note(nullptr, 0, 14); }
+  void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+    note(to, bytes, 100 + channel);
+    note(from, bytes, 15);
+  }
+
+  std::vector<Access> seen;
+
+ private:
+  void note(const void* address, uint64_t count, uint32_t what) {
+    seen.emplace_back(source_, address, count, what);
+  }
+  const Patched& patched_;
+  const uint64_t call_;
+  uint32_t source_ = 0;
 };
 
-bool names_channels(OpKind kind) {
-  return kind == OpKind::signal || kind == OpKind::wait || kind == OpKind::flush;
+/// Moves of an op have no order among themselves, nor have an op's runs.
+std::vector<Access> sorted_by_op(std::vector<Access> seen) {
+  auto begin = seen.begin();
+  for (auto at = seen.begin(); at != seen.end(); begin = at) {
+    while (at != seen.end() && std::get<0>(*at) == std::get<0>(*begin)) ++at;
+    std::sort(begin, at);
+  }
+  return seen;
 }
 
-void check_move(const Patched& p, const Unpacked& u, const Move& was, const Move& is) {
-  const RankProgram& r = *p.rank;
-  REQUIRE(is.dsts == was.dsts);
-  REQUIRE(is.srcs == was.srcs);
-  CHECK(is.begin == was.begin);
-  CHECK(is.end == was.end);
-  const uint32_t operands = uint32_t{is.dsts} + is.srcs;
-  for (uint32_t k = 0; k < operands; ++k) {
-    const DeviceOperand& from = r.operands[was.operands + k];
-    const auto& to = u.at<DeviceOperand>(u.header.operands, is.operands + k);
-    REQUIRE(to.members == from.members);
-    CHECK(to.flags == from.flags);
-    for (uint32_t m = 0; m < from.members; ++m) {
-      CHECK(u.at<BaseAddress>(u.header.bases, to.base + m).address ==
-            p.bases[from.base + m].address);
-    }
-    if (from.flags & device::kPort) {
-      CHECK(u.at<uint32_t>(u.header.channels, to.channel) == from.channel);
-    }
-  }
-  CHECK(is.like_last == was.like_last);
-  REQUIRE(is.run_count == was.run_count);
-  for (uint32_t i = 0; i < is.run_count; ++i) {
-    const Run& from = r.runs[was.runs + i];
-    const Run& to = u.at<Run>(u.header.runs, is.runs + i);
-    CHECK(to.begin == from.begin);
-    CHECK(to.size == from.size);
-    CHECK(to.length == from.length);
-    for (uint32_t k = 0; k < operands; ++k) {
-      CHECK(u.at<uint64_t>(u.header.offsets, to.offsets + k) == r.offsets[from.offsets + k]);
-    }
-  }
-}
-
-void check_targets(const Patched& p, const Unpacked& u, const DeviceOp& was, const DeviceOp& is) {
-  for (uint32_t i = 0; i < was.count; ++i) {
-    const uint32_t from = p.rank->targets[was.first + i];
-    const uint32_t to = u.at<uint32_t>(u.header.targets, is.first + i);
-    if (!names_channels(was.kind)) {
-      CHECK(to == from);
-    } else {
-      CHECK(u.at<uint32_t>(u.header.channels, to) == from);
-      CHECK(u.at<ChannelEnd>(u.header.ends, to).arrived == p.ends[from].arrived);
-    }
-  }
+Steps steps_of(const BlockPrograms& programs, uint32_t block, uint32_t& count) {
+  const uint8_t* at = programs.data() + uint64_t{block} * programs.stride();
+  const auto* header = reinterpret_cast<const StepHeader*>(at);
+  count = header->steps;
+  return Steps(header);
 }
 
 void check_programs(const Patched& p, const BlockPrograms& programs) {
@@ -114,40 +168,36 @@ void check_programs(const Patched& p, const BlockPrograms& programs) {
   CHECK(programs.stride() % 16 == 0);
   REQUIRE(programs.bytes() == uint64_t{programs.stride()} * (r.block_begin.size() - 1));
   for (uint32_t b = 0; b + 1 < r.block_begin.size(); ++b) {
-    const Unpacked u(programs, b);
-    CHECK(u.header.align == r.align);
-    REQUIRE(u.header.op_count == r.block_begin[b + 1] - r.block_begin[b]);
-    for (uint32_t i = 0; i < u.header.op_count; ++i) {
-      const DeviceOp& was = r.ops[r.block_begin[b] + i];
-      const auto& is = u.at<DeviceOp>(u.header.ops, i);
-      INFO("block " << b << ", op " << i);
-      CHECK(is.source == was.source);
-      REQUIRE(is.count == was.count);
-      if (!info(was.kind).moves_data()) {
-        CHECK(is.kind == was.kind);
-        check_targets(p, u, was, is);
-        continue;
-      }
-      for (uint32_t m = 0; m < was.count; ++m) {
-        check_move(p, u, r.moves[was.first + m], u.at<Move>(u.header.moves, is.first + m));
-      }
+    for (const uint64_t call : {0, 1, 2, 7}) {
+      INFO("block " << b << ", call " << call);
+      Recorder was(p, call), is(p, call);
+      const Frame frame{r.view()};
+      device::run_ops(was, frame, r.ops.data() + r.block_begin[b],
+                      r.block_begin[b + 1] - r.block_begin[b]);
+      uint32_t count = 0;
+      const Steps steps = steps_of(programs, b, count);
+      device::run_ops(is, steps, steps.steps, count);
+      CHECK(sorted_by_op(was.seen) == sorted_by_op(is.seen));
     }
   }
 }
 
-TEST_CASE("packed programs of packets, plain memory and ports") {
-  for (int kind = 0; kind < 3; ++kind) {
-    TestProgram t = kind == 0   ? one_shot(4, 4, PacketFormat::LL128)
-                    : kind == 1 ? two_shot(4)
-                                : exchange(ChannelKind::port);
+TEST_CASE("steps do what ops do, for every size") {
+  std::vector<TestProgram> plans;
+  plans.push_back(one_shot(4, 4, PacketFormat::LL128));
+  plans.push_back(one_shot(8, 2, PacketFormat::sentinel));
+  plans.push_back(two_shot(4));
+  plans.push_back(exchange(ChannelKind::port));
+  plans.push_back(exchange(ChannelKind::memory));
+  for (TestProgram& t : plans) {
     Patched p(t, 1, 1000);
     BlockPrograms programs;
-    REQUIRE(programs.pack(*p.rank, p.bases, p.ends));
-    check_programs(p, programs);
-    // Again for a size with other runs.
-    p.patch(16, t.program);
-    REQUIRE(programs.pack(*p.rank, p.bases, p.ends));
-    check_programs(p, programs);
+    for (const uint64_t bytes : {1000, 16, 0, 4096, 100000, 1}) {
+      INFO(t.program.name << ", " << bytes << " bytes");
+      p.patch(bytes);
+      REQUIRE(p.pack(programs));
+      check_programs(p, programs);
+    }
   }
 }
 
@@ -155,35 +205,66 @@ TEST_CASE("a block's program holds what it names, and no more") {
   TestProgram t = one_shot(8, 8, PacketFormat::LL16);
   Patched p(t, 3, 1 << 14);
   BlockPrograms programs;
-  REQUIRE(programs.pack(*p.rank, p.bases, p.ends));
-  // 2 ops, 8 moves, 23 operands, 8 runs, 23 offsets; bases: input, output, inbox, 7 peers'.
-  CHECK(programs.stride() <= 88 + 2 * 20 + 8 * 32 + 23 * 16 + 8 * 32 + 23 * 8 + 10 * 32 + 16);
-  CHECK(programs.uses() == (device::kUsesLL | device::kUsesSums));
+  REQUIRE(p.pack(programs));
+  // One step for 7 puts, one for the sum: 7 x (1 + 1) and 1 + 8 operands.
+  CHECK(programs.stride() <= sizeof(StepHeader) + 2 * sizeof(Step) + 23 * 16 + 16);
+  CHECK(programs.uses() == (device::kUsesLL16 | device::kUsesSums));
 }
 
-TEST_CASE("kinds that do the same become one, but not behind ports") {
+TEST_CASE("kinds that do the same become one") {
   TestProgram t = two_shot(4);
   Patched p(t, 0, 4096);
   BlockPrograms programs;
-  REQUIRE(programs.pack(*p.rank, p.bases, p.ends));
-  const Unpacked u(programs, 0);
-  CHECK(u.at<DeviceOp>(u.header.ops, 0).kind == OpKind::copy);    // put
-  CHECK(u.at<DeviceOp>(u.header.ops, 3).kind == OpKind::reduce);  // reduce_send
+  REQUIRE(p.pack(programs));
+  uint32_t count = 0;
+  const Steps steps = steps_of(programs, 0, count);
+  CHECK(steps.steps[0].kind == OpKind::copy);  // put
+  CHECK(std::any_of(steps.steps, steps.steps + count,
+                    [](const Step& s) { return s.kind == OpKind::reduce; }));  // reduce_send
   CHECK(programs.uses() == device::kUsesSums);
 
   TestProgram ports = exchange(ChannelKind::port);
   Patched q(ports, 0, 4096);
-  REQUIRE(programs.pack(*q.rank, q.bases, q.ends));
-  CHECK(Unpacked(programs, 0).at<DeviceOp>(Unpacked(programs, 0).header.ops, 3).kind ==
-        OpKind::put);
+  REQUIRE(q.pack(programs));
   CHECK(programs.uses() == device::kUsesProxy);
+}
+
+TEST_CASE("plain data that is not cut in 16 bytes is told") {
+  TestProgram t = two_shot(4);
+  Patched p(t, 0, 4096);
+  BlockPrograms programs;
+  REQUIRE(p.pack(programs));
+  CHECK((programs.uses() & device::kUsesUneven) == 0);
+  p.patch(4096 + 4);
+  REQUIRE(p.pack(programs));
+  CHECK((programs.uses() & device::kUsesUneven) != 0);
+  p.patch(4096);
+  p.bases[0].address += 4;
+  REQUIRE(p.pack(programs));
+  CHECK((programs.uses() & device::kUsesUneven) != 0);
+}
+
+TEST_CASE("a block counts the signals for which it alone waits") {
+  TestProgram t = two_shot(4);
+  Patched p(t, 0, 4096);
+  const WaitSlots slots(*p.rank);
+  std::vector<uint16_t> used;
+  for (const device::DeviceOp& op : p.rank->ops) {
+    if (op.kind != OpKind::wait) continue;
+    for (uint32_t i = 0; i < op.count; ++i) used.push_back(slots.of_target(op.first + i));
+  }
+  REQUIRE(!used.empty());
+  for (const uint16_t slot : used) {
+    CHECK(slot >= 1);
+    CHECK(slot < slots.per_block());
+  }
 }
 
 TEST_CASE("programs can be made longer than they are") {
   TestProgram t = two_shot(2);
   Patched p(t, 0, 4096);
   BlockPrograms programs;
-  REQUIRE(programs.pack(*p.rank, p.bases, p.ends, 5000));
+  REQUIRE(p.pack(programs, 5000));
   CHECK(programs.stride() == 5008);
 }
 

@@ -4,11 +4,11 @@
 // there.
 //
 // Who owns what, per rank:
-//   program    ops, moves, operands, runs, offsets, loops, targets, bases: built by lower.h
+//   programs   the steps of each block (block_programs.h)
 //   counts     arrived signals, semaphores, barriers: memory that blocks, and peers, change
-//   call       the number of the present call, which the last block to end advances: packet flags
-//              and scratch copies go by it, so that a captured launch may be replayed
-//   calls      the same for each block, which advances its own: nobody has to be the last
+//   calls      for each block the number of its present call, which it advances itself: packet
+//              flags and scratch copies go by it, so that a captured launch may be replayed; and
+//              what it has taken of the signals for which it alone waits
 //   queue      what blocks hand to the rank's proxy, and how far it has come (port channels)
 //   faults     one slot a block, in memory that the host reads while blocks run: who waited for
 //   what
@@ -74,72 +74,81 @@ enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, que
 struct Fault {
   WaitFor what;
   uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel; packet:
-                   ///< which source of its move, from 0
+                   ///< the low half of the address of the unit that has not come ...
   uint32_t op;     ///< index among the rank's ops in the IR
-  uint32_t reserved;
+  uint32_t high;   ///< ... and the high half
   uint64_t expected;  ///< count (at least), or packet flag; a sentinel packet is there when what
                       ///< is seen differs
   uint64_t seen;
 };
 static_assert(sizeof(Fault) == 32);
 
-/// One rank, in memory of its device.
+/// Where the packet would lie that a fault is about.
+inline uint64_t unit_of(const Fault& fault) { return uint64_t{fault.high} << 32 | fault.index; }
+
+/// One rank, in memory of its device. Blocks read it seldom: what they need for their steps is in
+/// their programs.
 struct RankContext {
-  RankView view;
-  const uint32_t* block_begin;  ///< ops of block b are [block_begin[b], block_begin[b + 1])
-  const BaseAddress* bases;
   ChannelEnd* channels;
-  uint64_t* semaphores;
-  Barrier* barriers;
-  uint64_t* call;
-  uint32_t* blocks_done;  ///< of this call
-  uint64_t* calls;        ///< by block; CUDA
   PortQueue queue;
   Fault* faults;          ///< by block; host memory that both see
   const uint32_t* abort;  ///< host memory: not 0: every wait gives up
-  uint32_t rank, blocks;
 };
-
-/// Begins the packed program of a block (block_programs.h). Says how many bytes from its own begin
-/// the arrays lie; they are indexed as those of a rank, but hold what this block needs.
-struct BlockHeader {
-  uint64_t ops, moves, operands, runs, offsets, loops, targets;
-  uint64_t bases;     ///< BaseAddress
-  uint64_t ends;      ///< ChannelEnd; `taken` is not kept here
-  uint64_t channels;  ///< uint32_t: which channel of the rank an end is
-  uint32_t op_count;
-  uint32_t align;  ///< of RankView
-};
-static_assert(sizeof(BlockHeader) == 88);
 
 /// What the blocks of a launch do, as bits: a kernel that offers no more may be faster.
 enum Uses : uint32_t {
   kUsesSums = 1,  ///< reductions
-  kUsesLL = 2,    ///< packets of LL8 or LL16
-  kUsesLL128 = 4,
-  kUsesSentinel = 8,
-  kUsesProxy = 16,   ///< port channels
-  kUsesSwitch = 32,  ///< switch channels
-  kUsesAll = 63,
+  kUsesLL8 = 2,
+  kUsesLL16 = 4,
+  kUsesLL128 = 8,
+  kUsesSentinel = 16,
+  kUsesProxy = 32,       ///< port channels
+  kUsesSwitch = 64,      ///< ops of switch channels
+  kUsesUnits = 128,      ///< buffers that hold a few units of a pipeline
+  kUsesUneven = 256,     ///< plain data that does not begin or end at multiples of 16 bytes
+  kUsesOtherSums = 512,  ///< reductions that are always another than sum
+  kUsesCopies = 1024,    ///< buffers of more than two copies
+  kUsesAll = 2047,
 };
+
+constexpr uint32_t uses_of(PacketFormat format) {
+  switch (format) {
+    case PacketFormat::none:
+      return 0;
+    case PacketFormat::LL8:
+      return kUsesLL8;
+    case PacketFormat::LL16:
+      return kUsesLL16;
+    case PacketFormat::LL128:
+      return kUsesLL128;
+    case PacketFormat::sentinel:
+      return kUsesSentinel;
+  }
+  return kUsesAll;
+}
 
 /// Bytes of the packed programs of all blocks that can travel with a launch: what is left of 4 KiB
 /// of parameters of a CUDA kernel.
 inline constexpr uint32_t kMostCarried = 3616;
 
+/// Counts that a block keeps from call to call, at most: a warp reads them at once, and they lie in
+/// shared memory.
+inline constexpr uint32_t kMostCounts = 32;
+
 /// One launch: one call on the ranks of `contexts`, which run on one device.
-///
-/// One rank's launch is faster if its context travels with it (`one`), and its blocks' programs are
-/// packed (block_programs.h): they are read at once, and not through chains of addresses.
 struct LaunchPlan {
   const RankContext* contexts = nullptr;
   /// For each block of the grid: which context; nullptr: one rank, whose blocks are the grid's ...
   const uint32_t* rank_of_block = nullptr;
   const uint32_t* number_of_block = nullptr;  ///< ... and which of its blocks
 
-  const RankContext* one = nullptr;   ///< in the caller's memory: instead of `contexts`
-  const uint8_t* programs = nullptr;  ///< by block of the grid; nullptr: they are in `contexts`
-  uint32_t program_bytes = 0;         ///< of each
+  /// By block of the grid, `call_counts` each: how many calls it has ended, then the slots of
+  /// WaitSlots.
+  uint64_t* calls = nullptr;
+  uint32_t call_counts = 1;
+
+  uint32_t program_bytes = 0;         ///< of each block
+  const uint8_t* programs = nullptr;  ///< by block of the grid
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
 

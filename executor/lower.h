@@ -77,8 +77,20 @@ struct Call {
 /// of the same kind that the processor computes in.
 bool can_accumulate(Dtype dtype, Dtype accumulate);
 
+/// What a call's type and reduction must fit: found once for a plan.
+struct PlanUse {
+  bool sentinel = false;            ///< sentinel packets, at any rank
+  bool reduces = false;             ///< the contract promises reductions
+  bool from_call = false;           ///< a reduction that the caller chooses
+  bool complete = false;            ///< ... with its last addition marked
+  ReduceOp fixed = ReduceOp::call;  ///< a reduction that the plan fixes
+  uint32_t contributions = 1;       ///< of every reduction that is promised; 0: they differ
+};
+PlanUse use_of(const Program& program);
+
 /// Checks that the plan can do this call at all (type, reduction, size) and fills in
-/// `contributions`. Reports why not.
+/// `contributions`. Reports why not. `use` is that of the program.
+bool check_call(const Program& program, const PlanUse& use, Call& call, Diagnostics& diagnostics);
 bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
 
 /// Builds the device program of one rank, without what depends on the message size.

@@ -35,13 +35,28 @@ struct Slots {
   }
 };
 
+/// How chunks of one format lie: the same for all moves of a message, and divisions to find out.
+struct FormatSizes {
+  FormatSizes(PacketFormat format, const Slots& slots, const Slots& capacity)
+      : format(format),
+        size(format == PacketFormat::none ? slots.longest : slots.units(format)),
+        stride(capacity.stride(format)),
+        whole_units(format == PacketFormat::none || slots.longest % packet_unit(format).data == 0) {
+  }
+  PacketFormat format;
+  uint64_t size;     ///< a chunk's share of the virtual range
+  uint64_t stride;   ///< of packets: from one slot to the next
+  bool whole_units;  ///< the longest chunk fills its units
+};
+
 class RankPatch {
  public:
   RankPatch(RankProgram& rank, const Chunking& chunking, const Chunking& capacity)
       : rank_(rank),
         chunking_(chunking),
         slots_{chunking.longest()},
-        capacity_{capacity.longest()} {}
+        capacity_{capacity.longest()},
+        sizes_(PacketFormat::none, slots_, capacity_) {}
 
   bool layout(const Program& program, uint32_t rank_id, const Chunking& capacity);
   void loops();
@@ -59,6 +74,7 @@ class RankPatch {
   const Chunking& chunking_;
   const Slots slots_;     ///< what of a scratch chunk this message uses
   const Slots capacity_;  ///< how scratch chunks lie
+  FormatSizes sizes_;     ///< of the op at hand
 };
 
 Side side_of(BufferKind kind) { return kind == BufferKind::input ? Side::input : Side::output; }
@@ -148,16 +164,14 @@ bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
 
 bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   const bool packets = op.format != PacketFormat::none;
-  // A chunk's share of the virtual range, and where a packet operand's next slot begins.
-  const uint64_t size = packets ? slots_.units(op.format) : slots_.longest;
-  const uint64_t stride = capacity_.stride(op.format);
-  const bool whole_units = !packets || slots_.longest % packet_unit(op.format).data == 0;
+  if (sizes_.format != op.format) sizes_ = FormatSizes(op.format, slots_, capacity_);
+  const uint64_t size = sizes_.size, stride = sizes_.stride;
   move.runs = static_cast<uint32_t>(rank_.runs.size());
   uint64_t last = 0;  // length of the chunk before
   for (uint32_t k = 0; k < chunks; ++k) {
     uint64_t length = 0;
     if (!chunk_length(move, k, length)) return false;
-    if (k > 0 && last == slots_.longest && whole_units && continues(move, k, stride)) {
+    if (k > 0 && last == slots_.longest && sizes_.whole_units && continues(move, k, stride)) {
       rank_.runs.back().size += size;
       rank_.runs.back().length += length;
     } else {
@@ -242,31 +256,6 @@ bool check_size(const Program& program, const Call& call, Diagnostics& diagnosti
   return true;
 }
 
-/// Looks through the plan for what the call's type and reduction must fit.
-struct PlanUse {
-  bool sentinel = false;
-  bool from_call = false;           ///< a reduction that the caller chooses
-  bool complete = false;            ///< ... with its last addition marked
-  ReduceOp fixed = ReduceOp::call;  ///< a reduction that the plan fixes
-};
-
-PlanUse look_through(const Program& program) {
-  PlanUse use;
-  for (const Rank& rank : program.ranks) {
-    for (const Buffer& b : rank.buffers) use.sentinel |= b.packets == PacketFormat::sentinel;
-    for (const Op& op : rank.ops) {
-      if (!info(op.kind).has(kReduces)) continue;
-      if (op.reduce != ReduceOp::call) {
-        use.fixed = op.reduce;
-      } else {
-        use.from_call = true;
-        use.complete |= op.complete;
-      }
-    }
-  }
-  return use;
-}
-
 /// Contributions of every reduction that the contract promises; 0 if they differ.
 uint32_t contributions(const Contract& contract) {
   if (contract.kind != CollectiveKind::custom) return contract.ranks;
@@ -279,9 +268,8 @@ uint32_t contributions(const Contract& contract) {
   return most == least ? static_cast<uint32_t>(most) : 0;
 }
 
-bool check_reduction(const Program& program, const PlanUse& use, Call& call,
-                     Diagnostics& diagnostics) {
-  if (!program.contract.reduces()) return true;
+bool check_reduction(const PlanUse& use, Call& call, Diagnostics& diagnostics) {
+  if (!use.reduces) return true;
   const auto error = [&](const char* code, const std::string& text) {
     diagnostics.error(code, {}, text);
     return false;
@@ -292,7 +280,7 @@ bool check_reduction(const Program& program, const PlanUse& use, Call& call,
                              name(use.fixed), name(call.reduce)));
   }
   if (call.reduce != ReduceOp::avg) return true;
-  call.contributions = contributions(program.contract);
+  call.contributions = use.contributions;
   if (call.contributions == 0) {
     return error("avg-contributions", "'avg' needs outputs that are sums of equally many inputs");
   }
@@ -312,9 +300,27 @@ bool can_accumulate(Dtype dtype, Dtype accumulate) {
          (sums.bytes > type.bytes || accumulate == type.accumulate);
 }
 
-bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
+PlanUse use_of(const Program& program) {
+  PlanUse use;
+  use.reduces = program.contract.reduces();
+  if (use.reduces) use.contributions = contributions(program.contract);
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) use.sentinel |= b.packets == PacketFormat::sentinel;
+    for (const Op& op : rank.ops) {
+      if (!info(op.kind).has(kReduces)) continue;
+      if (op.reduce != ReduceOp::call) {
+        use.fixed = op.reduce;
+      } else {
+        use.from_call = true;
+        use.complete |= op.complete;
+      }
+    }
+  }
+  return use;
+}
+
+bool check_call(const Program& program, const PlanUse& use, Call& call, Diagnostics& diagnostics) {
   const DtypeInfo& type = info(call.dtype);
-  const PlanUse use = look_through(program);
   if (use.sentinel && type.kind != DtypeKind::kFloat) {
     diagnostics.error("sentinel-type", {},
                       fmt::format("sentinel packets carry float types only, not '{}': they tell "
@@ -328,7 +334,11 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
         fmt::format("'{}' cannot be added up in '{}'", type.name, info(call.accumulate).name));
     return false;
   }
-  return check_size(program, call, diagnostics) && check_reduction(program, use, call, diagnostics);
+  return check_size(program, call, diagnostics) && check_reduction(use, call, diagnostics);
+}
+
+bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
+  return check_call(program, use_of(program), call, diagnostics);
 }
 
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,

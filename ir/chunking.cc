@@ -27,13 +27,14 @@ Chunking::Chunking(const Contract& contract, uint64_t part_bytes, uint32_t align
   part_chunks_ = contract.part_chunks();
   const std::vector<uint32_t>* dims = &contract.chunks;
   if (contract.kind == CollectiveKind::custom) {
-    const bool by_output = contract.shape(Side::input, 0).chunks() < part_chunks_;
+    const bool by_output = contract.chunk_count(Side::input, 0) < part_chunks_;
     dims = by_output ? &contract.output : &contract.input;
   }
   columns_ = dims->empty() ? 1 : dims->back();
   part_rows_ = dims->size() > 1 ? dims->front() : 1;
   rows_ = BalancedSplit(part_bytes, part_rows_, align);
   row_ = BalancedSplit(rows_.length(0), columns_, align);
+  one_row_ = part_rows_ == 1 && part_chunks_ > 0;
   longest_ = row_.longest();  // the first row is the longest, and so is its first chunk
 }
 
@@ -75,23 +76,30 @@ Chunking::Position Chunking::ragged_position(Side side, uint32_t rank, uint32_t 
 
 Chunking::Position Chunking::position(Side side, uint32_t rank, uint32_t chunk) const {
   if (contract_->kind == CollectiveKind::alltoallv) return ragged_position(side, rank, chunk);
-  uint64_t part_begin = 0;
-  if (chunk >= part_chunks_) {
-    part_begin = chunk / part_chunks_ * part_bytes_;
-    chunk %= part_chunks_;
-  }
-  if (part_rows_ == 1) return {part_begin, row_, chunk};
-  const uint32_t row = chunk / columns_;
-  return {part_begin + rows_.begin(row), BalancedSplit(rows_.length(row), columns_, align_),
-          chunk % columns_};
+  const InRow at = in_row(chunk);
+  const uint32_t row = at.column / columns_;
+  return {at.row_begin + rows_.begin(row), BalancedSplit(rows_.length(row), columns_, align_),
+          at.column % columns_};
+}
+
+// Rows of one part's chunks, all alike: what most contracts are made of.
+Chunking::InRow Chunking::in_row(uint32_t chunk) const {
+  if (chunk < part_chunks_) return {0, chunk};
+  const uint32_t part = chunk / part_chunks_;
+  return {part * part_bytes_, chunk - part * part_chunks_};
 }
 
 uint64_t Chunking::offset(Side side, uint32_t rank, uint32_t chunk) const {
+  if (one_row_) {
+    const InRow at = in_row(chunk);
+    return at.row_begin + row_.begin(at.column);
+  }
   const Position p = position(side, rank, chunk);
   return p.row_begin + p.split.begin(p.column);
 }
 
 uint64_t Chunking::length(Side side, uint32_t rank, uint32_t chunk) const {
+  if (one_row_) return row_.length(in_row(chunk).column);
   const Position p = position(side, rank, chunk);
   return p.split.length(p.column);
 }
@@ -101,7 +109,7 @@ uint64_t Chunking::buffer_bytes(Side side, uint32_t rank) const {
     const size_t last = size_t{rank} * (contract_->ranks + 1) + contract_->ranks;
     return units_before_[static_cast<size_t>(side)][last] * part_bytes_;
   }
-  const uint32_t chunks = contract_->shape(side, rank).chunks();
+  const uint32_t chunks = contract_->chunk_count(side, rank);
   if (chunks == 0) return 0;
   if (chunks >= part_chunks_) return chunks / part_chunks_ * part_bytes_;
   return offset(side, rank, chunks);  // the smaller side of a custom contract
@@ -122,9 +130,12 @@ bool Chunking::even() const {
   return part_chunks_ == 0 || part_bytes_ % (uint64_t{align_} * part_chunks_) == 0;
 }
 
+uint64_t Chunking::parts_of_message(const Contract& contract) {
+  return Chunking(contract, 1, 1).message_bytes();  // the parts are one byte each
+}
+
 uint64_t Chunking::part_for_message(const Contract& contract, uint64_t bytes, uint32_t element) {
-  // A message is a whole number of parts: count them in a message whose parts are one byte.
-  const uint64_t parts = Chunking(contract, 1, 1).message_bytes();
+  const uint64_t parts = parts_of_message(contract);
   return parts == 0 ? 0 : bytes / parts / element * element;
 }
 

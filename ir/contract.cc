@@ -115,6 +115,22 @@ Shape Contract::shape(Side side, uint32_t rank) const {
   return regular_shape(chunks, rank_rows ? ranks : 1, rank_rows);
 }
 
+uint32_t Contract::chunk_count(Side side, uint32_t rank) const {
+  switch (kind) {
+    case CollectiveKind::none:
+    case CollectiveKind::barrier:
+      return 0;
+    case CollectiveKind::alltoallv:
+      return shape(side, rank).chunks();
+    case CollectiveKind::custom:
+      return product(side == Side::input ? input : output);
+    default:
+      break;
+  }
+  if (only_at_root(kind, side) && rank != root) return 0;
+  return product(chunks) * (has_rank_rows(kind, side) ? ranks : 1);
+}
+
 bool Contract::exists(Side side, uint32_t rank) const {
   switch (kind) {
     case CollectiveKind::none:

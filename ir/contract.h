@@ -82,6 +82,8 @@ struct Contract {
 
   /// Shape of a caller's buffer at `rank`; zero chunks where the collective has none there.
   Shape shape(Side side, uint32_t rank) const;
+  /// shape(side, rank).chunks(), without making a shape.
+  uint32_t chunk_count(Side side, uint32_t rank) const;
   /// True if the buffer at `rank` holds something: NCCL has no output off the root in `reduce` …
   bool exists(Side side, uint32_t rank) const;
   /// True if the buffers of this kind of collective may coincide at all.
@@ -147,6 +149,8 @@ class Chunking {
   uint64_t message_bytes() const;
   /// True if all chunks are equally long and a multiple of `align`: what `even_only` asks for.
   bool even() const;
+  /// Bytes of the message over bytes of a part: a message is a whole number of parts.
+  static uint64_t parts_of_message(const Contract& contract);
   /// The largest part size whose message is at most `bytes` and a whole number of `element` bytes.
   static uint64_t part_for_message(const Contract& contract, uint64_t bytes, uint32_t element);
 
@@ -157,6 +161,11 @@ class Chunking {
     BalancedSplit split;
     uint32_t column;
   };
+  struct InRow {
+    uint64_t row_begin;
+    uint32_t column;
+  };
+  InRow in_row(uint32_t chunk) const;
   Position position(Side side, uint32_t rank, uint32_t chunk) const;
   Position ragged_position(Side side, uint32_t rank, uint32_t chunk) const;
   void prepare_ragged();
@@ -166,8 +175,9 @@ class Chunking {
   uint32_t align_;
   uint64_t longest_ = 0;
   uint32_t part_rows_ = 1, columns_ = 0, part_chunks_ = 0;
-  BalancedSplit rows_;  ///< a part into its rows
-  BalancedSplit row_;   ///< the first row into its chunks: all rows where there is but one
+  bool one_row_ = false;  ///< a part is one row of columns_ chunks
+  BalancedSplit rows_;    ///< a part into its rows
+  BalancedSplit row_;     ///< the first row into its chunks: all rows where there is but one
   /// alltoallv: units before row p of a rank's buffer, ranks + 1 of them per rank, by side.
   std::vector<uint32_t> units_before_[2];
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -22,6 +23,8 @@ std::thread try_thread(const std::function<void(uint32_t)>& work, uint32_t i) {
   try {
     return std::thread([&work, i] { work(i); });
   } catch (const std::system_error&) {
+    return {};
+  } catch (const std::bad_alloc&) {
     return {};
   }
 }

@@ -29,12 +29,15 @@ class Binder {
         diagnostics_(diagnostics),
         contract_(executable.plan->contract),
         pointers_{static_cast<uint8_t*>(const_cast<void*>(options.input)),
-                  static_cast<uint8_t*>(options.output)} {}
+                  static_cast<uint8_t*>(options.output)},
+        places_(executable.places) {}
 
   std::shared_ptr<BoundCall::State> run();
 
  private:
+  std::shared_ptr<BoundCall::State> blank();
   bool prepare();
+  bool patch();
   bool check_size();
   bool empty() const;
   bool check_pointers();
@@ -46,7 +49,8 @@ class Binder {
   uint8_t* address(uint32_t rank, uint32_t buffer);
   std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
-  bool write_slot(BoundCall::State& made);
+  bool take_slot(BoundCall::State& made);
+  bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
@@ -60,22 +64,22 @@ class Binder {
   uint8_t* const pointers_[2];
   Call call_;
   std::optional<Chunking> chunking_;
-  std::vector<RankPlaces> places_;  ///< by rank
+  std::vector<RankPlaces>& places_;  ///< by rank; of ranks that are not addressed: as it was
 };
 
 bool Binder::check_size() {
   const DtypeInfo& type = info(options_.dtype);
-  call_.part_bytes = Chunking::part_for_message(contract_, options_.bytes, type.bytes);
+  if (x_.parts > 0) call_.part_bytes = options_.bytes / x_.parts / type.bytes * type.bytes;
   call_.dtype = options_.dtype;
   call_.accumulate = options_.accumulate.value_or(type.accumulate);
   call_.reduce = options_.op;
   chunking_.emplace(contract_, call_.part_bytes, x_.plan->launch.align);
-  if (chunking_->message_bytes() != options_.bytes) {
+  if (call_.part_bytes * x_.parts != options_.bytes) {
     return refuse(
         diagnostics_, "message-size",
         fmt::format("{} bytes are not a message of {} elements for {} ranks; the next "
                     "smaller one has {}",
-                    options_.bytes, type.name, contract_.ranks, chunking_->message_bytes()));
+                    options_.bytes, type.name, contract_.ranks, call_.part_bytes * x_.parts));
   }
   if (options_.bytes > x_.options.max_bytes) {
     return refuse(diagnostics_, "over-capacity",
@@ -123,23 +127,32 @@ bool Binder::check_pointers() {
 
 bool Binder::prepare() {
   if (x_.group->failure->report(diagnostics_) != nullptr) return false;
-  if (!check_size() || !check_call(*x_.plan, call_, diagnostics_) || !check_pointers()) {
+  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers()) {
     return false;
   }
-  const bool sentinel =
-      std::any_of(x_.program.buffers.begin(), x_.program.buffers.end(),
-                  [](const BufferLayout& b) { return b.packets == PacketFormat::sentinel; });
-  if (sentinel && info(options_.dtype).bytes != x_.element) {
+  if (x_.use.sentinel && info(options_.dtype).bytes != x_.element) {
     return refuse(diagnostics_, "sentinel-width",
                   fmt::format("the plan's sentinel packets were set up for elements of {} bytes, "
                               "'{}' has {}: load the plan once more with this dtype",
                               x_.element, info(options_.dtype).name, info(options_.dtype).bytes));
   }
-  return patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_);
+  return patch();
+}
+
+// A program that is patched for this size already stays as it is.
+bool Binder::patch() {
+  if (x_.patched_part == call_.part_bytes) return true;
+  x_.patched_part.reset();
+  if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_)) {
+    return false;
+  }
+  x_.patched_part = call_.part_bytes;
+  return true;
 }
 
 RankPlaces Binder::staged_places(uint32_t rank) const {
   RankPlaces places;
+  if (!x_.stages(rank, kInput) && !x_.stages(rank, kOutput)) return places;
   const CallerBuffers callers = caller_buffers(contract_, *chunking_, rank, x_.together(rank));
   for (const uint32_t side : {kInput, kOutput}) {
     if (!x_.stages(rank, side)) continue;
@@ -199,11 +212,11 @@ bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
 
 // Collective if it is zero copy. False: some rank cannot make this call.
 bool Binder::collect_places(bool able) {
-  places_.resize(x_.group->size());
   if (!x_.collective_bind()) {
-    for (uint32_t r = 0; r < places_.size(); ++r) places_[r] = staged_places(r);
+    for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
     return able;
   }
+  places_.assign(places_.size(), {});
   std::vector<uint8_t> message;
   able = able && choose_places(message);
   std::vector<std::vector<uint8_t>> messages;
@@ -261,10 +274,15 @@ std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const
   return Switches::Spot{1 + place.buffer, place.offset};
 }
 
-bool Binder::write_slot(BoundCall::State& made) {
+bool Binder::take_slot(BoundCall::State& made) {
+  if (made.slot == nullptr) made.slot = x_.slots->take(diagnostics_);
+  return made.slot != nullptr;
+}
+
+bool Binder::write_programs(BoundCall::State& made) {
   const RankProgram& program = x_.program;
-  std::vector<device::BaseAddress> bases;
-  bases.reserve(program.bases.size());
+  std::vector<device::BaseAddress>& bases = x_.bases;
+  bases.clear();
   for (const device::Base& b : program.bases) {
     uint8_t* at = address(b.rank, b.buffer);
     if (at == nullptr && b.buffer < kFirstScratch && bytes(b.rank, b.buffer) > 0) {
@@ -277,39 +295,25 @@ bool Binder::write_slot(BoundCall::State& made) {
   }
   x_.switches.fill(
       program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); }, bases);
-  if (x_.group->device->takes_programs()) return pack_programs(made, bases);
-  made.slot = x_.slots->take(diagnostics_);
-  if (made.slot == nullptr) return false;
-  Image image(made.slot.get(), x_.slots->slot_bytes());
-  device::RankContext context = x_.context;
-  // The context stands first: it says where the rest lies.
-  const uint8_t* rest = made.slot.get() + Image::bytes_of<device::RankContext>(1);
-  Image parts(const_cast<uint8_t*>(rest),
-              x_.slots->slot_bytes() - Image::bytes_of<device::RankContext>(1));
-  context.view.moves = parts.add(program.moves);
-  context.view.runs = parts.add(program.runs);
-  context.view.offsets = parts.add(program.offsets);
-  context.view.loops = parts.add(program.loops);
-  context.bases = parts.add(bases);
-  made.launch.contexts = image.add(std::span<const device::RankContext>(&context, 1));
-  return image.write(*x_.group->device, diagnostics_) &&
-         parts.write(*x_.group->device, diagnostics_);
+  return pack_programs(made, bases);
 }
 
-// Programs that are short enough travel with the launch.
+// Programs that are short enough travel with the launch, if the device takes them.
 bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases) {
-  if (!made.programs.pack(x_.program, bases, x_.ends)) {
-    return refuse(diagnostics_, "too-large", "the program of a thread block would have 2 GiB");
-  }
-  made.context = x_.context;
-  made.launch.one = &made.context;
+  BlockPrograms::Places places = x_.where;
+  places.bases = bases;
+  places.ends = x_.ends;
+  if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
+  made.launch.contexts = x_.contexts;
+  made.launch.calls = x_.calls_ended;
+  made.launch.call_counts = x_.wait_slots->per_block();
   made.launch.programs = made.programs.data();
   made.launch.program_bytes = made.programs.stride();
   made.launch.uses = made.programs.uses();
-  made.launch.carried = made.programs.bytes() <= device::kMostCarried;
+  made.launch.carried =
+      x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
   if (made.launch.carried) return true;
-  made.slot = x_.slots->take(diagnostics_);
-  if (made.slot == nullptr) return false;
+  if (!take_slot(made)) return false;
   made.launch.programs = made.slot.get();
   return x_.group->device->write(made.slot.get(), made.programs.data(), made.programs.bytes(),
                                  diagnostics_);
@@ -322,29 +326,32 @@ void Binder::plan_copies(BoundCall::State& made) const {
     made.before.push_back({place_address(rank, kInput), pointers_[kInput], bytes(rank, kInput)});
   }
   if (places_[rank].side[kOutput].kind != Kind::staging) return;
-  const uint32_t chunks = contract_.shape(Side::output, rank).chunks();
-  Promise promise;
-  for (uint32_t c = 0; c < chunks; ++c) {
-    const uint64_t length = chunking_->length(Side::output, rank, c);
-    if (length == 0 || !contract_.promise(rank, c, promise)) continue;
-    const uint64_t offset = chunking_->offset(Side::output, rank, c);
-    uint8_t* to = pointers_[kOutput] + offset;
-    if (!made.after.empty() &&
-        static_cast<uint8_t*>(made.after.back().to) + made.after.back().bytes == to) {
-      made.after.back().bytes += length;
-    } else {
-      made.after.push_back({to, place_address(rank, kOutput) + offset, length});
-    }
+  uint8_t* const from = place_address(rank, kOutput);
+  for (const auto& run : x_.promised) {
+    const uint64_t begin = chunking_->offset(Side::output, rank, run.first);
+    const uint64_t end = chunking_->offset(Side::output, rank, run.end - 1) +
+                         chunking_->length(Side::output, rank, run.end - 1);
+    if (end > begin) made.after.push_back({pointers_[kOutput] + begin, from + begin, end - begin});
   }
+}
+
+/// A call to be filled; with the memory of an old one, if there is one to be had.
+std::shared_ptr<BoundCall::State> Binder::blank() {
+  std::shared_ptr<BoundCall::State> made = x_.collective_bind() ? nullptr : x_.calls.take();
+  if (made == nullptr) made = std::make_shared<BoundCall::State>();
+  made->executable = &x_;
+  made->launch = {};
+  made->before.clear();
+  made->after.clear();
+  return made;
 }
 
 std::shared_ptr<BoundCall::State> Binder::run() {
   if (!collect_places(prepare())) return nullptr;
-  auto made = std::make_shared<BoundCall::State>();
-  made->executable = &x_;
-  if (!write_slot(*made)) return nullptr;
+  std::shared_ptr<BoundCall::State> made = blank();
+  if (!write_programs(*made)) return nullptr;
   plan_copies(*made);
-  made->launch.blocks = empty() ? 0 : x_.context.blocks;
+  made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
@@ -357,7 +364,13 @@ std::shared_ptr<BoundCall::State> Binder::run() {
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
                                                           Diagnostics& diagnostics) {
-  return Binder(*this, call, diagnostics).run();
+  if (collective_bind()) return Binder(*this, call, diagnostics).run();
+  if (!group->failure->happened()) {
+    if (auto known = calls.find(call); known != nullptr) return known;
+  }
+  auto made = Binder(*this, call, diagnostics).run();
+  if (made != nullptr) calls.keep(call, made);
+  return made;
 }
 
 }  // namespace mscclc

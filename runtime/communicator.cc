@@ -47,6 +47,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
+  if (timeout) group->device->set_timeout(*timeout);
   auto word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
   const bool able = timeout && word != nullptr;
   if (able) {
@@ -119,13 +120,15 @@ bool Communicator::check(Diagnostics& diagnostics) {
     if (executable == nullptr) continue;
     waiting += describe_faults(*executable->plan, group.rank(),
                                reinterpret_cast<const device::Fault*>(executable->faults->data()),
-                               executable->context.blocks, notes);
+                               executable->plan->ranks[group.rank()].blocks,
+                               executable->connections[group.rank()], notes);
   }
-  if (waiting > 0) {
-    group.fail(
-        "hang",
-        fmt::format("{} thread block{} waited longer than {} s for what did not come", waiting,
-                    waiting == 1 ? "" : "s", std::chrono::duration<double>(group.timeout).count()));
+  // Blocks of executables that are gone have given up too, and what came behind them has not run.
+  if (waiting > 0 || group.failure->waits_end()) {
+    group.fail("hang",
+               fmt::format("{} thread block{} waited longer than {} s for what did not come",
+                           waiting == 0 ? "a" : std::to_string(waiting), waiting > 1 ? "s" : "",
+                           std::chrono::duration<double>(group.timeout).count()));
   }
   Diagnostic* error = group.failure->report(diagnostics);
   if (error == nullptr) return true;

@@ -4,6 +4,7 @@
 // All calls set the device that they need and put back what was current.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -71,6 +72,9 @@ class Device {
   /// Makes the device the calling thread's own until the thread ends: first thing in a thread that
   /// calls nothing but this device, such as a proxy. Other threads need not call it.
   virtual bool bind_thread(Diagnostics&) { return true; }
+  /// How long the device may wait for another process, such as for a descriptor: a communicator
+  /// sets its own.
+  virtual void set_timeout(std::chrono::milliseconds) {}
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
@@ -97,11 +101,11 @@ class Device {
   virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
                     Diagnostics& diagnostics) = 0;
 
-  /// Checks that a launch of `blocks` blocks of `threads` threads is resident as a whole. Errors
+  /// Checks that launches like `plan` are resident as a whole, whatever their data type. Errors
   /// (too-many-blocks).
-  virtual bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) = 0;
-  /// Does the device read packed programs (LaunchPlan::programs)? Else what `contexts` says.
-  virtual bool takes_programs() const { return false; }
+  virtual bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) = 0;
+  /// Does a launch take short programs along (LaunchPlan::carried)?
+  virtual bool carries_programs() const { return false; }
   /// Starts one call on a stream. Does not wait.
   virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                       Diagnostics& diagnostics) = 0;

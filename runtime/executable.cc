@@ -24,6 +24,10 @@ uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank]
 
 }  // namespace
 
+bool too_large(Diagnostics& diagnostics) {
+  return refuse(diagnostics, "too-large", "the program of a thread block would have 2 GiB");
+}
+
 Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
                          const LoadOptions& options)
     : group(std::move(group)),
@@ -33,7 +37,9 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
       element(info(options.dtype).bytes),
       access(*this->plan),
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
-               this->plan->launch.align) {}
+               this->plan->launch.align),
+      use(use_of(*this->plan)),
+      parts(Chunking::parts_of_message(this->plan->contract)) {}
 
 Executable::State::~State() { proxy.reset(); }
 
@@ -41,7 +47,23 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) const {
   if (plan->contract.kind == CollectiveKind::none) {
     return refuse(diagnostics, "no-contract", "the plan does not say which collective it is");
   }
-  return group->device->fits(blocks_of(*plan, rank), plan->launch.threads, diagnostics);
+  return true;
+}
+
+// Asks about the kernel that will run, with the memory that its programs take.
+bool Executable::State::check_fit(Diagnostics& diagnostics) const {
+  device::LaunchPlan like;
+  like.blocks = blocks_of(*plan, rank);
+  like.threads = plan->launch.threads;
+  if (like.blocks == 0) return true;
+  BlockPrograms programs;
+  const std::vector<device::BaseAddress> bases(program.bases.size());
+  const std::vector<device::ChannelEnd> ends(plan->ranks[rank].channels.size());
+  if (!programs.pack(program, {bases, ends}, *wait_slots)) return too_large(diagnostics);
+  like.programs = programs.data();
+  like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(program) / like.blocks);
+  like.uses = programs.uses();
+  return group->device->fits(like, diagnostics);
 }
 
 bool Executable::State::together(uint32_t r) const {
@@ -72,29 +94,16 @@ bool Executable::State::lay_out(Diagnostics& diagnostics) {
 
 uint64_t Executable::State::memory_bytes() const {
   const Rank& own = plan->ranks[rank];
-  return Image::bytes_of<device::DeviceOp>(program.ops.size()) +
-         Image::bytes_of<device::DeviceOperand>(program.operands.size()) +
-         Image::bytes_of<uint32_t>(program.targets.size()) +
-         Image::bytes_of<uint32_t>(program.block_begin.size()) +
+  return Image::bytes_of<device::RankContext>(1) +
          Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
          Image::bytes_of<uint64_t>(own.semaphores.size()) +
-         Image::bytes_of<device::Barrier>(program.barriers.size()) +
-         3 * Image::bytes_of<uint64_t>(1) + Image::bytes_of<uint64_t>(blocks_of(*plan, rank));
+         Image::bytes_of<device::Barrier>(program.barriers.size()) + Image::bytes_of<uint64_t>(1) +
+         Image::bytes_of<uint64_t>(counts());
 }
 
-uint64_t Executable::State::slot_bytes() const {
-  uint64_t runs = 0, offsets = 0;
-  for (size_t i = 0; i < program.moves.size(); ++i) {
-    runs += program.move_chunks[i];
-    offsets += uint64_t{program.move_chunks[i]} *
-               (uint32_t{program.moves[i].dsts} + program.moves[i].srcs);
-  }
-  if (group->device->takes_programs()) return BlockPrograms::most_bytes(program);
-  return Image::bytes_of<device::RankContext>(1) +
-         Image::bytes_of<device::Move>(program.moves.size()) + Image::bytes_of<device::Run>(runs) +
-         Image::bytes_of<uint64_t>(offsets) +
-         Image::bytes_of<device::DeviceLoop>(program.loops.size()) +
-         Image::bytes_of<device::BaseAddress>(program.bases.size());
+/// Counts that all blocks keep from call to call.
+uint64_t Executable::State::counts() const {
+  return uint64_t{blocks_of(*plan, rank)} * wait_slots->per_block();
 }
 
 bool Executable::State::allocate(Diagnostics& diagnostics) {
@@ -108,16 +117,40 @@ bool Executable::State::allocate(Diagnostics& diagnostics) {
   memory = device.allocate(memory_bytes(), "a plan's program", diagnostics);
   faults = device.allocate_visible(blocks_of(*plan, rank) * sizeof(device::Fault),
                                    "reports of thread blocks", diagnostics);
-  slots = std::make_shared<SlotPool>(group->device, slot_bytes());
+  slots = std::make_shared<SlotPool>(group->device, BlockPrograms::most_bytes(program));
   return memory != nullptr && faults != nullptr &&
          fill_region(device, layout, region->data(), element, diagnostics);
 }
 
+// What bind() would find out each time.
+void Executable::State::prepare_binds() {
+  const Contract& contract = plan->contract;
+  const uint32_t chunks = contract.chunk_count(Side::output, rank);
+  Promise promise;
+  for (uint32_t c = 0; c < chunks; ++c) {
+    if (!contract.promise(rank, c, promise)) continue;
+    if (promised.empty() || promised.back().end != c) promised.push_back({c, c});
+    promised.back().end = c + 1;
+  }
+  addressed = {rank};
+  for (const device::Base& base : program.bases) {
+    if (base.buffer < kFirstScratch) addressed.push_back(base.rank);
+  }
+  std::sort(addressed.begin(), addressed.end());
+  addressed.erase(std::unique(addressed.begin(), addressed.end()), addressed.end());
+  places.resize(group->size());
+}
+
 bool Executable::State::prepare(Diagnostics& diagnostics) {
-  if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) return false;
+  if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) {
+    return false;
+  }
+  wait_slots.emplace(program);
+  if (!check_fit(diagnostics)) return false;
   const auto hash = plan_hash(*plan, diagnostics);
   if (!hash) return false;
   hash_ = *hash;
+  prepare_binds();
   return lay_out(diagnostics) && allocate(diagnostics);
 }
 
@@ -239,7 +272,7 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
   const auto fail = [weak](const std::string& why) {
     if (const auto held = weak.lock()) held->fail("proxy", why);
   };
-  proxy = Proxy::start(group->device, std::move(ports), claimed, group->failure, fail, diagnostics);
+  proxy = Proxy::start(group->device, std::move(ports), claimed, fail, diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   return true;
@@ -252,23 +285,15 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   std::vector<device::Barrier> barriers;
   for (const BarrierMembers& b : program.barriers) barriers.push_back({0, b.blocks.size()});
   const std::vector<uint64_t> zero(1, 0);
-  context.view.ops = image.add(program.ops);
-  context.view.operands = image.add(program.operands);
-  context.view.targets = image.add(program.targets);
-  context.view.align = program.align;
-  context.block_begin = image.add(program.block_begin);
+  contexts = image.add(std::span<const device::RankContext>(&context, 1));
   ends = channel_ends();
   context.channels = image.add(ends);
-  context.semaphores = image.add(semaphores);
-  context.barriers = image.add(barriers);
-  context.call = image.add(zero);
-  context.blocks_done = reinterpret_cast<uint32_t*>(image.add(zero));
-  context.calls = image.add(std::vector<uint64_t>(blocks_of(*plan, rank)));
+  where.semaphores = image.add(semaphores);
+  where.barriers = image.add(barriers);
+  calls_ended = image.add(std::vector<uint64_t>(counts()));
   context.queue.claimed = image.add(zero);
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
-  context.rank = rank;
-  context.blocks = blocks_of(*plan, rank);
   return image.write(*group->device, diagnostics);
 }
 
@@ -277,8 +302,9 @@ bool Executable::State::load(Diagnostics& diagnostics) {
   const bool able = prepare(diagnostics) && describe(message, diagnostics);
   std::vector<std::vector<uint8_t>> messages;
   if (!group->exchange(able, message, "load a plan", messages, diagnostics)) return false;
-  const bool connected =
-      connect(messages, diagnostics) && write_program(diagnostics) && start_proxy(diagnostics);
+  const bool connected = connect(messages, diagnostics) && write_program(diagnostics) &&
+                         start_proxy(diagnostics) &&
+                         group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
   exported_.clear();  // all have mapped it
   return join_switches(diagnostics);

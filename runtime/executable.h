@@ -9,6 +9,7 @@
 #include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
+#include "runtime/call_cache.h"
 #include "runtime/communicator.h"
 #include "runtime/group.h"
 #include "runtime/image.h"
@@ -27,12 +28,14 @@ struct StagingCopy {
   uint64_t bytes;
 };
 
+/// Reports that the program of a thread block is too long; false.
+bool too_large(Diagnostics& diagnostics);
+
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
   SlotPool::Slot slot;  ///< the call's part of the device program
   device::LaunchPlan launch{};
-  device::RankContext context{};  ///< launch.one
-  BlockPrograms programs;         ///< launch.programs
+  BlockPrograms programs;  ///< launch.programs
   std::vector<StagingCopy> before, after;
 };
 
@@ -54,15 +57,22 @@ struct Executable::State {
   const uint32_t element;  ///< bytes of an element of sentinel packets
   const PeerAccess access;
   const Chunking capacity;
+  const PlanUse use;
+  const uint64_t parts;  ///< Chunking::parts_of_message()
 
-  RankProgram program;                   ///< patched for the last binding
+  RankProgram program;                   ///< patched for the last binding ...
+  std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
   std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
   std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
   std::unique_ptr<Memory> faults;        ///< a device::Fault per block
   std::shared_ptr<SlotPool> slots;       ///< for bindings
   std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
-  device::RankContext context{};         ///< all but what a binding fills in
-  std::vector<device::ChannelEnd> ends;  ///< by channel
+  std::optional<WaitSlots> wait_slots;
+  device::RankContext context{};            ///< as it stands in `memory` ...
+  device::RankContext* contexts = nullptr;  ///< ... here
+  uint64_t* calls_ended = nullptr;          ///< LaunchPlan::calls
+  std::vector<device::ChannelEnd> ends;     ///< by channel
+  BlockPrograms::Places where;              ///< semaphores and barriers
 
   /// Staging buffers of this rank, and those of peers as mapped here by rank; by side.
   std::unique_ptr<Memory> staging[2];
@@ -76,6 +86,18 @@ struct Executable::State {
   bool join_switches(Diagnostics& diagnostics);
   Switches switches;
 
+  /// Output chunks of this rank that the collective promises, as runs [first, end).
+  struct ChunkRun {
+    uint32_t first, end;
+  };
+  std::vector<ChunkRun> promised;
+  /// Ranks whose input or output this rank's blocks address, and itself.
+  std::vector<uint32_t> addressed;
+  /// For bind(), which then allocates nothing: where all ranks' buffers lie; addresses of bases.
+  std::vector<RankPlaces> places;
+  std::vector<device::BaseAddress> bases;
+  CallCache calls;  ///< unused if bind() is collective: ranks must do it together
+
   /// True if a call that is not zero copy needs staging for this buffer.
   bool stages(uint32_t rank, uint32_t side) const;
   /// True if input and output of a rank always lie one in the other.
@@ -84,7 +106,9 @@ struct Executable::State {
  private:
   bool prepare(Diagnostics& diagnostics);
   bool check_plan(Diagnostics& diagnostics) const;
+  bool check_fit(Diagnostics& diagnostics) const;
   bool lay_out(Diagnostics& diagnostics);
+  void prepare_binds();
   bool allocate(Diagnostics& diagnostics);
   bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
   bool connect(const std::vector<std::vector<uint8_t>>& messages, Diagnostics& diagnostics);
@@ -93,7 +117,7 @@ struct Executable::State {
   bool write_program(Diagnostics& diagnostics);
   std::vector<device::ChannelEnd> channel_ends() const;
   uint64_t memory_bytes() const;
-  uint64_t slot_bytes() const;
+  uint64_t counts() const;
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
 
   std::string hash_;

@@ -14,6 +14,8 @@ bool Failure::set(const std::string& code, const std::string& why) {
   return true;
 }
 
+bool Failure::waits_end() const { return load_acquire<uint32_t>(word_->data()) != 0; }
+
 Diagnostic* Failure::report(Diagnostics& diagnostics) const {
   const std::lock_guard lock(mutex_);
   return code_.empty() ? nullptr : &diagnostics.error(code_, {}, why_);

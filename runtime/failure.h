@@ -21,6 +21,8 @@ class Failure {
   /// the first.
   bool set(const std::string& code, const std::string& why);
   bool happened() const { return happened_.load(std::memory_order_acquire); }
+  /// True if no wait of this rank lasts any longer: after set(), or when a block has given up.
+  bool waits_end() const;
   /// Adds the error, if there is one. The reference is good until the next diagnostic.
   Diagnostic* report(Diagnostics& diagnostics) const;
   /// For RankContext::abort.

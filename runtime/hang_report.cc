@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/host/words.h"
+#include "ir/access.h"
 #include "ir/op_error.h"
 #include "ir/print.h"
 
@@ -59,20 +60,42 @@ std::string semaphore_text(const Program& program, uint32_t rank, const Fault& f
                      releasers.empty() ? "no op releases it" : "it is released by " + releasers);
 }
 
-// The last source of an op that reads packets is the first or the only one of most.
-std::string packet_text(const Program& program, uint32_t rank, const Op& op, const Fault& fault) {
-  std::string text = "waits for a packet";
-  for (const Operand& o : program.srcs(op)) {
-    const Buffer& buffer = program.buffer_of(rank, o);
-    if (buffer.packets == PacketFormat::none) continue;
-    text += fmt::format(" in '{}'", program.name_of(buffer.name));
-    if (buffer.packets == PacketFormat::sentinel) return text + ", which is empty";
-    return text + fmt::format(" with flag {}; it holds flag {}", fault.expected, fault.seen);
+/// Blocks of other ranks that write a chunk of a rank, as text: "tb 1 of rank 2 and tb 0 of rank
+/// 3".
+std::string writers_of(const Program& program, uint32_t rank, uint32_t buffer, uint32_t chunk) {
+  std::string text;
+  std::vector<Access> accesses;
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    const std::string blocks = blocks_that(program, r, [&](const Op& op) {
+      accesses.clear();
+      append_accesses(program, r, op, accesses);
+      return std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) {
+        return a.write && a.rank == rank && a.buffer == buffer && chunk - a.first < a.count;
+      });
+    });
+    if (!blocks.empty()) text += (text.empty() ? "" : " and ") + blocks;
   }
   return text;
 }
 
-std::string reason(const Program& program, uint32_t rank, const Op& op, const Fault& fault) {
+std::string packet_text(const Program& program, uint32_t rank, const Fault& fault,
+                        const PeerMemory& region) {
+  const auto spot = region.find(device::unit_of(fault));
+  if (!spot) return "waits for a packet";
+  const Buffer& buffer = program.ranks[rank].buffers[spot->buffer];
+  const uint64_t bytes = region.layout().buffers[spot->buffer].bytes;
+  const auto chunk = static_cast<uint32_t>(spot->offset / (bytes / buffer.chunks));
+  const std::string writers = writers_of(program, rank, spot->buffer, chunk);
+  return fmt::format(
+      "waits for a packet in '{}[{}]'{}; {}", program.name_of(buffer.name), chunk,
+      buffer.packets == PacketFormat::sentinel
+          ? ", which is empty"
+          : fmt::format(" with flag {}; it holds flag {}", fault.expected, fault.seen),
+      writers.empty() ? "no op writes it" : "it is written by " + writers);
+}
+
+std::string reason(const Program& program, uint32_t rank, const Fault& fault,
+                   const PeerMemory& region) {
   const auto peer = [&] {
     const Channel& channel = program.ranks[rank].channels[fault.index];
     return fmt::format("'{}' to rank {}", program.text(channel.label), channel.peer);
@@ -85,7 +108,7 @@ std::string reason(const Program& program, uint32_t rank, const Op& op, const Fa
     case WaitFor::barrier:
       return fmt::format("waits for {} more blocks of its barrier", fault.expected - fault.seen);
     case WaitFor::packet:
-      return packet_text(program, rank, op, fault);
+      return packet_text(program, rank, fault, region);
     case WaitFor::queue:
       return fmt::format("waits for room in the queue of its proxy, for {}", peer());
     case WaitFor::flush:
@@ -99,7 +122,7 @@ std::string reason(const Program& program, uint32_t rank, const Op& op, const Fa
 }  // namespace
 
 size_t describe_faults(const Program& program, uint32_t rank, const Fault* faults, uint32_t blocks,
-                       std::vector<Note>& notes) {
+                       const PeerMemory& region, std::vector<Note>& notes) {
   size_t count = 0;
   for (uint32_t b = 0; b < blocks; ++b) {
     const auto what = static_cast<WaitFor>(load_acquire<uint32_t>(&faults[b].what));
@@ -111,7 +134,7 @@ size_t describe_faults(const Program& program, uint32_t rank, const Fault* fault
     notes.push_back(op_note(
         program, op,
         fmt::format("{}: '{}'{} {}", print_place(program, rank, op), print_op(program, rank, op),
-                    bindings, reason(program, rank, op, fault))));
+                    bindings, reason(program, rank, fault, region))));
   }
   if (count > kMostNotes) notes.push_back({fmt::format("and {} more", count - kMostNotes)});
   return count;

@@ -4,13 +4,14 @@
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "runtime/region.h"
 
 namespace mscclc {
 
 /// Notes about the blocks of a rank that have given up: the op as written and where, the channel
 /// and its peer, what was expected and what was seen. Reads memory that blocks may still write.
-/// Returns how many there are; adds notes of the first few.
+/// `region`: the rank's own. Returns how many there are; adds notes of the first few.
 size_t describe_faults(const Program& program, uint32_t rank, const device::Fault* faults,
-                       uint32_t blocks, std::vector<Note>& notes);
+                       uint32_t blocks, const PeerMemory& region, std::vector<Note>& notes);
 
 }  // namespace mscclc

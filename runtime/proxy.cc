@@ -12,8 +12,7 @@ using device::PortRequest;
 using device::PortWhat;
 
 std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                    uint64_t* claimed, std::shared_ptr<Failure> failure,
-                                    std::function<void(const std::string&)> fail,
+                                    uint64_t* claimed, std::function<void(const std::string&)> fail,
                                     Diagnostics& diagnostics) {
   std::unique_ptr<Proxy> proxy(new Proxy);
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
@@ -32,7 +31,6 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<
   }
   proxy->device_ = std::move(device);
   proxy->ports_ = std::move(ports);
-  proxy->failure_ = std::move(failure);
   proxy->fail_ = std::move(fail);
   proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
   return proxy;
@@ -76,11 +74,11 @@ bool Proxy::flush_all(Diagnostics& problems) {
   return true;
 }
 
-/// Until it is to stop or something has failed; false: a copy has failed here.
+/// Until it is to stop; false: a copy has failed.
 bool Proxy::serve_all(Diagnostics& problems) {
   Idle idle;
   uint64_t number = 0;
-  while (!failure_->happened()) {
+  for (;;) {
     const bool stopping = stop_;  // asked first: what was asked for before it is done
     if (asked(number)) {
       if (!serve_next(number, problems)) return false;
@@ -95,8 +93,6 @@ bool Proxy::serve_all(Diagnostics& problems) {
       idle.rest();
     }
   }
-  flush_all(problems);  // nothing is copied any more once it has ended
-  return true;
 }
 
 void Proxy::serve() {

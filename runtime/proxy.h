@@ -10,7 +10,6 @@
 
 #include "executor/launch.h"
 #include "runtime/device.h"
-#include "runtime/failure.h"
 
 namespace mscclc {
 
@@ -27,9 +26,10 @@ class Proxy {
   static constexpr uint64_t kCapacity = 256;
 
   /// `ports`: by channel. `claimed`: a zero in the rank's memory. `fail(why)` is called if a copy
-  /// fails; after any failure the proxy does nothing more. nullptr: reported.
+  /// fails; the proxy does nothing more then. Other failures do not concern it: what blocks have
+  /// asked for before they gave up is done, as peers may count on it. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                      uint64_t* claimed, std::shared_ptr<Failure> failure,
+                                      uint64_t* claimed,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics);
   /// Settles, then ends. REQUIRES: no block runs any more.
@@ -52,7 +52,6 @@ class Proxy {
   std::shared_ptr<Device> device_;
   std::vector<Port> ports_;
   std::vector<std::unique_ptr<CopyLane>> lanes_;  ///< by peer
-  std::shared_ptr<Failure> failure_;
   std::function<void(const std::string&)> fail_;
   std::unique_ptr<Memory> memory_;  ///< slots, then the count of handled requests
   device::PortQueue queue_{};

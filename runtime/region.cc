@@ -12,6 +12,15 @@ constexpr uint64_t kFillBytes = 1 << 20;
 
 }  // namespace
 
+std::optional<RegionLayout::Spot> RegionLayout::find(uint64_t at) const {
+  for (uint32_t b = kFirstScratch; b < buffers.size(); ++b) {
+    const BufferLayout& buffer = buffers[b];
+    if (at < scratch[b] || at - scratch[b] >= buffer.stride * buffer.copies) continue;
+    return Spot{b, (at - scratch[b]) % buffer.stride};
+  }
+  return std::nullopt;
+}
+
 bool lay_out_region(const Program& program, uint32_t rank, const Chunking& capacity,
                     RegionLayout& layout, Diagnostics& diagnostics) {
   if (!scratch_layout(program, rank, capacity, layout.buffers, diagnostics)) return false;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/lower.h"
@@ -18,6 +19,14 @@ struct RegionLayout {
   std::vector<uint64_t> scratch;  ///< begin of each buffer; input and output: 0
   std::vector<BufferLayout> buffers;
   uint64_t bytes = 0;
+
+  /// A byte of a copy of a scratch buffer.
+  struct Spot {
+    uint32_t buffer;
+    uint64_t offset;
+  };
+  /// What lies so many bytes from the region's begin; nullopt: no scratch.
+  std::optional<Spot> find(uint64_t at) const;
 };
 
 /// Lays out a rank's region for messages up to `capacity`. Errors (too-large).
@@ -37,12 +46,17 @@ class PeerMemory {
   PeerMemory(std::shared_ptr<const Memory> region, std::shared_ptr<const RegionLayout> layout)
       : region_(std::move(region)), layout_(std::move(layout)) {}
   explicit operator bool() const { return region_ != nullptr; }
+  const RegionLayout& layout() const { return *layout_; }
 
   /// The count of signals that have arrived at a channel of that rank.
   uint64_t* arrived(uint32_t channel) const {
     return reinterpret_cast<uint64_t*>(region_->data() + channel * RegionLayout::kCountStride);
   }
   uint8_t* scratch(uint32_t buffer) const { return region_->data() + layout_->scratch[buffer]; }
+  /// RegionLayout::find() for an address.
+  std::optional<RegionLayout::Spot> find(uint64_t address) const {
+    return layout_->find(address - reinterpret_cast<uint64_t>(region_->data()));
+  }
 
  private:
   std::shared_ptr<const Memory> region_;

@@ -50,6 +50,7 @@ struct CommandLine {
 void add_compile(CommandLine& line);
 void add_run(CommandLine& line);
 void add_verify(CommandLine& line);
+void add_select(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);

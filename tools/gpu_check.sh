@@ -3,13 +3,21 @@
 #
 #   tools/gpu_check.sh [OPTION]… LOGS    logs of all steps go into the folder LOGS
 #
-#   --binary FILE   a gpu_check that was built elsewhere; without it bazel and nvcc build one
-#   --only REGEX    steps whose name matches; --list shows the names
-#   --list          shows the steps and runs none
-#   --short         soak and cycles with a tenth of the calls
+#   --only REGEX      steps whose name matches; --list shows the names
+#   --list            shows the steps and runs none
+#   --short           soak and cycles with a tenth of the calls, small messages, 15 s a step
+#   --soak-calls N    calls of each soak (default: 1000000)
+#   --cycles N        graphs and memory handles of each cycles (default: 10000)
+#   --most BYTES      the largest message of plans (default: 1 MiB)
+#   --seconds N       a step begins nothing new after about so long
+#   --binary FILE     a gpu_check that was built elsewhere; without it bazel and nvcc build one,
+#                     and the tests that gpu_test and ranks_test are
+#   --gpu-test FILE   the same for runtime/cuda:gpu_test
+#   --ranks-test FILE the same for executor/cuda:ranks_test
 #
-# Run in the repository's root, or where copies of plans/ and tests/peer_plans/ are. A binary for
-# machines without bazel needs nothing else there but the driver:
+# With four GPUs steps of two ranks run two at a time. Run in the repository's root, or where copies
+# of plans/ and tests/peer_plans/ are. A binary for machines without bazel needs nothing else there
+# but the driver:
 #
 #   bazel build --config=cuda --linkopt=-l:libstdc++.a --linkopt=-static-libgcc \
 #     --linkopt=-Wl,--as-needed //tests/gpu:gpu_check
@@ -21,18 +29,33 @@ die() {
   exit 2
 }
 
-binary='' only='.' logs='' list=0 short=0
+binary='' gpu_test='' ranks_test='' only='.' logs='' list=0 short=0
+calls='' cycles='' most='' seconds=''
 while (($# > 0)); do
   case $1 in
-    --binary | --only)
+    --binary | --gpu-test | --ranks-test | --only | --soak-calls | --cycles | --most | --seconds)
       (($# > 1)) || die "$1 needs a value"
-      if [[ $1 == --binary ]]; then binary=$2; else only=$2; fi
+      case $1 in
+        --binary) binary=$2 ;;
+        --gpu-test) gpu_test=$2 ;;
+        --ranks-test) ranks_test=$2 ;;
+        --only) only=$2 ;;
+        *)
+          [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 needs a number, not '$2'"
+          case $1 in
+            --soak-calls) calls=$2 ;;
+            --cycles) cycles=$2 ;;
+            --most) most=$2 ;;
+            --seconds) seconds=$2 ;;
+          esac
+          ;;
+      esac
       shift
       ;;
     --list) list=1 ;;
     --short) short=1 ;;
     -h | --help)
-      sed -n '2,16s/^# \{0,1\}//p' "$0"
+      sed -n '2,25s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     -*) die "unknown option '$1'; --help lists them" ;;
@@ -43,45 +66,95 @@ while (($# > 0)); do
   esac
   shift
 done
+if ((short)); then
+  : "${calls:=100000}" "${cycles:=1000}" "${most:=16384}" "${seconds:=15}"
+fi
+: "${calls:=1000000}" "${cycles:=10000}" "${most:=1048576}"
 
-passed=0
-failed=0
-
-# A step in a process group of its own, so that no rank outlives it.
-step() {  # name seconds command…
-  local name=$1 seconds=$2 code=0
+# One step, in a process group of its own, so that no rank outlives it. What has come of it is the
+# first line of LOGS/NAME.result.
+run_step() {  # name seconds command…
+  local name=$1 limit=$2 code=0 begin=$SECONDS took
   shift 2
+  timeout -k 10 "$limit" "$@" >"$logs/$name.log" 2>&1 || code=$?
+  took=$((SECONDS - begin))
+  if ((code == 0)); then
+    echo passed >"$logs/$name.result"
+    say "passed  $name (${took}s): $(tail -n 1 "$logs/$name.log")"
+  elif ((code == cannot)); then
+    echo left out >"$logs/$name.result"
+    say "left out  $name: $(tail -n 1 "$logs/$name.log")"
+  else
+    echo failed >"$logs/$name.result"
+    if ((code == 124 || code == 137)); then echo "stopped after $limit s" >>"$logs/$name.log"; fi
+    say "FAILED  $name (${took}s, exit code $code), the end of its log:
+$(tail -n 25 "$logs/$name.log" | sed 's/^/        /')"
+  fi
+}
+
+# Steps wait in queues until run_queues: those of one queue run one after the other.
+declare -a queue0=() queue1=() ran=()
+lanes=1 next=0
+step() {  # name seconds command…
+  local name=$1
   [[ $name =~ $only ]] || return 0
   if ((list)); then
     say "$name"
     return 0
   fi
-  SECONDS=0
-  timeout -k 10 "$seconds" "$@" >"$logs/$name.log" 2>&1 || code=$?
-  if ((code == 0)); then
-    passed=$((passed + 1))
-    say "passed  $name (${SECONDS}s): $(tail -n 1 "$logs/$name.log")"
+  ran+=("$logs/$name.result")
+  rm -f "$logs/$name.result"
+  local -n queue=queue$next
+  queue+=("$(printf '%q ' run_step "$@")")
+  next=$(((next + 1) % lanes))
+}
+
+run_queue() {  # command…
+  local one
+  for one in "$@"; do eval "$one"; done
+}
+
+run_queues() {
+  local lane=''
+  if ((${#queue1[@]} > 0)); then
+    CUDA_VISIBLE_DEVICES=2,3 run_queue "${queue1[@]}" &
+    lane=$!
+    CUDA_VISIBLE_DEVICES=0,1 run_queue "${queue0[@]}"
+    wait "$lane"
   else
-    failed=$((failed + 1))
-    if ((code == 124 || code == 137)); then echo "stopped after $seconds s" >>"$logs/$name.log"; fi
-    say "FAILED  $name (${SECONDS}s, exit code $code), the end of its log:"
-    tail -n 25 "$logs/$name.log" | sed 's/^/        /'
+    run_queue "${queue0[@]}"
   fi
+  queue0=() queue1=() next=0
 }
 
 # Errors in kernels alone: the runtime probes what the driver can do, and is refused at times. Ranks
 # are processes, as the tool may hold launches of one process back until others have ended.
-memcheck() {  # log gpu_check's arguments…
-  local report=$1
+cannot=77  # exit code: it cannot be done on this machine
+memcheck() {  # report gpu_check's arguments…
+  local report=$1 code
   shift
+  rm -f "$report".*
   compute-sanitizer --tool memcheck --target-processes all --report-api-errors no \
-    --error-exitcode 9 --log-file "$report.%p" "$binary" "$@" || return
-  cat "$report".*
+    --error-exitcode 9 --log-file "$report.%p" "$binary" "$@" 2>&1 | tee "$report.said"
+  code=${PIPESTATUS[0]}
+  cat "$report".[0-9]*
+  if grep -qhi 'device not supported' "$report".*; then
+    say "compute-sanitizer does not support this machine"
+    return "$cannot"
+  fi
   if grep -h 'ERROR SUMMARY' "$report".* | grep -qv ' 0 errors'; then return 9; fi
+  ((code == 0)) || return "$code"
   say "no errors in $(grep -lF 'ERROR SUMMARY: 0 errors' "$report".* | wc -l) processes"
 }
 export -f memcheck say
-export binary
+export binary cannot
+
+# A test of one GPU or more, that was named or bazel can build.
+build_test() {  # label
+  bazel build --config=cuda "$1" >>"$logs/build.log" 2>&1 ||
+    die "$1 does not build; see $logs/build.log"
+  realpath "bazel-bin/$(sed 's,^//,,; s,:,/,' <<<"$1")"
+}
 
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
 if ((!list)); then
@@ -94,12 +167,15 @@ if ((!list)); then
   nvidia-smi -L >"$logs/gpus.txt"
   say "$gpus GPUs: $(sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p' "$logs/gpus.txt")"
   if [[ -z $binary ]]; then
-    say "building gpu_check ($logs/build.log)"
-    bazel build --config=cuda //tests/gpu:gpu_check >"$logs/build.log" 2>&1 ||
-      die "it does not build; see $logs/build.log"
-    binary=bazel-bin/tests/gpu/gpu_check
+    say "building gpu_check and tests ($logs/build.log)"
+    : >"$logs/build.log"
+    binary=$(build_test //tests/gpu:gpu_check)
+    : "${gpu_test:=$(build_test //runtime/cuda:gpu_test)}"
+    : "${ranks_test:=$(build_test //executor/cuda:ranks_test)}"
   fi
-  [[ -x $binary ]] || die "'$binary' is no program"
+  for program in "$binary" ${gpu_test:+"$gpu_test"} ${ranks_test:+"$ranks_test"}; do
+    [[ -x $program ]] || die "'$program' is no program"
+  done
   binary=$(realpath "$binary")
 fi
 
@@ -108,34 +184,63 @@ if ((!list && gpus < 4)); then
   counts=(2)
   say "4 ranks are left out"
 fi
-calls=1000000 cycles=10000
-if ((short)); then calls=100000 cycles=1000; fi
 
-for n in "${counts[@]}"; do
-  for way in processes threads; do
-    arguments=(--ranks "$n")
-    if [[ $way == threads ]]; then arguments+=(--threads); fi
-    step "plans-$n-$way-eager" 600 "$binary" plans "${arguments[@]}"
-    step "plans-$n-$way-graph" 600 "$binary" plans --graph "${arguments[@]}"
-    step "bits-$n-$way" 600 "$binary" bits "${arguments[@]}"
-    step "graph-$n-$way" 600 "$binary" graph "${arguments[@]}"
-    step "hang-$n-$way" 300 "$binary" hang "${arguments[@]}"
-    step "soak-$n-$way" 900 "$binary" soak --calls "$calls" --seconds 600 "${arguments[@]}"
-    step "cycles-$n-$way" 600 "$binary" cycles --count "$cycles" --seconds 500 "${arguments[@]}"
-  done
-done
+if ((list)) || [[ -n $ranks_test ]]; then step ranks_test 300 "$ranks_test"; fi
+if ((list)) || [[ -n $gpu_test ]]; then step gpu_test 300 "$gpu_test"; fi
+run_queues
+
+# Longest first, so that two queues end at about the same time.
+parts() {  # ranks processes|threads
+  local n=$1 way=$2 arguments=(--ranks "$1") limit=600 soak=(--seconds 600) cycle=(--seconds 500)
+  if [[ $way == threads ]]; then arguments+=(--threads); fi
+  if [[ -n $seconds ]]; then
+    arguments+=(--seconds "$seconds")
+    limit=$((seconds + 60)) soak=() cycle=()
+  fi
+  step "soak-$n-$way" 900 "$binary" soak --calls "$calls" "${soak[@]}" "${arguments[@]}"
+  step "cycles-$n-$way" 600 "$binary" cycles --count "$cycles" "${cycle[@]}" "${arguments[@]}"
+  step "plans-$n-$way-eager" "$limit" "$binary" plans --most "$most" "${arguments[@]}"
+  step "plans-$n-$way-graph" "$limit" "$binary" plans --graph --most "$most" "${arguments[@]}"
+  step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
+  step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
+  step "hang-$n-$way" 120 "$binary" hang "${arguments[@]}"
+}
 
 # A plan of each family, on small messages: every access is checked, which takes its time.
-if ((list)) || command -v compute-sanitizer >/dev/null; then
-  for plan in allreduce_1shot allreduce_2shot allreduce_allpairs allreduce_ring alltoall_direct \
-    allgather_packets sendrecv_port; do
-    step "memcheck-$plan" 600 bash -c 'memcheck "$@"' _ "${logs:-.}/memcheck-$plan.report" \
-      plans --ranks 2 --most 4096 --patience 300 --filter "$plan R=2"
+memchecks() {
+  local plans=(allreduce_1shot allreduce_2shot sendrecv_port) plan
+  if ((!short)); then
+    plans+=(allreduce_allpairs allreduce_ring alltoall_direct allgather_packets)
+  fi
+  for plan in "${plans[@]}"; do
+    # shellcheck disable=SC2016
+    step "memcheck-$plan" 300 bash -c 'memcheck "$@"' _ "${logs:-.}/memcheck-$plan.report" \
+      plans --ranks 2 --most 4096 --patience 120 --seconds 100 --filter "$plan R=2"
   done
-else
-  say "memcheck is left out: there is no compute-sanitizer"
-fi
+}
+
+for n in "${counts[@]}"; do
+  lanes=1
+  if ((n == 2 && gpus >= 4)) && [[ -z ${CUDA_VISIBLE_DEVICES-} ]]; then lanes=2; fi
+  for way in processes threads; do parts "$n" "$way"; done
+  if ((n == 2)); then
+    if ((list)) || command -v compute-sanitizer >/dev/null; then
+      memchecks
+    else
+      say "memcheck is left out: there is no compute-sanitizer"
+    fi
+  fi
+  run_queues
+done
 
 if ((list)); then exit 0; fi
+passed=0 failed=0
+for result in "${ran[@]}"; do
+  case $(cat "$result" 2>/dev/null) in
+    passed) passed=$((passed + 1)) ;;
+    'left out') ;;
+    *) failed=$((failed + 1)) ;;
+  esac
+done
 say "$passed passed, $failed failed"
 ((failed == 0 && passed > 0))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <new>
 
 #include "plans/plan_json.h"
 #include "tools/files.h"
@@ -60,11 +61,15 @@ void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) 
   add_diagnostics_option(line, app, options.diagnostics);
 }
 
+std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
+                             const std::string& format) {
+  if (diagnostics.all().empty()) return "";
+  return format == "json" ? render_json(diagnostics, sources) : render_text(diagnostics, sources);
+}
+
 void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
                        const std::string& format) {
-  if (diagnostics.all().empty()) return;
-  put_error(format == "json" ? render_json(diagnostics, sources)
-                             : render_text(diagnostics, sources));
+  put_error(diagnostics_text(diagnostics, sources, format));
 }
 
 int Input::usage(const std::string& message) {
@@ -73,8 +78,13 @@ int Input::usage(const std::string& message) {
 }
 
 void Input::report() {
-  print_diagnostics(diagnostics, sources, options_.diagnostics);
+  const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
   diagnostics = Diagnostics();
+  if (report_into_ == nullptr) {
+    put_error(text);
+  } else {
+    *report_into_ += text;
+  }
 }
 
 bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
@@ -96,13 +106,19 @@ int Input::load(const PipelineOptions& passes) {
   if (!split_defines(front, error)) return usage(error);
   auto text = read_file(options_.file, error);
   if (!text) return usage(error);
-  int code = kFine;
   if (looks_like_json(*text)) {
     kind = InputKind::plan;
     if (!front.defines.empty()) return usage("-D sets parameters of programs; this is a plan");
-    code = load_plan(*text, passes);
-  } else {
-    code = load_text(std::move(*text), front, passes);
+  }
+  int code = kWrongProgram;
+  try {
+    code = kind == InputKind::plan ? load_plan(*text, passes)
+                                   : load_text(std::move(*text), front, passes);
+  } catch (const std::bad_alloc&) {
+    diagnostics.error("memory", {},
+                      fmt::format("'{}' takes more memory to compile than there is; fewer ranks, "
+                                  "thread blocks or instances take less",
+                                  options_.file));
   }
   report();
   return code;

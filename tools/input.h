@@ -40,6 +40,8 @@ class Input {
   int load(const PipelineOptions& passes);
   /// Prints diagnostics that came since the last call, to standard error.
   void report();
+  /// report() adds to `text` instead, which must outlive this.
+  void report_into(std::string& text) { report_into_ = &text; }
   /// Prints "mscclc: <message>" and returns kUsage.
   static int usage(const std::string& message);
 
@@ -54,7 +56,12 @@ class Input {
   int load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes);
 
   const InputOptions& options_;
+  std::string* report_into_ = nullptr;
 };
+
+/// The text of diagnostics in the format that --diagnostics chose.
+std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
+                             const std::string& format);
 
 /// Prints `diagnostics` to standard error in the format that --diagnostics chose.
 void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,

@@ -12,10 +12,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "runtime/bootstrap/job.h"
 #include "runtime/fd.h"
 #include "tools/files.h"
 
@@ -27,7 +29,8 @@ struct Child {
   Fd id;      ///< where it reads its id
   Fd errors;  ///< what it writes to standard error
   std::string text;
-  int code = 0;
+  int status = 0;        ///< as waitpid() gives it, once it has ended
+  bool stopped = false;  ///< by this process, for another's sake
 };
 
 bool make_pipe(Fd& from, Fd& to) {
@@ -80,8 +83,24 @@ bool start(uint32_t rank, std::vector<Child>& children, std::vector<Fd>& id_ends
   return child.process > 0;
 }
 
-/// Takes what the children write until all have closed their ends, so that none waits for room.
-void collect(std::vector<Child>& children) {
+int wait_for(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void stop_others(std::vector<Child>& children, const Child& failed) {
+  for (Child& child : children) {
+    if (&child == &failed || child.errors.get() < 0) continue;
+    child.stopped = true;
+    kill(child.process, SIGKILL);
+  }
+}
+
+/// Takes what the children write until all have closed their ends, so that none waits for room, and
+/// waits for each.
+void collect(std::vector<Child>& children, bool end_together) {
   std::vector<pollfd> polled;
   for (const Child& child : children) polled.push_back({child.errors.get(), POLLIN, 0});
   size_t open = children.size();
@@ -94,21 +113,39 @@ void collect(std::vector<Child>& children) {
       if (n > 0 || (n < 0 && errno == EINTR)) continue;
       polled[i].fd = -1;
       --open;
+      Child& child = children[i];
+      child.errors.reset();
+      child.status = wait_for(child.process);
+      const bool well = WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0;
+      if (end_together && !well && !child.stopped) stop_others(children, child);
     }
   }
 }
 
-int wait_for(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+/// Prints what the children said, and returns the greatest exit code.
+int report(const std::vector<Child>& children, int failed) {
+  int code = 0;
+  std::set<std::string> told;
+  for (size_t r = 0; r < children.size(); ++r) {
+    const Child& child = children[r];
+    if (told.insert(child.text).second) put_error(child.text);
+    if (child.stopped) continue;
+    if (WIFEXITED(child.status)) {
+      code = std::max(code, WEXITSTATUS(child.status));
+    } else {
+      put_error(fmt::format("mscclc: rank {} was ended by signal {} ({})\n", r,
+                            WTERMSIG(child.status), strsignal(WTERMSIG(child.status))));
+      code = std::max(code, failed);
+    }
   }
-  return status;
+  return code;
 }
 
 }  // namespace
 
-int run_processes(uint32_t ranks, const std::function<std::string()>& make_id,
-                  const std::function<int(uint32_t rank, const std::string& id)>& fn, int failed) {
+int run_processes(const RankProcesses& how, const std::function<std::string()>& make_id,
+                  const std::function<int(uint32_t rank, const std::string& id)>& fn) {
+  const auto [ranks, failed, end_together] = how;
   std::fflush(nullptr);  // or each child would print what is buffered here
   std::vector<Child> children(ranks);
   std::vector<Fd> id_ends(ranks);
@@ -129,21 +166,25 @@ int run_processes(uint32_t ranks, const std::function<std::string()>& make_id,
     id_ends[r].reset();
   }
   children.resize(started);
-  collect(children);
-  int code = id.empty() ? failed : 0;
-  std::set<std::string> told;
-  for (uint32_t r = 0; r < started; ++r) {
-    const int status = wait_for(children[r].process);
-    if (told.insert(children[r].text).second) put_error(children[r].text);
-    if (WIFEXITED(status)) {
-      code = std::max(code, WEXITSTATUS(status));
-    } else {
-      put_error(fmt::format("mscclc: rank {} was ended by signal {} ({})\n", r, WTERMSIG(status),
-                            strsignal(WTERMSIG(status))));
-      code = std::max(code, failed);
-    }
-  }
-  return code;
+  collect(children, end_together);
+  return std::max(id.empty() ? failed : 0, report(children, failed));
+}
+
+int run_job(const RankProcesses& how, std::chrono::milliseconds timeout, const JobRank& fn,
+            Diagnostics& diagnostics) {
+  std::optional<HostedJob> job;
+  const auto make_id = [&]() -> std::string {
+    job = host_job({.size = how.ranks, .one_machine = true, .timeout = timeout}, diagnostics);
+    return job ? job->id.text() : "";
+  };
+  const auto be_rank = [&](uint32_t rank, const std::string& text) {
+    Diagnostics own;
+    const auto id = UniqueId::parse(text, own);
+    std::unique_ptr<Bootstrap> bootstrap;
+    if (id) bootstrap = join_job(*id, rank, how.ranks, timeout, nullptr, own);
+    return fn(rank, std::move(bootstrap), own);
+  };
+  return run_processes(how, make_id, be_rank);
 }
 
 }  // namespace mscclc

@@ -1,17 +1,42 @@
 // Ranks as processes of this machine, forked by this one.
+//
+//   run_job({.ranks = 4, .failed = 3}, timeout, [&](uint32_t rank, std::unique_ptr<Bootstrap> meet,
+//           Diagnostics& problems) { ... return exit_code; }, problems);
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+
+#include "ir/diagnostic.h"
+#include "runtime/bootstrap/bootstrap.h"
 
 namespace mscclc {
 
-/// Forks `ranks` processes; each gets the text that `make_id` makes in this process once they are
+struct RankProcesses {
+  uint32_t ranks;
+  int failed;  ///< the exit code of a rank that a signal has ended, or that could not begin
+  /// The first rank that fails ends all others: for ranks that wait for one another in ways that a
+  /// communicator does not know, such as in memory that they share. Those are not reported.
+  bool end_together = false;
+};
+
+/// Forks the processes; each gets the text that `make_id` makes in this process once they are
 /// there, and returns fn(rank, id) as its exit code. Their standard error comes out in rank order
 /// once all have ended, equal texts once. Returns the greatest exit code; one that is ended by a
-/// signal is reported and counts as `failed`.
-int run_processes(uint32_t ranks, const std::function<std::string()>& make_id,
-                  const std::function<int(uint32_t rank, const std::string& id)>& fn, int failed);
+/// signal is reported and counts as `failed`. REQUIRES: no other thread runs here.
+int run_processes(const RankProcesses& how, const std::function<std::string()>& make_id,
+                  const std::function<int(uint32_t rank, const std::string& id)>& fn);
+
+/// What a rank of a job does; nullptr: it could not join, which `diagnostics` says.
+using JobRank = std::function<int(uint32_t rank, std::unique_ptr<Bootstrap> bootstrap,
+                                  Diagnostics& diagnostics)>;
+
+/// The same for ranks that have met: this process hosts their job. Errors of the host are in
+/// `diagnostics`.
+int run_job(const RankProcesses& how, std::chrono::milliseconds timeout, const JobRank& fn,
+            Diagnostics& diagnostics);
 
 }  // namespace mscclc

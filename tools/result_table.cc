@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 namespace mscclc {
-namespace {
 
-// nccl-tests keeps seven characters: fewer decimals as times grow.
 std::string time_text(double us) {
   if (us >= 10000) return fmt::format("{:.0f}", us);
   return us >= 100 ? fmt::format("{:.1f}", us) : fmt::format("{:.2f}", us);
 }
-
-}  // namespace
 
 double bus_factor(CollectiveKind kind, uint32_t ranks) {
   const double n = ranks;

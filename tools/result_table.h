@@ -30,6 +30,9 @@ double bus_factor(CollectiveKind kind, uint32_t ranks);
 /// Bytes per microsecond / 1000, in GB/s (10^9); 0 for no time.
 double algorithm_bandwidth(const ResultRow& row);
 
+/// Microseconds in seven characters at most: fewer decimals as they grow.
+std::string time_text(double microseconds);
+
 /// The two heading lines.
 std::string table_header(bool in_place);
 std::string table_row(const ResultRow& row, double bus_factor);

@@ -81,6 +81,10 @@ int run_run(const RunOptions& options) {
     return Input::usage(
         fmt::format("--device {}: only the host machine follows a schedule", options.device));
   }
+  if (options.device == "host" && options.threads) {
+    return Input::usage(
+        "--threads: the host machine has no ranks of its own; use it with --device");
+  }
   if (!options.schedule.empty()) return run_schedule(options);
   Work work;
   if (const std::string error = parse_work(options, work); !error.empty()) {
@@ -173,6 +177,7 @@ void add_run(CommandLine& line) {
                "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
                "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
                "  mscclc run ring.mscl -D R=4 --device processes\n"
+               "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
                "  mscclc run ring.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
   CLI::App& app = *command.app;
@@ -184,6 +189,8 @@ void add_run(CommandLine& line) {
                  ->type_name("DEVICE")
                  ->check(CLI::IsMember(strings(devices()))),
              strings(devices()));
+  app.add_flag("--threads", options->threads,
+               "ranks are threads of this process, with a device each, not processes");
   add_run_options(line, app, *options);
   app.add_flag("--in-place", options->in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options->iterations,

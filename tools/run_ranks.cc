@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
-#include "runtime/bootstrap/job.h"
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "runtime/bootstrap/in_process.h"
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/cuda/open.h"
 #include "runtime/host/host_device.h"
+#include "tools/files.h"
 #include "tools/rank_job.h"
 #include "tools/rank_processes.h"
 
@@ -58,26 +63,46 @@ int run_launched(const Start& start, const LaunchedRank& launch) {
       fmt::format("on {} processes that {} has started", launch.size, launch.launcher));
 }
 
+/// "4 processes of this machine, a GPU each"
+std::string ranks_text(const Start& start, const char* what) {
+  return fmt::format("on {} {}{}", start.ranks(), what,
+                     start.options.device == "cuda" ? ", a GPU each" : "");
+}
+
 int run_forked(const Start& start) {
-  std::optional<HostedJob> job;
-  const auto make_id = [&]() -> std::string {
-    job = host_job({.size = start.ranks(), .one_machine = true, .timeout = start.timeout},
-                   start.input.diagnostics);
-    start.input.report();
-    return job ? job->id.text() : "";
+  const auto be_rank = [&](uint32_t rank, std::unique_ptr<Bootstrap> bootstrap,
+                           Diagnostics& problems) {
+    start.input.diagnostics = problems;
+    return run_on_device(start, std::move(bootstrap), rank,
+                         ranks_text(start, "processes of this machine"));
   };
-  const auto be_rank = [&](uint32_t rank, const std::string& text) {
-    Diagnostics& diagnostics = start.input.diagnostics;
-    const auto id = UniqueId::parse(text, diagnostics);
-    std::unique_ptr<Bootstrap> bootstrap;
-    if (id) bootstrap = join_job(*id, rank, start.ranks(), start.timeout, nullptr, diagnostics);
-    return run_on_device(
-        start, std::move(bootstrap), rank,
-        fmt::format("on {} {}", start.ranks(),
-                    start.options.device == "cuda" ? "processes of this machine, a GPU each"
-                                                   : "processes of this machine"));
-  };
-  return run_processes(start.ranks(), make_id, be_rank, kWrongResult);
+  const int code = run_job({.ranks = start.ranks(), .failed = kWrongResult}, start.timeout, be_rank,
+                           start.input.diagnostics);
+  start.input.report();
+  return code;
+}
+
+/// Ranks as threads of this process; what they report comes out in rank order, equal texts once.
+int run_threads(const Start& start) {
+  auto bootstraps = make_in_process_bootstraps(start.ranks(), start.timeout);
+  std::vector<Input> inputs(start.ranks(), start.input);
+  std::vector<std::string> said(start.ranks());
+  std::vector<int> codes(start.ranks(), kWrongResult);
+  std::vector<std::thread> threads;
+  for (uint32_t r = 0; r < start.ranks(); ++r) {
+    inputs[r].report_into(said[r]);
+    threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
+      const Start rank{start.options, inputs[r], start.specs, start.timeout};
+      codes[r] =
+          run_on_device(rank, std::move(own), r, ranks_text(start, "threads of this process"));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> told;
+  for (const std::string& text : said) {
+    if (told.insert(text).second) put_error(text);
+  }
+  return *std::ranges::max_element(codes);
 }
 
 /// True if a diagnostic of this kind is there.
@@ -104,8 +129,14 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   const Start start{options, input, specs, milliseconds(*seconds * 1000)};
   Diagnostics launcher;
   const auto launch = read_launch(environment, "", launcher);
+  if (launch && options.threads) {
+    return Input::usage(
+        fmt::format("--threads: {} has started a process for each rank", launch->launcher));
+  }
   if (launch) return run_launched(start, *launch);
-  if (says(launcher, "no-launcher")) return run_forked(start);
+  if (says(launcher, "no-launcher")) {
+    return options.threads ? run_threads(start) : run_forked(start);
+  }
   input.diagnostics = launcher;
   input.report();
   return kUsage;

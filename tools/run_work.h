@@ -24,6 +24,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::string schedule;  ///< a file
   std::string device = "host";
+  bool threads = false;  ///< ranks are threads of one process
 
   /// Adversarial runs are left to chance unless a seed is given.
   uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }

@@ -3,6 +3,7 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <numeric>
 
@@ -23,7 +24,7 @@ struct VerifyOptions {
   InputOptions input;
   std::string target;   ///< name or file; empty: no limits
   std::string witness;  ///< a file, or empty
-  bool together = false, one_order = false;
+  bool together = false, one_order = false, table = false;
 };
 
 /// One FILE on its way through the prover.
@@ -70,6 +71,49 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     return kUsage;
   }
   return kWrongProgram;
+}
+
+/// A line of the table, and how the file fares.
+struct Row {
+  const char* verdict = "not read";
+  std::string reason;
+  int code = kWrongProgram;
+};
+
+Row row_of(const Target* target, Input& input) {
+  PipelineOptions passes;
+  if (target != nullptr) passes.limits = target->op_limits();
+  if (const int code = input.load(passes); code != kFine) return {"not read", "", code};
+  if (!input.program.split) return {"not read", "IR text must be 'split'", kUsage};
+  const Proof proof = prove(input.program, input.diagnostics);
+  if (proof.proved && (target == nullptr || fits(*target, input))) {
+    return {"proved", summarize(proof), kFine};
+  }
+  const Diagnostic& first = input.diagnostics.all().front();
+  return {first.code == "undecided" ? "undecided" : "refused", first.message, kWrongProgram};
+}
+
+// Of each refused file the first reason only; what cannot be read is told as always.
+int verify_table(const VerifyOptions& options, const Target* target) {
+  size_t width = 4;
+  for (const std::string& file : options.files) width = std::max(width, file.size());
+  put(fmt::format("{:<{}}  {:<9}  {:>9}  {}\n", "file", width, "verdict", "ms", "reason"));
+  int worst = kFine, proved = 0;
+  for (const std::string& file : options.files) {
+    InputOptions one = options.input;
+    one.file = file;
+    Input input(one);
+    const auto start = std::chrono::steady_clock::now();
+    const Row row = row_of(target, input);
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    put(fmt::format("{:<{}}  {:<9}  {:>9.1f}  {}\n", file, width, row.verdict, taken.count(),
+                    row.reason));
+    worst = std::max(worst, row.code);
+    proved += row.code == kFine ? 1 : 0;
+  }
+  put(fmt::format("{} of {} proved\n", proved, options.files.size()));
+  return worst;
 }
 
 int verify_each(const VerifyOptions& options, const Target* target) {
@@ -142,7 +186,8 @@ int run_verify(const VerifyOptions& options) {
     if (!target) return kWrongProgram;
   }
   const Target* limits = target ? &*target : nullptr;
-  return options.together ? verify_set(options, limits) : verify_each(options, limits);
+  if (options.together) return verify_set(options, limits);
+  return options.table ? verify_table(options, limits) : verify_each(options, limits);
 }
 
 }  // namespace
@@ -153,6 +198,7 @@ void add_verify(CommandLine& line) {
                "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
                "  mscclc verify allreduce.json broadcast.json\n"
                "  mscclc verify allreduce.json --target mscclpp\n"
+               "  mscclc verify --table *.json\n"
                "  mscclc verify --together small.json large.json\n"
                "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
                "  mscclc verify ring.mscl --witness ring.schedule.json\n"
@@ -178,6 +224,11 @@ void add_verify(CommandLine& line) {
                  "'mscclc run FILE --schedule' replays it to wrong data or a hang")
       ->type_name("SCHEDULE")
       ->excludes(app.get_option("--together"));
+  app.add_flag("--table", options->table,
+               "one line for each FILE: verdict, milliseconds (compiling included), and the first "
+               "reason or what is proved")
+      ->excludes(app.get_option("--together"))
+      ->excludes(app.get_option("--witness"));
   add_diagnostics_option(line, app, options->input.diagnostics);
   command.run = [options] { return run_verify(*options); };
 }

@@ -22,6 +22,20 @@ __device__ inline void store_volatile8(uint8_t* at, uint64_t word) {
   asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
 }
 
+__device__ inline uint4 load_packet(const uint8_t* at) {
+  uint4 row;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(row.x), "=r"(row.y), "=r"(row.z), "=r"(row.w)
+               : "l"(at)
+               : "memory");
+  return row;
+}
+__device__ inline void store_packet(uint8_t* at, const uint4& row) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(row.x),
+               "r"(row.y), "r"(row.z), "r"(row.w)
+               : "memory");
+}
+
 // Signals. A release publishes what the thread saw before it, which after a block barrier is all
 // that its block wrote; it pairs with load_acquire() in the waiter.
 __device__ inline void add_release(uint64_t* count) {

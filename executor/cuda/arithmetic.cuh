@@ -45,16 +45,24 @@ __device__ inline uint32_t bytes_of(Dtype dtype) {
   return 1;
 }
 
+/// A row without -0.0, of elements of `element` bytes, at most 4.
+__device__ inline uint4 drop_minus_zeros(const uint4& row, uint32_t element) {
+  const auto drop = [element](uint32_t word) {
+    if (element == 4) return word == 0x80000000u ? 0u : word;
+    if (element == 2) return word & ~__vcmpeq2(word, 0x80008000u);
+    return word & ~__vcmpeq4(word, 0x80808080u);
+  };
+  return {drop(row.x), drop(row.y), drop(row.z), drop(row.w)};
+}
+
 /// For plans without reductions.
 struct NoSums {
-  struct Sums {};
+  static constexpr bool kSums = false;
+  struct RowSums {};
   Dtype dtype;
 
   __device__ explicit NoSums(const LaunchPlan& plan) : dtype(plan.dtype) {}
   __device__ uint32_t element() const { return bytes_of(dtype); }
-  __device__ void start(Sums&, const Tile&, uint32_t) const {}
-  __device__ void add(Sums&, const Tile&, uint32_t, ReduceOp) const {}
-  __device__ void finish(Sums&, Tile&, uint32_t, uint32_t) const {}
 };
 
 /// dtypes.def's accumulation types.
@@ -94,25 +102,40 @@ struct Row {
   }
 };
 
+// Not inlined: few calls are averages, and a division is long.
+static __device__ __noinline__ float quotient(float sum, float by) { return sum / by; }
+
 /// Sums of T in its own accumulation type.
 template <Dtype T>
 struct OneType {
   using Sum = typename AccumulateOf<T>::Type;
   using R = Row<T, Sum>;
-  struct Sums {
-    Sum values[Tile::kRows][R::kCount];
+  static constexpr bool kSums = true;
+  static_assert(std::is_same_v<Sum, float>);
+  /// Of one row; the reduction is sum or avg.
+  struct RowSums {
+    Sum values[R::kCount];
   };
 
   __device__ explicit OneType(const LaunchPlan&) {}
   __device__ uint32_t element() const { return R::kElement; }
-  __device__ void start(Sums& sums, const Tile& tile, uint32_t payload) const {
-    for_each_row(payload, [&](uint32_t r) { R::start(sums.values[r], tile.bytes(r)); });
+  __device__ static void start(RowSums& sums, const uint4& row) {
+    device::start_row<T>(sums.values, reinterpret_cast<const uint8_t*>(&row), R::kCount);
   }
-  __device__ void add(Sums& sums, const Tile& tile, uint32_t payload, ReduceOp reduce) const {
-    for_each_row(payload, [&](uint32_t r) { R::add(sums.values[r], tile.bytes(r), reduce); });
+  __device__ static void add(RowSums& sums, const uint4& row) {
+    device::combine_row<T, Sum, ReduceOp::sum>(sums.values, reinterpret_cast<const uint8_t*>(&row),
+                                               R::kCount);
   }
-  __device__ void finish(Sums& sums, Tile& tile, uint32_t payload, uint32_t divisor) const {
-    for_each_row(payload, [&](uint32_t r) { R::finish(sums.values[r], tile.bytes(r), divisor); });
+  __device__ static uint4 finish(RowSums& sums, uint32_t divisor) {
+    if (divisor > 1) {
+#pragma unroll
+      for (uint32_t i = 0; i < R::kCount; ++i) {
+        sums.values[i] = quotient(sums.values[i], static_cast<float>(divisor));
+      }
+    }
+    uint4 row;
+    device::finish_row<T>(reinterpret_cast<uint8_t*>(&row), sums.values, R::kCount);
+    return row;
   }
 };
 

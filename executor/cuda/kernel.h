@@ -9,10 +9,11 @@
 namespace mscclc::cuda {
 
 /// Threads of a block, at most.
-inline constexpr uint32_t kMostThreads = 512;
+inline constexpr uint32_t kMostThreads = 1024;
 
-/// The threads that blocks have where a plan asks for `wanted`: whole warps, as many as the kernel
-/// takes. Threads carry no meaning: what a plan does is the same for any number.
+/// The threads that blocks have where a plan asks for `wanted`: whole warps, and no more than the
+/// kernel takes, which may be fewer than kMostThreads. Threads carry no meaning: what a plan does
+/// is the same for any number.
 constexpr uint32_t block_threads(uint32_t wanted) {
   const uint32_t warps = wanted / 32 + (wanted % 32 != 0 ? 1 : 0);
   return warps == 0 ? 32 : warps > kMostThreads / 32 ? kMostThreads : 32 * warps;

@@ -1,9 +1,12 @@
-// The kernel that runs everything. Its handlers are called, not inlined: it has them all.
-#define MSCCLC_CALL_BODIES
+// The kernel that runs everything.
+#include "executor/cuda/block.cuh"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {
 
-Kernel kernel_any() { return interpret<AnyType, device::kUsesAll>; }
+Kernel kernel_any() {
+  constexpr uint32_t kThreads = 512;
+  return {interpret<CudaBlock<AnyType>, kThreads>, kThreads};
+}
 
 }  // namespace mscclc::cuda

@@ -2,8 +2,6 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_bf16(uint32_t uses) {
-  return smallest_kernel<OneType<Dtype::bf16>, device::kUsesSums>(uses);
-}
+Kernel kernel_bf16(uint32_t uses) { return fast_kernel<OneType<Dtype::bf16>>(uses); }
 
 }  // namespace mscclc::cuda

@@ -2,8 +2,6 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_f16(uint32_t uses) {
-  return smallest_kernel<OneType<Dtype::f16>, device::kUsesSums>(uses);
-}
+Kernel kernel_f16(uint32_t uses) { return fast_kernel<OneType<Dtype::f16>>(uses); }
 
 }  // namespace mscclc::cuda

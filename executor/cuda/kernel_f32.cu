@@ -2,8 +2,6 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_f32(uint32_t uses) {
-  return smallest_kernel<OneType<Dtype::f32>, device::kUsesSums>(uses);
-}
+Kernel kernel_f32(uint32_t uses) { return fast_kernel<OneType<Dtype::f32>>(uses); }
 
 }  // namespace mscclc::cuda

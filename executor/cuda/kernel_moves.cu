@@ -3,6 +3,6 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_moves(uint32_t uses) { return smallest_kernel<NoSums, 0>(uses); }
+Kernel kernel_moves(uint32_t uses) { return fast_kernel<NoSums>(uses); }
 
 }  // namespace mscclc::cuda

@@ -2,11 +2,13 @@
 // so that they are compiled side by side.
 #pragma once
 
+#include "executor/cuda/fast.cuh"
 #include "executor/cuda/kernel.cuh"
 
 namespace mscclc::cuda {
 
-/// The kernel for plans that use no more than `uses`, or nullptr: none of this arithmetic does.
+/// The kernel for plans that use no more than `uses`, or none of this arithmetic does: no function.
+/// Sums are sum or avg.
 Kernel kernel_moves(uint32_t uses);
 Kernel kernel_f32(uint32_t uses);
 Kernel kernel_f16(uint32_t uses);
@@ -14,20 +16,34 @@ Kernel kernel_bf16(uint32_t uses);
 /// Any type, everything.
 Kernel kernel_any();
 
-/// The smallest of an arithmetic's kernels that offers `uses`.
-template <class Arithmetic, uint32_t kBase>
-Kernel smallest_kernel(uint32_t uses) {
-  if ((uses & ~kBase) == 0) return interpret<Arithmetic, kBase>;
-  if ((uses & ~(kBase | device::kUsesLL)) == 0) {
-    return interpret<Arithmetic, kBase | device::kUsesLL>;
+/// Threads that a kernel's registers allow: those of packets hold more than 64.
+constexpr uint32_t threads_for(PacketFormat format) {
+  return format == PacketFormat::none ? kMostThreads : 512;
+}
+
+template <class Arithmetic, PacketFormat F>
+Kernel fast_kernel_of() {
+  constexpr uint32_t kThreads = threads_for(F);
+  return {interpret_shared<FastBlock<Arithmetic, F>, kThreads>, kThreads};
+}
+
+/// The kernel of an arithmetic that offers `uses`: there is one for each packet format.
+template <class Arithmetic>
+Kernel fast_kernel(uint32_t uses) {
+  switch (uses & ~uint32_t{device::kUsesSums}) {
+    case 0:
+      return fast_kernel_of<Arithmetic, PacketFormat::none>();
+    case device::kUsesLL8:
+      return fast_kernel_of<Arithmetic, PacketFormat::LL8>();
+    case device::kUsesLL16:
+      return fast_kernel_of<Arithmetic, PacketFormat::LL16>();
+    case device::kUsesLL128:
+      return fast_kernel_of<Arithmetic, PacketFormat::LL128>();
+    case device::kUsesSentinel:
+      return fast_kernel_of<Arithmetic, PacketFormat::sentinel>();
+    default:
+      return {};
   }
-  if ((uses & ~(kBase | device::kUsesLL128)) == 0) {
-    return interpret<Arithmetic, kBase | device::kUsesLL128>;
-  }
-  if ((uses & ~(kBase | device::kUsesSentinel)) == 0) {
-    return interpret<Arithmetic, kBase | device::kUsesSentinel>;
-  }
-  return nullptr;
 }
 
 }  // namespace mscclc::cuda

@@ -1,6 +1,7 @@
 // Picks the kernel for a launch, and starts it.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "executor/cuda/kernels.cuh"
@@ -19,33 +20,40 @@ bool adds_up_as_usual(const LaunchPlan& plan) {
   return false;
 }
 
+bool adds(ReduceOp reduce) { return reduce == ReduceOp::sum || reduce == ReduceOp::avg; }
+
+/// The fast kernel of a plan's type, if there is one.
+Kernel fast_kernel_for(const LaunchPlan& plan) {
+  // Sentinels of 8 bytes are rare.
+  if ((plan.uses & device::kUsesSentinel) != 0 && info(plan.dtype).bytes == 8) return {};
+  // Longer programs are not settled in shared memory.
+  if (plan.program_bytes > kMostShared) return {};
+  if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses);
+  if (!adds_up_as_usual(plan) || !adds(plan.reduce)) return {};
+  if (plan.dtype == Dtype::f32) return kernel_f32(plan.uses);
+  if (plan.dtype == Dtype::f16) return kernel_f16(plan.uses);
+  if (plan.dtype == Dtype::bf16) return kernel_bf16(plan.uses);
+  return {};
+}
+
 Kernel kernel_for(const LaunchPlan& plan) {
-  // Only packed programs are made for kernels that do not hold everything.
-  const uint32_t uses = plan.programs == nullptr ? device::kUsesAll : plan.uses;
-  Kernel kernel = nullptr;
-  if ((uses & device::kUsesSums) == 0) {
-    kernel = kernel_moves(uses);
-  } else if (!adds_up_as_usual(plan)) {
-    kernel = nullptr;
-  } else if (plan.dtype == Dtype::f32) {
-    kernel = kernel_f32(uses);
-  } else if (plan.dtype == Dtype::f16) {
-    kernel = kernel_f16(uses);
-  } else if (plan.dtype == Dtype::bf16) {
-    kernel = kernel_bf16(uses);
-  }
-  return kernel == nullptr ? kernel_any() : kernel;
+  const Kernel kernel = fast_kernel_for(plan);
+  return kernel.function == nullptr ? kernel_any() : kernel;
+}
+
+uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {
+  return std::min(block_threads(plan.threads), kernel.threads);
 }
 
 uint32_t shared_bytes(const LaunchPlan& plan) {
-  const bool shared = plan.programs != nullptr && plan.program_bytes <= kMostShared;
-  return shared ? plan.program_bytes : 0;
+  return plan.program_bytes <= kMostShared ? plan.program_bytes : 0;
 }
 
 bool is_valid(const LaunchPlan& plan) {
   const uint64_t programs = uint64_t{plan.blocks} * plan.program_bytes;
   return plan.blocks != 0 && plan.program_bytes % 16 == 0 &&
-         (!plan.carried || (plan.programs != nullptr && programs <= device::kMostCarried));
+         plan.call_counts <= device::kMostCounts &&
+         (!plan.carried || programs <= device::kMostCarried);
 }
 
 }  // namespace
@@ -54,13 +62,13 @@ int launch(const LaunchPlan& plan, void* stream) {
   if (!is_valid(plan)) return cudaErrorInvalidConfiguration;
   Arguments arguments;
   arguments.plan = plan;
-  if (plan.one != nullptr) arguments.one = *plan.one;
   if (plan.carried) {
     std::memcpy(arguments.programs, plan.programs, size_t{plan.blocks} * plan.program_bytes);
   }
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel_for(plan)), dim3(plan.blocks),
-                          dim3(block_threads(plan.threads)), parameters, shared_bytes(plan),
+  const Kernel kernel = kernel_for(plan);
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel.function), dim3(plan.blocks),
+                          dim3(threads_of(plan, kernel)), parameters, shared_bytes(plan),
                           static_cast<cudaStream_t>(stream));
 }
 
@@ -70,9 +78,10 @@ uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
   if (*error != cudaSuccess) return 0;
   *error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (*error != cudaSuccess) return 0;
+  const Kernel kernel = kernel_for(plan);
   *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, reinterpret_cast<const void*>(kernel_for(plan)),
-      static_cast<int>(block_threads(plan.threads)), shared_bytes(plan));
+      &blocks, reinterpret_cast<const void*>(kernel.function),
+      static_cast<int>(threads_of(plan, kernel)), shared_bytes(plan));
   return *error == cudaSuccess ? static_cast<uint32_t>(blocks) * processors : 0;
 }
 

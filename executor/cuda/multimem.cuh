@@ -22,7 +22,7 @@
 
 #include "executor/cuda/switch_cut.h"
 #include "executor/interpreter/arith.h"
-#include "executor/interpreter/machine.h"
+#include "executor/interpreter/steps.h"
 
 namespace mscclc::cuda {
 
@@ -159,36 +159,32 @@ struct SwitchPlace {
   bool at_switch;
 };
 
+/// Operand k of a stretch, the first of its side.
 template <class M>
-struct Multicast {
-  M& machine;
-  __device__ uint8_t* base(uint32_t index) { return machine.multicast(index); }
-};
-
-template <class M>
-__device__ inline SwitchPlace place_of(M& m, const device::Frame& f, const device::Stretch& s,
+__device__ inline SwitchPlace place_of(M& m, const device::Steps& p, const device::StepStretch& s,
                                        uint32_t k) {
-  const bool at_switch = f.rank.operands[s.move->operands + k].members > 1;
-  Multicast<M> multicast{m};
-  uint8_t* address =
-      at_switch ? device::address_of(multicast, f, s, k) : device::address_of(m, f, s, k);
-  return {address + s.skip, at_switch};
+  uint8_t* own = device::address_of(m, p, s, k);
+  if (p.extras == nullptr) return {own + s.skip, false};
+  uint8_t* multicast = p.extras[s.operands - p.operands + k].multicast;
+  if (multicast == nullptr) return {own + s.skip, false};
+  // The copy and the unit of a pipeline move both alike.
+  return {multicast + (own - s.operands[k].address) + s.skip, true};
 }
 
-/// True if the switch can do all of an op's moves: one source each, all switch operands there.
-template <class M>
-__device__ inline bool switch_takes(M& m, const device::Frame& f, const device::DeviceOp& op,
+/// True if the switch can do all of a step's moves: one operand on each side, those of several
+/// ranks there.
+__device__ inline bool switch_takes(const device::Steps& p, const device::Step& step,
                                     const SwitchSum& sum) {
-  for (uint32_t i = 0; i < op.count; ++i) {
-    const device::Move& move = f.rank.moves[op.first + i];
-    if (move.srcs != 1 || move.dsts != 1) return false;
-    for (uint32_t k = 0; k < 2; ++k) {
-      const device::DeviceOperand& operand = f.rank.operands[move.operands + k];
-      if (operand.members < 2) continue;
-      if (m.multicast(operand.base) == nullptr || (k == 1 && !switch_reduces(sum))) return false;
-    }
+  const uint32_t operands = uint32_t{step.dsts} + step.srcs;
+  const auto there = [&](uint32_t operand, uint32_t members) {
+    if (members == 1) return true;
+    return p.extras != nullptr && p.extras[operand].multicast != nullptr;
+  };
+  for (uint32_t i = 0; i < step.count; ++i) {
+    const uint32_t first = step.first + i * operands;
+    if (!there(first, step.dsts) || !there(first + step.dsts, step.srcs)) return false;
   }
-  return true;
+  return step.srcs == 1 || switch_reduces(sum);
 }
 
 /// The part of a stretch that is 16 aligned bytes and more, by all threads of the block.
@@ -210,28 +206,26 @@ __device__ inline void switch_move(SwitchPlace to, SwitchPlace from, SwitchCut c
 }
 
 /// Runs switch_broadcast, switch_reduce or switch_reduce_broadcast on plain bytes through the
-/// switch. False: nothing was done, the op must go through the members. `rest(stretch)` moves the
-/// few bytes of a stretch that are no aligned 16, through the members, by all threads. A machine
-/// for this offers, beside what interpreter/machine.h says,
-///   m.multicast(i)   BaseAddress::multicast of bases[i] in this call (with its copy), or nullptr
+/// switch. False: nothing was done, the step must go through the members. `rest(stretch)` moves the
+/// few bytes of a stretch that are no aligned 16, through the members, by all threads.
 template <class M, class Rest>
-__device__ inline bool run_at_switch(M& m, const device::Frame& f, const device::DeviceOp& op,
+__device__ inline bool run_at_switch(M& m, const device::Steps& p, const device::Step& step,
                                      const SwitchSum& sum, Rest rest) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return false;  // before multimem
 #else
-  if (!switch_takes(m, f, op, sum)) return false;
+  if (!switch_takes(p, step, sum)) return false;
   fence_aliases();
-  for (uint32_t i = 0; i < op.count; ++i) {
-    const device::Move& move = f.rank.moves[op.first + i];
-    device::for_each_stretch<PacketFormat::none>(f, op, move, [&](const device::Stretch& s) {
-      const SwitchPlace to = place_of(m, f, s, 0), from = place_of(m, f, s, 1);
+  for (uint32_t i = 0; i < step.count; ++i) {
+    device::for_each_stretch<PacketFormat::none>(p, step, i, [&](const device::StepStretch& s) {
+      const SwitchPlace to = place_of(m, p, s, 0), from = place_of(m, p, s, step.dsts);
       const SwitchCut cut = cut_for_switch(reinterpret_cast<uint64_t>(to.address),
                                            reinterpret_cast<uint64_t>(from.address), s.count);
       switch_move(to, from, cut, sum);
-      if (cut.head > 0) rest(device::Stretch{s.move, s.run, s.skip, cut.head});
+      if (cut.head > 0) rest(device::StepStretch{s.step, s.operands, s.skip, cut.head});
       if (cut.body_end < s.count) {
-        rest(device::Stretch{s.move, s.run, s.skip + cut.body_end, s.count - cut.body_end});
+        rest(
+            device::StepStretch{s.step, s.operands, s.skip + cut.body_end, s.count - cut.body_end});
       }
     });
   }

@@ -30,8 +30,7 @@ constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks 
 struct RankMemory {
   std::vector<DeviceMemory> buffers;
   std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
-  DeviceMemory ops, moves, operands, runs, offsets, loops, targets, block_begin;
-  DeviceMemory bases, channels, arrived, semaphores, barriers, calls, claimed;
+  DeviceMemory channels, arrived, semaphores, barriers, claimed;
   VisibleMemory faults, requests, handled;
 };
 
@@ -81,8 +80,7 @@ struct CudaRanks::State {
   Call call;
   Options options;
   std::vector<RankMemory> ranks;
-  DeviceMemory contexts, rank_of_block, number_of_block, programs;
-  std::vector<RankContext> host_contexts;
+  DeviceMemory contexts, rank_of_block, number_of_block, programs, calls;
   std::vector<uint8_t> packed;
   VisibleMemory abort;
   LaunchPlan launch{};
@@ -133,7 +131,6 @@ bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
   for (const BarrierMembers& b : device.ranks[rank].barriers)
     barriers.push_back({0, b.blocks.size()});
   return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d) &&
-         own.calls.allocate(device.ranks[rank].block_begin.size() * sizeof(uint64_t), d) &&
          own.claimed.allocate(sizeof(uint64_t), d);
 }
 
@@ -167,49 +164,27 @@ std::vector<ChannelEnd> CudaRanks::State::ends_of(uint32_t rank) const {
 }
 
 bool CudaRanks::State::upload(uint32_t rank, Diagnostics& d) {
-  const RankProgram& from = device.ranks[rank];
-  RankMemory& own = ranks[rank];
-  return own.ops.upload(from.ops, d) && own.moves.upload(from.moves, d) &&
-         own.operands.upload(from.operands, d) && own.runs.upload(from.runs, d) &&
-         own.offsets.upload(from.offsets, d) && own.loops.upload(from.loops, d) &&
-         own.targets.upload(from.targets, d) && own.block_begin.upload(from.block_begin, d) &&
-         own.bases.upload(bases_of(rank), d) && own.channels.upload(ends_of(rank), d) &&
-         upload_counts(rank, d) && allocate_visible(rank, d);
+  return ranks[rank].channels.upload(ends_of(rank), d) && upload_counts(rank, d) &&
+         allocate_visible(rank, d);
 }
 
 RankContext CudaRanks::State::context(uint32_t rank) const {
   const RankMemory& own = ranks[rank];
   RankContext c{};
-  c.view = {own.ops.data<device::DeviceOp>(),
-            own.moves.data<device::Move>(),
-            own.operands.data<device::DeviceOperand>(),
-            own.runs.data<device::Run>(),
-            own.offsets.data<uint64_t>(),
-            own.loops.data<device::DeviceLoop>(),
-            own.targets.data<uint32_t>(),
-            device.ranks[rank].align};
-  c.block_begin = own.block_begin.data<uint32_t>();
-  c.bases = own.bases.data<BaseAddress>();
   c.channels = own.channels.data<ChannelEnd>();
-  c.semaphores = own.semaphores.data<uint64_t>();
-  c.barriers = own.barriers.data<Barrier>();
-  c.calls = own.calls.data<uint64_t>();
   c.queue = {own.requests.data<PortRequest>(), kQueue, own.claimed.data<uint64_t>(),
              own.handled.data<uint64_t>()};
   c.faults = own.faults.data<Fault>();
   c.abort = abort.data<uint32_t>();
-  c.rank = rank;
-  c.blocks = static_cast<uint32_t>(device.ranks[rank].block_begin.size() - 1);
   return c;
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
-  std::vector<RankContext>& made = host_contexts;
-  made.clear();
+  std::vector<RankContext> made;
   std::vector<uint32_t> rank_of, number_of;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     made.push_back(context(r));
-    for (uint32_t b = 0; b < made.back().blocks; ++b) {
+    for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
       rank_of.push_back(r);
       number_of.push_back(b);
     }
@@ -232,28 +207,33 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   return pack_programs(d) && fits(d);
 }
 
-// The programs of all ranks have one length. A lone rank's context travels too.
+// The programs of all ranks have one length, and as many counts a block.
 bool CudaRanks::State::pack_programs(Diagnostics& d) {
-  using Programs = Options::Programs;
-  if (options.programs == Programs::unpacked) return true;
   launch.uses = 0;
   for (const bool keep : {false, true}) {
     packed.clear();
     for (uint32_t r = 0; r < ranks.size(); ++r) {
-      BlockPrograms block_programs;
-      if (!block_programs.pack(device.ranks[r], bases_of(r), ends_of(r), launch.program_bytes)) {
+      const std::vector<BaseAddress> bases = bases_of(r);
+      const std::vector<ChannelEnd> ends = ends_of(r);
+      const WaitSlots slots(device.ranks[r]);
+      BlockPrograms own;
+      if (!own.pack(device.ranks[r],
+                    {bases, ends, ranks[r].semaphores.data<uint64_t>(),
+                     ranks[r].barriers.data<Barrier>()},
+                    slots, launch.program_bytes)) {
         d.error("too-large", {}, "the program of a block would have 2 GiB or more");
         return false;
       }
-      launch.program_bytes = std::max(launch.program_bytes, block_programs.stride());
-      launch.uses |= block_programs.uses();
-      if (!keep) continue;
-      packed.insert(packed.end(), block_programs.data(),
-                    block_programs.data() + block_programs.bytes());
+      launch.program_bytes = std::max(launch.program_bytes, own.stride());
+      launch.call_counts = std::max(launch.call_counts, slots.per_block());
+      launch.uses |= own.uses();
+      if (keep) packed.insert(packed.end(), own.data(), own.data() + own.bytes());
     }
   }
-  launch.one = ranks.size() == 1 ? host_contexts.data() : nullptr;
-  launch.carried = options.programs == Programs::carried && packed.size() <= device::kMostCarried;
+  const uint64_t counts = uint64_t{launch.blocks} * launch.call_counts;
+  if (!calls.allocate(counts * sizeof(uint64_t), d)) return false;
+  launch.calls = calls.data<uint64_t>();
+  launch.carried = options.carried && packed.size() <= device::kMostCarried;
   launch.programs = packed.data();
   if (launch.carried) return true;
   if (!programs.upload(packed, d)) return false;
@@ -294,9 +274,9 @@ bool CudaRanks::State::report_faults(Diagnostics& d) const {
       const Fault& f = faults[b];
       if (f.what == WaitFor::nothing) continue;
       op_error(d, "deadlock", program, r, program.ranks[r].ops[f.op],
-               std::string("the plan hangs: waits for ") + name(f.what) + ' ' +
-                   std::to_string(f.index) + ": expected " + std::to_string(f.expected) +
-                   ", seen " + std::to_string(f.seen));
+               std::string("the plan hangs: waits for ") + name(f.what) +
+                   (f.what == WaitFor::packet ? "" : ' ' + std::to_string(f.index)) +
+                   ": expected " + std::to_string(f.expected) + ", seen " + std::to_string(f.seen));
       none = false;
     }
   }

@@ -30,9 +30,8 @@ class CudaRanks {
     /// The caller's buffers begin a few elements behind a line, another number of them at every
     /// rank and buffer.
     bool shifted = false;
-    /// How blocks get their programs: from the arrays of their rank, packed in device memory, or
-    /// packed in the parameters of the launch (in device memory where they are too long).
-    enum class Programs { unpacked, packed, carried } programs = Programs::carried;
+    /// Programs travel in the parameters of the launch if they are short enough.
+    bool carried = true;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);

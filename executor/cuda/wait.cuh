@@ -5,7 +5,8 @@
 // for, and the thread exits. Exited threads are not waited for at a block's barriers, so the others
 // come out of theirs, find `gave_up` set at their next op or poll, and exit too. A block that has
 // given up signals nobody and posts nothing: those who depend on it give up in turn, so that no
-// rank takes garbage for its result.
+// rank takes garbage for its result. It sets the rank's abort word, so that calls queued behind
+// this one give up at once, and leave the first report of each block as it is.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,16 @@ using device::WaitFor;
 
 /// What the waits of a block share; in shared memory.
 struct WaitState {
-  const uint32_t* abort;
-  Fault* fault;
+  const device::RankContext* rank;
+  uint64_t* calls;    ///< the block's, in device memory
+  uint32_t block;     ///< of the rank
   uint64_t patience;  ///< nanoseconds; 0: for ever
   uint32_t gave_up;
 };
+
+/// Stands for the number of a block's calls once it has given up: the calls behind do nothing, as
+/// peers would take their signals for those that are missing.
+inline constexpr uint64_t kGaveUp = ~uint64_t{0};
 
 /// Polls between two looks at the abort word, which costs a trip to the host's memory.
 inline constexpr uint32_t kPollsPerLook = 4096;
@@ -42,7 +48,7 @@ __device__ inline bool gave_up(const WaitState& state) {
 /// A look in a wait that began at `start` (0: the first look). 0: it is to be given up; else when
 /// it began.
 static __device__ __noinline__ uint64_t look(const WaitState& state, uint64_t start) {
-  if (gave_up(state) || load_relaxed(state.abort) != 0) return 0;
+  if (gave_up(state) || load_relaxed(state.rank->abort) != 0) return 0;
   const uint64_t now = nanoseconds();
   if (start == 0) return now;
   return state.patience == 0 || now - start < state.patience ? start : 0;
@@ -51,13 +57,20 @@ static __device__ __noinline__ uint64_t look(const WaitState& state, uint64_t st
 /// Records `reason` if the block has not given up before, and ends the thread.
 [[noreturn]] static __device__ __noinline__ void give_up(WaitState& state, const Fault& reason) {
   if (atomicExch(&state.gave_up, 1u) == 0) {
-    Fault* to = state.fault;
-    to->index = reason.index;
-    to->op = reason.op;
-    to->expected = reason.expected;
-    to->seen = reason.seen;
-    __threadfence_system();  // the host reads the rest once it sees `what`
-    *reinterpret_cast<volatile uint32_t*>(&to->what) = static_cast<uint32_t>(reason.what);
+    Fault* to = state.rank->faults + state.block;
+    auto* what = reinterpret_cast<volatile uint32_t*>(&to->what);
+    if (*what == 0) {
+      to->index = reason.index;
+      to->op = reason.op;
+      to->high = reason.high;
+      to->expected = reason.expected;
+      to->seen = reason.seen;
+      __threadfence_system();  // the host reads the rest once it sees `what`
+      *what = static_cast<uint32_t>(reason.what);
+    }
+    // Blocks only read the word while all is well.
+    *const_cast<volatile uint32_t*>(state.rank->abort) = 1;
+    *static_cast<volatile uint64_t*>(state.calls) = kGaveUp;
   }
   exit_thread();
 }

@@ -10,8 +10,8 @@ namespace mscclc {
 using device::DeviceOp;
 using device::DeviceOperand;
 using device::Frame;
+using device::FrameStretch;
 using device::Move;
-using device::Stretch;
 
 namespace {
 
@@ -116,7 +116,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
   constexpr bool kPlain = F == PacketFormat::none;
   constexpr uint32_t kData = kPlain ? 1 : device::Unit<F>::kData;
   constexpr uint32_t kWire = kPlain ? 1 : device::Unit<F>::kWire;
-  const auto add = [&](const Stretch& s, uint32_t k) {
+  const auto add = [&](const FrameStretch& s, uint32_t k) {
     const DeviceOperand& operand = frame.rank.operands[s.move->operands + k];
     const bool write = k < s.move->dsts;
     if (write && (operand.flags & device::kPort) != 0) return;  // the proxy's
@@ -134,7 +134,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
   };
   for (uint32_t i = 0; i < op.count; ++i) {
     const Move& move = frame.rank.moves[op.first + i];
-    device::for_each_stretch<F>(frame, op, move, [&](const Stretch& s) {
+    device::for_each_stretch<F>(frame, op, i, [&](const FrameStretch& s) {
       for (uint32_t k = 0; k < uint32_t{move.dsts} + move.srcs; ++k) add(s, k);
     });
   }
@@ -144,7 +144,7 @@ void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vecto
   if (op.format == PacketFormat::none) {
     return add_touches_as<PacketFormat::none>(frame, op, touches);
   }
-  device::with_format<LaneMachine>(
+  device::with_format(
       op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
 }
 

@@ -33,7 +33,7 @@ class LaneMachine : public HostMachine {
   void enter(const device::DeviceOp& op) { op_ = &op; }
 
   template <PacketFormat F, class Fn>
-  void for_each_piece(const device::Stretch& s, Fn fn) {
+  void for_each_piece(const device::FrameStretch& s, Fn fn) {
     constexpr uint32_t kStep = F == PacketFormat::none ? 16 : 1;
     const uint64_t stride = uint64_t{kStep} * lanes();
     for (uint64_t at = uint64_t{kStep} * lane_.lane; at < s.count; at += stride) {

@@ -8,7 +8,7 @@
 #include "executor/host/scheduler.h"
 #include "executor/host/state.h"
 #include "executor/host/tiles.h"
-#include "executor/interpreter/machine.h"
+#include "executor/interpreter/frame.h"
 #include "executor/lower.h"
 
 namespace mscclc {
@@ -59,7 +59,7 @@ class HostMachine {
   TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, call_); }
 
   template <PacketFormat F, class Fn>
-  void for_each_piece(const device::Stretch& s, Fn fn) {
+  void for_each_piece(const device::FrameStretch& s, Fn fn) {
     constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Unit<F>::kData;
     constexpr uint32_t kMost = kTileBytes / kData;
     constexpr uint32_t kGrain = F == PacketFormat::none ? 16 : 1;  // keeps elements whole

@@ -8,29 +8,27 @@ using device::Piece;
 using device::Unit;
 using device::WaitFor;
 
-ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, const device::RankContext& rank,
-                               uint32_t block, Fiber& fiber)
+ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t index,
+                               const device::RankContext& rank, uint32_t block, Fiber& fiber)
     : plan_(plan),
       rank_(rank),
+      index_(index),
       block_(block),
       fiber_(fiber),
-      call_(load_acquire<uint64_t>(rank.call)),
+      calls_(plan.calls + uint64_t{index} * plan.call_counts),
+      call_(*calls_),
       element_(info(plan.dtype).bytes),
       stamp_(device::stamp_of(call_, element_)) {}
 
+// A call behind one that was given up does nothing: peers would take its signals for those that
+// are missing.
 void ProcessMachine::run() {
-  const device::Frame frame{rank_.view};
-  const uint32_t first = rank_.block_begin[block_];
-  device::run_ops(*this, frame, rank_.view.ops + first, rank_.block_begin[block_ + 1] - first);
-  end_call();
-}
-
-// The last block of a rank to end begins the rank's next call.
-void ProcessMachine::end_call() {
-  const auto done = shared_word<uint32_t>(rank_.blocks_done);
-  if (done.fetch_add(1, std::memory_order_acq_rel) + 1 != rank_.blocks) return;
-  done.store(0, std::memory_order_relaxed);
-  store_release<uint64_t>(rank_.call, call_ + 1);
+  if (load_acquire<uint32_t>(rank_.abort) != 0) stop();
+  const auto* header = reinterpret_cast<const device::StepHeader*>(
+      plan_.programs + uint64_t{index_} * plan_.program_bytes);
+  const device::Steps program(header);
+  device::run_ops(*this, program, program.steps, header->steps);
+  *calls_ = call_ + 1;
 }
 
 template <class Ready>
@@ -53,13 +51,24 @@ bool ProcessMachine::patient() {
   return static_cast<uint64_t>((Clock::now() - since_).count()) < plan_.patience;
 }
 
+// The first fault of a block stays: calls behind this one give up for its sake.
 void ProcessMachine::give_up(const Waiting& waiting, uint64_t seen) {
   device::Fault& fault = rank_.faults[block_];
-  fault.index = waiting.index;
-  fault.op = op_->source;
-  fault.expected = waiting.expected;
-  fault.seen = seen;
-  store_release(reinterpret_cast<uint32_t*>(&fault.what), static_cast<uint32_t>(waiting.what));
+  auto* what = reinterpret_cast<uint32_t*>(&fault.what);
+  if (load_acquire<uint32_t>(what) == 0) {
+    fault.index = waiting.index;
+    fault.op = step_->source;
+    fault.high = waiting.high;
+    fault.expected = waiting.expected;
+    fault.seen = seen;
+    store_release(what, static_cast<uint32_t>(waiting.what));
+  }
+  // Blocks only read the word while all is well.
+  store_release<uint32_t>(const_cast<uint32_t*>(rank_.abort), 1);
+  stop();
+}
+
+void ProcessMachine::stop() {
   gave_up_ = true;
   for (;;) fiber_.suspend();
 }
@@ -110,8 +119,10 @@ void ProcessMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile&
   for (uint32_t at = 0; at < piece.payload; at += Unit<F>::kData, from += Unit<F>::kWire) {
     uint64_t seen = 0;
     if (take_unit<F>(from, tile.bytes + at, seen)) continue;
-    await({WaitFor::packet, 0, expected},
-          [&](uint64_t& now) { return take_unit<F>(from, tile.bytes + at, now); });
+    const auto unit = reinterpret_cast<uint64_t>(from);
+    await(
+        {WaitFor::packet, static_cast<uint32_t>(unit), expected, static_cast<uint32_t>(unit >> 32)},
+        [&](uint64_t& now) { return take_unit<F>(from, tile.bytes + at, now); });
   }
 }
 
@@ -149,38 +160,38 @@ MSCCLC_FORMAT(LL128)
 MSCCLC_FORMAT(sentinel)
 #undef MSCCLC_FORMAT
 
-void ProcessMachine::signal(uint32_t channel, bool) {
-  const device::ChannelEnd& end = rank_.channels[channel];
-  if (end.port != 0) {
-    post({device::PortWhat::signal, channel, 0, 0, 0, 0});
-  } else if (end.partner != nullptr) {
-    add_release(end.partner);
+void ProcessMachine::signal(const device::StepTarget& target, bool) {
+  if ((target.flags & device::kPort) != 0) {
+    post({device::PortWhat::signal, target.index, 0, 0, 0, 0});
+  } else if (target.address != nullptr) {
+    add_release(target.address);
   }
 }
 
-void ProcessMachine::wait(uint32_t channel, bool) {
-  device::ChannelEnd& end = rank_.channels[channel];
-  await({WaitFor::signal, channel, end.taken + 1}, [&](uint64_t& seen) {
-    seen = load_acquire<uint64_t>(end.arrived);
-    return seen > end.taken;
+void ProcessMachine::wait(const device::StepTarget& target, bool) {
+  const bool own = target.slot != device::kNoSlot;
+  uint64_t& taken = own ? calls_[target.slot] : rank_.channels[target.index].taken;
+  await({WaitFor::signal, target.index, taken + 1}, [&](uint64_t& seen) {
+    seen = load_acquire<uint64_t>(target.address);
+    return seen > taken;
   });
-  ++end.taken;
+  ++taken;
 }
 
-void ProcessMachine::acquire(uint32_t semaphore) {
-  const auto count = shared_word<uint64_t>(&rank_.semaphores[semaphore]);
-  await({WaitFor::semaphore, semaphore, 1}, [&](uint64_t& seen) {
+void ProcessMachine::acquire(const device::StepTarget& target) {
+  const auto count = shared_word<uint64_t>(target.address);
+  await({WaitFor::semaphore, target.index, 1}, [&](uint64_t& seen) {
     seen = count.load(std::memory_order_relaxed);
     return seen > 0 && count.compare_exchange_strong(seen, seen - 1, std::memory_order_acquire,
                                                      std::memory_order_relaxed);
   });
 }
 
-void ProcessMachine::meet(uint32_t barrier) {
-  device::Barrier& b = rank_.barriers[barrier];
+void ProcessMachine::meet(const device::StepTarget& target) {
+  device::Barrier& b = *reinterpret_cast<device::Barrier*>(target.address);
   const uint64_t mine = shared_word<uint64_t>(&b.arrived).fetch_add(1, std::memory_order_acq_rel);
   const uint64_t full = (mine / b.members + 1) * b.members;
-  await({WaitFor::barrier, barrier, full}, [&](uint64_t& seen) {
+  await({WaitFor::barrier, target.index, full}, [&](uint64_t& seen) {
     seen = load_acquire<uint64_t>(&b.arrived);
     return seen >= full;
   });

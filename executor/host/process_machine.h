@@ -1,5 +1,5 @@
 // The machine of a thread block on the host as a device: one of many processes or threads that
-// share memory (interpreter/machine.h says what a machine offers). It sees a rank through
+// share memory (interpreter/machine.h says what a machine offers). It reads steps and a
 // device::RankContext, as a GPU does, so everything that a runtime hands to a GPU is what runs
 // here.
 //
@@ -13,7 +13,7 @@
 #include "executor/host/fiber.h"
 #include "executor/host/tiles.h"
 #include "executor/host/words.h"
-#include "executor/interpreter/machine.h"
+#include "executor/interpreter/steps.h"
 #include "executor/launch.h"
 
 namespace mscclc {
@@ -25,11 +25,12 @@ class ProcessMachine {
   using Sums = HostSums;
 
   /// `fiber`: what the block runs on.
-  ProcessMachine(const device::LaunchPlan& plan, const device::RankContext& rank, uint32_t block,
-                 Fiber& fiber);
+  /// Block `index` of a launch, which is block `block` of its rank.
+  ProcessMachine(const device::LaunchPlan& plan, uint32_t index, const device::RankContext& rank,
+                 uint32_t block, Fiber& fiber);
 
-  /// Runs the block's ops, then ends its part of the call. Does not return if a wait is given up:
-  /// gave_up() is true then, and the fiber not to be resumed.
+  /// Runs the block's ops, then ends its part of the call. Does not return if a wait is given up,
+  /// or one has been before: gave_up() is true then, and the fiber not to be resumed.
   void run();
   bool gave_up() const { return gave_up_; }
   /// True once after the block has got on since the last question.
@@ -40,15 +41,12 @@ class ProcessMachine {
   }
 
   // What the interpreter calls.
-  void enter(const device::DeviceOp& op) { op_ = &op; }
-  uint8_t* base(uint32_t index) const {
-    const device::BaseAddress& b = rank_.bases[index];
-    return b.copies > 1 ? b.address + call_ % b.copies * b.copy_stride : b.address;
-  }
-  TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, plan_); }
+  void enter(const device::Step& step) { step_ = &step; }
+  uint64_t call() const { return call_; }
+  TileArith arith(const device::Step& step) const { return TileArith::of(step, plan_); }
 
   template <PacketFormat F, class Fn>
-  void for_each_piece(const device::Stretch& s, Fn fn) {
+  void for_each_piece(const device::StepStretch& s, Fn fn) {
     constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Unit<F>::kData;
     constexpr uint32_t kMost = kTileBytes / kData;
     const uint64_t end = s.skip + s.count;
@@ -86,12 +84,13 @@ class ProcessMachine {
   }
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) { std::memmove(to, from, bytes); }
 
-  void signal(uint32_t channel, bool relaxed);
-  void wait(uint32_t channel, bool relaxed);
+  void signal(const device::StepTarget& target, bool relaxed);
+  void wait(const device::StepTarget& target, bool relaxed);
+  void flush(const device::StepTarget& target) { flush(target.index); }
   void flush(uint32_t channel);
-  void release(uint32_t semaphore) { add_release(&rank_.semaphores[semaphore]); }
-  void acquire(uint32_t semaphore);
-  void meet(uint32_t barrier);
+  void release(const device::StepTarget& target) { add_release(target.address); }
+  void acquire(const device::StepTarget& target);
+  void meet(const device::StepTarget& target);
   void sync() {}
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
@@ -99,8 +98,9 @@ class ProcessMachine {
   /// What is waited for: the seen value is told if it does not come.
   struct Waiting {
     device::WaitFor what;
-    uint32_t index;
+    uint32_t index;  ///< of Fault
     uint64_t expected;
+    uint32_t high = 0;  ///< of Fault
   };
   template <PacketFormat F>
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
@@ -112,18 +112,20 @@ class ProcessMachine {
   template <class Ready>
   void await(const Waiting& waiting, Ready ready);
   bool patient();
+  /// Records why, and does not return.
   void give_up(const Waiting& waiting, uint64_t seen);
+  void stop();
   uint64_t post(const device::PortRequest& request);
-  void end_call();
 
   const device::LaunchPlan& plan_;
   const device::RankContext& rank_;
-  const uint32_t block_;
+  const uint32_t index_, block_;
   Fiber& fiber_;
+  uint64_t* const calls_;  ///< the block's counts (LaunchPlan)
   const uint64_t call_;
   const uint32_t element_;
   const device::Stamp stamp_;
-  const device::DeviceOp* op_ = nullptr;
+  const device::Step* step_ = nullptr;
   bool moved_ = true, gave_up_ = false;
   uint32_t polls_ = 0;  ///< of the present wait
   std::chrono::steady_clock::time_point since_;

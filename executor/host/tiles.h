@@ -20,9 +20,9 @@ struct TileArith {
   RowArith rows;
   uint32_t element, divisor;
 
-  /// What `op` does in a call: a Call, or a launch of one.
-  template <class AnyCall>
-  static TileArith of(const device::DeviceOp& op, const AnyCall& call) {
+  /// What an op or a step does in a call: a Call, or a launch of one.
+  template <class AnyOp, class AnyCall>
+  static TileArith of(const AnyOp& op, const AnyCall& call) {
     const ReduceOp reduce = op.reduce == ReduceOp::call ? call.reduce : op.reduce;
     const bool divides = reduce == ReduceOp::avg && (op.flags & device::kComplete) != 0;
     return {row_arith(call.dtype, call.accumulate, reduce), info(call.dtype).bytes,

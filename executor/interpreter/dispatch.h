@@ -11,17 +11,16 @@
 namespace mscclc::device {
 
 /// The body, the ops behind this one, once per round: run_ops() does it.
-template <class M>
-MSCCLC_RUN inline void run_pipeline(M&, const Frame&, const DeviceOp&) {}
+template <class M, class P>
+MSCCLC_RUN inline void run_pipeline(M&, const P&, const typename P::Op&) {}
 
-template <class M>
-MSCCLC_RUN inline void run_op(M& m, const Frame& f, const DeviceOp& op) {
+template <class M, class P>
+MSCCLC_RUN inline void run_op(M& m, const P& p, const typename P::Op& op) {
   m.enter(op);
   switch (op.kind) {
-#define OP(name, ...)                                                         \
-  case OpKind::name:                                                          \
-    if constexpr (machine_runs<M>(OpKind::name)) return run_##name(m, f, op); \
-    return;
+#define OP(name, ...) \
+  case OpKind::name:  \
+    return run_##name(m, p, op);
 #include "ir/ops.def"
 #undef OP
   }
@@ -29,13 +28,13 @@ MSCCLC_RUN inline void run_op(M& m, const Frame& f, const DeviceOp& op) {
 
 /// Runs the `count` ops from `op` on, a block's. One place calls run_op(), which is long once its
 /// handlers are inlined; pipelines do not nest.
-template <class M>
-MSCCLC_RUN inline void run_ops(M& m, const Frame& f, const DeviceOp* op, uint32_t count) {
-  const DeviceOp* const end = op + count;
-  const DeviceOp* body = nullptr;      // of the pipeline at hand
-  const DeviceOp* body_end = nullptr;  // nullptr: there is none
+template <class M, class P>
+MSCCLC_RUN inline void run_ops(M& m, const P& p, const typename P::Op* op, uint32_t count) {
+  const typename P::Op* const end = op + count;
+  const typename P::Op* body = nullptr;      // of the pipeline at hand
+  const typename P::Op* body_end = nullptr;  // nullptr: there is none
   uint64_t rounds_left = 0;
-  Frame frame = f;
+  P frame = p;
   for (;;) {
     if (op == body_end) {
       if (--rounds_left > 0) {
@@ -51,7 +50,7 @@ MSCCLC_RUN inline void run_ops(M& m, const Frame& f, const DeviceOp* op, uint32_
       run_op(m, frame, *op++);
       continue;
     }
-    const DeviceLoop loop = f.rank.loops[op->first];
+    const DeviceLoop loop = loop_of(frame, *op);
     body = op + 1;
     op = body + op->count;
     if (loop.rounds == 0 || op == body) continue;

@@ -13,105 +13,87 @@ template <PacketFormat F>
 struct FormatTag {
   static constexpr PacketFormat kFormat = F;
 };
-template <class M, class Fn>
+template <class Fn>
 MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
-  const auto call = [&](auto tag) {
-    if constexpr (machine_has<M>(decltype(tag)::kFormat)) fn(tag);
-  };
   switch (format) {
     case PacketFormat::LL8:
-      return call(FormatTag<PacketFormat::LL8>{});
+      return fn(FormatTag<PacketFormat::LL8>{});
     case PacketFormat::LL16:
-      return call(FormatTag<PacketFormat::LL16>{});
+      return fn(FormatTag<PacketFormat::LL16>{});
     case PacketFormat::LL128:
-      return call(FormatTag<PacketFormat::LL128>{});
+      return fn(FormatTag<PacketFormat::LL128>{});
     case PacketFormat::sentinel:
-      return call(FormatTag<PacketFormat::sentinel>{});
+      return fn(FormatTag<PacketFormat::sentinel>{});
     case PacketFormat::none:
       return;
   }
 }
 
-/// How many moves of an op from `i` on a machine does in step: those that are alike, up to as many
-/// as it reads at once.
-template <class M>
-MSCCLC_RUN inline uint32_t in_step(const Frame& f, const DeviceOp& op, uint32_t i) {
-  const Move* moves = f.rank.moves + op.first;
-  uint32_t n = 1;
-  while (n < M::kTogether && i + n < op.count && moves[i + n].like_last) ++n;
-  return n;
-}
-
-/// The stretch of another move in step with the first, whose stretch is `s`.
-MSCCLC_RUN inline Stretch stretch_beside(const Frame& f, const Stretch& s, uint32_t moves_on) {
-  const Move* other = s.move + moves_on;
-  const Run* first = f.rank.runs + s.move->runs;
-  return {other, f.rank.runs + other->runs + (s.run - first), s.skip, s.count};
-}
-
 /// The only source of a move, for a piece.
-template <PacketFormat F, class M>
-MSCCLC_RUN inline Source only_source(M& m, const Frame& f, const Stretch& s, const Piece& piece) {
-  const uint32_t k = s.move->dsts;
-  const bool packets = (f.rank.operands[s.move->operands + k].flags & kPackets) != 0;
-  const uint8_t* address = address_of(m, f, s, k);
+template <PacketFormat F, class M, class P>
+MSCCLC_RUN inline Source only_source(M& m, const P& p, const typename P::Stretch& s,
+                                     const Piece& piece) {
+  const uint32_t k = dsts_of(s);
+  const bool packets = (flags_of(p, s, k) & kPackets) != 0;
+  const uint8_t* address = address_of(m, p, s, k);
   return {packets ? address : address + piece.offset, packets};
 }
 
-/// Moves the only source of `n` moves that are alike to all their destinations, each plain or as
-/// packets. All sources are read before the first is passed on: one wait, not one for each.
-template <PacketFormat F, class M>
-MSCCLC_BODY inline void move_packets(M& m, const Frame& f, const DeviceOp& op, const Move& first,
+/// Moves the only source of `n` moves from `i` on, which are alike, to all their destinations, each
+/// plain or as packets. All sources are read before the first is passed on: one wait, not one for
+/// each.
+template <PacketFormat F, class M, class P>
+MSCCLC_BODY inline void move_packets(M& m, const P& p, const typename P::Op& op, uint32_t i,
                                      uint32_t n) {
-  for_each_stretch<F>(f, op, first, [&](const Stretch& s) {
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
     m.template for_each_piece<F>(s, [&](const Piece& piece) {
       Source sources[M::kTogether];
       typename M::Tile tiles[M::kTogether];
-      sources[0] = only_source<F>(m, f, s, piece);
+      sources[0] = only_source<F>(m, p, s, piece);
       MSCCLC_UNROLL
-      for (uint32_t i = 1; i < M::kTogether; ++i) {
-        if (i < n) sources[i] = only_source<F>(m, f, stretch_beside(f, s, i), piece);
+      for (uint32_t j = 1; j < M::kTogether; ++j) {
+        if (j < n) sources[j] = only_source<F>(m, p, stretch_beside(p, s, j), piece);
       }
       m.template fetch<F>(sources, n, piece, tiles);
       MSCCLC_UNROLL
-      for (uint32_t i = 0; i < M::kTogether; ++i) {
-        if (i >= n) break;
-        take_from<F>(m, sources[i], piece, tiles[i]);
-        scatter<F>(m, f, stretch_beside(f, s, i), piece, tiles[i]);
+      for (uint32_t j = 0; j < M::kTogether; ++j) {
+        if (j >= n) break;
+        take_from<F>(m, sources[j], piece, tiles[j]);
+        scatter<F>(m, p, stretch_beside(p, s, j), piece, tiles[j]);
       }
     });
   });
 }
 
-template <class M>
-MSCCLC_RUN inline void move_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format<M>(op.format, [&](auto tag) {
+template <class M, class P>
+MSCCLC_RUN inline void move_all_packets(M& m, const P& p, const typename P::Op& op) {
+  with_format(op.format, [&](auto tag) {
     for (uint32_t i = 0, n = 0; i < op.count; i += n) {
-      n = in_step<M>(f, op, i);
-      move_packets<decltype(tag)::kFormat>(m, f, op, f.rank.moves[op.first + i], n);
+      n = in_step<M>(p, op, i);
+      move_packets<decltype(tag)::kFormat>(m, p, op, i, n);
     }
   });
 }
 
 /// Hands the slots of a move to the proxies, as they lie.
-template <PacketFormat F, class M>
-MSCCLC_BODY inline void post_packets(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
+template <PacketFormat F, class M, class P>
+MSCCLC_BODY inline void post_packets(M& m, const P& p, const typename P::Op& op, uint32_t i) {
   constexpr uint64_t kWire = Unit<F>::kWire;
-  for_each_stretch<F>(f, op, move, [&](const Stretch& s) {
-    const uint8_t* from = address_of(m, f, s, move.dsts) + s.skip * kWire;
-    for (uint32_t k = 0; k < move.dsts; ++k) {
-      const uint32_t channel = f.rank.operands[move.operands + k].channel;
-      m.post_put(channel, address_of(m, f, s, k) + s.skip * kWire, from, s.count * kWire);
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
+    const uint8_t* from = address_of(m, p, s, dsts_of(s)) + s.skip * kWire;
+    for (uint32_t k = 0; k < dsts_of(s); ++k) {
+      m.post_put(channel_of(p, s, k), address_of(m, p, s, k) + s.skip * kWire, from,
+                 s.count * kWire);
     }
   });
 }
 
 /// Waits until all packets of a move have come, without reading them.
-template <PacketFormat F, class M>
-MSCCLC_BODY inline void await_packets(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
-  for_each_stretch<F>(f, op, move, [&](const Stretch& s) {
+template <PacketFormat F, class M, class P>
+MSCCLC_BODY inline void await_packets(M& m, const P& p, const typename P::Op& op, uint32_t i) {
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
     m.template for_each_piece<F>(s, [&](const Piece& piece) {
-      const Source source = {address_of(m, f, s, move.dsts), true};
+      const Source source = {address_of(m, p, s, dsts_of(s)), true};
       typename M::Tile tile;
       m.template fetch<F>(&source, 1, piece, &tile);
     });
@@ -119,101 +101,102 @@ MSCCLC_BODY inline void await_packets(M& m, const Frame& f, const DeviceOp& op, 
 }
 
 /// Puts the sentinel back into the source of a move.
-template <class M>
-MSCCLC_BODY inline void empty_source(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
-  for_each_stretch<PacketFormat::sentinel>(f, op, move, [&](const Stretch& s) {
+template <class M, class P>
+MSCCLC_BODY inline void empty_source(M& m, const P& p, const typename P::Op& op, uint32_t i) {
+  for_each_stretch<PacketFormat::sentinel>(p, op, i, [&](const typename P::Stretch& s) {
     m.template for_each_piece<PacketFormat::sentinel>(
-        s, [&](const Piece& piece) { m.empty_packets(address_of(m, f, s, move.dsts), piece); });
+        s, [&](const Piece& piece) { m.empty_packets(address_of(m, p, s, dsts_of(s)), piece); });
   });
 }
 
-MSCCLC_RUN inline bool goes_by_port(const Frame& f, const Move& move) {
-  return (f.rank.operands[move.operands].flags & kPort) != 0;
+template <class M, class P>
+MSCCLC_RUN inline void run_copy_packets(M& m, const P& p, const typename P::Op& op) {
+  move_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_copy_packets(M& m, const Frame& f, const DeviceOp& op) {
-  move_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_unpack_packets(M& m, const P& p, const typename P::Op& op) {
+  move_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_unpack_packets(M& m, const Frame& f, const DeviceOp& op) {
-  move_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_switch_broadcast_packets(M& m, const P& p, const typename P::Op& op) {
+  move_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_switch_broadcast_packets(M& m, const Frame& f, const DeviceOp& op) {
-  move_all_packets(m, f, op);
-}
-
-template <class M>
-MSCCLC_RUN inline void run_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format<M>(op.format, [&](auto tag) {
+template <class M, class P>
+MSCCLC_RUN inline void run_put_packets(M& m, const P& p, const typename P::Op& op) {
+  with_format(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
-      const Move& move = f.rank.moves[op.first + i];
-      if (goes_by_port(f, move)) {
-        post_packets<kFormat>(m, f, op, move);
+      if (goes_by_port(p, op, i)) {
+        post_packets<kFormat>(m, p, op, i);
       } else {
-        move_packets<kFormat>(m, f, op, move, 1);
+        move_packets<kFormat>(m, p, op, i, 1);
       }
     }
+  });
+}
+
+/// Waits until the proxies have read what a move handed to them.
+template <class M, class P>
+MSCCLC_RUN inline void flush_posts(M& m, const P& p, const typename P::Op& op, uint32_t i) {
+  for_each_stretch<PacketFormat::sentinel>(p, op, i, [&](const typename P::Stretch& s) {
+    m.for_each_post(dsts_of(s), [&](uint32_t k) { m.flush(channel_of(p, s, k)); });
   });
 }
 
 /// Over ports the packets are sent as they lie once all are there. A sentinel slot may be emptied
 /// only when the proxies have read it.
-template <PacketFormat F, class M>
-MSCCLC_RUN inline void forward_by_port(M& m, const Frame& f, const DeviceOp& op, const Move& move) {
-  await_packets<F>(m, f, op, move);
+template <PacketFormat F, class M, class P>
+MSCCLC_RUN inline void forward_by_port(M& m, const P& p, const typename P::Op& op, uint32_t i) {
+  await_packets<F>(m, p, op, i);
   m.sync();
-  post_packets<F>(m, f, op, move);
+  post_packets<F>(m, p, op, i);
   if constexpr (F == PacketFormat::sentinel) {
-    m.for_each_post(move.dsts,
-                    [&](uint32_t k) { m.flush(f.rank.operands[move.operands + k].channel); });
+    flush_posts(m, p, op, i);
     m.sync();
-    empty_source(m, f, op, move);
+    empty_source(m, p, op, i);
   }
 }
 
-template <class M>
-MSCCLC_RUN inline void run_read_put_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format<M>(op.format, [&](auto tag) {
+template <class M, class P>
+MSCCLC_RUN inline void run_read_put_packets(M& m, const P& p, const typename P::Op& op) {
+  with_format(op.format, [&](auto tag) {
     constexpr PacketFormat kFormat = decltype(tag)::kFormat;
     for (uint32_t i = 0; i < op.count; ++i) {
-      const Move& move = f.rank.moves[op.first + i];
-      if (goes_by_port(f, move)) {
-        forward_by_port<kFormat>(m, f, op, move);
+      if (goes_by_port(p, op, i)) {
+        forward_by_port<kFormat>(m, p, op, i);
       } else {
-        move_packets<kFormat>(m, f, op, move, 1);
+        move_packets<kFormat>(m, p, op, i, 1);
       }
     }
   });
 }
 
-template <class M>
-MSCCLC_RUN inline void reduce_all_packets(M& m, const Frame& f, const DeviceOp& op) {
-  with_format<M>(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, f, op); });
+template <class M, class P>
+MSCCLC_RUN inline void reduce_all_packets(M& m, const P& p, const typename P::Op& op) {
+  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, p, op); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_reduce_packets(M& m, const Frame& f, const DeviceOp& op) {
-  reduce_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_reduce_packets(M& m, const P& p, const typename P::Op& op) {
+  reduce_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_reduce_send_packets(M& m, const Frame& f, const DeviceOp& op) {
-  reduce_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_reduce_send_packets(M& m, const P& p, const typename P::Op& op) {
+  reduce_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_reduce_copy_packets(M& m, const Frame& f, const DeviceOp& op) {
-  reduce_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_reduce_copy_packets(M& m, const P& p, const typename P::Op& op) {
+  reduce_all_packets(m, p, op);
 }
 
-template <class M>
-MSCCLC_RUN inline void run_reduce_copy_send_packets(M& m, const Frame& f, const DeviceOp& op) {
-  reduce_all_packets(m, f, op);
+template <class M, class P>
+MSCCLC_RUN inline void run_reduce_copy_send_packets(M& m, const P& p, const typename P::Op& op) {
+  reduce_all_packets(m, p, op);
 }
 
 }  // namespace mscclc::device

@@ -1,63 +1,62 @@
 // Ops that move no data: channels, semaphores, barriers.
 #pragma once
 
-#include "executor/interpreter/machine.h"
+#include "executor/interpreter/frame.h"
+#include "executor/interpreter/steps.h"
 
 namespace mscclc::device {
 
 /// Calls fn(target) for every channel, semaphore or barrier of an op.
-template <class M, class Fn>
-MSCCLC_RUN inline void on_targets(M& m, const Frame& f, const DeviceOp& op, Fn fn) {
-  const uint32_t* targets = f.rank.targets + op.first;
-  m.for_each_target(op.count, [&](uint32_t i) { fn(targets[i]); });
+template <class M, class P, class Fn>
+MSCCLC_RUN inline void on_targets(M& m, const P& p, const typename P::Op& op, Fn fn) {
+  m.for_each_target(op.count, [&](uint32_t i) { fn(target_of(p, op, i)); });
 }
 
 /// The same by the thread that posts, behind what it has posted.
-template <class M, class Fn>
-MSCCLC_RUN inline void on_posts(M& m, const Frame& f, const DeviceOp& op, Fn fn) {
-  const uint32_t* targets = f.rank.targets + op.first;
-  m.for_each_post(op.count, [&](uint32_t i) { fn(targets[i]); });
+template <class M, class P, class Fn>
+MSCCLC_RUN inline void on_posts(M& m, const P& p, const typename P::Op& op, Fn fn) {
+  m.for_each_post(op.count, [&](uint32_t i) { fn(target_of(p, op, i)); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_signal(M& m, const Frame& f, const DeviceOp& op) {
+template <class M, class P>
+MSCCLC_RUN inline void run_signal(M& m, const P& p, const typename P::Op& op) {
   const bool relaxed = (op.flags & kRelaxed) != 0;
-  const auto signal = [&](uint32_t channel) { m.signal(channel, relaxed); };
+  const auto signal = [&](const auto& channel) { m.signal(channel, relaxed); };
   if ((op.flags & kPosts) != 0) {
-    on_posts(m, f, op, signal);
+    on_posts(m, p, op, signal);
   } else {
-    on_targets(m, f, op, signal);
+    on_targets(m, p, op, signal);
   }
 }
 
-template <class M>
-MSCCLC_RUN inline void run_wait(M& m, const Frame& f, const DeviceOp& op) {
+template <class M, class P>
+MSCCLC_RUN inline void run_wait(M& m, const P& p, const typename P::Op& op) {
   const bool relaxed = (op.flags & kRelaxed) != 0;
-  on_targets(m, f, op, [&](uint32_t channel) { m.wait(channel, relaxed); });
+  on_targets(m, p, op, [&](const auto& channel) { m.wait(channel, relaxed); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_flush(M& m, const Frame& f, const DeviceOp& op) {
-  on_posts(m, f, op, [&](uint32_t channel) { m.flush(channel); });
+template <class M, class P>
+MSCCLC_RUN inline void run_flush(M& m, const P& p, const typename P::Op& op) {
+  on_posts(m, p, op, [&](const auto& channel) { m.flush(channel); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_release(M& m, const Frame& f, const DeviceOp& op) {
-  on_targets(m, f, op, [&](uint32_t semaphore) { m.release(semaphore); });
+template <class M, class P>
+MSCCLC_RUN inline void run_release(M& m, const P& p, const typename P::Op& op) {
+  on_targets(m, p, op, [&](const auto& semaphore) { m.release(semaphore); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_acquire(M& m, const Frame& f, const DeviceOp& op) {
-  on_targets(m, f, op, [&](uint32_t semaphore) { m.acquire(semaphore); });
+template <class M, class P>
+MSCCLC_RUN inline void run_acquire(M& m, const P& p, const typename P::Op& op) {
+  on_targets(m, p, op, [&](const auto& semaphore) { m.acquire(semaphore); });
 }
 
-template <class M>
-MSCCLC_RUN inline void run_barrier(M& m, const Frame& f, const DeviceOp& op) {
-  m.meet(f.rank.targets[op.first]);
+template <class M, class P>
+MSCCLC_RUN inline void run_barrier(M& m, const P& p, const typename P::Op& op) {
+  m.meet(target_of(p, op, 0));
 }
 
-template <class M>
-MSCCLC_RUN inline void run_sync(M& m, const Frame&, const DeviceOp&) {
+template <class M, class P>
+MSCCLC_RUN inline void run_sync(M& m, const P&, const typename P::Op&) {
   m.sync();
 }
 

@@ -13,17 +13,12 @@
 #include "ir/ops.h"
 
 // MSCCLC_HD: arithmetic, for host and device code. MSCCLC_RUN: what only a machine runs, which is
-// the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers share:
-// a kernel that holds all handlers calls them (MSCCLC_CALL_BODIES), others have each but once.
+// the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers call.
 // MSCCLC_UNROLL: what a loop indexes shall lie in registers.
 #if defined(__CUDACC__)
 #define MSCCLC_HD __host__ __device__
 #define MSCCLC_RUN __device__
-#if defined(MSCCLC_CALL_BODIES)
 #define MSCCLC_BODY __device__ __noinline__
-#else
-#define MSCCLC_BODY __device__ __attribute__((always_inline))
-#endif
 #define MSCCLC_UNROLL _Pragma("unroll")
 #else
 #define MSCCLC_UNROLL

@@ -7,7 +7,8 @@
 //   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
 //   M::kTogether            sources that the machine reads (and waits for) at once
 //   m.enter(op)             an op begins: for reports; a host fiber may hand over here
-//   m.base(i)               address of bases[i] in this call (with its copy)
+//   m.base(i)               frames: address of bases[i] in this call (with its copy)
+//   m.call()                steps: the number of this call
 //   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
 //                           add(sums, tile, bytes), finish(sums, tile, bytes), which divides for
 //                           avg
@@ -22,61 +23,29 @@
 //   m.empty_packets(slot, piece)       puts the sentinel back
 //   m.copy(to, from, bytes)            plain bytes
 //   m.signal(c, relaxed), m.wait(c, relaxed), m.flush(c), m.release(s), m.acquire(s)
-//                                      channels and semaphores of this rank, by index; called by
-//                                      one thread, in for_each_target; signals of ports and
-//                                      flushes in for_each_post
+//                                      channels and semaphores of this rank, by index (frames) or
+//                                      as targets (steps); called by one thread, in
+//                                      for_each_target; signals of ports and flushes in
+//                                      for_each_post
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
 //   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
 //                                      threads, of which one posts
+//
+// A program P is a frame (frame.h: the arrays of a rank) or steps (steps.h: a block's ops with
+// their addresses). Both offer P::Op, P::Stretch, and these functions, k counting the operands of
+// a move, destinations first:
+//   for_each_stretch<F>(p, op, i, fn)  calls fn(stretch) for what this block moves of move i
+//   dsts_of(s), operands_of(s)         operands of the stretch's move
+//   members_of(p, s, k), flags_of(p, s, k), channel_of(p, s, k), address_of(m, p, s, k, member)
+//   sources_of<F>(m, p, s, piece)      goes over the places to read a piece from, in written order
+//   in_step<M>(p, op, i), stretch_beside(p, s, n)   moves that can be done together
+//   target_of(p, op, i)                what the i-th target of a synchronising op is
 #pragma once
 
 #include "executor/interpreter/layout.h"
 #include "executor/interpreter/packets.h"
 
 namespace mscclc::device {
-
-// A machine may be made for some plans only: M::runs(kind) then says which ops it holds,
-// M::kFormats (a bit for each) which packet formats, M::kPosts whether it posts to proxies. Without
-// these: all.
-template <class M>
-constexpr bool machine_runs(OpKind kind) {
-  if constexpr (requires { M::runs(kind); }) {
-    return M::runs(kind);
-  } else {
-    return true;
-  }
-}
-template <class M>
-constexpr bool machine_has(PacketFormat format) {
-  if constexpr (requires { M::kFormats; }) {
-    return (M::kFormats >> static_cast<uint32_t>(format) & 1) != 0;
-  } else {
-    return true;
-  }
-}
-template <class M>
-constexpr bool machine_posts() {
-  if constexpr (requires { M::kPosts; }) {
-    return M::kPosts;
-  } else {
-    return true;
-  }
-}
-
-/// What an op runs in: the rank's program, and the pipeline round.
-struct Frame {
-  RankView rank;
-  uint64_t round_begin = 0;  ///< virtual bytes, in a pipeline
-  uint64_t round_unit = 0;
-};
-
-/// The part of a run that a block moves in one go; counts bytes, or units of a packet format.
-struct Stretch {
-  const Move* move;
-  const Run* run;
-  uint64_t skip;  ///< of the run, before the stretch
-  uint64_t count;
-};
 
 /// Some of a stretch: whole units, or one lane of a unit.
 struct Piece {
@@ -94,83 +63,33 @@ struct Source {
 };
 
 /// A piece of whole units: `first` counts from the run's begin, in bytes for plain stretches.
-template <PacketFormat F>
+template <PacketFormat F, class Stretch>
 MSCCLC_HD inline Piece piece_of(const Stretch& s, uint64_t first, uint32_t count) {
   constexpr uint32_t kData = F == PacketFormat::none ? 1 : Unit<F>::kData;
   const uint64_t offset = first * kData;
   const uint32_t payload = count * kData;
-  const uint64_t left = offset < s.run->length ? s.run->length - offset : 0;
+  const uint64_t left = offset < s.length() ? s.length() - offset : 0;
   return {first, offset, payload, left < payload ? static_cast<uint32_t>(left) : payload, 0};
 }
 
-/// What of a move's virtual range this block moves now.
-MSCCLC_HD inline Range range_of(const Frame& f, const DeviceOp& op, const Move& move) {
-  if ((op.flags & kInLoop) == 0) return {move.begin, move.end};
-  Range round = {f.round_begin, f.round_begin + f.round_unit};
-  if (round.end > move.end) round.end = move.end;
-  if (round.begin >= round.end || op.parts < 2) return round;
-  const uint64_t granules = (round.end - round.begin + f.rank.align - 1) / f.rank.align;
-  const Range part = part_of(granules, op.parts, op.part);
-  const uint64_t end = round.begin + part.end * f.rank.align;
-  return {round.begin + part.begin * f.rank.align, end < round.end ? end : round.end};
-}
-
-/// Calls fn(stretch) for what this block moves of a move, run by run.
-template <PacketFormat F, class Fn>
-MSCCLC_RUN inline void for_each_stretch(const Frame& f, const DeviceOp& op, const Move& move,
-                                        Fn fn) {
-  const Range range = range_of(f, op, move);
-  for (uint32_t i = 0; i < move.run_count; ++i) {
-    const Run& run = f.rank.runs[move.runs + i];
-    const uint64_t run_end = run.begin + (F == PacketFormat::none ? run.length : run.size);
-    const uint64_t begin = range.begin > run.begin ? range.begin : run.begin;
-    const uint64_t end = range.end < run_end ? range.end : run_end;
-    if (begin < end) fn(Stretch{&move, &run, begin - run.begin, end - begin});
-  }
+/// What of the virtual bytes [begin, end) of a move a block moves in a round of a pipeline: its
+/// share if the op is a group's.
+MSCCLC_HD inline Range share_of_round(Range round, uint64_t end, uint32_t part, uint32_t parts,
+                                      uint32_t align) {
+  if (round.end > end) round.end = end;
+  if (round.begin >= round.end || parts < 2) return round;
+  const uint64_t granules = (round.end - round.begin + align - 1) / align;
+  const Range own = part_of(granules, parts, part);
+  const uint64_t own_end = round.begin + own.end * align;
+  return {round.begin + own.begin * align, own_end < round.end ? own_end : round.end};
 }
 
 /// How far in front of its chunk the unit at hand would make a chunk begin that holds few units:
 /// round i of virtual bytes i * unit on lies in unit i % units.
-MSCCLC_HD inline uint64_t skipped_units(const Frame& f, uint32_t units) {
-  const uint64_t round = f.round_begin / f.round_unit;
-  return (round - round % units) * f.round_unit;
+MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_unit, uint32_t units) {
+  const uint64_t round = round_begin / round_unit;
+  return (round - round % units) * round_unit;
 }
-
-/// Where operand `k` of a move begins in a run, at one member of its switch.
-template <class M>
-MSCCLC_RUN inline uint8_t* address_of(M& m, const Frame& f, const Stretch& s, uint32_t k,
-                                      uint32_t member = 0) {
-  const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
-  uint8_t* begin = m.base(operand.base + member) + f.rank.offsets[s.run->offsets + k];
-  const uint32_t units = operand.flags >> kUnitsShift;
-  return units == 0 ? begin : begin - skipped_units(f, units);
-}
-
-/// Goes over the sources of a move in written order, at a switch over its members in rank order.
-template <PacketFormat F, class M>
-class SourceWalk {
- public:
-  MSCCLC_RUN SourceWalk(M& m, const Frame& f, const Stretch& s, const Piece& piece)
-      : m_(m), f_(f), s_(s), piece_(piece), k_(s.move->dsts) {}
-  MSCCLC_RUN bool more() const { return k_ < uint32_t{s_.move->dsts} + s_.move->srcs; }
-  MSCCLC_RUN Source next() {
-    const DeviceOperand& operand = f_.rank.operands[s_.move->operands + k_];
-    const bool packets = F != PacketFormat::none && (operand.flags & kPackets) != 0;
-    const uint8_t* address = address_of(m_, f_, s_, k_, member_);
-    if (++member_ == operand.members) {
-      member_ = 0;
-      ++k_;
-    }
-    return {packets ? address : address + piece_.offset, packets};
-  }
-
- private:
-  M& m_;
-  const Frame& f_;
-  const Stretch& s_;
-  const Piece& piece_;
-  uint32_t k_, member_ = 0;
-};
 
 /// What reading a piece of a source leaves to do: a sentinel packet is emptied; data that goes with
 /// sentinel packets has no -0.0.
@@ -188,9 +107,10 @@ MSCCLC_RUN inline void take_from(M& m, const Source& source, const Piece& piece,
 
 /// Reads a piece of every source and calls use(tile, first) for each, in written order. Reading a
 /// sentinel packet empties it.
-template <PacketFormat F, class M, class Use>
-MSCCLC_RUN inline void gather(M& m, const Frame& f, const Stretch& s, const Piece& piece, Use use) {
-  SourceWalk<F, M> walk(m, f, s, piece);
+template <PacketFormat F, class M, class P, class Use>
+MSCCLC_RUN inline void gather(M& m, const P& p, const typename P::Stretch& s, const Piece& piece,
+                              Use use) {
+  auto walk = sources_of<F>(m, p, s, piece);
   for (bool first = true; walk.more();) {
     Source batch[M::kTogether];
     typename M::Tile tiles[M::kTogether];
@@ -214,15 +134,14 @@ MSCCLC_RUN inline void gather(M& m, const Frame& f, const Stretch& s, const Piec
 }
 
 /// Writes a piece to every destination of a move: plain, or as packets.
-template <PacketFormat F, class M>
-MSCCLC_RUN inline void scatter(M& m, const Frame& f, const Stretch& s, const Piece& piece,
+template <PacketFormat F, class M, class P>
+MSCCLC_RUN inline void scatter(M& m, const P& p, const typename P::Stretch& s, const Piece& piece,
                                const typename M::Tile& tile) {
-  for (uint32_t k = 0; k < s.move->dsts; ++k) {
-    const DeviceOperand& operand = f.rank.operands[s.move->operands + k];
-    for (uint32_t member = 0; member < operand.members; ++member) {
-      uint8_t* address = address_of(m, f, s, k, member);
+  for (uint32_t k = 0; k < dsts_of(s); ++k) {
+    for (uint32_t member = 0; member < members_of(p, s, k); ++member) {
+      uint8_t* address = address_of(m, p, s, k, member);
       if constexpr (F != PacketFormat::none) {
-        if ((operand.flags & kPackets) != 0) {
+        if ((flags_of(p, s, k) & kPackets) != 0) {
           m.template write_packets<F>(address, piece, tile);
           continue;
         }

@@ -26,7 +26,8 @@ struct Stamp {
 /// The stamp of call `call` (from 0) on elements of `element` bytes.
 MSCCLC_HD inline Stamp stamp_of(uint64_t call, uint32_t element) {
   Stamp s;
-  s.flag32 = static_cast<uint32_t>(call % 0xffffffffu) + 1;
+  // The first billions of calls are spared the division.
+  s.flag32 = static_cast<uint32_t>(call < 0xffffffffu ? call : call % 0xffffffffu) + 1;
   s.flag64 = call + 1;
   s.sentinel = element == 8   ? 0x8000000000000000u
                : element == 4 ? 0x8000000080000000u

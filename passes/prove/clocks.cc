@@ -80,6 +80,18 @@ void Row::join(const Row& o, uint32_t width) {
     const ClockPage* mine = data_->pages[i];
     if (theirs == nullptr || theirs == mine) continue;
     const uint32_t difference = mine ? compare(mine->counts, theirs->counts) : 1;
+    if (difference == 0) {
+      // The same, learnt on two ways: one page will do. The older one, to which all will come.
+      if (data_->holders == 1) {
+        ++theirs->holders;
+        drop(std::exchange(data_->pages[i], theirs));
+      }
+      continue;
+    }
+    if (difference == 0 && data_->holders == 1) {  // learnt on two ways: one page will do
+      ++theirs->holders;
+      drop(std::exchange(data_->pages[i], theirs));
+    }
     if ((difference & 1) == 0) continue;
     own(width);
     if (difference == 1) {  // they know all of it
@@ -95,6 +107,32 @@ void Row::raise(uint32_t p, uint32_t count, uint32_t width) {
   if ((*this)[p] >= count) return;
   own(width);
   own_page(p / ClockPage::kColumns).counts[p % ClockPage::kColumns] = count;
+}
+
+PagePool::~PagePool() {
+  for (const auto& [hash, page] : pages_) drop(page);
+}
+
+ClockPage* PagePool::page_like(ClockPage* page) {
+  uint64_t hash = 0;
+  for (const uint32_t count : page->counts) hash = (hash ^ count) * 0x9e3779b97f4a7c15u;
+  const auto [begin, end] = pages_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    if (std::ranges::equal(known->second->counts, page->counts)) return known->second;
+  }
+  pages_.emplace(hash, page);
+  ++page->holders;
+  return page;
+}
+
+void Row::share_pages(PagePool& pool) {
+  if (data_ == nullptr || data_->holders > 1) return;
+  for (uint32_t i = 0; i < data_->page_count; ++i) {
+    if (data_->pages[i] == nullptr) continue;
+    ClockPage* shared = pool.page_like(data_->pages[i]);
+    ++shared->holders;
+    drop(std::exchange(data_->pages[i], shared));
+  }
 }
 
 Row Row::rotated(uint32_t by, uint32_t width) const {

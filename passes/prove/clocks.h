@@ -3,13 +3,15 @@
 // costs nothing; joining copies only what somebody else still holds.
 //
 // A row is a list of pages. In a large program most rows know of few processes, or the same of most
-// as others do: pages are shared, too, and what nobody has heard of has none.
+// as others do: pages are shared, too, and what nobody has heard of has none. Ranks that have
+// learnt the same on different ways share its pages from the end of a call on (PagePool).
 //
 // Ports have no column: what they have done, thread blocks find out at their waits and flushes, and
 // whoever knows of the block then knows of the port, too (arrivals.h).
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 namespace mscclc::proof {
@@ -19,6 +21,21 @@ struct ClockPage {
   static constexpr uint32_t kColumns = 128;
   uint32_t holders = 1;
   uint32_t counts[kColumns] = {};
+};
+
+/// Pages of which there is to be one for each content.
+class PagePool {
+ public:
+  PagePool() = default;
+  PagePool(const PagePool&) = delete;
+  PagePool& operator=(const PagePool&) = delete;
+  ~PagePool();
+
+  /// The pool's page with the content of `page`: `page` itself if it is the first.
+  ClockPage* page_like(ClockPage* page);
+
+ private:
+  std::unordered_multimap<uint64_t, ClockPage*> pages_;  ///< by hash
 };
 
 /// A shared row of `width` counts; all processes of a run have rows of one width. Null: all zero.
@@ -48,6 +65,8 @@ class Row {
   void join(const Row& o, uint32_t width);
   /// Learns that process `p` has done `count` ops.
   void raise(uint32_t p, uint32_t count, uint32_t width);
+  /// Holds pages of the pool where it has such: rows that know the same hold the same pages.
+  void share_pages(PagePool& pool);
   /// The row whose column (p + by) % width is this one's p. REQUIRES: by < width.
   Row rotated(uint32_t by, uint32_t width) const;
 

@@ -17,6 +17,7 @@ namespace mscclc::proof {
 struct Packets {
   News news;              ///< what their arrival tells
   bool observed = false;  ///< somebody has waited for them
+  bool again = false;     ///< the same were there: nobody can tell that these have come
 };
 
 struct Record {

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "ir/rank_parts.h"
 #include "passes/prove/report.h"
 #include "passes/prove/rounds.h"
 #include "passes/prove/run.h"
@@ -37,13 +38,12 @@ class Prover {
     if (!apart && !together) return refuse("the contract allows neither placement"), proof_;
     if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
     // The two have nothing to do with each other, and a large plan takes seconds.
-    Placement in_place(true);
-    std::thread other;
-    if (together && apart) other = std::thread([&] { run_placement(in_place); });
-    Placement out_of_place(false);
-    if (apart) run_placement(out_of_place);
-    if (together && !apart) run_placement(in_place);
-    if (other.joinable()) other.join();
+    Placement out_of_place(false), in_place(true);
+    std::vector<Placement*> looked_at;
+    if (apart) looked_at.push_back(&out_of_place);
+    if (together) looked_at.push_back(&in_place);
+    run_threads(static_cast<uint32_t>(looked_at.size()),
+                [&](uint32_t i) { run_placement(*looked_at[i]); });
     proof_.out_of_place = apart && accept(out_of_place);
     proof_.in_place = together && (proof_.out_of_place || !apart) && accept(in_place);
     proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
@@ -179,8 +179,15 @@ class Prover {
 
 }  // namespace
 
+// The one place where a plan that is too large for this machine ends: threads hand on what they
+// have thrown (run_threads).
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
-  return Prover(program, diagnostics, options).run();
+  try {
+    return Prover(program, diagnostics, options).run();
+  } catch (const std::bad_alloc&) {
+    proof::report_no_memory(fmt::format("'{}'", program.name), diagnostics);
+    return {};
+  }
 }
 
 }  // namespace mscclc

@@ -100,6 +100,29 @@ TEST_CASE("packets depend on what they were made of, not on what was sent by the
   CHECK(verdict(sent("t[0]")) == race("s[1] of rank 1"));
 }
 
+TEST_CASE("packets that are put again may still be on their way when the first have been read") {
+  const auto sent = [](const std::string& again) {
+    return testing::exchange("tb 0 {\n" + testing::kEnter + R"(
+      copy s[0] <- input[0]
+      sync
+      signal down
+      wait down
+      sync
+      put_packets up.t[0] <- s[0]
+      )" + again + R"(
+      unpack_packets output[0] <- t[0]
+      sync
+      put up.s[0] <- input[0]
+      sync
+      signal up
+      wait up
+    })",
+                             "buffer t[2] packets: LL16, copies: 2");
+  };
+  CHECK(verdict(sent("")) != race("s[0] of rank 1"));
+  CHECK(verdict(sent("put_packets up.t[0] <- s[0]")) == race("s[0] of rank 1"));
+}
+
 TEST_CASE("packets that nobody sends are waited for for ever") {
   CHECK(verdict(sum("tb 0 {\n put_packets up.inbox[0] <- input\n"
                     " reduce_packets output <- input, inbox[1]\n}",

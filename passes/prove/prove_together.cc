@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <set>
 
 #include "passes/prove/prove.h"
@@ -238,7 +239,13 @@ class TogetherProver {
 bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
                     Diagnostics& diagnostics) {
   // A plan alone has been proved for any number of calls.
-  return plans.size() < 2 || TogetherProver(plans, diagnostics).run(call_order);
+  if (plans.size() < 2) return true;
+  try {
+    return TogetherProver(plans, diagnostics).run(call_order);
+  } catch (const std::bad_alloc&) {
+    proof::report_no_memory("the set of plans", diagnostics);
+    return false;
+  }
 }
 
 }  // namespace mscclc

@@ -306,6 +306,14 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
   return found;
 }
 
+void report_no_memory(const std::string& what, Diagnostics& diagnostics) {
+  Diagnostic& d = diagnostics.error(
+      "undecided", {}, "not decided: " + what + " takes more memory to prove than there is");
+  d.notes.push_back(
+      {"'mscclc compile --no-verify' compiles it without a proof; a proof takes less "
+       "with fewer ranks, thread blocks or instances"});
+}
+
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   Finding ordered = finding;
   if (finding.kind == Finding::Kind::race && finding.second.call < finding.first.call) {

@@ -1,6 +1,7 @@
 // Findings in words: what is violated, on which chunk and ranks, by which ops, and what is missing.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "ir/diagnostic.h"
@@ -12,6 +13,9 @@ namespace mscclc::proof {
 /// Of races, slots that are used twice, and other findings, the first kind that there is: the
 /// others mostly follow from it.
 std::vector<Finding> causes(const std::vector<Finding>& findings);
+
+/// `what` ("'allgather'") is too large to be proved here.
+void report_no_memory(const std::string& what, Diagnostics& diagnostics);
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics);
 

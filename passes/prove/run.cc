@@ -115,12 +115,14 @@ void Run::leave_call(uint32_t rank) {
     nodes_read_[rank].add(block.nodes);
     block.nodes.clear();
     block.settled_nodes = 0;
+    block.known = block.entry = {};  // the next call begins with what the caller knows
   }
   for (uint32_t s = 0; s < program_.ranks[rank].semaphores.size(); ++s) {
     Counter& counter = semaphores_[system_.semaphore(rank, s)];
     counter.by_releaser.clear();
     counter.taken = 0;
   }
+  caller.share_pages(pages_);
   caller_touches(rank, calls_[rank], true);
   check_outputs(rank, calls_[rank]);
   check_met(rank, calls_[rank]);

@@ -158,6 +158,7 @@ class Run {
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
   void take_packets(Block& block, uint64_t chunk, const Extent& extent);
+  void stand_for_the_first(uint64_t chunk, Record& access);
   void take_values(uint64_t chunk, const Extent& extent);
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
@@ -226,6 +227,7 @@ class Run {
   std::vector<uint32_t> calls_;         ///< by rank: the call it is in
   std::vector<uint32_t> left_;          ///< by rank: blocks that have not done this call
   std::vector<Row> caller_;             ///< by rank: what its caller knows
+  PagePool pages_;                      ///< of these rows, in which ranks know mostly the same
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;

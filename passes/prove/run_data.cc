@@ -62,14 +62,16 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
-    packets.observed = true;
+    packets.observed = !packets.again;
     // What a port has delivered it has read, and what was posted before that, too.
     const uint32_t from = record.event.process;
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
       block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
-    nodes_.add(record.node);
-    block.nodes.add(record.node);
+    if (record.node != kNone) {
+      nodes_.add(record.node);
+      block.nodes.add(record.node);
+    }
     told_.push_back(packets.news);
     if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
       block.gains.push_back(packets.news);
@@ -99,6 +101,23 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
     finding.first = old.event;
     finding.second = event;
     finding.chunk = name;
+  }
+}
+
+/// Packets that are put into a slot again in one call, the same ones: who waits for them may have
+/// seen the first. What their arrival tells is what both tell.
+void Run::stand_for_the_first(uint64_t chunk, Record& access) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& old = history_.record(i);
+    if (old.packets == kNone || old.event.call != access.event.call) continue;
+    if (!old.extent.may_touch(access.extent)) continue;
+    if (values_[chunk].read(access.extent, mixed_) != value_) continue;  // check_slot() tells
+    const bool alone = old.event.process == access.event.process &&
+                       old.extent.covers(access.extent) && !history_.packets(access).again;
+    access.node = alone ? old.node : kNone;
+    const News first = alone ? history_.packets(old).news : News{};
+    history_.packets(access).news = first;
+    history_.packets(access).again = true;
   }
 }
 
@@ -205,12 +224,13 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   const PacketFormat format = buffer_named(name).packets;
   Record access{.event = actor.event, .extent = extent, .position = {pair_, k}, .write = true};
   if (format != PacketFormat::none) {
-    access.packets = history_.add_packets({news, false});
+    access.packets = history_.add_packets({news});
     check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
   }
   if (chained_) {
     access.node = chains_.add(actor.event, rank_of(actor), access.position, nodes_.values());
   }
+  if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);

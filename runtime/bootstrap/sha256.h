@@ -1,6 +1,5 @@
 // SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), by which ranks prove that they know a secret
-// without sending it. No library of the packages that a build needs has a keyed hash; this is the
-// plain one of the standard, tested with its examples.
+// without sending it: libsodium's.
 #pragma once
 
 #include <array>

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/switch_team.h"
 
@@ -100,13 +103,18 @@ bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle s
              [&] { return fmt::format("copy {} bytes on {}", bytes, name()); }, diagnostics);
 }
 
+void CudaDevice::set_timeout(std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
+  exchange_.timeout_ms = static_cast<int>(std::min(timeout, kLongest).count());
+}
+
 // Kernels differ by data type, and so do their registers: all must fit.
-bool CudaDevice::fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) {
+bool CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());  // a first question loads the kernel
   if (!current.is_set(diagnostics)) return false;
-  device::LaunchPlan plan = {};
-  plan.blocks = blocks;
-  plan.threads = threads;
+  device::LaunchPlan plan = like;
+  const uint32_t blocks = plan.blocks, threads = plan.threads;
   for (const Dtype dtype : kDtypes) {
     plan.dtype = plan.accumulate = dtype;
     int error = 0;

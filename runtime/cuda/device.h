@@ -48,6 +48,7 @@ class CudaDevice final : public Device {
 
   std::string name() const override;
   bool bind_thread(Diagnostics& diagnostics) override;
+  void set_timeout(std::chrono::milliseconds timeout) override;
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override;
@@ -64,8 +65,8 @@ class CudaDevice final : public Device {
   bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
             Diagnostics& diagnostics) override;
 
-  bool fits(uint32_t blocks, uint32_t threads, Diagnostics& diagnostics) override;
-  bool takes_programs() const override { return true; }
+  bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
+  bool carries_programs() const override { return true; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -91,7 +92,7 @@ class CudaDevice final : public Device {
   const bool multicast_;
   Allocator allocator_;
   const KernelLauncher launcher_;
-  const Exchange exchange_;
+  Exchange exchange_;
 };
 
 }  // namespace mscclc::cuda

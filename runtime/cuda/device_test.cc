@@ -284,15 +284,15 @@ TEST_CASE("cuda: all blocks must be resident") {
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
-    CHECK(device->fits(264, 512, diagnostics));
+    CHECK(device->fits({.blocks = 264, .threads = 512}, diagnostics));
     CHECK(text_of(diagnostics) == "");
-    CHECK(!device->fits(265, 512, diagnostics));
+    CHECK(!device->fits({.blocks = 265, .threads = 512}, diagnostics));
     CHECK(text_of(diagnostics) ==
           "too-many-blocks: the plan has 265 thread blocks of 512 threads for cuda:0 (Fake GPU), "
           "which holds 264 at once; thread blocks wait for one another, so all must be there\n"
           "  compile the plan with fewer instances, or with fewer threads\n");
     Diagnostics threads;
-    CHECK(!device->fits(1, 1024, threads));
+    CHECK(!device->fits({.blocks = 1, .threads = 1024}, threads));
     CHECK(has_code(threads, "too-many-blocks"));
   }
   world.check_clean();

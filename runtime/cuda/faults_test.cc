@@ -30,7 +30,7 @@ bool importer_life(World& world, int process, const MemoryHandle& handle, Diagno
               lane->put(mapped->data(), input->data(), 64, d) &&
               lane->signal(reinterpret_cast<uint64_t*>(mapped->data()), 7, d) && lane->flush(d) &&
               device->launch({}, stream, d) && device->synchronize(stream, d) &&
-              device->fits(8, 128, d);
+              device->fits({.blocks = 8, .threads = 128}, d);
   device->destroy_stream(stream);
   const bool bound = good && device->bind_thread(d);
   uint64_t seen = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "executor/host/words.h"
 #include "runtime/bytes.h"
@@ -13,8 +14,6 @@
 
 namespace mscclc {
 namespace {
-
-constexpr int kFetchMilliseconds = 30'000;
 
 /// A piece of a mapping, or (no mapping) of memory that another owner frees.
 class HostMemory final : public Memory {
@@ -60,6 +59,9 @@ class HostDevice final : public Device {
   explicit HostDevice(std::shared_ptr<FdServer> server) : server_(std::move(server)) {}
 
   std::string name() const override { return "host"; }
+  void set_timeout(std::chrono::milliseconds timeout) override {
+    timeout_ = std::min(timeout, kLongest);
+  }
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override {
@@ -87,7 +89,7 @@ class HostDevice final : public Device {
     return true;
   }
 
-  bool fits(uint32_t, uint32_t, Diagnostics&) override { return true; }
+  bool fits(const device::LaunchPlan&, Diagnostics&) override { return true; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream, Diagnostics&) override {
     static_cast<HostStream*>(stream)->launch(plan);
     return true;
@@ -116,7 +118,11 @@ class HostDevice final : public Device {
   std::unique_ptr<Memory> import_file(const MemoryHandle& handle, const Offer& offer,
                                       std::string& why);
 
+  static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
+
   const std::shared_ptr<FdServer> server_;
+  std::chrono::milliseconds timeout_{
+      30'000};  ///< for descriptors, before a communicator sets its own
 };
 
 // The address is good for who is in this process. The file is for all others: memory of other
@@ -158,7 +164,7 @@ std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& hand
 std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
                                                 std::string& why) {
   Diagnostics problems;
-  Fd file = fetch_fd(offer.bytes, kFetchMilliseconds, problems);
+  Fd file = fetch_fd(offer.bytes, static_cast<int>(timeout_.count()), problems);
   std::shared_ptr<SharedMapping> mapping;
   if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
   if (mapping == nullptr) {

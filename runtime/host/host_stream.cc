@@ -16,9 +16,9 @@ namespace {
 struct Block {
   Fiber* fiber;
   ProcessMachine machine;
-  Block(const device::LaunchPlan& plan, const device::RankContext& rank, uint32_t number,
-        Fiber* fiber)
-      : fiber(fiber), machine(plan, rank, number, *fiber) {}
+  Block(const device::LaunchPlan& plan, uint32_t index, const device::RankContext& rank,
+        uint32_t number, Fiber* fiber)
+      : fiber(fiber), machine(plan, index, rank, number, *fiber) {}
   bool over() const { return fiber->ended() || machine.gave_up(); }
 };
 
@@ -44,7 +44,7 @@ void run_in_turns(std::vector<Block*> running) {
 
 }  // namespace
 
-bool run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
+Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
   std::deque<Block> blocks;
   std::vector<Block*> running;
   for (uint32_t i = 0; i < plan.blocks; ++i) {
@@ -52,14 +52,18 @@ bool run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
     if (fiber == nullptr) break;
     const uint32_t context = plan.rank_of_block == nullptr ? 0 : plan.rank_of_block[i];
     const uint32_t number = plan.rank_of_block == nullptr ? i : plan.number_of_block[i];
-    Block& block = blocks.emplace_back(plan, plan.contexts[context], number, fiber);
+    Block& block = blocks.emplace_back(plan, i, plan.contexts[context], number, fiber);
     fiber->start(run_block, &block);
     running.push_back(&block);
   }
   const bool complete = blocks.size() == plan.blocks;
   if (complete) run_in_turns(running);
-  for (const Block& block : blocks) fibers.give(block.fiber);
-  return complete;
+  bool gave_up = false;
+  for (const Block& block : blocks) {
+    gave_up |= block.machine.gave_up();
+    fibers.give(block.fiber);
+  }
+  return !complete ? Ended::no_memory : gave_up ? Ended::gave_up : Ended::well;
 }
 
 HostStream::HostStream() {
@@ -85,8 +89,10 @@ void HostStream::push(Task task) {
 
 void HostStream::launch(const device::LaunchPlan& plan) {
   push([this, plan] {
-    if (run_launch(plan, fibers_)) return;
+    const Ended ended = run_launch(plan, fibers_);
     const std::lock_guard lock(mutex_);
+    gave_up_ |= ended == Ended::gave_up;
+    if (ended != Ended::no_memory) return;
     failure_ = "no memory for the stacks of " + std::to_string(plan.blocks) + " thread blocks";
   });
 }
@@ -98,6 +104,7 @@ void HostStream::copy(void* to, const void* from, uint64_t bytes) {
 bool HostStream::synchronize(std::string& why) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+  gave_up_ = false;
   why = std::exchange(failure_, {});
   return why.empty();
 }
@@ -109,11 +116,13 @@ void HostStream::serve() {
     if (tasks_.empty()) return;
     const Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    task();
-    lock.lock();
-    busy_ = false;
+    if (!gave_up_) {
+      busy_ = true;
+      lock.unlock();
+      task();
+      lock.lock();
+      busy_ = false;
+    }
     if (tasks_.empty()) changed_.notify_all();
   }
 }

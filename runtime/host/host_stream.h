@@ -14,9 +14,15 @@
 
 namespace mscclc {
 
-/// Runs all blocks of a launch to their ends, or until they have given up. False: the system has no
-/// memory for their stacks; nothing has run then.
-bool run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
+/// How a launch has ended.
+enum class Ended {
+  well,
+  gave_up,    ///< some of its blocks have
+  no_memory,  ///< for their stacks: nothing has run
+};
+
+/// Runs all blocks of a launch to their ends, or until they have given up.
+Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
 
 class HostStream {
  public:
@@ -30,6 +36,9 @@ class HostStream {
   void copy(void* to, const void* from, uint64_t bytes);
   /// Waits until all that was queued has been done. False: a launch has failed since the last
   /// question; `why` says how.
+  ///
+  /// What is queued behind a launch that was given up is left out, until here: its results would be
+  /// garbage, and copies would touch staging buffers that peers still write.
   bool synchronize(std::string& why);
 
  private:
@@ -40,7 +49,7 @@ class HostStream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
-  bool busy_ = false, stop_ = false;
+  bool busy_ = false, stop_ = false, gave_up_ = false;
   std::string failure_;
   FiberPool fibers_;  ///< the thread's own
   std::thread thread_;

@@ -76,7 +76,7 @@ const std::vector<Case> kPorts = {
 
 const std::vector<Case> kLibrary = {
     {"allreduce_1shot", "plans/allreduce_1shot.mscl", "R", {}, {8}, {}},
-    {"allreduce_1shot_sentinel", "plans/allreduce_1shot_sentinel.mscl", "R", {}, {8}, {}},
+    {"allreduce_1shot_ordered", "plans/allreduce_1shot_ordered.mscl", "R", {}, {8}, {}},
     {"allreduce_2shot_packets", "plans/allreduce_2shot_packets.mscl", "R", {}, {8}, {}},
     {"allreduce_2shot", "plans/allreduce_2shot.mscl", "R", {}, {8}, {}},
     {"allreduce_allpairs", "plans/allreduce_allpairs.mscl", "R", {}, {8}, {}},

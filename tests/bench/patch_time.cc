@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 
 #include "executor/block_programs.h"
 #include "executor/host/test_plans.h"
@@ -24,6 +25,7 @@ class Rank {
  public:
   explicit Rank(const Program& program) : program_(program) {
     lower_rank(program, 0, rank_, diagnostics_);
+    slots_.emplace(rank_);
     bases_.resize(rank_.bases.size());
     ends_.resize(program.ranks[0].channels.size());
   }
@@ -31,12 +33,13 @@ class Rank {
     const Chunking chunking(program_.contract, bytes, program_.launch.align);
     return patch_rank(rank_, program_, 0, chunking, chunking, diagnostics_);
   }
-  bool pack() { return programs_.pack(rank_, bases_, ends_); }
+  bool pack() { return programs_.pack(rank_, {bases_, ends_}, *slots_); }
   uint64_t packed_bytes() const { return programs_.bytes(); }
 
  private:
   const Program& program_;
   RankProgram rank_;
+  std::optional<WaitSlots> slots_;
   BlockPrograms programs_;
   std::vector<device::BaseAddress> bases_;
   std::vector<device::ChannelEnd> ends_;

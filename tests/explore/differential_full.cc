@@ -1,14 +1,14 @@
 // The recorded run: random small plans, right and wrong, judged by the prover, and what it says
 // tried on the host machine and compared with the explorer. What it accepts must survive
 // adversarial schedules of four calls in both placements, what it refuses must have a witness.
-// Prints what disagrees, and counts.
+// Prints what disagrees, and counts. Needs no files.
 //
-//   bazel run -c opt //tests/explore:differential_full -- [SECONDS=60] [SEED=1] [SCHEDULES=200]
+//   bazel run //tests/explore:differential_full -- --jobs 16 --seconds 3600
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <CLI/CLI.hpp>
+#include <array>
+#include <string_view>
 
 #include "executor/host/scheduler.h"
 #include "ir/print.h"
@@ -16,95 +16,146 @@
 #include "tests/explore/explore.h"
 #include "tests/explore/host_trial.h"
 #include "tests/explore/mutants.h"
+#include "tests/long_run/long_run.h"
 
 namespace {
 
 using namespace mscclc;
 
-struct Counts {
-  uint64_t plans = 0, accepted = 0, refused = 0, undecided = 0, explored = 0, schedules = 0;
-  uint64_t accepted_wrong = 0, without_witness = 0, explorer_disagrees = 0, symmetry_disagrees = 0;
+enum Count : size_t {
+  kPlans,
+  kAccepted,
+  kRefused,
+  kSameBits,
+  kUndecided,
+  kExplored,
+  kSchedules,
+  kAcceptedWrong,
+  kWithoutWitness,
+  kExplorerDisagrees,
+  kReducedDisagrees,
+  kSymmetryDisagrees
 };
+const std::vector<std::string> kNames = {
+    "plans",           "accepted",           "refused",           "same_bits",
+    "undecided",       "explored",           "schedules",         "accepted_wrong",
+    "without_witness", "explorer_disagrees", "reduced_disagrees", "symmetry_disagrees"};
 
-void disagree(uint64_t& count, const char* what, const Program& program) {
-  ++count;
-  fmt::print("{}\n{}\n", what, print_ir(program));
-  std::fflush(stdout);
-}
+/// Judges plans; plan i is the same in every run with the same seed.
+class Trial {
+ public:
+  Trial(uint64_t seed, uint32_t schedules) : seed_(seed), schedules_(schedules) {}
 
-bool may_be_in_place(const Program& program) {
-  return program.contract.can_alias() && program.contract.in_place != InPlace::no;
-}
-
-void compare_with_explorer(const Program& program, bool proved, Counts& counts) {
-  Exploration found = explore(program, {.calls = 3});
-  if (found.verdict == Verdict::right && may_be_in_place(program)) {
-    found = explore(program, {.calls = 3, .in_place = true});
+  void operator()(uint64_t piece, Counts counts) {
+    piece_ = piece;
+    counts_ = counts;
+    Dice dice((seed_ << 40) + piece);
+    try_one(mutant(dice).program);
   }
-  if (found.verdict == Verdict::too_large || found.verdict == Verdict::unsupported) return;
-  ++counts.explored;
-  if (proved == (found.verdict == Verdict::right)) return;
-  disagree(counts.explorer_disagrees,
-           proved ? "accepted, and the explorer refuses" : "refused, and the explorer accepts",
-           program);
-}
 
-void try_one(const Program& program, uint32_t schedules, Counts& counts) {
-  ++counts.plans;
-  Diagnostics diagnostics;
-  const bool proved = prove(program, diagnostics).proved;
-  if (!proved && diagnostics.all()[0].code == "undecided") {
-    ++counts.undecided;
-    return;
+ private:
+  static bool may_be_in_place(const Program& program) {
+    return program.contract.can_alias() && program.contract.in_place != InPlace::no;
   }
-  Diagnostics ignored;
-  if (prove(program, ignored, {.symmetry_from = 0}).proved != proved) {
-    disagree(counts.symmetry_disagrees, "judged otherwise by ranks that stand for all", program);
+
+  void disagree(Count count, std::string_view what, const Program& program) {
+    ++counts_[count];
+    fmt::print("plan {}: {}\n{}\n", piece_, what, print_ir(program));
   }
-  compare_with_explorer(program, proved, counts);
-  if (proved) {
-    ++counts.accepted;
-    const uint64_t first_seed = 1 + counts.schedules;
+
+  void try_one(const Program& program) {
+    ++counts_[kPlans];
+    Diagnostics diagnostics;
+    const bool proved = prove(program, diagnostics).proved;
+    if (!proved && diagnostics.all()[0].code == "undecided") {
+      ++counts_[kUndecided];
+      return;
+    }
+    Diagnostics ignored;
+    if (prove(program, ignored, {.symmetry_from = 0}).proved != proved) {
+      disagree(kSymmetryDisagrees, "judged otherwise by ranks that stand for all", program);
+    }
+    ++counts_[proved ? kAccepted : kRefused];
+    const Verdict explored = compare_with_explorer(program, proved);
+    proved ? try_to_break(program) : look_for_witness(program, explored);
+  }
+
+  /// The first placement that is not right.
+  static Exploration explore_all(const Program& program, ExploreOptions options) {
+    const Exploration found = explore(program, options);
+    if (found.verdict != Verdict::right || !may_be_in_place(program)) return found;
+    options.in_place = true;
+    Exploration in_place = explore(program, options);
+    in_place.same_bits |= found.same_bits;
+    return in_place;
+  }
+
+  /// A plan that is refused may be right in all interleavings: look_for_witness has the reason.
+  Verdict compare_with_explorer(const Program& program, bool proved) {
+    const Exploration found = explore_all(program, {.calls = 3});
+    if (found.verdict == Verdict::too_large || found.verdict == Verdict::unsupported) {
+      return found.verdict;
+    }
+    ++counts_[kExplored];
+    const Exploration reduced = explore_all(program, {.calls = 3, .reduced = true});
+    if ((reduced.verdict == Verdict::right) != (found.verdict == Verdict::right)) {
+      disagree(kReducedDisagrees, "explored otherwise with fewer schedules", program);
+    }
+    if (proved && found.verdict != Verdict::right) {
+      disagree(kExplorerDisagrees, "accepted, and the explorer refuses", program);
+    }
+    return found.verdict;
+  }
+
+  void try_to_break(const Program& program) {
     for (const bool in_place : {false, true}) {
       if (in_place && !may_be_in_place(program)) continue;
-      counts.schedules += schedules;
-      if (!goes_wrong(program, in_place, schedules, first_seed)) continue;
-      disagree(counts.accepted_wrong, "accepted, and goes wrong", program);
+      counts_[kSchedules] += schedules_;
+      if (!goes_wrong(program, in_place, schedules_, 1 + piece_ * schedules_)) continue;
+      disagree(kAcceptedWrong, "accepted, and goes wrong", program);
     }
-    return;
   }
-  ++counts.refused;
-  const WitnessSearch search{.seeds = 50, .suspects = 100};
-  if (goes_wrong(program, false, 24)) return;
-  if (find_witness(program, all_suspects(program), search)) return;
-  disagree(counts.without_witness, "refused, and no witness found", program);
-}
+
+  /// There is a schedule that goes wrong, or the stores of every race store what is there already:
+  /// then nothing can go wrong, whatever the schedule.
+  void look_for_witness(const Program& program, Verdict explored) {
+    const WitnessSearch search{.seeds = 50, .suspects = 100};
+    if (goes_wrong(program, false, 24) || find_witness(program, all_suspects(program), search)) {
+      if (explored != Verdict::right) return;
+      return disagree(kExplorerDisagrees, "goes wrong, and the explorer accepts", program);
+    }
+    const Exploration found =
+        explore_all(program, {.calls = 3, .same_bits = true, .reduced = true});
+    if (found.verdict != Verdict::right || !found.same_bits) {
+      return disagree(kWithoutWitness, "refused, and no witness found", program);
+    }
+    ++counts_[kSameBits];
+  }
+
+  uint64_t seed_, piece_ = 0;
+  uint32_t schedules_;
+  Counts counts_{nullptr};
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto number = [&](int i, uint32_t otherwise) {
-    return argc > i ? static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
-  };
-  const std::chrono::seconds limit(number(1, 60));
-  Dice dice(number(2, 1));
-  const uint32_t schedules = number(3, 200);
-  Counts counts;
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < limit) {
-    try_one(mutant(dice).program, schedules, counts);
-  }
-  fmt::print("{} plans: {} accepted, {} refused, {} undecided; {} explored; {} schedules\n",
-             counts.plans, counts.accepted, counts.refused, counts.undecided, counts.explored,
-             counts.schedules);
-  fmt::print(
-      "accepted and wrong: {}, refused without witness: {}, explorer disagrees: {}, "
-      "symmetry disagrees: {}\n",
-      counts.accepted_wrong, counts.without_witness, counts.explorer_disagrees,
-      counts.symmetry_disagrees);
-  return counts.accepted_wrong + counts.without_witness + counts.explorer_disagrees +
-                     counts.symmetry_disagrees ==
-                 0
+  CLI::App app("random small plans, judged by the prover, the explorer and the host machine");
+  LongRun options{.seconds = 60};
+  uint64_t seed = 1, plans = uint64_t{1} << 40;
+  uint32_t schedules = 200;
+  add_long_run_options(app, options);
+  app.add_option("--plans", plans, "plans to judge (default: as time allows)")->type_name("N");
+  app.add_option("--seed", seed, "which plans (default 1)")->type_name("N");
+  app.add_option("--schedules", schedules, "for each plan and placement (default 200)")
+      ->type_name("N");
+  CLI11_PARSE(app, argc, argv);
+  const LongRunResult result =
+      run_pieces(options, plans, kNames, [&]() -> Work { return Trial(seed, schedules); });
+  fmt::print("{}", summary(result, plans, kNames));
+  const auto none = [&](Count count) { return result.counts[count] == 0; };
+  return none(kAcceptedWrong) && none(kWithoutWitness) && none(kExplorerDisagrees) &&
+                 none(kReducedDisagrees) && none(kSymmetryDisagrees) && result.whole()
              ? 0
              : 1;
 }

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <unordered_set>
+#include <numeric>
+#include <set>
 
 #include "ir/op_error.h"
 #include "ir/print.h"
@@ -21,12 +22,159 @@ using Kind = Step::Kind;
 /// A contribution: an input chunk of a rank in a call.
 using Contribution = std::array<uint32_t, 3>;
 
+/// Which counters, queues and slots have several givers, or takers. A packet slot that is put into
+/// more than once in a call, be it by one process, has its readers as takers, too: what they see,
+/// and whether a put comes after they have emptied the slot, depends on when they come.
+class Users {
+ public:
+  /// `plain`: also places of plain data.
+  Users(const Model& model, bool plain)
+      : plain_(plain),
+        givers_(model.channels),
+        takers_(model.channels),
+        posters_(model.channels),
+        acquirers_(model.semaphores),
+        releasers_(model.semaphores),
+        sharers_(model.semaphores),
+        writers_(model.cells),
+        root_(model.processes.size()) {
+    std::iota(root_.begin(), root_.end(), 0u);
+    for (uint32_t p = 0; p < model.processes.size(); ++p) {
+      for (const Step& step : model.processes[p].steps) add(model, p, step);
+    }
+    add_readers(model);
+    find_circles(model);
+  }
+
+  /// Processes that contend with each other, directly or by way of others.
+  const std::vector<std::vector<size_t>>& circles() const { return circles_; }
+
+  /// Has a semaphore several releasers or acquirers?
+  bool several_share(uint32_t semaphore) const {
+    return releasers_[semaphore].several || acquirers_[semaphore].several;
+  }
+
+  /// May it matter what other givers or takers do before the step?
+  bool contended(const Step& step) const {
+    switch (step.kind) {
+      case Kind::signal:
+        return step.index != kNone && givers_[step.index].several;
+      case Kind::wait:
+        return takers_[step.index].several;
+      case Kind::post:
+      case Kind::flush:
+        return posters_[step.index].several;
+      case Kind::release:
+      case Kind::acquire:
+        return several_share(step.index);
+      case Kind::poll:
+      case Kind::access:
+        return moves_contended(step);
+      default:
+        return false;
+    }
+  }
+
+  /// Do others write there, too, or is a packet read from where several are put? For a post: other
+  /// ports or lanes.
+  bool moves_contended(const Step& step) const {
+    return std::ranges::any_of(step.elements, [&](const Element& e) {
+      return std::ranges::any_of(
+                 e.dsts, [&](const Cell& c) { return counts(c) && writers_[c.first].several; }) ||
+             std::ranges::any_of(e.srcs, [&](const Cell& c) { return put_again(c); });
+    });
+  }
+
+ private:
+  struct User {
+    uint32_t process = kNone;
+    bool several = false;
+    void add(uint32_t p, std::vector<uint32_t>& root) {
+      several |= process != kNone && process != p;
+      if (process != kNone) root[find(root, p)] = find(root, process);
+      process = p;
+    }
+  };
+  static uint32_t find(const std::vector<uint32_t>& root, uint32_t p) {
+    while (root[p] != p) p = root[p];
+    return p;
+  }
+
+  void find_circles(const Model& model) {
+    std::set<uint32_t> contending;
+    for (uint32_t p = 0; p < model.processes.size(); ++p) {
+      for (const Step& step : model.processes[p].steps) {
+        if (contended(step)) contending.insert(p);
+        if (moves_contended(step)) contending.insert(mover(model, p, step));
+      }
+    }
+    std::map<uint32_t, std::vector<size_t>> members;
+    for (const uint32_t p : contending) members[find(root_, p)].push_back(p);
+    for (auto& [root, circle] : members) circles_.push_back(std::move(circle));
+  }
+
+  bool counts(const Cell& cell) const { return plain_ || cell.packets != PacketFormat::none; }
+
+  /// Is more than one packet put there in a call?
+  bool put_again(const Cell& cell) const {
+    return cell.packets != PacketFormat::none && writers_[cell.first].several;
+  }
+
+  /// Who reads and writes: what is posted, the port's proxy.
+  static uint32_t mover(const Model& model, uint32_t p, const Step& step) {
+    if (step.kind != Kind::post) return p;
+    const auto proxy = std::ranges::find_if(model.processes, [&](const Process& q) {
+      return q.kind == Process::Kind::proxy && q.port == step.index;
+    });
+    return static_cast<uint32_t>(proxy - model.processes.begin());
+  }
+
+  void add(const Model& model, uint32_t p, const Step& step) {
+    if (step.kind == Kind::signal && step.index != kNone) givers_[step.index].add(p, root_);
+    if (step.kind == Kind::wait) takers_[step.index].add(p, root_);
+    if (step.kind == Kind::post || step.kind == Kind::flush) posters_[step.index].add(p, root_);
+    if (step.kind == Kind::release) releasers_[step.index].add(p, root_);
+    if (step.kind == Kind::acquire) acquirers_[step.index].add(p, root_);
+    const bool shared = step.kind == Kind::release || step.kind == Kind::acquire;
+    if (shared) sharers_[step.index].add(p, root_);
+    if (step.kind == Kind::poll) return;  // a later step of the op moves
+    for (const Element& e : step.elements) {
+      for (const Cell& c : e.dsts) {
+        if (!counts(c)) continue;
+        User& own = writers_[c.first];
+        own.several |= c.packets != PacketFormat::none && own.process != kNone;
+        own.add(mover(model, p, step), root_);
+      }
+    }
+  }
+
+  /// REQUIRES: all writers are known.
+  void add_readers(const Model& model) {
+    for (uint32_t p = 0; p < model.processes.size(); ++p) {
+      for (const Step& step : model.processes[p].steps) {
+        for (const Element& e : step.elements) {
+          for (const Cell& c : e.srcs) {
+            if (!put_again(c)) continue;
+            writers_[c.first].add(step.kind == Kind::poll ? p : mover(model, p, step), root_);
+          }
+        }
+      }
+    }
+  }
+
+  const bool plain_;
+  std::vector<User> givers_, takers_, posters_, acquirers_, releasers_, sharers_, writers_;
+  std::vector<uint32_t> root_;  ///< by process: another one that contends with it, or itself
+  std::vector<std::vector<size_t>> circles_;
+};
+
 class Explorer {
  public:
   Explorer(const Program& program, const ExploreOptions& options, uint32_t teller)
       : program_(program),
         options_(options),
-        model_(make_model(program, options.in_place, teller)) {}
+        model_(make_model(program, options.in_place, teller)),
+        users_(model_, options.same_bits) {}
 
   Exploration run();
 
@@ -38,16 +186,39 @@ class Explorer {
   void run_on(State& s, size_t p);
   void advance(State& s, size_t p) const;
   bool finished(const State& s) const;
+  /// A step that hides accesses from races: of a caller, or the call-th that a proxy does.
+  struct Hiding {
+    size_t process;
+    uint32_t call, step;
+  };
+  std::vector<Hiding> hiding_steps() const;
+  uint32_t posts_to(uint32_t port) const;
+  static bool is(const Hiding* held, const State& s, size_t p) {
+    return held != nullptr && held->process == p && held->call == s.processes[p].call &&
+           held->step == s.processes[p].step;
+  }
+  bool contended(const State& s, size_t p) const;
+  bool leads_to_contended(const State& s, size_t p) const;
+  void go_on_alone(State& s, const Hiding* held);
+  std::vector<size_t> choices(const State& s, const Hiding* held) const;
+  void search(const Hiding* held);
 
   bool polled(const State& s, const Step& step, uint32_t call) const;
   std::vector<size_t> meeting(const State& s, size_t p) const;
   bool lanes_gone(const State& s, uint32_t rank, uint32_t call) const;
   void access(State& s, const Step& step, uint32_t call, Knowledge& knows);
-  void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows, bool raw);
+  /// Packets are read as such, which needs no order behind their writer, or moved as they lie, by a
+  /// proxy, perhaps for a block that has seen all of them.
+  enum class Packets : uint8_t { polled, raw, raw_seen };
+  void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
+            Packets packets);
+  static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
   void read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void serve(State& s, size_t p);
-  void signal(State& s, uint32_t channel, const Knowledge* told);
+  static void signal(Counter& c, const Knowledge* told);
+  void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);
   void check_output(const State& s, uint32_t rank, uint32_t call);
@@ -75,6 +246,7 @@ class Explorer {
   const Program& program_;
   const ExploreOptions& options_;
   const Model model_;
+  const Users users_;
   std::vector<std::vector<Contribution>> values_ = {{}};
   std::map<std::vector<Contribution>, size_t> numbers_;
   Exploration found_;
@@ -115,33 +287,50 @@ void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
 
 // ---- accesses
 
+bool Explorer::over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows) {
+  return writer == kNobody || writer == event || s.ended[writer] || knows.done[writer];
+}
+
 void Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
   CellState& c = s.cells[cell];
-  if (c.writer != kNobody && c.writer != event && !s.ended[c.writer] && !knows.done[c.writer]) {
+  Events also = c.also;
+  also.reset(event);
+  const Events known = also & (s.ended | knows.done);
+  const bool sure = over(s, c.writer, event, knows);
+  if (!sure && known.none()) {
     fail_race(c.writer, event, cell);
+  } else {
+    found_.same_bits |= !sure || also != known;
   }
   c.readers.set(event);
 }
 
-void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
-  CellState& c = s.cells[cell];
-  if (c.writer != kNobody && c.writer != event && !s.ended[c.writer] && !knows.done[c.writer]) {
-    fail_race(c.writer, event, cell);
-  }
+/// An access of the cell that a store would be in no order with; kNobody if there is none.
+uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  const CellState& c = s.cells[cell];
+  if (!over(s, c.writer, event, knows)) return c.writer;
   Events open = c.readers & ~(s.ended | s.served | knows.done | knows.read);
+  open |= c.also & ~(s.ended | knows.done);
   open.reset(event);
   for (uint16_t r = 0; open.any() && r < kMostEvents; ++r) {
-    if (open[r]) return fail_race(r, event, cell);
+    if (open[r]) return r;
   }
+  return kNobody;
+}
+
+void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  const uint16_t other = conflict(s, cell, event, knows);
+  if (other != kNobody) fail_race(other, event, cell);
+  CellState& c = s.cells[cell];
   c.writer = event;
+  c.also.reset();
   c.readers.reset();
 }
 
-/// `raw`: packets are moved as they lie, by a proxy; else they are read as such, which needs no
-/// order behind their writer.
 void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-                    bool raw) {
-  if (!e.dsts.empty() && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
+                    Packets packets) {
+  if (e.dsts.size() == 1 && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
+  const bool raw = packets != Packets::polled;
   std::vector<Contribution> sum;
   Events from;
   from.set(event);
@@ -154,7 +343,11 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
       c.readers.set(event);
       knows.read |= c.from;
     } else {
-      read(s, cell.at(call), event, knows);
+      if (cell.packets != PacketFormat::none && packets == Packets::raw_seen) {
+        c.readers.set(event);
+      } else {
+        read(s, cell.at(call), event, knows);
+      }
       if (cell.packets != PacketFormat::none) stamp = c.stamp;
     }
     known &= c.value != 0;
@@ -171,7 +364,13 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     CellState& c = s.cells[cell.at(call)];
     const bool flagged =
         cell.packets != PacketFormat::none && cell.packets != PacketFormat::sentinel;
-    if (flagged && c.value == value && c.stamp == stamp) continue;  // changes nothing
+    const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
+    const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
+    if (same && (flagged || c.writer != kNobody)) {  // changes nothing
+      found_.same_bits |= conflict(s, cell.at(call), event, knows) != kNobody;
+      if (plain) c.also.set(event);
+      continue;
+    }
     write(s, cell.at(call), event, knows);
     c.value = value;
     c.stamp = stamp;
@@ -181,7 +380,7 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
 
 void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& knows) {
   const uint16_t e = event(step, call);
-  for (const Element& element : step.elements) move(s, element, call, e, knows, false);
+  for (const Element& element : step.elements) move(s, element, call, e, knows, Packets::polled);
   knows.done.set(e);
 }
 
@@ -198,16 +397,24 @@ bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
 
 // ---- ports
 
-void Explorer::signal(State& s, uint32_t channel, const Knowledge* told) {
-  if (channel == kNone) return;
-  Counter& c = s.channels[channel];
+void Explorer::signal(Counter& c, const Knowledge* told) {
   if (told != nullptr) c.told.join(*told);
   c.arrived.push_back(c.told);
+}
+
+/// Of several who share a semaphore nobody knows whose release was taken: what all have told so far
+/// is learnt. Else the k-th acquire is sure of so many releases only as it needs.
+void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
+  const size_t initial = model_.initial[semaphore];
+  const size_t taken = c.arrived.size() + initial - c.value--;
+  if (users_.several_share(semaphore)) return knows.join(c.told);
+  if (taken >= initial) knows.join(c.arrived[taken - initial]);
 }
 
 // What a put has written is known to whom a later signal of the same channel is known. Its source
 // has been read: that a proxy comes late is a schedule of its own.
 void Explorer::serve(State& s, size_t p) {
+  ++s.processes[p].call;  // counts what it has done
   std::vector<Posted>& queue = s.ports[model_.processes[p].port];
   const Posted posted = queue.front();
   queue.erase(queue.begin());
@@ -215,10 +422,12 @@ void Explorer::serve(State& s, size_t p) {
   knows.join(posted.knows);
   const Step& step = model_.processes[posted.process].steps[posted.step];
   if (step.elements.empty()) {
-    return signal(s, model_.partner[step.index], step.relaxed ? nullptr : &knows);
+    if (model_.partner[step.index] == kNone) return;
+    return signal(s.channels[model_.partner[step.index]], step.relaxed ? nullptr : &knows);
   }
   const uint16_t e = event(step, posted.call);
-  for (const Element& element : step.elements) move(s, element, posted.call, e, knows, true);
+  const Packets packets = info(step.op->kind).has(kPolls) ? Packets::raw_seen : Packets::raw;
+  for (const Element& element : step.elements) move(s, element, posted.call, e, knows, packets);
   knows.done.set(e);
   s.served.set(e);
 }
@@ -366,7 +575,8 @@ void Explorer::perform(State& s, size_t p) {
     case Kind::access:
       return access(s, step, state.call, state.knows);
     case Kind::signal:
-      return signal(s, step.index, step.relaxed ? nullptr : &state.knows);
+      if (step.index == kNone) return;
+      return signal(s.channels[step.index], step.relaxed ? nullptr : &state.knows);
     case Kind::wait: {
       Counter& c = s.channels[step.index];
       if (!step.relaxed) state.knows.join(c.arrived[c.value]);
@@ -374,13 +584,11 @@ void Explorer::perform(State& s, size_t p) {
       return;
     }
     case Kind::release:
-      s.semaphores[step.index].told.join(state.knows);
+      signal(s.semaphores[step.index], &state.knows);
       ++s.semaphores[step.index].value;
       return;
     case Kind::acquire:
-      state.knows.join(s.semaphores[step.index].told);
-      --s.semaphores[step.index].value;
-      return;
+      return acquire(s.semaphores[step.index], step.index, state.knows);
     case Kind::post: {
       const Posted posted{static_cast<uint16_t>(p), state.step, state.call, state.knows};
       return s.ports[step.index].push_back(posted);
@@ -432,27 +640,120 @@ bool Explorer::finished(const State& s) const {
   return true;
 }
 
-Exploration Explorer::run() {
-  if (model_.events * options_.calls > kMostEvents) {
-    return {Verdict::too_large, "too many accesses", 0};
+// ---- fewer schedules
+
+/// What hides accesses from races: steps of callers, and what proxies do.
+std::vector<Explorer::Hiding> Explorer::hiding_steps() const {
+  std::vector<Hiding> all;
+  for (size_t p = 0; p < model_.processes.size(); ++p) {
+    const Process& process = model_.processes[p];
+    uint32_t times = process.kind == Process::Kind::caller ? 1 : 0;
+    if (process.kind == Process::Kind::proxy) times = posts_to(process.port);
+    for (uint32_t i = 0; i < times * options_.calls; ++i) {
+      for (uint32_t step = 0; step < process.steps.size(); ++step) all.push_back({p, i, step});
+    }
   }
+  return all;
+}
+
+uint32_t Explorer::posts_to(uint32_t port) const {
+  uint32_t posts = 0;
+  for (const Process& process : model_.processes) {
+    posts += static_cast<uint32_t>(std::ranges::count_if(process.steps, [&](const Step& step) {
+      return step.kind == Kind::post && step.index == port;
+    }));
+  }
+  return posts;
+}
+
+/// Must the process's next transition be tried before and after what others do?
+bool Explorer::contended(const State& s, size_t p) const {
+  if (model_.processes[p].kind == Process::Kind::proxy) {
+    const Posted& next = s.ports[model_.processes[p].port].front();
+    return users_.moves_contended(model_.processes[next.process].steps[next.step]);
+  }
+  const Kind kind = step_of(s, p).kind;
+  if (kind != Kind::sync && kind != Kind::meet) return leads_to_contended(s, p);
+  const std::vector<size_t> all = meeting(s, p);
+  return std::ranges::any_of(all, [&](size_t q) { return leads_to_contended(s, q); });
+}
+
+/// Is the step contended, or one of those that are done at once behind it?
+bool Explorer::leads_to_contended(const State& s, size_t p) const {
+  const std::vector<Step>& steps = model_.processes[p].steps;
+  size_t i = s.processes[p].step;
+  if (users_.contended(steps[i])) return true;
+  while (++i < steps.size() && !steps[i].stands_alone()) {
+    if (users_.contended(steps[i])) return true;
+  }
+  return false;
+}
+
+/// Takes all transitions whose place does not matter.
+void Explorer::go_on_alone(State& s, const Hiding* held) {
+  for (size_t p = 0; p < model_.processes.size() && found_.verdict == Verdict::right;) {
+    if (enabled(s, p) && !is(held, s, p) && !contended(s, p)) {
+      take(s, p);
+      p = 0;
+    } else {
+      ++p;
+    }
+  }
+}
+
+/// The processes to go on with, in every order. If all that contend with each other can move, what
+/// others do neither adds to them nor comes in between: they alone will do.
+std::vector<size_t> Explorer::choices(const State& s, const Hiding* held) const {
+  const auto can_move = [&](size_t p) { return enabled(s, p) && !is(held, s, p); };
+  if (options_.reduced) {
+    for (const std::vector<size_t>& circle : users_.circles()) {
+      if (std::ranges::all_of(circle, can_move)) return circle;
+    }
+  }
+  std::vector<size_t> all;
+  for (size_t p = 0; p < model_.processes.size(); ++p) {
+    if (can_move(p)) all.push_back(p);
+  }
+  return all;
+}
+
+// ---- the search
+
+/// All interleavings, or those of a reduced search in which one step is put off.
+void Explorer::search(const Hiding* held) {
   std::vector<State> open = {start()};
-  std::unordered_set<std::string> seen = {open.back().key()};
+  if (options_.reduced) go_on_alone(open.back(), held);
+  std::set<Digest> seen = {open.back().digest()};
   while (!open.empty() && found_.verdict == Verdict::right) {
     const State s = std::move(open.back());
     open.pop_back();
     bool any = false;
-    for (size_t p = 0; p < model_.processes.size(); ++p) {
-      if (!enabled(s, p)) continue;
+    const auto go = [&](size_t p) {
       any = true;
       State next = s;
       take(next, p);
-      if (seen.insert(next.key()).second) open.push_back(std::move(next));
+      if (options_.reduced) go_on_alone(next, held);
+      if (seen.insert(next.digest()).second) open.push_back(std::move(next));
+    };
+    for (const size_t p : choices(s, held)) go(p);
+    if (!any && held != nullptr && is(held, s, held->process) && enabled(s, held->process)) {
+      go(held->process);
     }
     if (!any && !finished(s)) fail(Verdict::deadlock, "nothing can move");
     if (seen.size() > options_.most_states) fail(Verdict::too_large, "too many states");
   }
-  found_.states = seen.size();
+  found_.states += seen.size();
+}
+
+Exploration Explorer::run() {
+  if (model_.events * options_.calls > kMostEvents) {
+    return {Verdict::too_large, "too many accesses"};
+  }
+  search(nullptr);
+  if (!options_.reduced) return found_;
+  for (const Hiding& step : hiding_steps()) {
+    if (found_.verdict == Verdict::right) search(&step);
+  }
   return found_;
 }
 
@@ -465,15 +766,11 @@ std::string_view name(Verdict verdict) {
 }
 
 Exploration explore(const Program& program, const ExploreOptions& options) {
-  for (const Rank& rank : program.ranks) {
-    for (const Op& op : rank.ops) {
-      if (op.loop != kNone) return {Verdict::unsupported, "a pipeline", 0};
-    }
-  }
+  if (!can_model(program)) return {Verdict::unsupported, "pipelines of different lengths"};
   Exploration all;
   for (uint32_t teller = 0; teller < kLanes && all.verdict == Verdict::right; ++teller) {
     const Exploration one = Explorer(program, options, teller).run();
-    all = {one.verdict, one.reason, all.states + one.states};
+    all = {one.verdict, one.reason, all.states + one.states, all.same_bits || one.same_bits};
   }
   return all;
 }

@@ -11,6 +11,18 @@
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
 // next such step of the same lane runs at once: signals can be moved forward past what others do,
 // and plain accesses too, unless they are in a race, which is told whichever comes first.
+//
+// That goes further (ExploreOptions::reduced). Two steps either commute, or are in a race that is
+// told whichever comes first, but for two kinds:
+//
+// - what takes from many, or gives to what others give to as well, and puts into a packet slot that
+//   takes several in a call, with its readers: tried in every order;
+// - what hides an access from races: the end of a call (its accesses are done for everybody), its
+//   beginning, and a port's reading of a source. Each access is hidden by one such step, so it is
+//   enough to put off every one of them once, until nothing else can move: what can come before it
+//   then has come before it.
+//
+// So larger plans are explored to the end, in a schedule or two for each of those steps.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +37,29 @@ enum class Verdict : uint8_t {
   wrong_data,
   deadlock,
   race,
-  unsupported,  ///< pipelines, alltoallv
+  unsupported,  ///< pipelines of different lengths
   too_large,    ///< more states, or events, than are looked at
 };
 std::string_view name(Verdict verdict);
 
 struct Exploration {
   Verdict verdict = Verdict::right;
-  std::string reason;   ///< what is wrong, and where
-  uint64_t states = 0;  ///< looked at
+  std::string reason;      ///< what is wrong, and where
+  uint64_t states = 0;     ///< looked at
+  bool same_bits = false;  ///< a store of bits that were there already would have been in a race
 };
 
 struct ExploreOptions {
   uint32_t calls = 2;
   bool in_place = false;
   uint64_t most_states = 100000;
+  /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
+  /// one of the stores may read. Who changes the bits must know of all.
+  bool same_bits = false;
+  bool reduced = false;  ///< schedules that can tell nothing new are left out
 };
 
+/// Pipelines run three rounds.
 /// REQUIRES: program.split, verify_structure(), a contract that allows `in_place`.
 Exploration explore(const Program& program, const ExploreOptions& options = {});
 

@@ -28,7 +28,7 @@ TEST_CASE("right plans") {
   check(exchange_by_port().program, Verdict::right);
   for (const PacketFormat format : {PacketFormat::LL16, PacketFormat::sentinel}) {
     check(one_shot(2, 1, format).program, Verdict::right, {.calls = 3});
-    check(one_shot(3, 1, format).program, Verdict::right);
+    check(one_shot(3, 1, format).program, Verdict::right, {.reduced = true});
     check(one_shot(2, 2, format).program, Verdict::right);
   }
 }
@@ -110,12 +110,77 @@ TEST_CASE("two ops of a block that cut a chunk otherwise need a sync") {
   check(t.program, Verdict::right);
 }
 
-TEST_CASE("too many states, and pipelines, are no verdict") {
+TEST_CASE("too many states, and pipelines of different lengths, are no verdict") {
   check(one_shot(3, 1, PacketFormat::LL16).program, Verdict::too_large, {.most_states = 10});
   TestProgram t = exchange();
-  t.program.loops.push_back({64, 1});
-  t.program.ranks[0].ops[3].loop = 0;
+  t.program.loops = {{64, 1}, {128, 1}};
   check(t.program, Verdict::unsupported);
+}
+
+/// One block hands the input on to another through scratch of two units, as often as `credit`
+/// allows.
+TestProgram handed_on(uint32_t credit) {
+  TestProgram t(1, 1);
+  t.program.loops.push_back({64, 1});
+  const uint32_t s = t.buffer(0, "s", 1);
+  t.program.ranks[0].buffers[s].units = 2;
+  const uint32_t free = t.semaphore(0, "free", {}, credit), full = t.semaphore(0, "full", {});
+  const auto hand = [&](uint32_t block, uint32_t from, uint32_t to, uint32_t dst, uint32_t src) {
+    add_op(t, 0, block, OpKind::acquire, {id(from)});
+    add_op(t, 0, block, OpKind::sync, {});
+    add_op(t, 0, block, OpKind::copy, {local(dst, 0)}, {local(src, 0)});
+    add_op(t, 0, block, OpKind::sync, {});
+    add_op(t, 0, block, OpKind::release, {id(to)});
+  };
+  hand(0, free, full, s, kInput);
+  hand(1, full, free, kOutput, s);
+  for (Op& op : t.program.ranks[0].ops) op.loop = 0;
+  return t;
+}
+
+TEST_CASE("a pipeline runs three rounds: scratch of two units is used again") {
+  check(handed_on(2).program, Verdict::right, {.calls = 1});
+  check(handed_on(3).program, Verdict::race, {.calls = 1});
+  check(handed_on(2).program, Verdict::right, {.reduced = true});
+  check(handed_on(3).program, Verdict::race, {.reduced = true});
+}
+
+/// A block copies the input; another does so too, and perhaps something else as well.
+TestProgram copied_twice(bool same) {
+  TestProgram t(1, 2);
+  add_op(t, 0, 0, OpKind::copy, {local(kOutput, 0, 2)}, {local(kInput, 0, 2)});
+  add_op(t, 0, 1, OpKind::copy, {local(kOutput, 1)}, {local(kInput, same ? 1 : 0)});
+  return t;
+}
+
+TEST_CASE("stores of the same bits are a race, and known to be harmless") {
+  check(copied_twice(true).program, Verdict::race);
+  for (const bool reduced : {false, true}) {
+    const ExploreOptions options{.same_bits = true, .reduced = reduced};
+    check(copied_twice(true).program, Verdict::right, options);
+    check(copied_twice(false).program, Verdict::race, options);
+    CHECK(explore(copied_twice(true).program, options).same_bits);
+    CHECK(!explore(handed_on(2).program, {.calls = 1, .same_bits = true, .reduced = reduced})
+               .same_bits);
+  }
+}
+
+/// A block hands the input on to another, and stores it once more while that one reads.
+TEST_CASE("a store of the same bits that comes before who does not know of it") {
+  TestProgram t(1, 1);
+  const uint32_t s = t.buffer(0, "s", 1), full = t.semaphore(0, "full", {});
+  add_op(t, 0, 0, OpKind::copy, {local(s, 0)}, {local(kInput, 0)});
+  add_op(t, 0, 0, OpKind::sync, {});
+  add_op(t, 0, 0, OpKind::release, {id(full)});
+  add_op(t, 0, 0, OpKind::copy, {local(s, 0)}, {local(kInput, 0)});
+  add_op(t, 0, 1, OpKind::acquire, {id(full)});
+  add_op(t, 0, 1, OpKind::sync, {});
+  add_op(t, 0, 1, OpKind::copy, {local(kOutput, 0)}, {local(s, 0)});
+  for (const bool reduced : {false, true}) {
+    const ExploreOptions options{.calls = 1, .same_bits = true, .reduced = reduced};
+    check(t.program, Verdict::right, options);
+    CHECK(explore(t.program, options).same_bits);
+  }
 }
 
 }  // namespace

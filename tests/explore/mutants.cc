@@ -124,6 +124,7 @@ TestProgram original(Dice& dice) {
 void mutate(Program& program, Dice& dice) {
   const auto below = [&](size_t n) { return dice.below(static_cast<uint32_t>(n)); };
   std::vector<Op>& ops = program.ranks[below(program.ranks.size())].ops;
+  if (ops.empty()) return;  // a mutation before this one took the last
   const size_t i = below(ops.size());
   const bool by_port = program.ranks[0].channels[0].kind == ChannelKind::port;
   switch (dice.below(4)) {

@@ -1,5 +1,7 @@
 #include "tests/explore/state.h"
 
+#include <xxhash.h>
+
 #include <array>
 
 namespace mscclc::explorer {
@@ -17,7 +19,7 @@ void append(std::string& out, const Knowledge& k) {
 
 }  // namespace
 
-std::string State::key() const {
+Digest State::digest() const {
   std::string out;
   for (const ProcessState& p : processes) {
     append(out, p.step);
@@ -26,6 +28,7 @@ std::string State::key() const {
   }
   for (const CellState& c : cells) {
     append(out, std::array{c.value, c.stamp, c.writer});
+    append(out, c.also);
     append(out, c.readers);
     append(out, c.from);
   }
@@ -45,7 +48,8 @@ std::string State::key() const {
   }
   append(out, served);
   append(out, ended);
-  return out;
+  const XXH128_hash_t hash = XXH3_128bits(out.data(), out.size());
+  return {hash.low64, hash.high64};
 }
 
 }  // namespace mscclc::explorer

@@ -1,14 +1,14 @@
 // What the explorer tells states of a run apart by. Not for use outside the explorer.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace mscclc::explorer {
 
-inline constexpr uint32_t kMostEvents = 512;
+inline constexpr uint32_t kMostEvents = 2048;
 inline constexpr uint16_t kNobody = 0xffff;
 inline constexpr size_t kQueue = 8;
 using Events = std::bitset<kMostEvents>;
@@ -27,6 +27,7 @@ struct CellState {
   uint16_t value = 0;  ///< a multiset, by its number; 0: nothing that was promised
   uint16_t stamp = 0;  ///< packets: the call that wrote it, from 1; sentinel: 0 if it is empty
   uint16_t writer = kNobody;
+  Events also;     ///< writers since that have stored the same (ExploreOptions::same_bits)
   Events readers;  ///< since
   Events from;     ///< reads that the value was computed from
 };
@@ -47,6 +48,9 @@ struct Posted {
   Knowledge knows;
 };
 
+/// 128 bits: that two of a million states have the same one has a probability of 1e-27.
+using Digest = std::array<uint64_t, 2>;
+
 struct State {
   std::vector<ProcessState> processes;
   std::vector<CellState> cells;
@@ -55,8 +59,8 @@ struct State {
   Events served;                           ///< puts whose source a proxy has read
   Events ended;                            ///< accesses of kernels that have ended, and of callers
 
-  /// Every bit of it, for telling states apart.
-  std::string key() const;
+  /// Of every bit of it, for telling states apart.
+  Digest digest() const;
 };
 
 }  // namespace mscclc::explorer

@@ -23,6 +23,7 @@ class Maker {
         if (op.parts > 1) model_.slices = std::lcm(model_.slices, uint32_t{op.parts});
       }
     }
+    if (!program_.loops.empty()) model_.slices *= kRounds;
     number();
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) add_rank(r);
     for (Process& p : model_.processes) {
@@ -78,6 +79,10 @@ class Maker {
 
   /// The cells of an operand's virtual slice: several at a switch.
   void add_cells(uint32_t rank, const Operand& o, uint32_t v, std::vector<Cell>& out) const {
+    if (const uint32_t units = program_.buffer_of(rank, o).units; units != 0) {
+      const uint32_t unit = model_.slices / kRounds;
+      v = v / unit % units * unit + v % unit;
+    }
     const uint32_t chunk = o.first + v / model_.slices, slice = v % model_.slices;
     const Rank& own = program_.ranks[rank];
     if (o.channel == kNone || own.channels[o.channel].kind != ChannelKind::switch_) {
@@ -94,9 +99,9 @@ class Maker {
   /// What a lane (kNone: the whole block) moves of operands that are moved together.
   void add_elements(uint32_t rank, const Op& op, std::span<const Operand> dsts,
                     std::span<const Operand> srcs, uint32_t lane, std::vector<Element>& out) const {
-    const uint32_t n = dsts[0].count * model_.slices;
+    const uint32_t n = dsts[0].count * model_.slices / (op.loop == kNone ? 1 : kRounds);
     const uint32_t parts = std::max<uint32_t>(1, op.parts);
-    const uint32_t begin = n / parts * op.part;
+    const uint32_t begin = n * round_ + n / parts * op.part;
     for (uint32_t v = begin; v < begin + n / parts; ++v) {
       if (lane != kNone && (v - begin) % kLanes != lane) continue;
       Element e;
@@ -219,6 +224,20 @@ class Maker {
     add_sync(op);
   }
 
+  /// The body of a pipeline several times.
+  void add_ops(std::span<const Op> ops) {
+    while (!ops.empty()) {
+      const uint32_t loop = ops[0].loop;
+      size_t body = 1;
+      while (loop != kNone && body < ops.size() && ops[body].loop == loop) ++body;
+      for (round_ = 0; round_ < (loop == kNone ? 1 : kRounds); ++round_) {
+        for (const Op& op : ops.first(body)) add_op(op);
+      }
+      round_ = 0;
+      ops = ops.subspan(body);
+    }
+  }
+
   void add_rank(uint32_t r) {
     const Rank& rank = program_.ranks[r];
     for (const uint32_t side : {kInput, kOutput}) {
@@ -236,7 +255,7 @@ class Maker {
             Process{.kind = Process::Kind::lane, .rank = r, .block = b, .lane = lane});
         syncs_ = 0;
         process_->steps.push_back({Kind::enter});
-        for (uint32_t i = offsets[b]; i < offsets[b + 1]; ++i) add_op(rank.ops[i]);
+        add_ops({rank.ops.begin() + offsets[b], rank.ops.begin() + offsets[b + 1]});
       }
     }
     for (uint32_t c = 0; c < rank.channels.size(); ++c) {
@@ -254,9 +273,25 @@ class Maker {
   std::vector<std::vector<Cell>> first_cells_;
   Process* process_ = nullptr;
   uint32_t syncs_ = 0;
+  uint32_t round_ = 0;  ///< of a pipeline
 };
 
 }  // namespace
+
+bool can_model(const Program& program) {
+  const auto same = [&](const Loop& l) {
+    return l.unit == program.loops[0].unit && l.chunks == program.loops[0].chunks;
+  };
+  return std::ranges::all_of(program.loops, same) &&
+         std::ranges::all_of(program.ranks, [&](const Rank& rank) {
+           return std::ranges::all_of(rank.ops, [&](const Op& op) {
+             if (op.loop == kNone || !info(op.kind).moves_data()) return true;
+             return std::ranges::all_of(program.all_operands(op), [&](const Operand& o) {
+               return o.count == program.loops[op.loop].chunks;
+             });
+           });
+         });
+}
 
 Model make_model(const Program& program, bool in_place, uint32_t teller) {
   return Maker(program, in_place, teller).make();

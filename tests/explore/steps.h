@@ -23,6 +23,9 @@ struct Element {
   std::vector<Cell> dsts, srcs;
 };
 
+/// How often the body of a pipeline runs: once more than scratch of two units is new.
+inline constexpr uint32_t kRounds = 3;
+
 struct Step {
   enum class Kind : uint8_t {
     enter,    // a lane: waits until its rank has begun the call
@@ -83,7 +86,10 @@ struct Model {
 };
 
 /// `teller`: the lane that signals, releases, and has to do with ports; lane 0 waits. Which thread
-/// does what is not promised. REQUIRES: no pipelines.
+/// does what is not promised. REQUIRES: can_model().
 Model make_model(const Program& program, bool in_place, uint32_t teller);
+
+/// Pipelines must all have as many rounds, and move whole units in each.
+bool can_model(const Program& program);
 
 }  // namespace mscclc::explorer

@@ -24,6 +24,7 @@ void add_options(CLI::App& app, StageOptions& options) {
          "seconds that ranks wait for each other (default: 20)")
       ->check(CLI::Range(1, 3600));
   app.add_option("--filter", options.filter, "plans whose name contains this");
+  app.add_option("--seconds", options.seconds, "begin nothing new after about so long");
   app.add_option("--seed", options.seed, "soak, bits: of all random choices (default: 1)");
 }
 
@@ -64,9 +65,6 @@ int main(int argc, char** argv) {
     if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();
     if (name == "cycles") {
       sub->add_option("--count", options.cycles, "of graphs, and of memory handles")->required();
-    }
-    if (name == "soak" || name == "cycles") {
-      sub->add_option("--seconds", options.seconds, "stop after about so long");
     }
   }
   CLI11_PARSE(app, argc, argv);

@@ -20,9 +20,9 @@ constexpr Row kRows[] = {
     {"sendrecv", OpKind::signal, "wait prev[b]",
      "waits for signal 1 at 'prev[0]'; 0 came; rank 0 should send it from 'next[0]'"},
     {"allreduce_1shot", OpKind::put_packets, "reduce_packets",
-     "waits for a packet in 'inbox' with flag"},
-    {"allreduce_1shot_sentinel", OpKind::put_packets, "reduce_packets",
-     "waits for a packet in 'inbox', which is empty"},
+     "waits for a packet in 'inbox[0]' with flag"},
+    {"allreduce_1shot_ordered", OpKind::put_packets, "reduce_packets",
+     "waits for a packet in 'inbox[0]', which is empty; no op writes it"},
     {"sendrecv_port", OpKind::put_with_signal_and_flush, "wait prev[b]",
      "waits for signal 1 at 'prev[0]'; 0 came; rank 0 should send it from 'next[0]'"},
 };

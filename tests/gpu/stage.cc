@@ -33,7 +33,7 @@ double TimeLimit::seconds() const {
 }
 
 bool TimeLimit::ask(Communicator& communicator, bool& over, Diagnostics& diagnostics) {
-  const uint8_t own = seconds_ != 0 && seconds() > static_cast<double>(seconds_);
+  const uint8_t own = this->over();
   std::vector<std::vector<uint8_t>> all;
   if (!communicator.bootstrap().all_gather({&own, 1}, "ask for the time", all, diagnostics)) {
     return false;
@@ -50,6 +50,10 @@ std::unique_ptr<Graphs> make_graphs(const StageOptions& options, Communicator& c
 std::string text(const StageOptions& options) {
   return fmt::format("{} ranks as {}{}", options.ranks, options.threads ? "threads" : "processes",
                      options.host ? " on the host" : "");
+}
+
+std::string left_out(uint64_t count) {
+  return count == 0 ? "" : fmt::format(", {} left out by --seconds", count);
 }
 
 }  // namespace mscclc::testing

@@ -22,7 +22,7 @@ struct StageOptions {
   bool graph = false;       ///< plans: calls are launched by graphs
   uint64_t calls = 0;       ///< soak
   uint64_t cycles = 0;      ///< cycles: of graphs, and of memory handles
-  uint64_t seconds = 0;     ///< soak, cycles: no more than about so long; 0: as long as it takes
+  uint64_t seconds = 0;     ///< begin nothing new after about so long; 0: as long as it takes
   uint64_t seed = 1;        ///< soak, bits
   std::chrono::seconds patience{20};  ///< of ranks that wait for each other
 };
@@ -39,6 +39,8 @@ std::unique_ptr<Device> open_device(const StageOptions& options, uint32_t rank,
 class TimeLimit {
  public:
   explicit TimeLimit(uint64_t seconds) : seconds_(seconds) {}
+  /// For who runs ranks, and is none itself.
+  bool over() const { return seconds_ != 0 && seconds() > static_cast<double>(seconds_); }
   /// Collective: sets `over` on all ranks if it is on one. False: the ranks could not talk.
   bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);
   double seconds() const;  ///< since the begin
@@ -50,6 +52,8 @@ class TimeLimit {
 
 /// "2 ranks as processes", for the last line of a part.
 std::string text(const StageOptions& options);
+/// What the last line of a part adds if it has left out some; "".
+std::string left_out(uint64_t count);
 
 /// Every plan of the library and of the peer for this number of ranks, against the collective's
 /// definition: data types, reductions, sizes, in place or not, zero copy or staged, odd offsets.

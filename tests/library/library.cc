@@ -27,6 +27,13 @@ std::vector<Defines> nodes(std::initializer_list<std::pair<int, int>> shapes) {
   return worlds;
 }
 
+/// These worlds, and two whose packets have another format than the program's own.
+std::vector<Defines> with_formats(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "4"}, {"F", "LL8"}});
+  worlds.push_back({{"R", "3"}, {"F", "LL128"}});
+  return worlds;
+}
+
 std::vector<Defines> with_roots() {
   std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
   worlds.push_back({{"R", "5"}, {"root", "3"}});
@@ -114,30 +121,32 @@ class PairwiseRows {
 
 const std::vector<LibraryProgram>& library() {
   static const auto all = ranks({2, 3, 4, 5, 8, 16});
+  static const auto formats = with_formats(all);
   static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
   static const std::vector<LibraryProgram> programs = {
       {"allgather_direct", all},
       {"allgather_groups", all},
       {"allgather_hier", shapes},
       {"allgather_hier_packets", shapes},
-      {"allgather_packets", all},
+      {"allgather_packets", formats},
       {"allgather_ring", all},
       {"allgather_switch", all},
       {"allgather_switch_packets", all},
-      {"allreduce_1shot", all},
-      {"allreduce_1shot_sentinel", all},
+      {"allreduce_1shot", formats},
+      {"allreduce_1shot_ordered", all},
       {"allreduce_2shot", all},
-      {"allreduce_2shot_packets", all},
+      {"allreduce_2shot_packets", formats},
       {"allreduce_allpairs", all},
       {"allreduce_halving_doubling", ranks({2, 4, 8, 16})},
       {"allreduce_hier", shapes},
       {"allreduce_hier_packets", shapes},
       {"allreduce_hier_pipeline", shapes},
+      {"allreduce_hybrid", formats},
       {"allreduce_ring", all},
       {"allreduce_switch", all},
       {"allreduce_switch_direct", all},
       {"alltoall_direct", all},
-      {"alltoall_packets", all},
+      {"alltoall_packets", formats},
       {"alltoall_pipeline", all},
       {"alltoall_ring", all},
       {"alltoall_scratch", all},
@@ -145,11 +154,12 @@ const std::vector<LibraryProgram>& library() {
       {"alltoallv_packets", with_silent_pairs()},
       {"broadcast_direct", with_roots()},
       {"broadcast_packets", with_roots()},
+      {"broadcast_scatter_packets", with_roots()},
       {"broadcast_tree", with_roots()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},
       {"reducescatter_hier_packets", shapes},
-      {"reducescatter_packets", all},
+      {"reducescatter_packets", formats},
       {"sendrecv", all},
       {"sendrecv_get", all},
       {"sendrecv_port", all},

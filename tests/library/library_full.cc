@@ -1,79 +1,101 @@
 // The whole product that library_test samples: programs x worlds x data types x in place or not x
 // sizes x schedule seeds (the reduction goes round with the seed). Takes hours; run by hand:
 //
-//   bazel run //tests/library:library_full -- 0 2 &  bazel run //tests/library:library_full -- 1 2
+//   bazel run //tests/library:library_full -- --jobs 16 --seconds 3600
 //
-// runs the two halves. Prints a line per program and ends with `N runs, N wrong`.
+// A piece of the work is a world with its data type, placement and size. Reads plans/*.mscl.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
 
 #include "tests/library/library.h"
+#include "tests/long_run/long_run.h"
 
 namespace {
 
 using namespace mscclc;
 
-struct Totals {
-  uint64_t runs = 0, wrong = 0;
+enum Count : size_t { kRuns, kWrong };
+const std::vector<std::string> kNames = {"runs", "wrong"};
+
+/// One piece of the work, and the program and world that it is of.
+struct Piece {
+  const LibraryProgram* entry;
+  const Defines* defines;
+  Dtype dtype;
+  bool in_place;
+  RunSize size;
 };
 
-void run_all_seeds(CompiledWorld& world, RunSpec spec, const std::string& where, Totals& totals) {
-  const std::vector<ReduceOp> ops = world.reductions();
-  for (uint64_t seed = 0; seed < kScheduleSeeds; ++seed) {
-    spec.schedule_seed = seed;
-    spec.op = ops[seed % ops.size()];
-    const std::string fault = world.run(spec);
-    ++totals.runs;
-    if (fault.empty()) continue;
-    ++totals.wrong;
-    fmt::print("{}: {}", where, fault);
-  }
-}
-
-void run_world(const LibraryProgram& entry, const Defines& defines, Totals& totals) {
-  CompiledWorld world(entry.name, defines);
-  const std::string where = fmt::format("{} {}", entry.name, text(defines));
-  if (!world.errors().empty()) {
-    fmt::print("{}: {}", where, world.errors());
-    ++totals.wrong;
-    return;
-  }
-  for (const Dtype dtype : world.dtypes()) {
-    for (const bool in_place : world.in_place()) {
-      for (const RunSize& size : run_sizes()) {
-        run_all_seeds(world,
-                      {.bytes = world.bytes(size, dtype),
-                       .dtype = dtype,
-                       .in_place = in_place,
-                       .iterations = kCalls},
-                      where, totals);
+/// All of them, those of a world one after the other. Prints worlds that do not compile.
+std::optional<std::vector<Piece>> all_pieces() {
+  std::vector<Piece> pieces;
+  bool compiled = true;
+  for (const LibraryProgram& entry : library()) {
+    for (const Defines& defines : entry.worlds) {
+      const CompiledWorld world(entry.name, defines);
+      if (!world.errors().empty()) {
+        fmt::print("{} {}: {}", entry.name, text(defines), world.errors());
+        compiled = false;
+        continue;
+      }
+      for (const Dtype dtype : world.dtypes()) {
+        for (const bool in_place : world.in_place()) {
+          for (const RunSize& size : run_sizes()) {
+            pieces.push_back({&entry, &defines, dtype, in_place, size});
+          }
+        }
       }
     }
   }
+  return compiled ? std::optional(pieces) : std::nullopt;
 }
+
+/// Runs pieces; keeps the world of the last one compiled.
+class Runner {
+ public:
+  void run(const Piece& piece, Counts counts) {
+    if (defines_ != piece.defines) {
+      world_ = std::make_unique<CompiledWorld>(piece.entry->name, *piece.defines);
+      defines_ = piece.defines;
+    }
+    RunSpec spec{.bytes = world_->bytes(piece.size, piece.dtype),
+                 .dtype = piece.dtype,
+                 .in_place = piece.in_place,
+                 .iterations = kCalls};
+    const std::vector<ReduceOp> ops = world_->reductions();
+    for (spec.schedule_seed = 0; spec.schedule_seed < kScheduleSeeds; ++spec.schedule_seed) {
+      spec.op = ops[spec.schedule_seed % ops.size()];
+      const std::string fault = world_->run(spec);
+      ++counts[kRuns];
+      if (fault.empty()) continue;
+      ++counts[kWrong];
+      fmt::print("{} {}: {}", piece.entry->name, text(*piece.defines), fault);
+    }
+  }
+
+ private:
+  const Defines* defines_ = nullptr;
+  std::unique_ptr<CompiledWorld> world_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const char* folder = std::getenv("BUILD_WORKSPACE_DIRECTORY")) {
-    if (chdir(folder) != 0) return 2;
-  }
-  const int part = argc > 2 ? std::atoi(argv[1]) : 0;
-  const int parts = argc > 2 ? std::atoi(argv[2]) : 1;
-  Totals totals;
-  int index = 0;
-  for (const LibraryProgram& entry : library()) {
-    for (const Defines& defines : entry.worlds) {
-      if (index++ % parts != part) continue;
-      run_world(entry, defines, totals);
-      fmt::print("{} {}: {} runs so far, {} wrong\n", entry.name, text(defines), totals.runs,
-                 totals.wrong);
-      std::fflush(stdout);
-    }
-  }
-  fmt::print("{} runs, {} wrong\n", totals.runs, totals.wrong);
-  return totals.wrong == 0 ? 0 : 1;
+  CLI::App app("the library on the host machine: all sizes, types, placements and schedules");
+  LongRun options;
+  add_long_run_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  if (!enter_repository()) return 2;
+  const auto pieces = all_pieces();
+  if (!pieces) return 1;
+  const LongRunResult result = run_pieces(options, pieces->size(), kNames, [&]() -> Work {
+    return [&, runner = std::make_shared<Runner>()](uint64_t i, Counts counts) {
+      runner->run((*pieces)[i], counts);
+    };
+  });
+  fmt::print("{}", summary(result, pieces->size(), kNames));
+  return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
 }

@@ -85,8 +85,8 @@ TEST_CASE("library programs give the same without thread blocks") {
 
 // Programs whose blocks the compiler finds by itself: no more ops in a block than by hand. Not
 // alltoall_ring, in which a peer's signals and waits are put into two blocks by hand, nor what
-// fills units of other ranks (alltoall_pipeline, programs for several nodes), which stays in one
-// block.
+// fills units of other ranks (alltoall_pipeline, programs for several nodes), or writes outputs on
+// the word of packets (allreduce_hybrid): that stays in one block.
 TEST_CASE("without thread blocks programs cost what they cost by hand") {
   for (const char* name : {"allgather_direct",
                            "allgather_packets",
@@ -94,7 +94,7 @@ TEST_CASE("without thread blocks programs cost what they cost by hand") {
                            "allgather_switch",
                            "allgather_switch_packets",
                            "allreduce_1shot",
-                           "allreduce_1shot_sentinel",
+                           "allreduce_1shot_ordered",
                            "allreduce_2shot",
                            "allreduce_2shot_packets",
                            "allreduce_allpairs",
@@ -121,7 +121,7 @@ TEST_CASE("without thread blocks programs cost what they cost by hand") {
     INFO(fmt::format("by hand {} blocks, {} ops; found {} blocks, {} ops", hand_blocks, hand_ops,
                      blocks, ops));
     CHECK(ops <= hand_ops);
-    CHECK(blocks <= 2 * hand_blocks);
+    CHECK(blocks <= 3 * hand_blocks);  // an op each, of blocks that do three by hand
   }
 }
 

@@ -22,19 +22,14 @@ std::vector<bool> placements(const Program& program) {
   return found;
 }
 
-/// Small enough to hope that the explorer comes to an end.
-bool tiny(const Program& program) {
-  constexpr size_t kMostRanks = 3, kMostOps = 12;
-  return program.ranks.size() <= kMostRanks && program.loops.empty() &&
-         std::ranges::all_of(program.ranks,
-                             [](const Rank& rank) { return rank.ops.size() <= kMostOps; });
-}
-
 /// What the explorer says of all placements: the first that is not right.
-Exploration explore_all(const Program& program, uint64_t states) {
-  if (!tiny(program)) return {Verdict::too_large, {}, 0};
+Exploration explore_all(const Program& program, uint64_t states, bool same_bits) {
   for (const bool in_place : placements(program)) {
-    Exploration found = explore(program, {.calls = 2, .in_place = in_place, .most_states = states});
+    Exploration found = explore(program, {.calls = 2,
+                                          .in_place = in_place,
+                                          .most_states = states,
+                                          .same_bits = same_bits,
+                                          .reduced = true});
     if (found.verdict == Verdict::right) continue;
     found.reason = fmt::format("explorer, {}: {}: {}", in_place ? "in place" : "out of place",
                                name(found.verdict), found.reason);
@@ -71,8 +66,8 @@ bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) 
 }  // namespace
 
 std::string_view name(Judgement judgement) {
-  constexpr std::array<std::string_view, kJudgements> kNames = {"malformed", "refused",  "explored",
-                                                                "scheduled", "disputed", "wrong"};
+  constexpr std::array<std::string_view, kJudgements> kNames = {
+      "malformed", "refused", "explored", "same_bits", "scheduled", "wrong"};
   return kNames[static_cast<size_t>(judgement)];
 }
 
@@ -82,15 +77,17 @@ Judged judge(const Program& program, const Trial& trial) {
   if (!prove(program, diagnostics).proved) return {Judgement::refused, {}};
   Judged judged{Judgement::wrong, {}};
   if (!right_on_host(program, trial.seeds, judged.reason)) return judged;
-  const Exploration explored = explore_all(program, trial.most_states);
+  Exploration explored = explore_all(program, trial.most_states, false);
+  const std::string race = explored.reason;
+  const bool disputed = explored.verdict == Verdict::race;
+  if (disputed) explored = explore_all(program, trial.most_states, true);
   switch (explored.verdict) {
     case Verdict::right:
-      return {Judgement::explored, {}};
+      return {disputed ? Judgement::same_bits : Judgement::explored, race};
     case Verdict::unsupported:
     case Verdict::too_large:
-      return {Judgement::scheduled, {}};
+      return {Judgement::scheduled, explored.reason};
     case Verdict::race:
-      return {Judgement::disputed, explored.reason};
     case Verdict::wrong_data:
     case Verdict::deadlock:
       break;

@@ -2,8 +2,8 @@
 // is small enough, and by adversarial schedules on the host machine, several calls in a row. A
 // mutant that the prover accepts and that goes wrong there is a bug of the prover.
 //
-// The explorer is stricter than the prover: two stores of the same bits are a race to it. Its races
-// are put down as disputed.
+// Two stores of the same bits are a race to the explorer unless it is told otherwise: what is right
+// only then is counted apart.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class Judgement : uint8_t {
   malformed,  ///< the structure is broken: refused wherever plans are read
   refused,    ///< by the prover
   explored,   ///< accepted, and right in every interleaving
+  same_bits,  ///< likewise, if stores of the bits that are there already are in no race
   scheduled,  ///< accepted, too large to explore, and right under all schedules tried
-  disputed,   ///< accepted, right under all schedules tried, but the explorer sees a race
   wrong,      ///< accepted, and wrong
 };
 inline constexpr size_t kJudgements = 6;
@@ -32,7 +32,7 @@ struct Trial {
 
 struct Judged {
   Judgement judgement;
-  std::string reason;  ///< `wrong`, `disputed`: what the explorer or the host machine says
+  std::string reason;  ///< of `same_bits` and what follows it: what the judges say
 };
 
 Judged judge(const Program& program, const Trial& trial);

@@ -11,13 +11,17 @@ namespace mscclc {
 
 namespace {
 
-/// With two thread blocks where a program leaves their number open: one more tells nothing new.
+/// With two thread blocks, or instances, where a program leaves their number open: one more tells
+/// nothing new.
 Defines small(std::string_view program, Defines defines) {
   const std::string text = library_text(program);
   for (const auto* blocks : {"B = 4", "B = 8"}) {
     if (text.find(blocks) != std::string::npos) defines.push_back({"B", "2"});
   }
   if (text.find("T = 4") != std::string::npos) defines.push_back({"T", "2"});
+  for (const auto* instances : {"I = 4", "I = 8"}) {
+    if (text.find(instances) != std::string::npos) defines.push_back({"I", "2"});
+  }
   return defines;
 }
 

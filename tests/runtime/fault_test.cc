@@ -36,7 +36,8 @@ std::shared_ptr<const Program> stuck_plan() {
                                   "  channel ch[0] = memory(1 - r)\n"
                                   "  tb 0 {\n"
                                   "    put ch[0].output[0] <- input[0]\n"
-                                  "    if r == 0 { wait ch[0] } else { signal ch[0] }\n"
+                                  "    signal ch[0]\n"
+                                  "    wait ch[0]\n"
                                   "  }\n"
                                   "}\n");
   PipelineOptions passes;
@@ -190,9 +191,97 @@ TEST_CASE("a wait that takes too long is reported") {
   const auto said = testing::threads(2, OneCall{stuck_plan()}, milliseconds(300));
   CHECK(said[0] ==
         "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
-        "stuck.mscl:7:17: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
+        "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
         "0 came; rank 1 should send it from 'ch[0]', but no op does\n");
   CHECK(said[1] == "");
+}
+
+TEST_CASE("a packet that does not come is told with who should write it") {
+  const auto plan = plan_of("allreduce_1shot", "3");
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto executable = communicator.load(plan, {.max_bytes = 64}, diagnostics);
+    const auto memory = communicator.device().allocate(128, "buffers", diagnostics);
+    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+    const BoundCall call = executable->bind(
+        {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (communicator.rank() != 2) executable->launch(call, stream, diagnostics);
+    if (communicator.rank() == 0) communicator.synchronize(stream, diagnostics);
+    communicator.device().destroy_stream(stream);
+    Diagnostics later;
+    communicator.bootstrap().barrier("stay", later);
+    return testing::text(diagnostics);
+  };
+  const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(300)));
+  CHECK_THAT(said[0], Catch::Contains("with flag 1; it holds flag 0; it is written by tb 0"));
+  CHECK_THAT(said[0], Catch::Contains(" of rank 2\n"));
+  CHECK_THAT(said[0], !Catch::Contains(" of rank 1"));
+}
+
+/// Launches several calls, on a stream that is waited for between them or not.
+struct ManyCalls {
+  std::shared_ptr<const Program> plan;
+  bool waits_between;
+  static constexpr int kCalls = 6;
+
+  std::string operator()(Communicator& communicator) const {
+    Diagnostics diagnostics;
+    Device& device = communicator.device();
+    auto executable = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
+    const auto memory = device.allocate(8192, "buffers", diagnostics);
+    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+    const BoundCall call = executable->bind(
+        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
+    const StreamHandle stream = device.create_stream(diagnostics);
+    Diagnostics refused;  // calls behind one that the other rank has told of
+    for (int i = 0; i < kCalls; ++i) {
+      if (!call || !executable->launch(call, stream, refused)) break;
+      if (waits_between) device.synchronize(stream, diagnostics);
+    }
+    communicator.synchronize(stream, diagnostics);
+    device.destroy_stream(stream);
+    Diagnostics later;
+    communicator.bootstrap().barrier("stay", later);
+    return testing::text(diagnostics);
+  }
+};
+
+TEST_CASE("calls behind one that hangs end with it") {
+  constexpr milliseconds kWait{2'000};
+  for (const bool waits_between : {false, true}) {
+    INFO("waits between: " << waits_between);
+    const auto start = std::chrono::steady_clock::now();
+    const auto said = testing::threads(2, ManyCalls{stuck_plan(), waits_between},
+                                       testing::Timeouts(kLongWait, kWait));
+    CHECK(std::chrono::steady_clock::now() - start < 2 * kWait);
+    CHECK_THAT(said[0], Catch::Contains("1 thread block waited longer than 2 s"));
+    CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'; 0 came"));
+  }
+}
+
+TEST_CASE("a hang of an executable that is gone is told") {
+  const auto body = [plan = stuck_plan()](Communicator& communicator) {
+    Diagnostics diagnostics;
+    Device& device = communicator.device();
+    auto executable = communicator.load(plan, {.max_bytes = 64}, diagnostics);
+    const auto memory = device.allocate(128, "buffers", diagnostics);
+    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+    const BoundCall call = executable->bind(
+        {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
+    const StreamHandle stream = device.create_stream(diagnostics);
+    executable->launch(call, stream, diagnostics);
+    device.synchronize(stream, diagnostics);
+    executable.reset();
+    communicator.synchronize(stream, diagnostics);
+    device.destroy_stream(stream);
+    Diagnostics later;
+    communicator.bootstrap().barrier("stay", later);
+    return testing::text(diagnostics);
+  };
+  const auto said = testing::threads(2, body, testing::Timeouts(kLongWait, milliseconds(300)));
+  CHECK(said[0] ==
+        "error: rank 0: a thread block waited longer than 0.3 s for what did not come\n");
 }
 
 TEST_CASE("the host can abort") {
@@ -218,7 +307,7 @@ TEST_CASE("ranks that load different plans are told") {
     Diagnostics diagnostics;
     const auto& plan = communicator.rank() == 0 ? one : other;
     const auto executable = communicator.load(plan, {}, diagnostics);
-    CHECK(executable == nullptr);
+    if (executable != nullptr) return std::string("it is loaded");
     const std::string said = testing::text(diagnostics);
     // The communicator goes on.
     Diagnostics again;
@@ -233,8 +322,9 @@ TEST_CASE("what one rank cannot do all ranks learn") {
   const auto fits = plan_of("allreduce_2shot", "2"), other = plan_of("allreduce_2shot", "3");
   const auto load = [&](Communicator& communicator) {
     Diagnostics diagnostics;
-    CHECK(communicator.load(communicator.rank() == 0 ? other : fits, {}, diagnostics) == nullptr);
-    return testing::text(diagnostics);
+    const auto& plan = communicator.rank() == 0 ? other : fits;
+    const auto executable = communicator.load(plan, {}, diagnostics);
+    return executable != nullptr ? "it is loaded" : testing::text(diagnostics);
   };
   const auto said = testing::threads(2, load);
   CHECK(said[0] == "error: the plan is for 3 ranks; the communicator has 2\n");

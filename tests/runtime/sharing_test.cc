@@ -183,6 +183,34 @@ TEST_CASE("buffers that are not registered") {
   }
 }
 
+TEST_CASE("a call that comes again is not bound again") {
+  const auto body = [plan = plan_of("allreduce_ring", "2")](Communicator& communicator) {
+    Diagnostics diagnostics;
+    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    Sum sum(communicator.device(), diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    std::string wrong;
+    const auto run = [&](const BoundCall& call, uint64_t bytes) {
+      sum.fill(communicator.rank(), bytes, 5);
+      loaded->launch(call, stream, diagnostics);
+      communicator.synchronize(stream, diagnostics);
+      if (!sum.right(2, bytes, 5)) wrong += "wrong ";
+    };
+    const BoundCall kept = loaded->bind(sum.call(64), diagnostics);
+    if (&loaded->bind(sum.call(64), diagnostics).state() != &kept.state()) wrong += "bound again ";
+    if (&loaded->bind(sum.call(68), diagnostics).state() == &kept.state()) wrong += "mixed up ";
+    // More than are kept: those that nobody holds are filled anew, this one stays as it is.
+    for (uint64_t bytes = 4; bytes <= 4 * 100; bytes += 4) {
+      run(loaded->bind(sum.call(bytes), diagnostics), bytes);
+    }
+    run(kept, 64);
+    communicator.device().destroy_stream(stream);
+    return wrong + testing::text(diagnostics);
+  };
+  CHECK(run_threads(2, body) == "");
+}
+
 /// What a wrong call says.
 TEST_CASE("calls that the plan cannot do") {
   const auto body = [plan = plan_of("allreduce_ring", "2")](Communicator& communicator) {

@@ -1,4 +1,5 @@
-// Who takes part in a benchmark: a plan of ours, or a peer's library. Every rank has its own.
+// Who takes part in a benchmark: a plan of ours, a peer's library, or a kernel that shows a limit.
+// Every rank has its own.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,6 +10,9 @@
 #include "ir/contract.h"
 #include "ir/diagnostic.h"
 #include "runtime/communicator.h"
+#include "tools/bench/peer_memory.h"
+#include "tools/bench/plan_source.h"
+#include "tools/bench/result.h"
 
 namespace mscclc::bench {
 
@@ -19,30 +23,51 @@ struct Workload {
   uint64_t part = 0;   ///< bytes of one rank's part (see Chunking)
   Dtype dtype = Dtype::f32;
   ReduceOp op = ReduceOp::sum;
-  void* input = nullptr;
-  void* output = nullptr;
+  bool in_place = false;
+  uint8_t* input = nullptr;
+  uint8_t* output = nullptr;
 };
 
 class Contender {
  public:
   virtual ~Contender() = default;
   virtual std::string name() const = 0;
-  /// Collective. False: it does not take part at this size (nothing reported), or cannot go on.
+  virtual Role role() const = 0;
+  /// What orders two calls.
+  virtual std::string ordered_by() const = 0;
+  /// Does it what the collective promises? Else its results are not looked at.
+  virtual bool has_results() const { return true; }
+  /// Does a call out of place leave its input as it was?
+  virtual bool keeps_input() const { return true; }
+  /// Collective. False: it does not take part in such calls (nothing reported), or cannot.
   virtual bool prepare(const Workload& workload, Diagnostics& diagnostics) = 0;
   /// Starts one call of what was prepared; may be captured in a graph.
   virtual bool launch(cudaStream_t stream, Diagnostics& diagnostics) = 0;
 };
 
-/// A plan; loaded for messages of up to `max_bytes`, or what its `select` allows if that is less.
-std::unique_ptr<Contender> make_plan_contender(Communicator& communicator,
-                                               std::shared_ptr<const Program> plan,
-                                               uint64_t max_bytes, bool every_size,
+/// Collective: a plan, loaded for messages of up to `max_bytes`, or what its `select` allows if
+/// that is less (unless `every_size`).
+std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
+                                               uint64_t max_bytes, Dtype dtype, bool every_size,
                                                Diagnostics& diagnostics);
 
-/// NCCL, loaded at run time: the library that MSCCLC_NCCL names, or libnccl.so.2. `symmetric`:
-/// buffers are registered as symmetric windows. nullptr: reported.
+/// Collective: NCCL, loaded at run time: the library that MSCCLC_NCCL names, or libnccl.so.2.
+/// `symmetric`: `memory` is registered as a symmetric window. nullptr: reported. `file`: which
+/// library it is.
 std::unique_ptr<Contender> make_nccl_contender(Communicator& communicator, bool symmetric,
-                                               void* buffers, uint64_t bytes,
+                                               const Memory& memory, std::string& file,
                                                Diagnostics& diagnostics);
+
+/// A kernel that moves what the collective must move at least, and waits for nobody.
+std::unique_ptr<Contender> make_copy_contender(const PeerMemory& buffers);
+
+/// One-shot AllReduce in LL16 packets, f32 sums of small messages. nullptr: reported.
+std::unique_ptr<Contender> make_handwritten_one_shot(Communicator& communicator,
+                                                     Diagnostics& diagnostics);
+/// Two-shot AllReduce, f32 sums: in LL128 lines up to 4 MiB, above that pushed step by step with
+/// sums stored straight into the peers' outputs. nullptr: reported.
+std::unique_ptr<Contender> make_handwritten_two_shot(Communicator& communicator,
+                                                     const PeerMemory& buffers,
+                                                     Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench

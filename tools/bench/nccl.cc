@@ -38,7 +38,8 @@ struct Library {
   const char* (*GetErrorString)(Result);
 };
 
-bool load_library(Library& library, Diagnostics& diagnostics) {
+/// Fills `library`; `file` is where the library was found.
+bool load_library(Library& library, std::string& file, Diagnostics& diagnostics) {
   const char* named = std::getenv("MSCCLC_NCCL");
   const char* path = named != nullptr ? named : "libnccl.so.2";
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -54,14 +55,20 @@ bool load_library(Library& library, Diagnostics& diagnostics) {
     diagnostics.error("no-nccl", {}, fmt::format("'{}' has no function nccl{}", path, name));
     return false;
   };
-  return find(library.GetUniqueId, "GetUniqueId") && find(library.CommInitRank, "CommInitRank") &&
-         find(library.CommDestroy, "CommDestroy") &&
-         find(library.CommWindowRegister, "CommWindowRegister") &&
-         find(library.GroupStart, "GroupStart") && find(library.GroupEnd, "GroupEnd") &&
-         find(library.Send, "Send") && find(library.Recv, "Recv") &&
-         find(library.AllReduce, "AllReduce") && find(library.AllGather, "AllGather") &&
-         find(library.ReduceScatter, "ReduceScatter") && find(library.Broadcast, "Broadcast") &&
-         find(library.Reduce, "Reduce") && find(library.GetErrorString, "GetErrorString");
+  const bool found =
+      find(library.GetUniqueId, "GetUniqueId") && find(library.CommInitRank, "CommInitRank") &&
+      find(library.CommDestroy, "CommDestroy") &&
+      find(library.CommWindowRegister, "CommWindowRegister") &&
+      find(library.GroupStart, "GroupStart") && find(library.GroupEnd, "GroupEnd") &&
+      find(library.Send, "Send") && find(library.Recv, "Recv") &&
+      find(library.AllReduce, "AllReduce") && find(library.AllGather, "AllGather") &&
+      find(library.ReduceScatter, "ReduceScatter") && find(library.Broadcast, "Broadcast") &&
+      find(library.Reduce, "Reduce") && find(library.GetErrorString, "GetErrorString");
+  Dl_info where{};
+  if (found && dladdr(reinterpret_cast<void*>(library.AllReduce), &where) != 0) {
+    file = where.dli_fname;
+  }
+  return found;
 }
 
 std::optional<int> type_of(Dtype dtype) {
@@ -118,8 +125,10 @@ class NcclContender : public Contender {
     if (comm_ != nullptr) library_.CommDestroy(comm_);
   }
 
-  bool open(void* buffers, uint64_t bytes, Diagnostics& diagnostics) {
-    if (!load_library(library_, diagnostics)) return false;
+  bool open(const Memory& memory, std::string& file, Diagnostics& diagnostics) {
+    std::string why;
+    const bool loaded = load_library(library_, file, diagnostics);
+    if (!all_able(communicator_, loaded, diagnostics, why)) return false;
     UniqueId id{};
     if (communicator_.rank() == 0 &&
         !succeeded(library_.GetUniqueId(&id), "make an id", diagnostics)) {
@@ -141,15 +150,21 @@ class NcclContender : public Contender {
     if (!symmetric_) return true;
     Window window = nullptr;
     return library_.CommWindowRegister != nullptr &&
-           succeeded(library_.CommWindowRegister(comm_, buffers, bytes, &window, kSymmetricWindow),
+           succeeded(library_.CommWindowRegister(comm_, memory.data(), memory.bytes(), &window,
+                                                 kSymmetricWindow),
                      "register a symmetric window", diagnostics);
   }
 
   std::string name() const override { return symmetric_ ? "nccl-symmetric" : "nccl"; }
+  Role role() const override { return Role::peer; }
+  std::string ordered_by() const override { return "the library"; }
 
+  // Sends and receives in place would overtake one another.
   bool prepare(const Workload& workload, Diagnostics&) override {
     workload_ = workload;
-    return type_of(workload.dtype).has_value() && can_do(workload.contract->kind);
+    const CollectiveKind kind = workload.contract->kind;
+    const bool exchanges = kind == CollectiveKind::alltoall || kind == CollectiveKind::sendrecv;
+    return type_of(workload.dtype).has_value() && can_do(kind) && !(exchanges && workload.in_place);
   }
 
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
@@ -200,9 +215,8 @@ class NcclContender : public Contender {
     library_.GroupStart();
     for (uint32_t q = 0; q < communicator_.size(); ++q) {
       const auto peer = static_cast<int>(q);
-      library_.Send(static_cast<const uint8_t*>(w.input) + q * w.part, count, type, peer, comm_,
-                    stream);
-      library_.Recv(static_cast<uint8_t*>(w.output) + q * w.part, count, type, peer, comm_, stream);
+      library_.Send(w.input + q * w.part, count, type, peer, comm_, stream);
+      library_.Recv(w.output + q * w.part, count, type, peer, comm_, stream);
     }
     return library_.GroupEnd();
   }
@@ -236,10 +250,10 @@ class NcclContender : public Contender {
 }  // namespace
 
 std::unique_ptr<Contender> make_nccl_contender(Communicator& communicator, bool symmetric,
-                                               void* buffers, uint64_t bytes,
+                                               const Memory& memory, std::string& file,
                                                Diagnostics& diagnostics) {
   auto made = std::make_unique<NcclContender>(communicator, symmetric);
-  return made->open(buffers, bytes, diagnostics) ? std::move(made) : nullptr;
+  return made->open(memory, file, diagnostics) ? std::move(made) : nullptr;
 }
 
 }  // namespace mscclc::bench

@@ -7,18 +7,28 @@ namespace {
 
 class PlanContender : public Contender {
  public:
-  PlanContender(Communicator& communicator, std::shared_ptr<const Program> plan, bool every_size)
-      : communicator_(communicator), plan_(std::move(plan)), every_size_(every_size) {}
+  PlanContender(Communicator& communicator, const BenchPlan& plan, bool every_size)
+      : communicator_(communicator),
+        plan_(plan.program),
+        ordered_by_(plan.ordered_by),
+        keeps_input_(plan.keeps_input),
+        in_place_(plan.in_place),
+        every_size_(every_size) {}
 
-  bool load(uint64_t max_bytes, Diagnostics& diagnostics) {
+  bool load(uint64_t max_bytes, Dtype dtype, Diagnostics& diagnostics) {
     const uint64_t most = every_size_ ? max_bytes : std::min(max_bytes, last_size());
-    executable_ = communicator_.load(plan_, {.max_bytes = most, .zero_copy = true}, diagnostics);
+    executable_ = communicator_.load(plan_, {.max_bytes = most, .dtype = dtype, .zero_copy = true},
+                                     diagnostics);
     return executable_ != nullptr;
   }
   std::string name() const override { return plan_->name; }
+  Role role() const override { return Role::plan; }
+  std::string ordered_by() const override { return ordered_by_; }
+  bool keeps_input() const override { return keeps_input_; }
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
-    if (!every_size_ && (w.bytes < first_size() || w.bytes > last_size())) return false;
+    if (!every_size_ && !selected(w)) return false;
+    if (in_place_ == (w.in_place ? InPlace::no : InPlace::yes)) return false;
     binding_ = executable_->bind(
         {.bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output},
         diagnostics);
@@ -29,11 +39,23 @@ class PlanContender : public Contender {
   }
 
  private:
-  uint64_t first_size() const { return plan_->select.sizes.min; }
   uint64_t last_size() const { return plan_->select.sizes.max; }
+
+  /// Does the plan's author mean it for such calls?
+  bool selected(const Workload& w) const {
+    const Select& select = plan_->select;
+    const auto has = [](const auto& list, auto value) {
+      return list.empty() || std::ranges::find(list, value) != list.end();
+    };
+    return w.bytes >= select.sizes.min && w.bytes <= last_size() && has(select.dtypes, w.dtype) &&
+           (!w.contract->reduces() || has(select.ops, w.op));
+  }
 
   Communicator& communicator_;
   const std::shared_ptr<const Program> plan_;
+  const std::string ordered_by_;
+  const bool keeps_input_;
+  const InPlace in_place_;
   const bool every_size_;
   std::unique_ptr<Executable> executable_;
   BoundCall binding_;
@@ -41,12 +63,11 @@ class PlanContender : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_plan_contender(Communicator& communicator,
-                                               std::shared_ptr<const Program> plan,
-                                               uint64_t max_bytes, bool every_size,
+std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
+                                               uint64_t max_bytes, Dtype dtype, bool every_size,
                                                Diagnostics& diagnostics) {
-  auto made = std::make_unique<PlanContender>(communicator, std::move(plan), every_size);
-  return made->load(max_bytes, diagnostics) ? std::move(made) : nullptr;
+  auto made = std::make_unique<PlanContender>(communicator, plan, every_size);
+  return made->load(max_bytes, dtype, diagnostics) ? std::move(made) : nullptr;
 }
 
 }  // namespace mscclc::bench

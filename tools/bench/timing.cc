@@ -21,77 +21,112 @@ void SpinBarrier::meet() {
   }
 }
 
-Batch Batch::of(uint64_t bytes, bool graph) {
-  constexpr uint64_t kMiB = 1 << 20;
-  if (bytes <= kMiB) return graph ? Batch{50, 8} : Batch{200, 1};
-  if (bytes <= 16 * kMiB) return graph ? Batch{10, 4} : Batch{60, 1};
-  if (bytes <= 64 * kMiB) return graph ? Batch{10, 2} : Batch{20, 1};
-  if (bytes <= 256 * kMiB) return graph ? Batch{10, 1} : Batch{10, 1};
-  return {4, 1};
+Timed::~Timed() {
+  for (cudaGraphExec_t graph : {graph_, unit_graph_}) {
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
+  }
+  for (cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
-Timed::~Timed() {
-  if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
-  if (begin_ != nullptr) cudaEventDestroy(begin_);
-  if (end_ != nullptr) cudaEventDestroy(end_);
+bool Timed::capture(uint32_t calls, cudaGraphExec_t& made, Diagnostics& diagnostics) {
+  cudaGraph_t graph = nullptr;
+  if (!succeeded(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+                 "capture a graph", diagnostics)) {
+    return false;
+  }
+  bool launched = true;
+  for (uint32_t i = 0; launched && i < calls; ++i) {
+    launched = contender_.launch(stream_, diagnostics);
+  }
+  const bool ended =
+      succeeded(cudaStreamEndCapture(stream_, &graph), "capture a graph", diagnostics);
+  if (!launched || !ended) return false;
+  const bool instantiated =
+      succeeded(cudaGraphInstantiate(&made, graph, 0), "instantiate a graph", diagnostics);
+  cudaGraphDestroy(graph);
+  return instantiated;
 }
 
 bool Timed::start(Diagnostics& diagnostics) {
-  if (!succeeded(cudaEventCreate(&begin_), "make an event", diagnostics) ||
-      !succeeded(cudaEventCreate(&end_), "make an event", diagnostics)) {
+  events_.resize(batch_.units + 1);
+  for (cudaEvent_t& event : events_) {
+    if (!succeeded(cudaEventCreate(&event), "make an event", diagnostics)) return false;
+  }
+  if (!launch(3, diagnostics)) return false;
+  if (batch_.graph && !capture(batch_.calls, graph_, diagnostics)) return false;
+  const bool other_unit = batch_.unit_calls != batch_.calls;
+  if (batch_.graph && other_unit && !capture(batch_.unit_calls, unit_graph_, diagnostics)) {
     return false;
   }
-  for (uint32_t i = 0; i < 3; ++i) {
-    if (!contender_.launch(stream_, diagnostics)) return false;
+  for (uint32_t i = 0; i < batch_.warmup; ++i) {
+    if (!run(diagnostics)) return false;
   }
-  if (graph_) {
-    cudaGraph_t graph = nullptr;
-    if (!succeeded(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
-                   "capture a graph", diagnostics)) {
-      return false;
-    }
-    bool launched = true;
-    for (uint32_t i = 0; launched && i < batch_.calls; ++i) {
-      launched = contender_.launch(stream_, diagnostics);
-    }
-    const bool ended =
-        succeeded(cudaStreamEndCapture(stream_, &graph), "capture a graph", diagnostics);
-    if (!launched || !ended) return false;
-    const bool made =
-        succeeded(cudaGraphInstantiate(&executable_, graph, 0), "instantiate a graph", diagnostics);
-    cudaGraphDestroy(graph);
-    if (!made) return false;
+  return succeeded(cudaStreamSynchronize(stream_), "warm up", diagnostics);
+}
+
+bool Timed::wait_if_blocking(Diagnostics& diagnostics) {
+  return !batch_.blocking ||
+         succeeded(cudaStreamSynchronize(stream_), "wait for a call", diagnostics);
+}
+
+bool Timed::replay(cudaGraphExec_t graph, Diagnostics& diagnostics) {
+  return succeeded(cudaGraphLaunch(graph, stream_), "launch a graph", diagnostics) &&
+         wait_if_blocking(diagnostics);
+}
+
+bool Timed::launch(uint32_t calls, Diagnostics& diagnostics) {
+  for (uint32_t i = 0; i < calls; ++i) {
+    if (!contender_.launch(stream_, diagnostics) || !wait_if_blocking(diagnostics)) return false;
   }
-  return run(diagnostics) && run(diagnostics) &&
-         succeeded(cudaStreamSynchronize(stream_), "warm up", diagnostics);
+  return true;
 }
 
 bool Timed::run(Diagnostics& diagnostics) {
-  if (graph_) {
-    for (uint32_t i = 0; i < batch_.replays; ++i) {
-      if (!succeeded(cudaGraphLaunch(executable_, stream_), "launch a graph", diagnostics)) {
-        return false;
-      }
-    }
-    return true;
-  }
-  for (uint32_t i = 0; i < batch_.calls; ++i) {
-    if (!contender_.launch(stream_, diagnostics)) return false;
+  if (!batch_.graph) return launch(batch_.calls, diagnostics);
+  for (uint32_t i = 0; i < batch_.replays; ++i) {
+    if (!replay(graph_, diagnostics)) return false;
   }
   return true;
+}
+
+bool Timed::run_unit(Diagnostics& diagnostics) {
+  if (!batch_.graph) return launch(batch_.unit_calls, diagnostics);
+  return replay(unit_graph_ != nullptr ? unit_graph_ : graph_, diagnostics);
 }
 
 bool Timed::repeat(SpinBarrier& barrier, double& microseconds, Diagnostics& diagnostics) {
   barrier.meet();
   float milliseconds = 0;
-  if (!succeeded(cudaEventRecord(begin_, stream_), "record an event", diagnostics) ||
+  if (!succeeded(cudaEventRecord(events_.front(), stream_), "record an event", diagnostics) ||
       !run(diagnostics) ||
-      !succeeded(cudaEventRecord(end_, stream_), "record an event", diagnostics) ||
+      !succeeded(cudaEventRecord(events_.back(), stream_), "record an event", diagnostics) ||
       !succeeded(cudaStreamSynchronize(stream_), "wait for a batch", diagnostics) ||
-      !succeeded(cudaEventElapsedTime(&milliseconds, begin_, end_), "read events", diagnostics)) {
+      !succeeded(cudaEventElapsedTime(&milliseconds, events_.front(), events_.back()),
+                 "read events", diagnostics)) {
     return false;
   }
-  microseconds = 1000.0 * milliseconds / (graph_ ? batch_.total() : batch_.calls);
+  microseconds = 1000.0 * milliseconds / batch_.total();
+  return true;
+}
+
+bool Timed::units(SpinBarrier& barrier, std::vector<double>& microseconds,
+                  Diagnostics& diagnostics) {
+  barrier.meet();
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (i > 0 && !run_unit(diagnostics)) return false;
+    if (!succeeded(cudaEventRecord(events_[i], stream_), "record an event", diagnostics)) {
+      return false;
+    }
+  }
+  if (!succeeded(cudaStreamSynchronize(stream_), "wait for units", diagnostics)) return false;
+  for (size_t i = 1; i < events_.size(); ++i) {
+    float milliseconds = 0;
+    if (!succeeded(cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]), "read events",
+                   diagnostics)) {
+      return false;
+    }
+    microseconds.push_back(1000.0 * milliseconds / batch_.unit_calls);
+  }
   return true;
 }
 

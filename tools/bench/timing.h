@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/bench/batch.h"
 #include "tools/bench/contender.h"
 
 namespace mscclc::bench {
@@ -24,37 +25,38 @@ class SpinBarrier {
   std::atomic<uint32_t> generation_{0};
 };
 
-/// Calls of one repeat. By size, so that a repeat takes milliseconds at most.
-struct Batch {
-  uint32_t calls = 1;    ///< back to back, or captured in one graph
-  uint32_t replays = 1;  ///< of the graph
-  uint32_t total() const { return calls * replays; }
-  static Batch of(uint64_t bytes, bool graph);
-};
-
 /// One prepared contender on a stream.
 class Timed {
  public:
-  Timed(Contender& contender, cudaStream_t stream, Batch batch, bool graph)
-      : contender_(contender), stream_(stream), batch_(batch), graph_(graph) {}
+  Timed(Contender& contender, cudaStream_t stream, const Batch& batch)
+      : contender_(contender), stream_(stream), batch_(batch) {}
   ~Timed();
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
-  /// Captures the graph and runs a batch of each kind for warming up.
+  /// Captures the graph and runs batches for warming up.
   bool start(Diagnostics& diagnostics);
   /// Microseconds of one call, mean over a batch.
   bool repeat(SpinBarrier& barrier, double& microseconds, Diagnostics& diagnostics);
+  /// Microseconds of one call in each of the batch's units, back to back with an event between
+  /// them.
+  bool units(SpinBarrier& barrier, std::vector<double>& microseconds, Diagnostics& diagnostics);
+  /// Starts one unit: calls back to back, in a graph if that is what is timed.
+  bool run_unit(Diagnostics& diagnostics);
 
  private:
   bool run(Diagnostics& diagnostics);
+  bool launch(uint32_t calls, Diagnostics& diagnostics);
+  bool capture(uint32_t calls, cudaGraphExec_t& made, Diagnostics& diagnostics);
+  bool replay(cudaGraphExec_t graph, Diagnostics& diagnostics);
+  bool wait_if_blocking(Diagnostics& diagnostics);
 
   Contender& contender_;
   const cudaStream_t stream_;
   const Batch batch_;
-  const bool graph_;
-  cudaGraphExec_t executable_ = nullptr;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  cudaGraphExec_t graph_ = nullptr;       ///< of a batch's calls
+  cudaGraphExec_t unit_graph_ = nullptr;  ///< of a unit's, where those are others
+  std::vector<cudaEvent_t> events_;
 };
 
 /// True if a call of CUDA went well; else reports "cannot <attempt>: <what CUDA says>".

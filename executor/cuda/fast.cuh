@@ -1,0 +1,489 @@
+// The machine for the common plans: one packet format, sums of one type, all plain data at
+// multiples of 16 bytes, programs that fit in shared memory (launch.cu says when). It runs the
+// same steps as the machine for all plans (block.cuh), by bodies of its own: those of all machines
+// make a block walk a long chain of instructions before each access, and hold so many registers
+// that they spill (docs/performance.md has the figures).
+//
+// Who gets which 16 bytes, and the order of sums, is the same.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/arithmetic.cuh"
+#include "executor/cuda/block_base.cuh"
+#include "executor/cuda/packet_mark.cuh"
+#include "executor/cuda/plain.cuh"
+
+namespace mscclc::cuda {
+
+using device::StepHeader;
+using device::StepOperand;
+
+/// The block's program, in shared memory. Lines of 16 bytes: the header, steps, operands, targets.
+__device__ inline uint4* shared_lines() {
+  extern __shared__ uint4 shared_program[];
+  return shared_program;
+}
+__device__ inline const StepHeader& shared_header() {
+  return *reinterpret_cast<const StepHeader*>(shared_lines());
+}
+__device__ inline const Step& shared_step(uint32_t i) {
+  return reinterpret_cast<const Step*>(shared_lines() + sizeof(StepHeader) / 16)[i];
+}
+/// The same, read at once: what a step says is needed one after the other, and each access takes
+/// some thirty cycles.
+__device__ inline Step load_step(uint32_t i) {
+  const uint4* lines = shared_lines() + sizeof(StepHeader) / 16 + i * (sizeof(Step) / 16);
+  const uint4 words[] = {lines[0], lines[1], lines[2], lines[3]};
+  static_assert(sizeof words == sizeof(Step));
+  Step step;
+  memcpy(&step, words, sizeof step);
+  return step;
+}
+/// An operand in call `call`. REQUIRES: copies <= 2.
+__device__ inline StepOperand shared_operand(uint32_t line, uint32_t call) {
+  StepOperand operand;
+  const uint4 words = shared_lines()[line];
+  memcpy(&operand, &words, sizeof operand);
+  const uint32_t copy = operand.copies == 2 ? call & 1 : 0;
+  operand.address += uint64_t{copy * operand.stride} * device::kCopyLine;
+  return operand;
+}
+
+/// A packet that has not come, of `n` sources whose lines are `apart`; ends the thread.
+template <PacketFormat F>
+[[noreturn]] static __device__ __noinline__ void give_up_packets(WaitState& state, uint32_t op,
+                                                                 uint32_t line, uint32_t apart,
+                                                                 uint32_t n, uint32_t unit,
+                                                                 uint64_t stamp, uint32_t call) {
+  Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
+  for (uint32_t i = 0; i < n; ++i) {
+    const StepOperand from = shared_operand(line + i * apart, call);
+    if ((from.flags & device::kPackets) == 0) continue;
+    const uint8_t* at = from.address + uint64_t{unit} * Unit<F>::kWire;
+    const Mark mark = missing_mark<F>(at, stamp, 4);
+    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
+    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
+    fault.expected = mark.expected;
+    fault.seen = mark.seen;
+    if (mark.missing) break;
+  }
+  give_up(state, fault);
+}
+
+/// What of a step a block moves in a round of a pipeline.
+static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t begin,
+                                                            uint64_t unit, uint32_t align) {
+  const Step& step = shared_step(i);
+  const device::Range own =
+      device::share_of_round({begin, begin + unit}, step.move_end, step.part, step.parts, align);
+  return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
+}
+
+template <class Arithmetic, PacketFormat F>
+class FastBlock : public BlockBase<Arithmetic, false> {
+  using Base = BlockBase<Arithmetic, false>;
+  using Base::stamp_;
+  using Base::state_;
+
+  static constexpr bool kHasPackets = F != PacketFormat::none;
+  static constexpr bool kLine = F == PacketFormat::LL128;
+  static constexpr uint32_t kLanes = kLine ? 8 : 1;  ///< threads that share a unit
+  static constexpr uint32_t kAtOnce = 4;             ///< sources read and waited for together
+
+ public:
+  __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
+      : Base(state, plan, call),
+        operands_(sizeof(StepHeader) / 16 + shared_header().steps * (sizeof(Step) / 16)) {}
+
+  /// Runs the program in shared memory.
+  __device__ void run() {
+    uint32_t body_end = device::kNoChannel;  // of the pipeline at hand, if there is one
+    for (uint32_t i = 0;;) {
+      if (i == body_end) {
+        const Step& loop = shared_step(loop_);
+        round_begin_ += loop.begin;
+        if (round_begin_ < loop.begin * loop.end) {
+          i = loop_ + 1;
+        } else {
+          body_end = device::kNoChannel;
+        }
+      }
+      if (i == shared_header().steps) return;
+      const Step step = load_step(i);
+      if (step.kind == OpKind::pipeline) {
+        loop_ = i;
+        round_begin_ = 0;
+        const bool empty = step.end == 0 || step.count == 0;
+        body_end = empty ? device::kNoChannel : i + 1 + step.count;
+        i += empty ? 1 + step.count : 1;
+        continue;
+      }
+      at_ = i++;
+      run_step(step);
+    }
+  }
+
+ private:
+  /// What the sums of a step are divided by. REQUIRES: no step is always an average.
+  __device__ uint32_t divisor(const Step& step) const {
+    const bool divides = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0;
+    return divides ? state_.divisor : 1;
+  }
+
+  __device__ void run_step(const Step& step) {
+    this->enter(step);
+    switch (step.kind) {
+      case OpKind::copy:
+        return copy_rows(step);
+      case OpKind::reduce:
+        if constexpr (Arithmetic::kSums) add_rows(step);
+        return;
+      case OpKind::copy_packets:
+        if constexpr (kHasPackets) move_units(step);
+        return;
+      case OpKind::reduce_packets:
+        if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
+        return;
+      case OpKind::sync:
+        return this->sync();
+      case OpKind::barrier:
+        return this->meet(target(step, 0));
+      default:
+        break;
+    }
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < step.count; i += blockDim.x) synchronise(step, i);
+  }
+
+  __device__ void synchronise(const Step& step, uint32_t i) {
+    const StepTarget& t = target(step, i);
+    const bool relaxed = (step.flags & device::kRelaxed) != 0;
+    switch (step.kind) {
+      case OpKind::signal:
+        return this->signal(t, relaxed);
+      case OpKind::wait:
+        return this->wait(t, relaxed);
+      case OpKind::release:
+        return this->release(t);
+      case OpKind::acquire:
+        return this->acquire(t);
+      default:
+        return;
+    }
+  }
+  __device__ const StepTarget& target(const Step& step, uint32_t i) const {
+    const uint32_t line = operands_ + shared_header().operands + step.first + i;
+    return *reinterpret_cast<const StepTarget*>(shared_lines() + line);
+  }
+
+  /// What the block moves now of the step's run; false: nothing.
+  __device__ bool range(const Step& step, uint64_t& begin, uint64_t& end) const {
+    begin = step.begin;
+    end = step.end;
+    if ((step.flags & device::kInLoop) != 0) {
+      const device::Range own =
+          range_in_round(at_, round_begin_, shared_step(loop_).begin, shared_header().align);
+      if (own.begin >= own.end) return false;
+      begin = own.begin;
+      end = own.end;
+    }
+    begin -= step.run_begin;
+    end -= step.run_begin;
+    return true;
+  }
+  __device__ uint32_t call32() const { return static_cast<uint32_t>(this->call_); }
+  __device__ StepOperand operand(uint32_t line) const { return shared_operand(line, call32()); }
+  __device__ uint32_t operands_of(const Step& step) const {
+    return uint32_t{step.dsts} + step.srcs;
+  }
+
+  // Plain data.
+
+  __device__ void copy_rows(const Step& step) {
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+    uint32_t line = operands_ + step.first;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i, line += operands_of(step)) {
+      const uint8_t* from = operand(line + step.dsts).address + begin;
+#pragma unroll 1
+      for (uint32_t k = 0; k < step.dsts; ++k) {
+        uint8_t* to = operand(line + k).address + begin;
+        if (to != from) copy_words<uint4, 4>(to, from, (end - begin) / 16);
+      }
+    }
+  }
+
+  // One row of four sources at a time: with 1024 threads enough loads are in flight, and registers
+  // are not.
+  __device__ void add_rows(const Step& step) {
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const uint32_t line = operands_ + step.first + i * operands_of(step);
+#pragma unroll 1
+      for (uint64_t at = begin + threadIdx.x * 16; at < end; at += blockDim.x * 16) {
+        add_row(step, line, at);
+      }
+    }
+  }
+  __device__ void add_row(const Step& step, uint32_t line, uint64_t at) {
+    typename Arithmetic::RowSums sums;
+    const uint32_t sources = line + step.dsts, end = sources + step.srcs;
+#pragma unroll 1
+    for (uint32_t k = sources; k < end; k += kAtOnce) {
+      uint4 rows[kAtOnce];
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < end) {
+          rows[j] = *reinterpret_cast<const uint4*>(operand(k + j).address + at);
+        }
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < end) add(sums, rows[j], k + j == sources);
+      }
+    }
+    const uint4 row = Arithmetic::finish(sums, divisor(step));
+#pragma unroll 1
+    for (uint32_t k = line; k < sources; ++k) {
+      *reinterpret_cast<uint4*>(operand(k).address + at) = row;
+    }
+  }
+  template <class Sums>
+  __device__ static void add(Sums& sums, const uint4& row, bool first) {
+    if (first) {
+      Arithmetic::start(sums, row);
+    } else {
+      Arithmetic::add(sums, row);
+    }
+  }
+
+  // Packets.
+
+  /// A thread's part of a unit.
+  struct Part {
+    uint32_t unit, lane;
+    uint32_t bytes;   ///< how much of it is data
+    uint64_t offset;  ///< in plain data
+  };
+
+  template <class Fn>
+  __device__ void for_each_part(const Step& step, Fn fn) {
+    constexpr uint32_t kData = Unit<F>::kData;
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+    const auto lanes = static_cast<uint32_t>(end) * kLanes;
+#pragma unroll 1
+    for (auto i = static_cast<uint32_t>(begin) * kLanes + threadIdx.x; i < lanes; i += blockDim.x) {
+      Part part;
+      part.unit = i / kLanes;
+      part.lane = i % kLanes;
+      part.offset = uint64_t{part.unit} * kData + part.lane * 16;
+      part.bytes = kLine && part.lane == 7 ? 8 : 16;
+      if (part.offset + part.bytes > step.length) {
+        part.bytes =
+            part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
+      }
+      fn(part);
+    }
+  }
+
+  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16.
+  __device__ static bool whole(const uint8_t* at, const Part& part) {
+    return part.bytes == 16 && (!kLine || (low_bits(at) & 15) == 0);
+  }
+  __device__ static uint4 load_part(const uint8_t* from, const Part& part) {
+    if (whole(from, part)) return *reinterpret_cast<const uint4*>(from);
+    uint2 low = {0, 0}, high = {0, 0};
+    if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
+    if (part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    return {low.x, low.y, high.x, high.y};
+  }
+  __device__ static void store_part(uint8_t* to, const Part& part, const uint4& row) {
+    if (whole(to, part)) {
+      *reinterpret_cast<uint4*>(to) = row;
+      return;
+    }
+    if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
+    if (part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+  }
+
+  /// What stands in a slot; true if it has come.
+  __device__ bool take(const uint8_t* slot, const Part& part, uint4& row) const {
+    if constexpr (kLine) {
+      __syncwarp(line_mask());
+      row = load_packet(slot + part.lane * 16);
+      const uint64_t flag = uint64_t{__shfl_sync(line_mask(), row.w, 7, 8)} << 32 |
+                            __shfl_sync(line_mask(), row.z, 7, 8);
+      return flag == stamp_.flag64;
+    } else if constexpr (F == PacketFormat::sentinel) {
+      row = load_packet(slot);
+      const auto empty = static_cast<uint32_t>(stamp_.sentinel);
+      return row.x != empty && row.y != empty && row.z != empty && row.w != empty;
+    } else {
+      const uint4 low = load_packet(slot), high = load_packet(slot + 16);
+      row = {low.x, low.z, high.x, high.z};
+      const uint32_t flag = stamp_.flag32;
+      return low.y == flag && low.w == flag && high.y == flag && high.w == flag;
+    }
+  }
+  __device__ void put(uint8_t* slot, const Part& part, uint4 row) const {
+    if constexpr (kLine) {
+      if (part.lane == 7) {
+        row.z = static_cast<uint32_t>(stamp_.flag64);
+        row.w = static_cast<uint32_t>(stamp_.flag64 >> 32);
+      }
+      __syncwarp(line_mask());  // a line's eight stores are one instruction
+      store_packet(slot + part.lane * 16, row);
+    } else if constexpr (F == PacketFormat::sentinel) {
+      store_packet(slot, row);
+    } else {
+      const uint32_t flag = stamp_.flag32;
+      const uint4 low = {row.x, flag, row.y, flag}, high = {row.z, flag, row.w, flag};
+      if constexpr (F == PacketFormat::LL8) {
+        store_halves(slot, low);
+        store_halves(slot + 16, high);
+      } else {
+        store_packet(slot, low);
+        store_packet(slot + 16, high);
+      }
+    }
+  }
+  __device__ static void store_halves(uint8_t* slot, const uint4& row) {
+    store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
+    store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
+  }
+  __device__ static uint64_t slot_offset(const Part& part) {
+    return uint64_t{part.unit} * Unit<F>::kWire;
+  }
+
+  /// Reads a part of `n` sources, whose lines are `apart`; packets are polled in one loop. A
+  /// sentinel packet that was read is emptied, and plain data beside sentinels loses its -0.0.
+  __device__ void read(const Step& step, uint32_t line, uint32_t apart, uint32_t n,
+                       const Part& part, uint4* rows) {
+    const uint8_t* slots[kAtOnce];
+    bool any = false;
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      slots[j] = nullptr;
+      if (j >= n) continue;
+      const StepOperand from = operand(line + j * apart);
+      if ((from.flags & device::kPackets) != 0) {
+        slots[j] = from.address + slot_offset(part);
+        any = true;
+      } else {
+        rows[j] = load_part(from.address + part.offset, part);
+      }
+    }
+    if (any) poll(step, slots, line, apart, n, part, rows);
+    if constexpr (F == PacketFormat::sentinel) {
+      const auto word = static_cast<uint32_t>(stamp_.sentinel);
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j >= n) continue;
+        if (slots[j] != nullptr) {
+          store_packet(const_cast<uint8_t*>(slots[j]), {word, word, word, word});
+        } else {
+          rows[j] = drop_minus_zeros(rows[j], this->element());
+        }
+      }
+    }
+  }
+  __device__ void poll(const Step& step, const uint8_t* const* slots, uint32_t line, uint32_t apart,
+                       uint32_t n, const Part& part, uint4* rows) {
+    uint32_t left = kPollsPerLook;
+    uint64_t start = 0;
+    for (;;) {
+      bool all = true;
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (slots[j] != nullptr) all &= take(slots[j], part, rows[j]);
+      }
+      if (all) return;
+      if (--left != 0) continue;
+      start = look(state_.waits, start);
+      if (start == 0) {
+        give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
+                           kLine                         ? stamp_.flag64
+                           : F == PacketFormat::sentinel ? stamp_.sentinel
+                                                         : stamp_.flag32,
+                           call32());
+      }
+      left = kPollsPerLook;
+    }
+  }
+
+  // Destinations are read four at a time, ahead of the stores.
+  __device__ void write(const Step& step, uint32_t line, const Part& part, const uint4& row) {
+#pragma unroll 1
+    for (uint32_t k = 0; k < step.dsts; k += 4) {
+      StepOperand to[4];
+#pragma unroll
+      for (uint32_t j = 0; j < 4; ++j) {
+        if (k + j < step.dsts) to[j] = operand(line + k + j);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < 4; ++j) {
+        if (k + j < step.dsts) write_one(to[j], part, row);
+      }
+    }
+  }
+  __device__ void write_one(const StepOperand& to, const Part& part, const uint4& row) {
+    if ((to.flags & device::kPackets) != 0) {
+      put(to.address + slot_offset(part), part, row);
+    } else {
+      store_part(to.address + part.offset, part, row);
+    }
+  }
+
+  /// The moves have one source each; those of kAtOnce moves are read together.
+  __device__ void move_units(const Step& step) {
+    const uint32_t apart = step.dsts + 1u;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; i += kAtOnce) {
+      const uint32_t line = operands_ + step.first + i * apart, left = step.count - i;
+      const uint32_t n = left < kAtOnce ? left : kAtOnce;
+      for_each_part(step, [&](const Part& part) {
+        uint4 rows[kAtOnce];
+        read(step, line + step.dsts, apart, n, part, rows);
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (j < n) write(step, line + j * apart, part, rows[j]);
+        }
+      });
+    }
+  }
+
+  __device__ void add_units(const Step& step) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const uint32_t line = operands_ + step.first + i * operands_of(step);
+      for_each_part(step, [&](const Part& part) {
+        typename Arithmetic::RowSums sums;
+#pragma unroll 1
+        for (uint32_t k = 0; k < step.srcs; k += kAtOnce) {
+          const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
+          uint4 rows[kAtOnce];
+          read(step, line + step.dsts + k, 1, n, part, rows);
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j < n) add(sums, rows[j], k + j == 0);
+          }
+        }
+        uint4 row = Arithmetic::finish(sums, divisor(step));
+        if constexpr (F == PacketFormat::sentinel) row = drop_minus_zeros(row, this->element());
+        write(step, line, part, row);
+      });
+    }
+  }
+
+  const uint32_t operands_;   ///< line of the first operand
+  uint32_t at_ = 0;           ///< the step at hand
+  uint32_t loop_ = 0;         ///< the pipeline at hand ...
+  uint64_t round_begin_ = 0;  ///< ... and where its round begins, in virtual bytes
+};
+
+}  // namespace mscclc::cuda

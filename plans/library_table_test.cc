@@ -1,0 +1,123 @@
+#include "plans/library_table.h"
+
+#include <catch2/catch.hpp>
+
+namespace mscclc {
+namespace {
+
+constexpr CollectiveKind kKind = CollectiveKind::alltoall;
+
+std::string rows(const std::string& text) { return "{\"rows\": [" + text + "]}"; }
+
+/// One row of alltoall.
+std::string row(const std::string& bytes, const std::string& dtypes, const std::string& program,
+                const std::string& more = "", const std::string& ranks = "\"any\"") {
+  return R"({"collective": "alltoall", "ranks": )" + ranks + R"(, "bytes": )" + bytes +
+         R"(, "dtypes": )" + dtypes + R"(, "program": ")" + program +
+         R"(", "params": {"B": 4, "F": "LL16"})" + more + "}";
+}
+
+const std::string kRest = row("null", "\"any\"", "rest");
+
+LibraryTable table_of(const std::string& text) {
+  Diagnostics diagnostics;
+  auto table = LibraryTable::parse(rows(text), "t.json", diagnostics);
+  REQUIRE(table);
+  return *table;
+}
+
+std::string refusal(const std::string& text) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(LibraryTable::parse(text, "t.json", diagnostics));
+  const Diagnostic& d = diagnostics.all().at(0);
+  return d.path + ": " + d.message;
+}
+
+std::string pick(const LibraryTable& table, uint64_t bytes, Dtype dtype = Dtype::f32,
+                 uint32_t ranks = 4, bool in_place = false) {
+  const LibraryChoice* choice = table.choose({kKind, ranks, bytes, dtype, in_place});
+  return choice == nullptr ? "nothing" : choice->program;
+}
+
+}  // namespace
+
+TEST_CASE("the first row that fits holds") {
+  const LibraryTable table = table_of(
+      row("1024", "\"float\"", "floats") + "," + row("1024", "[\"i32\", \"u8\"]", "whole") + "," +
+      row("2048", "\"any\"", "eight", "", "8") + "," +
+      row("4096", "\"any\"", "apart", R"(, "in_place": false)") + "," + kRest);
+  CHECK(pick(table, 0) == "floats");
+  CHECK(pick(table, 1024) == "floats");
+  CHECK(pick(table, 1024, Dtype::i32) == "whole");
+  CHECK(pick(table, 1024, Dtype::i64) == "apart");
+  CHECK(pick(table, 1025) == "apart");
+  CHECK(pick(table, 1025, Dtype::f32, 8) == "eight");
+  CHECK(pick(table, 1025, Dtype::f32, 4, true) == "rest");
+  CHECK(pick(table, ~uint64_t{0}) == "rest");
+  CHECK(table.choose({CollectiveKind::allreduce, 4, 1, Dtype::f32}) == nullptr);
+  CHECK(table.collectives() == std::vector{kKind});
+  CHECK(table.choose({kKind, 4, 1})->params_text() == "B=4,F=LL16");
+}
+
+TEST_CASE("ranges are the stretches of sizes with one choice") {
+  const LibraryTable table =
+      table_of(row("1024", "\"float\"", "floats") + "," + row("2048", "\"any\"", "middle") + "," +
+               row("4096", "\"any\"", "apart", R"(, "in_place": false)") + "," +
+               row("8192", "\"any\"", "rest") + "," + kRest);
+  std::string text;
+  for (const LibraryRange& r : table.ranges(kKind, 4)) {
+    text += r.choice->program + " " + std::to_string(r.min) + ".." + std::to_string(r.max) +
+            (r.in_place == InPlace::either ? ""
+             : r.in_place == InPlace::yes  ? " in"
+                                           : " out") +
+            (r.dtypes.size() == dtype_table().size()                     ? " all\n"
+             : std::ranges::find(r.dtypes, Dtype::f32) != r.dtypes.end() ? " floats\n"
+                                                                         : " others\n");
+  }
+  CHECK(text ==
+        "floats 0..1024 floats\n"
+        "middle 0..2048 others\n"
+        "middle 1025..2048 floats\n"
+        "apart 2049..4096 out all\n"
+        "rest 2049..18446744073709551615 in all\n"
+        "rest 4097..18446744073709551615 out all\n");
+}
+
+TEST_CASE("what is no table is refused") {
+  CHECK(refusal("{}") == "t.json: key 'rows' is missing");
+  CHECK(refusal(rows("7")) == "t.json: rows[0]: expected an object, found a number");
+  const auto bad = [](std::string text, const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+    return refusal(rows(text));
+  };
+  CHECK(bad(kRest, "alltoall", "alltoal") ==
+        "t.json: rows[0].collective: unknown collective 'alltoal'");
+  CHECK(bad(kRest, "\"any\"", "0") ==
+        "t.json: rows[0].ranks: expected a number of ranks, or \"any\"");
+  CHECK(bad(kRest, "null", "-1") ==
+        "t.json: rows[0].bytes: expected a number, found a negative number");
+  CHECK(bad(kRest, "\"dtypes\": \"any\"", "\"dtypes\": \"floats\"") ==
+        "t.json: rows[0].dtypes: expected \"any\", \"float\" or a list of data types");
+  CHECK(bad(kRest, "\"dtypes\": \"any\"", "\"dtypes\": [\"f31\"]") ==
+        "t.json: rows[0].dtypes[0]: unknown data type 'f31'");
+  CHECK(bad(kRest, "rest", "../rest") ==
+        "t.json: rows[0].program: expected the name of a program, without '.mscl'");
+  CHECK(bad(kRest, "\"B\"", "\"R\"") ==
+        "t.json: rows[0].params.R: 'R' is the call's, not the table's");
+  CHECK(bad(kRest, "\"program\"", "\"plan\"") == "t.json: rows[0]: unknown key 'plan'");
+}
+
+TEST_CASE("a row that is never reached, and a call without a row, are mistakes") {
+  CHECK(refusal(rows(kRest + "," + row("1024", "\"any\"", "late"))) ==
+        "t.json: rows[1]: never reached: rows[0] takes all its calls");
+  const std::string last =
+      "the last row of alltoall must take every call: \"ranks\": \"any\", \"bytes\": null, "
+      "\"dtypes\": \"any\", in place too";
+  CHECK(refusal(rows(row("1024", "\"any\"", "some"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows(row("null", "\"float\"", "some"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
+        "t.json: rows[0]: " + last);
+}
+
+}  // namespace mscclc

@@ -1,0 +1,157 @@
+// How long bind() takes for every plan of the library at 4 and 8 ranks, as a GPU needs it: the plan
+// is fitted to the message size, and its blocks' programs are packed. Processor time of rank 0.
+//
+//   bazel run //tests/bench:bind_time [NAME]      plans whose name contains NAME
+//
+// "other": each call has another size and other buffers than the one before. "same": the size
+// stays, the buffers change. "again": a call that was bound not long ago.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "runtime/bootstrap/in_process.h"
+#include "tests/library/library.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+/// The host, but it takes programs as a GPU does; nothing is launched on it.
+class ProgramTaker final : public Device {
+ public:
+  explicit ProgramTaker(std::unique_ptr<Device> host) : host_(std::move(host)) {}
+  std::string name() const override { return host_->name(); }
+  bool carries_programs() const override { return true; }
+  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                   Diagnostics& diagnostics) override {
+    return host_->allocate(bytes, what, diagnostics);
+  }
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) override {
+    return host_->allocate_visible(bytes, what, diagnostics);
+  }
+  std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
+                                            Diagnostics& diagnostics) override {
+    return host_->export_memory(address, bytes, diagnostics);
+  }
+  std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                        Diagnostics& diagnostics) override {
+    return host_->import_memory(handle, diagnostics);
+  }
+  bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
+    return host_->write(to, from, bytes, diagnostics);
+  }
+  bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
+    return host_->read(to, from, bytes, diagnostics);
+  }
+  bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return true; }
+  bool fits(const device::LaunchPlan&, Diagnostics&) override { return true; }
+  bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
+  bool synchronize(StreamHandle, Diagnostics&) override { return true; }
+  StreamHandle create_stream(Diagnostics&) override { return this; }
+  void destroy_stream(StreamHandle) override {}
+  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {
+    return host_->open_lane(diagnostics);
+  }
+
+ private:
+  const std::unique_ptr<Device> host_;
+};
+
+double thread_microseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+}
+
+/// The least time of several rounds.
+template <class Fn>
+double least(Fn fn) {
+  constexpr int kRounds = 7, kTimes = 500;
+  double best = 1e30;
+  for (int r = 0; r < kRounds; ++r) {
+    const double begin = thread_microseconds();
+    for (int i = 0; i < kTimes; ++i) fn(i);
+    best = std::min(best, (thread_microseconds() - begin) / kTimes);
+  }
+  return best;
+}
+
+constexpr uint64_t kMost = 1 << 20;
+
+/// The longest message of at most so many bytes.
+uint64_t message(const Program& plan, uint64_t bytes, Dtype dtype) {
+  return Chunking::part_for_message(plan.contract, bytes, info(dtype).bytes) *
+         Chunking::parts_of_message(plan.contract);
+}
+
+struct Times {
+  double other = 0, same = 0, again = 0;
+};
+
+/// Binds at rank 0 while the others wait.
+std::string measure(Communicator& communicator, const CompiledWorld& world, Times& times) {
+  Diagnostics diagnostics;
+  const Dtype dtype = world.dtypes().front();
+  const auto plan = std::make_shared<const Program>(world.program());
+  const auto executable =
+      communicator.load(plan, {.max_bytes = kMost, .dtype = dtype}, diagnostics);
+  const auto memory = communicator.device().allocate(4 * kMost, "buffers", diagnostics);
+  if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+  const uint64_t sizes[2] = {message(*plan, 4096, dtype), message(*plan, 8192, dtype)};
+  const bool in_place = world.in_place().back();
+  bool right = true;
+  const auto bind = [&](int size, uint64_t shift) {
+    uint8_t* in = memory->data() + 16 * shift;
+    CallOptions call{.bytes = sizes[size], .dtype = dtype, .input = in, .output = in + 2 * kMost};
+    if (!world.reductions().empty()) call.op = world.reductions().front();
+    if (in_place) call.output = in;
+    right &= static_cast<bool>(executable->bind(call, diagnostics));
+  };
+  if (communicator.rank() == 0) {
+    uint64_t shift = 0;
+    times.other = least([&](int i) { bind(i % 2, ++shift % 8192); });
+    times.same = least([&](int) { bind(0, ++shift % 8192); });
+    times.again = least([&](int i) { bind(i % 2, 0); });
+  }
+  communicator.bootstrap().barrier("measured", diagnostics);
+  return right ? "" : testing::text(diagnostics);
+}
+
+void run(const std::string& wanted) {
+  fmt::print("{:<44} {:>9} {:>9} {:>9}\n", "bind() in us", "other", "same", "again");
+  for (const LibraryProgram& program : library()) {
+    if (program.name.find(wanted) == std::string_view::npos) continue;
+    for (const Defines& defines : program.worlds) {
+      const CompiledWorld world(program.name, defines);
+      if (!world.errors().empty()) continue;
+      const size_t ranks = world.program().ranks.size();
+      if (ranks != 4 && ranks != 8) continue;
+      Times times;
+      const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+        return std::make_unique<ProgramTaker>(testing::open_host(rank, diagnostics));
+      };
+      const std::string said = testing::run_threads(
+          static_cast<uint32_t>(ranks),
+          [&](Communicator& communicator) { return measure(communicator, world, times); }, {},
+          open);
+      fmt::print("{:<44} {:9.2f} {:9.2f} {:9.2f}{}\n",
+                 fmt::format("{} {}", program.name, text(defines)), times.other, times.same,
+                 times.again, said.empty() ? "" : " " + said);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mscclc
+
+int main(int count, char** arguments) {
+  // Plans are found in the repository's root.
+  if (const char* root = std::getenv("BUILD_WORKSPACE_DIRECTORY")) {
+    if (chdir(root) != 0) return 2;
+  }
+  mscclc::run(count > 1 ? arguments[1] : "");
+}

@@ -1,0 +1,144 @@
+// The table of the library: every call of a collective that it has gets a program, which compiles,
+// is proved, fits the GPU that the table is for, takes such calls, and gives what they must give.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "passes/prove/prove.h"
+#include "plans/library_table.h"
+#include "plans/target.h"
+#include "tests/library/library.h"
+#include "tools/library.h"
+
+namespace mscclc {
+namespace {
+
+const Library& shipped() {
+  static const auto library = [] {
+    Diagnostics diagnostics;
+    auto found = open_library("plans", diagnostics);
+    REQUIRE(found);
+    return *std::move(found);
+  }();
+  return library;
+}
+
+/// One byte, and every power of two to 4 GiB with its neighbours.
+std::vector<uint64_t> all_sizes() {
+  std::vector<uint64_t> sizes = {0, 1};
+  for (uint64_t bytes = 2; bytes <= uint64_t{4} << 30; bytes *= 2) {
+    for (const uint64_t near : {bytes - 1, bytes, bytes + 1}) sizes.push_back(near);
+  }
+  return sizes;
+}
+
+template <class F>
+void each_call(const F& check) {
+  for (const CollectiveKind kind : shipped().table.collectives()) {
+    for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+      for (const uint64_t bytes : all_sizes()) {
+        for (const DtypeInfo& t : dtype_table()) {
+          for (const bool in_place : {false, true}) {
+            check(LibraryCall{kind, ranks, bytes, t.dtype, in_place});
+          }
+        }
+      }
+    }
+  }
+}
+
+std::string call_text(const LibraryCall& call) {
+  return fmt::format("{}, {} ranks, {} bytes, {}{}", name(call.kind), call.ranks, call.bytes,
+                     info(call.dtype).name, call.in_place ? ", in place" : "");
+}
+
+Defines defines_of(const LibraryChoice& choice, uint32_t ranks) {
+  Defines defines(choice.params.begin(), choice.params.end());
+  defines.emplace_back("R", std::to_string(ranks));
+  return defines;
+}
+
+/// The program of a range is right, and is one for the calls of the range.
+void check_range(CollectiveKind kind, uint32_t ranks, const LibraryRange& range) {
+  const Defines defines = defines_of(*range.choice, ranks);
+  INFO(range.choice->program << " " << text(defines));
+  const CompiledWorld world(range.choice->program, defines);
+  REQUIRE(world.errors() == "");
+  const Program& program = world.program();
+  Diagnostics diagnostics;
+  CHECK(prove(program, diagnostics).proved);
+  CHECK(program.contract.kind == kind);
+  const bool placed =
+      program.contract.in_place == InPlace::either || program.contract.in_place == range.in_place;
+  CHECK(placed);
+  for (const Dtype t : range.dtypes) {
+    const auto& dtypes = program.select.dtypes;
+    const bool taken = dtypes.empty() || std::ranges::find(dtypes, t) != dtypes.end();
+    CHECK(taken);
+  }
+  const auto target = find_target("sm_90", diagnostics);
+  REQUIRE(target);
+  CHECK(program.launch.threads <= target->max_threads_per_block);
+  for (const Rank& rank : program.ranks) CHECK(rank.blocks <= target->max_blocks);
+}
+
+/// A few calls of the program on the host machine, in place or not as the range is.
+void check_runs(uint32_t ranks, const LibraryRange& range) {
+  const Defines defines = defines_of(*range.choice, ranks);
+  INFO(range.choice->program << " " << text(defines));
+  CompiledWorld world(range.choice->program, defines);
+  REQUIRE(world.errors() == "");
+  for (const uint64_t bytes : {uint64_t{100}, uint64_t{20000}}) {
+    for (const bool in_place : {false, true}) {
+      if (range.in_place == (in_place ? InPlace::no : InPlace::yes)) continue;
+      CHECK(world.run({.bytes = world.bytes({0, bytes}, range.dtypes[0]),
+                       .dtype = range.dtypes[0],
+                       .in_place = in_place,
+                       .iterations = kCalls,
+                       .schedule_seed = bytes}) == "");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every call has a choice, the one of its range") {
+  std::map<std::pair<CollectiveKind, uint32_t>, std::vector<LibraryRange>> ranges;
+  each_call([&](const LibraryCall& call) {
+    auto& list = ranges[{call.kind, call.ranks}];
+    if (list.empty()) list = shipped().table.ranges(call.kind, call.ranks);
+    const LibraryChoice* choice = shipped().table.choose(call);
+    size_t found = 0;
+    bool same = false;
+    for (const LibraryRange& r : list) {
+      if (call.bytes < r.min || call.bytes > r.max) continue;
+      if (r.in_place == (call.in_place ? InPlace::no : InPlace::yes)) continue;
+      if (std::ranges::find(r.dtypes, call.dtype) == r.dtypes.end()) continue;
+      ++found;
+      same = choice != nullptr && *choice == *r.choice;
+    }
+    if (found == 1 && same) return;
+    FAIL_CHECK(call_text(call) << ": " << found << " ranges");
+  });
+}
+
+TEST_CASE("every choice compiles, is proved, and takes the calls that it is for") {
+  for (const CollectiveKind kind : shipped().table.collectives()) {
+    for (const uint32_t ranks : {2u, 4u, 8u}) {
+      DYNAMIC_SECTION(name(kind) << " over " << ranks << " ranks") {
+        for (const LibraryRange& range : shipped().table.ranges(kind, ranks)) {
+          check_range(kind, ranks, range);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every choice gives the promised result") {
+  for (const CollectiveKind kind : shipped().table.collectives()) {
+    for (const LibraryRange& range : shipped().table.ranges(kind, 4)) check_runs(4, range);
+  }
+}
+
+}  // namespace mscclc

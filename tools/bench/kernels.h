@@ -1,0 +1,87 @@
+// Kernels of the benchmark, launched from C++: what moves bytes only, what compares results, and
+// AllReduce written by hand.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "tools/bench/peer_memory.h"
+
+namespace mscclc::bench {
+
+/// Bytes that a rank copies, its own or a peer's memory on both ends.
+struct CopyMove {
+  uint8_t* to = nullptr;
+  const uint8_t* from = nullptr;
+  uint64_t bytes = 0;
+};
+struct CopyMoves {
+  static constexpr uint32_t kMost = 2 * PeerPointers::kMostRanks;
+  CopyMove move[kMost];
+  uint32_t count = 0;
+};
+/// All moves at once. REQUIRES: pointers and lengths are multiples of 4, or `element` is 1 or 2 and
+/// they are multiples of that.
+cudaError_t launch_copy(const CopyMoves& moves, uint32_t element, cudaStream_t stream);
+
+/// Adds the number of elements that differ to `*count`, which is on the device.
+cudaError_t launch_count_different(const uint8_t* a, const uint8_t* b, uint64_t elements,
+                                   uint32_t element, uint64_t* count, cudaStream_t stream);
+
+/// Who takes part in an AllReduce of floats.
+struct Ranks {
+  uint32_t rank = 0, ranks = 0;
+};
+
+/// One-shot in LL16 packets (8 bytes of data, two flags). Scratch of each rank: two halves of
+/// `ranks` rows of `row` packets; one epoch a block. Calls are ordered by the two halves: a rank
+/// that starts call e + 2 has had everybody's packets of e + 1, sent after they had ended call e.
+struct OneShot {
+  static constexpr uint32_t kMostBlocks = 264;
+  Ranks who;
+  const float* input = nullptr;
+  float* output = nullptr;
+  uint64_t count = 0;  ///< floats
+  PeerPointers scratch;
+  uint64_t row = 0;            ///< packets
+  uint32_t* epochs = nullptr;  ///< own, by block
+  uint32_t blocks = 1, threads = 128;
+};
+cudaError_t launch_one_shot(const OneShot& call, cudaStream_t stream);
+
+/// Two-shot in LL128 lines (120 bytes of data, an 8-byte flag, stored by 8 lanes at once). Scratch
+/// of each rank: two halves of two stages of `ranks` rows of `row` lines. Ordered as one-shot.
+struct TwoShotLines {
+  static constexpr uint32_t kMostBlocks = 264;
+  Ranks who;
+  const float* input = nullptr;
+  float* output = nullptr;
+  uint64_t count = 0;
+  PeerPointers scratch;
+  uint64_t row = 0;  ///< lines
+  uint32_t* epochs = nullptr;
+  uint32_t blocks = 1, threads = 128;
+};
+cudaError_t launch_two_shot_lines(const TwoShotLines& call, cudaStream_t stream);
+
+/// Two-shot for large messages: every step pushes a slice of each share to its owner, and adds up
+/// the slice that has come the step before, storing the sum into all outputs. Flags count steps; a
+/// spare warp raises and awaits them. A rank leaves a call when all peers have ended it.
+struct TwoShotPush {
+  static constexpr uint32_t kMostBlocks = 132;
+  static constexpr uint32_t kRing = 4;  ///< slices of each source that are kept: 2 + 2 * depth 1
+  Ranks who;
+  const float* input = nullptr;
+  PeerPointers outputs;
+  uint64_t count = 0;
+  PeerPointers scratch;  ///< rings: [block][slot][source][slice]
+  PeerPointers flags;    ///< uint32_t [block][source]
+  uint32_t* epochs = nullptr;
+  uint32_t blocks = 132, threads = 1024;
+  /// Floats of one slice of one block.
+  static constexpr uint64_t slice(uint32_t threads) { return uint64_t{threads - 32} * 8; }
+};
+cudaError_t launch_two_shot_push(const TwoShotPush& call, cudaStream_t stream);
+
+}  // namespace mscclc::bench

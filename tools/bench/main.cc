@@ -1,0 +1,152 @@
+// mscclc-bench: times plans on this machine's GPUs beside peers, in one run, with nccl-tests'
+// options and table. --help has examples, docs/bench.md the rest.
+//
+//   mscclc-bench -g 4 -b 1K -e 16M --graph --peer nccl plans/allreduce_1shot.mscl plan.json
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "tools/bench/options.h"
+#include "tools/bench/ranks.h"
+#include "tools/bench/record.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "tools/bench/torch.h"
+#include "tools/files.h"
+
+namespace mscclc::bench {
+namespace {
+
+constexpr int kLeftOut = 1, kUsage = 2;
+
+// All are compared without NVLink's multicast unless the caller wants otherwise.
+void turn_multicast_off() {
+  setenv("NCCL_NVLS_ENABLE", "0", 0);
+  setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1", 0);
+  setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
+}
+
+int failed(const std::string& why) {
+  put_error("mscclc-bench: " + why + "\n");
+  return kUsage;
+}
+
+bool read(const std::string& path, Record& record, std::string& error) {
+  const auto text = read_file(path, error);
+  if (!text) return false;
+  Diagnostics diagnostics;
+  if (read_record(*text, path, record, diagnostics)) return true;
+  error = diagnostics.all().front().message;
+  return false;
+}
+
+int end(const Record& record, const Options& options) {
+  std::string text;
+  const bool good = report(record, options, text);
+  put(text);
+  return good ? 0 : kLeftOut;
+}
+
+int from_file(const Options& options) {
+  Record record;
+  std::string error;
+  if (!read(options.from_json, record, error)) return failed(error);
+  put(tables_text(record, options.best));
+  return end(record, options);
+}
+
+/// The file that results go to: the user's, or one that goes away.
+class RecordFile {
+ public:
+  explicit RecordFile(const std::string& wanted) : path_(wanted), keep_(!wanted.empty()) {
+    if (!keep_) path_ = "/tmp/mscclc-bench.XXXXXX";
+    fd_ = keep_ ? open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644)
+                : mkostemp(path_.data(), O_APPEND);
+  }
+  ~RecordFile() {
+    if (fd_ < 0) return;
+    close(fd_);
+    if (!keep_) unlink(path_.c_str());
+  }
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  bool append(const std::string& line) const {
+    return write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  }
+
+ private:
+  std::string path_;
+  const bool keep_;
+  int fd_ = -1;
+};
+
+/// Without plans on the command line: those that the library picks for what is measured.
+bool add_library(const Options& options, PlanSource& plans, std::string& error) {
+  if (!options.plans.empty() || options.no_library) return true;
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  if (!library) {
+    error = render_text(diagnostics, Sources(), 1);
+    return false;
+  }
+  plans.add(*library, {options.collectives, options.sizes, options.dtypes});
+  return true;
+}
+
+int measure(const Options& options) {
+  turn_multicast_off();
+  const RecordFile file(options.json);
+  if (file.fd() < 0) return failed(fmt::format("cannot write '{}'", file.path()));
+  PlanSource plans(options.gpus, options.root);
+  for (const std::string& argument : options.plans) plans.add(argument);
+  std::string no_library;
+  if (!add_library(options, plans, no_library)) return failed(no_library);
+  for (const LeftOut& l : plans.left_out()) {
+    put_error(fmt::format("{}# left out: {}\n", l.why, l.who));
+    if (!file.append(left_out_line(l))) return failed("cannot write the results");
+  }
+  Record before;
+  std::string error;
+  if (options.has_peer("torch")) before = run_torch(options);
+  for (const std::string& path : options.recorded) {
+    if (!read(path, before, error)) return failed(error);
+  }
+  for (const LeftOut& l : before.left_out) {
+    put(fmt::format("# left out: {}: {}\n", l.who, l.why));
+    if (!file.append(left_out_line(l))) return failed("cannot write the results");
+  }
+  void* shared = shared_memory(sizeof(SpinBarrier));
+  if (shared == nullptr) return failed("cannot share memory between ranks");
+  auto* barrier = new (shared) SpinBarrier(options.gpus);
+  const Run run{options, plans, before, *barrier, file.fd()};
+  const int code = run_ranks(options.gpus, [&](std::unique_ptr<Bootstrap> bootstrap) {
+    return run_session(run, std::move(bootstrap));
+  });
+  Record record;
+  if (!read(file.path(), record, error)) return failed(error);
+  const int ended = end(record, options);
+  return code != 0 ? code : ended;
+}
+
+int run(int argc, char** argv) {
+  std::string message;
+  bool wrong = false;
+  const auto options = parse_options({argv + 1, argv + argc}, message, wrong);
+  if (!options) {
+    if (wrong) return failed(message);
+    put(message);
+    return 0;
+  }
+  return options->from_json.empty() ? measure(*options) : from_file(*options);
+}
+
+}  // namespace
+}  // namespace mscclc::bench
+
+int main(int argc, char** argv) { return mscclc::bench::run(argc, argv); }

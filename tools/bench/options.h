@@ -1,0 +1,49 @@
+// The command line of mscclc-bench: nccl-tests' options and ours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/contract.h"
+#include "ir/ops.h"
+
+namespace mscclc::bench {
+
+struct Options {
+  uint32_t gpus = 2;
+  std::vector<uint64_t> sizes;  ///< bytes, growing
+  std::vector<Dtype> dtypes;
+  std::vector<ReduceOp> ops;
+  std::vector<CollectiveKind> collectives;  ///< empty: all that the plans are of
+  uint32_t root = 0;
+  uint32_t iterations = 0;  ///< calls of a batch; 0: by size
+  uint32_t aggregate = 0;   ///< calls of a unit (p50, p99); 0: by mode
+  uint32_t replays = 0;     ///< of a batch's graph; 0: by size
+  uint32_t warmup = 2;      ///< batches before those that count
+  uint32_t repeats = 9;     ///< batches that count
+  uint32_t check = 2;       ///< calls whose results are compared
+  uint64_t offset = 0;      ///< bytes by which buffers are moved
+  bool eager = true, graph = false, blocking = false;
+  bool out_of_place = true, in_place = true;
+  bool best = false, every_size = false;
+  std::vector<std::string> peers, plans;
+  bool no_library = false;            ///< without plans the peers are alone
+  std::string library;                ///< its folder; empty: where it is by default
+  std::vector<std::string> recorded;  ///< files with results of peers
+  std::string json, svg, from_json;
+  bool cliffs = false;
+
+  bool has_peer(const std::string& name) const;
+};
+
+/// Reads a command line. Nothing if there is nothing to run: `message` is the help or what is wrong
+/// (with `wrong`).
+std::optional<Options> parse_options(const std::vector<std::string>& arguments,
+                                     std::string& message, bool& wrong);
+
+/// nccl-tests' name of a type, where it has one: f32 is float.
+std::string_view nccl_name(Dtype dtype);
+
+}  // namespace mscclc::bench

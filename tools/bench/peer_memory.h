@@ -1,0 +1,37 @@
+// Memory of every rank as this rank's kernels address it: for kernels that need no plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/communicator.h"
+
+namespace mscclc::bench {
+
+/// One pointer a rank, as kernels take them.
+struct PeerPointers {
+  static constexpr uint32_t kMostRanks = 8;
+  uint8_t* of[kMostRanks] = {};
+};
+
+class PeerMemory {
+ public:
+  /// Collective: maps what every rank gives. Errors: what the device reports; too-many-ranks.
+  static std::unique_ptr<PeerMemory> share(Communicator& communicator, uint8_t* address,
+                                           uint64_t bytes, Diagnostics& diagnostics);
+  /// Where every rank's memory begins.
+  const PeerPointers& pointers() const { return pointers_; }
+  uint32_t rank() const { return rank_; }
+  uint32_t ranks() const { return ranks_; }
+
+ private:
+  uint32_t rank_ = 0, ranks_ = 0;
+  PeerPointers pointers_;
+  std::vector<std::unique_ptr<Memory>> mapped_;
+};
+
+/// Collective: true if all ranks are able. Else `why` is what the first that is not has reported.
+bool all_able(Communicator& communicator, bool able, const Diagnostics& own, std::string& why);
+
+}  // namespace mscclc::bench

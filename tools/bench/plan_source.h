@@ -1,0 +1,52 @@
+// Where the benchmark's plans come from: programs and plans that the command line names, or the
+// library, each at the sizes at which its table picks it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "tools/bench/result.h"
+#include "tools/library.h"
+
+namespace mscclc::bench {
+
+struct BenchPlan {
+  std::shared_ptr<const Program> program;  ///< its name as tables show it, with its parameters
+  std::string ordered_by;                  ///< what orders two calls, by its proof
+  bool keeps_input = true;                 ///< out of place, by its proof
+  InPlace in_place = InPlace::either;      ///< the calls that it is for
+};
+
+/// The calls that a run makes.
+struct CallsOfRun {
+  std::vector<CollectiveKind> collectives;  ///< empty: all
+  std::vector<uint64_t> sizes;              ///< bytes
+  std::vector<Dtype> dtypes;
+};
+
+class PlanSource {
+ public:
+  PlanSource(uint32_t ranks, uint32_t root) : ranks_(ranks), root_(root) {}
+
+  /// Loads a plan, or compiles a program for the ranks and the root; behind ':' stand definitions
+  /// of parameters (B=4,I=2). What cannot be used, or is not proved, is left out.
+  void add(const std::string& argument);
+  /// Adds what the library picks for these calls; the `select` of each says for which it does.
+  void add(const Library& library, const CallsOfRun& calls);
+
+  std::vector<BenchPlan> plans_for(CollectiveKind kind, uint32_t ranks) const;
+  /// Collectives in the order in which the plans came.
+  std::vector<CollectiveKind> collectives() const;
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
+
+ private:
+  void add(const Library& library, const LibraryRange& range);
+
+  const uint32_t ranks_, root_;
+  std::vector<BenchPlan> plans_;
+  std::vector<LeftOut> left_out_;
+};
+
+}  // namespace mscclc::bench

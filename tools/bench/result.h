@@ -1,0 +1,77 @@
+// What the benchmark measures: plain data that is printed, written to files and read back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mscclc::bench {
+
+/// What a contender is in a comparison.
+enum class Role : uint8_t {
+  plan,        ///< ours, run by the interpreter
+  peer,        ///< somebody else's library: the fastest is what plans are compared with
+  floor,       ///< moves what the collective must move at least, and waits for nobody
+  handwritten  ///< the algorithm of a plan as one kernel
+};
+
+/// Microseconds of one call. All are of the slowest rank.
+struct Times {
+  double time = 0;  ///< median over repeats of the mean of a batch of calls back to back
+  double p50 = 0;   ///< of units, a few calls each, timed one by one ...
+  double p99 = 0;   ///< ... mean of a unit's calls
+  uint64_t wrong = 0;
+  bool checked = false;
+};
+
+/// What one contender did at one size.
+struct Result {
+  std::string collective, dtype, op;  ///< op: "none" where nothing is reduced
+  int64_t root = -1;                  ///< -1: the collective has none
+  std::string mode;                   ///< "graph" or "eager"
+  uint64_t bytes = 0, count = 0, offset = 0;
+  uint32_t ranks = 0;
+  std::string who;
+  Role role = Role::plan;
+  std::string ordered_by;  ///< what orders two calls
+  double bus_factor = 1;   ///< bus bandwidth / algorithm bandwidth
+  std::optional<Times> out_of_place, in_place;
+
+  /// The time that the contender is compared by; nothing if it was not measured or is wrong.
+  std::optional<double> time(bool in_place_table = false) const {
+    const std::optional<Times>& times = in_place_table ? in_place : out_of_place;
+    if (!times || times->time <= 0 || times->wrong > 0) return std::nullopt;
+    return times->time;
+  }
+};
+
+/// A contender that does not take part, or no longer.
+struct LeftOut {
+  std::string who, collective, why;
+};
+
+/// A time of starting up, ms, or a size of a file, bytes.
+struct StartUp {
+  std::string what;
+  double milliseconds = 0;
+  uint64_t bytes = 0;
+};
+
+/// All that one run of the benchmark has found out.
+struct Record {
+  std::string machine;  ///< "4 x NVIDIA H200"
+  std::vector<Result> results;
+  std::vector<LeftOut> left_out;
+  std::vector<StartUp> start_up;
+};
+
+std::string_view name(Role role);
+std::optional<Role> find_role(std::string_view name);
+
+/// GB/s (10^9) of bytes in microseconds.
+inline double gigabytes_per_second(uint64_t bytes, double microseconds) {
+  return microseconds > 0 ? static_cast<double>(bytes) / microseconds / 1e3 : 0;
+}
+
+}  // namespace mscclc::bench

@@ -1,0 +1,470 @@
+#include "tools/bench/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "executor/lower.h"
+#include "runtime/cuda/open.h"
+#include "tools/bench/checker.h"
+#include "tools/bench/comparison.h"
+#include "tools/bench/record.h"
+#include "tools/bench/run_log.h"
+#include "tools/bench/statistics.h"
+#include "tools/bench/table.h"
+#include "tools/result_table.h"
+
+namespace mscclc::bench {
+namespace {
+
+constexpr uint32_t kAlign = 16;
+constexpr uint64_t kPage = 4096;
+constexpr std::chrono::seconds kPatience{20};  // of a call that hangs
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+}
+
+/// A table's measurements in the making.
+struct Table {
+  CollectiveKind kind;
+  Contract contract;
+  Dtype dtype;
+  ReduceOp op;
+  bool graph;
+  std::vector<Contender*> contenders;
+  Result blank;  ///< what all its results have in common
+};
+
+class Session {
+ public:
+  Session(const Run& run, Communicator& communicator, const RunLog& log)
+      : run_(run), options_(run.options), communicator_(communicator), log_(log) {}
+  ~Session() {
+    contenders_.clear();
+    if (stream_ != nullptr) communicator_.device().destroy_stream(stream_);
+  }
+
+  bool run();
+
+ private:
+  bool open();
+  void open_peers();
+  void open_peer(const std::string& peer);
+  std::unique_ptr<Contender> make_peer(const std::string& peer, Diagnostics& diagnostics);
+  bool run_collective(CollectiveKind kind);
+  std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
+  bool run_table(Table& table);
+  bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
+  bool measure(const Table& table, const Workload& workload, std::vector<Result>& rows);
+  bool try_out(const Table& table, Contender& contender, const Workload& workload,
+               std::vector<Result>& rows, bool& takes_part);
+  void first_call(Contender& contender);
+  bool check(const Table& table, Contender& contender, const Workload& workload,
+             const Checker::Launch& launch, const std::string& when, std::vector<Result>& rows,
+             bool& right);
+  Workload workload_of(const Table& table, uint64_t bytes, bool in_place) const;
+  Result& row_of(const Table& table, const Workload& workload, const Contender& contender,
+                 std::vector<Result>& rows) const;
+  void add_peers_of_other_programs(const Table& table, uint64_t bytes,
+                                   std::vector<Result>& rows) const;
+  bool broke_off() const;
+  bool end(Diagnostics& diagnostics) const;
+
+  const Run& run_;
+  const Options& options_;
+  Communicator& communicator_;
+  const RunLog& log_;
+  cudaStream_t stream_ = nullptr;
+  uint64_t side_ = 0;  ///< bytes of each of the two buffers
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<RegisteredBuffer> registered_;
+  std::unique_ptr<PeerMemory> peers_;
+  std::vector<std::unique_ptr<Contender>> contenders_;  ///< that are no plans
+  std::unique_ptr<Checker> checker_;
+  std::string collective_;
+  std::set<std::string> called_;
+  bool shown_first_plan_ = false;
+};
+
+/// After a hang nothing more can be launched: says so, and which it was.
+bool Session::broke_off() const {
+  Diagnostics said;
+  if (communicator_.check(said)) return false;
+  fmt::print(stderr, "{}", render_text(said, Sources{}));
+  return true;
+}
+
+/// Says why the run ends. Returns false.
+bool Session::end(Diagnostics& diagnostics) const {
+  communicator_.check(diagnostics);
+  fmt::print(stderr, "{}", render_text(diagnostics, Sources{}));
+  return false;
+}
+
+bool Session::open() {
+  Diagnostics diagnostics;
+  const uint64_t most = *std::ranges::max_element(options_.sizes) + options_.offset;
+  side_ = (most + kPage - 1) / kPage * kPage;
+  memory_ = communicator_.device().allocate(2 * side_, "the benchmark's buffers", diagnostics);
+  if (memory_ != nullptr) {
+    registered_ = communicator_.register_buffer(memory_->data(), 2 * side_, diagnostics);
+  }
+  stream_ = static_cast<cudaStream_t>(communicator_.device().create_stream(diagnostics));
+  std::string why;
+  const bool able = registered_ != nullptr && stream_ != nullptr;
+  if (!all_able(communicator_, able, diagnostics, why)) {
+    if (communicator_.rank() == 0) fmt::print(stderr, "mscclc-bench: {}\n", why);
+    return false;
+  }
+  checker_ = std::make_unique<Checker>(communicator_, stream_, options_.check);
+  open_peers();
+  return true;
+}
+
+void Session::open_peers() {
+  if (options_.has_peer("copy") || options_.has_peer("handwritten")) {
+    Diagnostics diagnostics;
+    peers_ = PeerMemory::share(communicator_, memory_->data(), memory_->bytes(), diagnostics);
+  }
+  for (const std::string& peer : options_.peers) {
+    if (peer == "handwritten") {
+      open_peer("handwritten-1shot");
+      open_peer("handwritten-2shot");
+    } else if (peer != "torch") {
+      open_peer(peer);
+    }
+  }
+}
+
+std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnostics& diagnostics) {
+  if (peer.starts_with("nccl")) {
+    std::string file;
+    auto made =
+        make_nccl_contender(communicator_, peer == "nccl-symmetric", *memory_, file, diagnostics);
+    if (made != nullptr && peer == "nccl") {
+      log_.file_size("library " + file.substr(file.rfind('/') + 1), file);
+    }
+    return made;
+  }
+  if (peers_ == nullptr) {
+    diagnostics.error("peer-memory", {}, "peers' memory could not be mapped");
+    return nullptr;
+  }
+  if (peer == "copy") return make_copy_contender(*peers_);
+  return peer == "handwritten-1shot"
+             ? make_handwritten_one_shot(communicator_, diagnostics)
+             : make_handwritten_two_shot(communicator_, *peers_, diagnostics);
+}
+
+void Session::open_peer(const std::string& peer) {
+  Diagnostics diagnostics;
+  const auto begin = Clock::now();
+  auto made = make_peer(peer, diagnostics);
+  std::string why;
+  if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
+    log_.leave_out(peer, "", why);
+    return;
+  }
+  log_.start_up("setting up " + peer, milliseconds_since(begin));
+  contenders_.push_back(std::move(made));
+}
+
+bool Session::run() {
+  if (!open()) return false;
+  std::vector<CollectiveKind> kinds = options_.collectives;
+  if (kinds.empty()) kinds = run_.plans.collectives();
+  return std::ranges::all_of(kinds, [&](CollectiveKind kind) { return run_collective(kind); });
+}
+
+std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind, Dtype dtype) {
+  std::vector<std::unique_ptr<Contender>> loaded;
+  for (const BenchPlan& plan : run_.plans.plans_for(kind, communicator_.size())) {
+    Diagnostics diagnostics;
+    const auto begin = Clock::now();
+    auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
+                                    dtype, options_.every_size, diagnostics);
+    std::string why;
+    if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
+      log_.leave_out(plan.program->name, collective_, why);
+      continue;
+    }
+    log_.start_up("loading " + plan.program->name, milliseconds_since(begin), !shown_first_plan_);
+    loaded.push_back(std::move(made));
+  }
+  return loaded;
+}
+
+bool Session::run_collective(CollectiveKind kind) {
+  const auto plans = run_.plans.plans_for(kind, communicator_.size());
+  Contract contract;
+  contract.kind = kind;
+  contract.ranks = communicator_.size();
+  contract.root = has_root(kind) ? options_.root : 0;
+  if (!plans.empty()) contract = plans.front().program->contract;
+  collective_ = name(kind);
+  for (const Dtype dtype : options_.dtypes) {
+    auto loaded = load_plans(kind, dtype);
+    const size_t ops = contract.reduces() ? options_.ops.size() : 1;
+    for (size_t i = 0; i < ops; ++i) {
+      for (const bool graph : {false, true}) {
+        if (!(graph ? options_.graph : options_.eager)) continue;
+        Table table{.kind = kind,
+                    .contract = contract,
+                    .dtype = dtype,
+                    .op = options_.ops[i],
+                    .graph = graph,
+                    .contenders = {},
+                    .blank = {}};
+        for (const auto* list : {&loaded, &contenders_}) {
+          for (const auto& contender : *list) table.contenders.push_back(contender.get());
+        }
+        if (!run_table(table)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool Session::run_table(Table& table) {
+  Result& blank = table.blank;
+  blank.collective = collective_;
+  blank.dtype = info(table.dtype).name;
+  blank.op = table.contract.reduces() ? name(table.op) : "none";
+  blank.root = has_root(table.kind) ? static_cast<int64_t>(table.contract.root) : -1;
+  blank.mode = table.graph ? "graph" : "eager";
+  blank.offset = options_.offset;
+  blank.ranks = communicator_.size();
+  blank.bus_factor = bus_factor(table.kind, communicator_.size());
+  log_.print(
+      fmt::format("#\n# {}, {} ({}), {}, on {}{}\n{}", blank.collective, blank.dtype,
+                  nccl_name(table.dtype), table.graph ? "CUDA graph" : "eager", log_.machine(),
+                  blank.offset > 0 ? fmt::format(", buffers moved by {} bytes", blank.offset) : "",
+                  bench_header()));
+  std::vector<Result> results;
+  uint64_t last = ~uint64_t{0};
+  for (const uint64_t bytes : options_.sizes) {
+    const uint64_t message = workload_of(table, bytes, false).bytes;
+    if (message == last || message == 0) continue;  // the same number of whole elements
+    last = message;
+    if (!run_size(table, bytes, results)) return false;
+  }
+  if (results.empty()) return true;
+  log_.print(bench_footer(tables_of(results).begin()->second));
+  return true;
+}
+
+Workload Session::workload_of(const Table& table, uint64_t bytes, bool in_place) const {
+  Workload w{.contract = &table.contract, .dtype = table.dtype, .op = table.op};
+  w.in_place = in_place;
+  w.part = Chunking::part_for_message(table.contract, bytes, info(table.dtype).bytes);
+  const Chunking chunking(table.contract, w.part, kAlign);
+  w.bytes = chunking.message_bytes();
+  w.input = memory_->data() + options_.offset;
+  w.output = w.input + side_;
+  if (!in_place) return w;
+  const CallerBuffers callers =
+      caller_buffers(table.contract, chunking, communicator_.rank(), true);
+  if (!callers.shared) return w;
+  w.output = w.input;
+  (callers.outer == kInput ? w.output : w.input) += callers.inner_offset;
+  return w;
+}
+
+Result& Session::row_of(const Table& table, const Workload& w, const Contender& contender,
+                        std::vector<Result>& rows) const {
+  for (Result& row : rows) {
+    if (row.who == contender.name()) return row;
+  }
+  Result row = table.blank;
+  row.bytes = w.bytes;
+  row.count = w.part / info(table.dtype).bytes;
+  row.who = contender.name();
+  row.role = contender.role();
+  row.ordered_by = contender.ordered_by();
+  rows.push_back(row);
+  return rows.back();
+}
+
+void Session::add_peers_of_other_programs(const Table& table, uint64_t bytes,
+                                          std::vector<Result>& rows) const {
+  for (const Result& other : run_.before.results) {
+    if (table_of(other) == table_of(table.blank) && other.bytes == bytes) rows.push_back(other);
+  }
+}
+
+bool Session::run_size(const Table& table, uint64_t bytes, std::vector<Result>& results) {
+  std::vector<Result> rows;
+  const Workload out = workload_of(table, bytes, false);
+  if (options_.check > 0) {
+    Diagnostics diagnostics;
+    std::string why;
+    const bool prepared = checker_->prepare(out, diagnostics);
+    if (!all_able(communicator_, prepared, diagnostics, why)) {
+      log_.leave_out("all", collective_, why, &out);
+      return !broke_off();
+    }
+  }
+  if (options_.out_of_place && !measure(table, out, rows)) return false;
+  if (options_.in_place && table.contract.can_alias() &&
+      !measure(table, workload_of(table, bytes, true), rows)) {
+    return false;
+  }
+  add_peers_of_other_programs(table, out.bytes, rows);
+  std::vector<const Result*> pointers;
+  for (const Result& row : rows) {
+    pointers.push_back(&row);
+    log_.append(result_line(row));
+  }
+  log_.print(bench_rows(pointers, options_.best));
+  results.insert(results.end(), rows.begin(), rows.end());
+  return true;
+}
+
+void Session::first_call(Contender& contender) {
+  if (!called_.insert(contender.name()).second) return;
+  Diagnostics diagnostics;
+  const auto begin = Clock::now();
+  const bool done =
+      contender.launch(stream_, diagnostics) && communicator_.synchronize(stream_, diagnostics);
+  const bool plan = contender.role() == Role::plan;
+  if (!done) return;  // told by the check
+  log_.start_up("first call of " + contender.name(), milliseconds_since(begin),
+                !plan || !shown_first_plan_);
+  shown_first_plan_ |= plan;
+}
+
+/// Prepares a contender and checks its results. False: the run must end.
+bool Session::try_out(const Table& table, Contender& contender, const Workload& w,
+                      std::vector<Result>& rows, bool& takes_part) {
+  Diagnostics diagnostics;
+  std::string why;
+  takes_part = contender.prepare(w, diagnostics);
+  if (!all_able(communicator_, takes_part || !diagnostics.has_errors(), diagnostics, why)) {
+    takes_part = false;
+    log_.leave_out(contender.name(), collective_, why, &w);
+    return !broke_off();
+  }
+  if (!takes_part) return true;
+  first_call(contender);
+  return check(
+      table, contender, w, [&](Diagnostics& d) { return contender.launch(stream_, d); }, "", rows,
+      takes_part);
+}
+
+/// Compares what `launch` leaves. False: the run must end.
+bool Session::check(const Table& table, Contender& contender, const Workload& w,
+                    const Checker::Launch& launch, const std::string& when,
+                    std::vector<Result>& rows, bool& right) {
+  right = true;
+  if (options_.check == 0 || !contender.has_results()) return true;
+  Diagnostics diagnostics;
+  std::string why;
+  uint64_t wrong = 0;
+  const bool ran = checker_->check(launch, w, wrong, diagnostics);
+  right = all_able(communicator_, ran && wrong == 0, diagnostics, why);
+  if (broke_off()) return false;
+  if (!sum_over_ranks(communicator_, wrong, diagnostics)) return end(diagnostics);
+  Result& row = row_of(table, w, contender, rows);
+  std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
+  if (!times) times.emplace();
+  times->checked = ran;
+  times->wrong = wrong;
+  if (right) return true;
+  times->time = 0;
+  if (wrong > 0) why = fmt::format("{} wrong elements{}: {}", wrong, when, why);
+  log_.leave_out(contender.name(), collective_, why, &w);
+  return true;
+}
+
+bool Session::measure(const Table& table, const Workload& w, std::vector<Result>& rows) {
+  const Batch batch = batch_of(options_, w.bytes, table.graph);
+  struct Taking {
+    Contender* contender;
+    std::unique_ptr<Timed> timed;
+    std::vector<double> times, units;
+  };
+  std::vector<Taking> taking;
+  for (Contender* contender : table.contenders) {
+    bool takes_part = false;
+    if (!try_out(table, *contender, w, rows, takes_part)) return false;
+    if (!takes_part) continue;
+    Diagnostics diagnostics;
+    std::string why;
+    auto timed = std::make_unique<Timed>(*contender, stream_, batch);
+    const bool started = timed->start(diagnostics);
+    if (!all_able(communicator_, started, diagnostics, why)) {
+      log_.leave_out(contender->name(), collective_, why, &w);
+      if (broke_off()) return false;
+      continue;
+    }
+    taking.push_back({contender, std::move(timed), {}, {}});
+  }
+  Diagnostics diagnostics;
+  for (uint32_t i = 0; i < options_.repeats; ++i) {
+    for (Taking& t : taking) {
+      double time = 0;
+      if (!t.timed->repeat(run_.barrier, time, diagnostics)) return end(diagnostics);
+      t.times.push_back(time);
+    }
+  }
+  for (Taking& t : taking) {
+    if (!t.timed->units(run_.barrier, t.units, diagnostics)) return end(diagnostics);
+    if (!slowest_of_ranks(communicator_, t.times, diagnostics) ||
+        !slowest_of_ranks(communicator_, t.units, diagnostics)) {
+      return end(diagnostics);
+    }
+    Result& row = row_of(table, w, *t.contender, rows);
+    std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
+    if (!times) times.emplace();
+    times->time = quantile(t.times, 0.5);
+    times->p50 = quantile(t.units, 0.5);
+    times->p99 = quantile(t.units, 0.99);
+    // Of calls back to back the last must still have the first one's input.
+    bool right = true;
+    const bool same_input = !w.in_place && t.contender->keeps_input();
+    const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
+    if (same_input &&
+        !check(table, *t.contender, w, unit, " after calls back to back", rows, right)) {
+      return false;
+    }
+  }
+  return !broke_off();
+}
+
+int broken(const Diagnostics& diagnostics) {
+  fmt::print(stderr, "{}", render_text(diagnostics, Sources{}));
+  return 3;
+}
+
+}  // namespace
+
+int run_session(const Run& run, std::unique_ptr<Bootstrap> bootstrap) {
+  Diagnostics diagnostics;
+  const uint32_t rank = bootstrap->rank();
+  const auto begin = Clock::now();
+  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(rank), diagnostics);
+  if (device == nullptr || !device->bind_thread(diagnostics)) return broken(diagnostics);
+  const double opened = milliseconds_since(begin);
+  auto communicator =
+      Communicator::create(std::move(bootstrap), device, {.timeout = kPatience}, diagnostics);
+  if (communicator == nullptr) return broken(diagnostics);
+  const RunLog log(*communicator, run.record_file);
+  log.append(machine_line(log.machine()));
+  log.start_up("opening a GPU", opened);
+  log.start_up("opening a GPU and making a communicator", milliseconds_since(begin));
+  log.file_size("program mscclc-bench, with compiler, runtime and kernels", "/proc/self/exe");
+  Session session(run, *communicator, log);
+  return session.run() ? 0 : 3;
+}
+
+}  // namespace mscclc::bench

@@ -1,0 +1,15 @@
+// Medians and percentiles of measured times.
+#pragma once
+
+#include <vector>
+
+namespace mscclc::bench {
+
+/// The value below which a share `q` of the values lies: the smallest that at least q of them do
+/// not exceed. REQUIRES: values, 0 <= q <= 1.
+double quantile(std::vector<double> values, double q);
+
+/// Value by value the largest of all ranks. REQUIRES: all are equally long.
+std::vector<double> slowest(const std::vector<std::vector<double>>& ranks);
+
+}  // namespace mscclc::bench

@@ -1,0 +1,26 @@
+// Finds the library: the folder with library.json and the programs that it names.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "plans/library_table.h"
+
+namespace mscclc {
+
+struct Library {
+  std::string folder;  ///< with a '/' at its end
+  LibraryTable table;
+
+  std::string path_of(const LibraryChoice& choice) const {
+    return folder + choice.program + ".mscl";
+  }
+};
+
+/// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
+/// process's executable, or plans/ in the working directory. Errors: those of the table, and
+/// no-library.
+std::optional<Library> open_library(const std::string& folder, Diagnostics& diagnostics);
+
+}  // namespace mscclc

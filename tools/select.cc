@@ -1,0 +1,112 @@
+// mscclc select: which program of the library a call would get, and the command that compiles it.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "ir/contract.h"
+#include "tools/command_line.h"
+#include "tools/files.h"
+#include "tools/library.h"
+#include "tools/sizes.h"
+
+namespace mscclc {
+namespace {
+
+struct SelectOptions {
+  std::string collective, bytes, dtype = "f32", library;
+  uint32_t ranks = 0, root = 0;
+  bool in_place = false;
+};
+
+int refuse(const std::string& why) {
+  put_error(fmt::format("mscclc select: {}\ntry 'mscclc select --help'\n", why));
+  return kUsage;
+}
+
+/// "mscclc compile plans/x.mscl -D R=4 -D B=16"
+std::string command_of(const Library& library, const LibraryChoice& choice,
+                       const SelectOptions& options) {
+  std::string text =
+      fmt::format("mscclc compile {} -D R={}", library.path_of(choice), options.ranks);
+  if (options.root != 0) text += fmt::format(" -D root={}", options.root);
+  for (const auto& [name, value] : choice.params) text += fmt::format(" -D {}={}", name, value);
+  return text;
+}
+
+/// The choices for all sizes, a line each.
+int show_all(const Library& library, CollectiveKind kind, Dtype dtype,
+             const SelectOptions& options) {
+  for (const LibraryRange& range : library.table.ranges(kind, options.ranks)) {
+    const InPlace other = options.in_place ? InPlace::no : InPlace::yes;
+    if (range.in_place == other || std::ranges::find(range.dtypes, dtype) == range.dtypes.end()) {
+      continue;
+    }
+    const std::string sizes = range.max == ~uint64_t{0}
+                                  ? fmt::format("{} bytes and more", range.min)
+                                  : fmt::format("{} to {} bytes", range.min, range.max);
+    put(fmt::format("# {}\n{}\n", sizes, command_of(library, *range.choice, options)));
+  }
+  return kFine;
+}
+
+int run_select(const SelectOptions& options) {
+  const auto kind = find_collective(options.collective);
+  if (!kind) return refuse(fmt::format("unknown collective '{}'", options.collective));
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  std::optional<uint64_t> bytes;
+  if (!options.bytes.empty()) {
+    bytes = parse_bytes(options.bytes);
+    if (!bytes) return refuse(fmt::format("'{}' is no size", options.bytes));
+  }
+  if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  if (!library) {
+    put_error(render_text(diagnostics, Sources(), 1));
+    return kUsage;
+  }
+  const LibraryChoice* choice =
+      library->table.choose({*kind, options.ranks, bytes.value_or(0), *dtype, options.in_place});
+  if (choice == nullptr) {
+    return refuse(fmt::format("the library has no row for {}", options.collective));
+  }
+  if (!bytes) return show_all(*library, *kind, *dtype, options);
+  put(command_of(*library, *choice, options) + "\n");
+  return kFine;
+}
+
+}  // namespace
+
+void add_select(CommandLine& line) {
+  Command& command =
+      line.add("select", "show which program of the library a call gets",
+               "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
+               "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n");
+  auto options = std::make_shared<SelectOptions>();
+  CLI::App& app = *command.app;
+  line.takes_text(app.add_option("--collective", options->collective, "allreduce, allgather ...")
+                      ->type_name("NAME")
+                      ->required());
+  line.takes_text(app.add_option("--ranks", options->ranks, "how many ranks call")
+                      ->type_name("N")
+                      ->check(CLI::Range(1, 65536))
+                      ->required());
+  line.takes_text(app.add_option("--bytes", options->bytes,
+                                 "the larger of input and output of a rank, such as 1M; left out: "
+                                 "all sizes")
+                      ->type_name("SIZE"));
+  line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
+  app.add_flag("--in-place", options->in_place, "input and output lie one in the other");
+  line.takes_text(
+      app.add_option("--root", options->root, "rank that sends (0)")->type_name("RANK"));
+  app.add_option("--library", options->library,
+                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
+      ->type_name("FOLDER");
+  command.run = [options] { return run_select(*options); };
+}
+
+}  // namespace mscclc
