@@ -12,6 +12,7 @@
 #include "tools/files.h"
 #include "tools/input.h"
 #include "tools/run_ranks.h"
+#include "tools/run_set.h"
 #include "tools/run_work.h"
 
 namespace mscclc {
@@ -42,22 +43,10 @@ bool run_one(HostRunner& runner, Input& input, const RunSpec& spec, Totals& tota
   return result.status != RunStatus::hung;
 }
 
-/// Brings the input to a program that can be run. Returns kFine, or the exit code.
-int load(Input& input) {
-  if (const int code = input.load({}); code != kFine) return code;
-  Program& program = input.program;
-  // IR text comes as it was written; what was printed before the passes ran has them ahead.
-  if (!program.split && !run_passes(program, {}, input.diagnostics)) {
-    input.report();
-    return kWrongProgram;
-  }
-  return kFine;
-}
-
 /// Replays a schedule.
 int run_schedule(const RunOptions& options) {
   Input input(options.input);
-  if (const int code = load(input); code != kFine) return code;
+  if (const int code = load_to_run(input); code != kFine) return code;
   std::string error;
   const auto text = read_file(options.schedule, error);
   if (!text) return Input::usage(error);
@@ -75,7 +64,8 @@ int run_schedule(const RunOptions& options) {
   return totals.code;
 }
 
-int run_run(const RunOptions& options) {
+int run_run(RunOptions& options) {
+  options.input.file = options.files.front();
   const bool scheduled = options.seed || options.adversarial || !options.schedule.empty();
   if (options.device != "host" && scheduled) {
     return Input::usage(
@@ -85,13 +75,17 @@ int run_run(const RunOptions& options) {
     return Input::usage(
         "--threads: the host machine has no ranks of its own; use it with --device");
   }
-  if (!options.schedule.empty()) return run_schedule(options);
+  const bool several = options.files.size() > 1;
+  if (several && options.schedule.empty()) {
+    return Input::usage("several FILEs are run together by a --schedule only");
+  }
+  if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
   Work work;
   if (const std::string error = parse_work(options, work); !error.empty()) {
     return Input::usage(error);
   }
   Input input(options.input);
-  if (const int code = load(input); code != kFine) return code;
+  if (const int code = load_to_run(input); code != kFine) return code;
   const Program& program = input.program;
   for (const std::string& error :
        {check_placement(options, program.contract), check_memory(program, work.sizes)}) {
@@ -178,10 +172,17 @@ void add_run(CommandLine& line) {
                "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
                "  mscclc run ring.mscl -D R=4 --device processes\n"
                "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
-               "  mscclc run ring.json --schedule witness.json\n");
+               "  mscclc run ring.json --schedule witness.json\n"
+               "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
   CLI::App& app = *command.app;
-  add_input_options(line, app, options->input);
+  app.add_option("FILE", options->files,
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input. Several "
+                 "are run together by a --schedule, FILE@0,1 on these ranks")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options->input);
+  add_diagnostics_option(line, app, options->input.diagnostics);
   line.takes(app.add_option("--device", options->device,
                             "host: this process simulates all ranks; processes: each rank is a "
                             "process with shared memory, of this machine or started by torchrun, "

@@ -99,16 +99,44 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
   return specs;
 }
 
+namespace {
+
+/// What the machine has, in bytes.
+double machine_memory() {
+  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+constexpr double kGiB = double{1 << 30};
+
+}  // namespace
+
 // What the run would need against what the machine has, before it is killed for it.
 std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes) {
-  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
-  const double memory = static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
   const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   const double needed = memory_needed(program, largest);
-  if (needed <= memory) return "";
-  constexpr double kGiB = double{1 << 30};
+  if (needed <= machine_memory()) return "";
   return fmt::format("a message of {} bytes needs {:.0f} GiB on {} ranks; this machine has {:.0f}",
-                     largest, needed / kGiB, program.contract.ranks, memory / kGiB);
+                     largest, needed / kGiB, program.contract.ranks, machine_memory() / kGiB);
+}
+
+std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes) {
+  double needed = 0;
+  for (size_t p = 0; p < plans.size(); ++p) needed += memory_needed(*plans[p].program, sizes[p]);
+  if (needed <= machine_memory()) return "";
+  return fmt::format("messages of {} bytes need {:.0f} GiB together; this machine has {:.0f}",
+                     fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB);
+}
+
+int load_to_run(Input& input) {
+  if (const int code = input.load({}); code != kFine) return code;
+  Program& program = input.program;
+  // IR text comes as it was written; what was printed before the passes ran has them ahead.
+  if (!program.split && !run_passes(program, {}, input.diagnostics)) {
+    input.report();
+    return kWrongProgram;
+  }
+  return kFine;
 }
 
 std::string check_placement(const RunOptions& options, const Contract& contract) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ inline constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceO
                                            ReduceOp::prod, ReduceOp::avg};
 
 struct RunOptions {
-  InputOptions input;
+  std::vector<std::string> files;  ///< several: run together by a schedule
+  InputOptions input;              ///< its file: the first
   std::string bytes = "1M", accumulate;
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
   bool in_place = false, adversarial = false;
@@ -61,6 +63,11 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
                               const Contract& contract);
 /// What a run would need against what the machine has, before it is killed for it; "" if it fits.
 std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes);
+/// The same of several plans in one run, with a size each.
+std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes);
+/// Loads the input and brings it to a program that can be run. Returns kFine, or prints why not and
+/// returns the exit code.
+int load_to_run(Input& input);
 /// "" if the program can be run in place, if that was asked for.
 std::string check_placement(const RunOptions& options, const Contract& contract);
 

@@ -43,29 +43,39 @@ void put_object(const std::string& message, std::string schedule) {
                         schedule.empty() ? "" : ",\"schedule\":" + schedule));
 }
 
-}  // namespace
-
-bool show_witness(const Program& program, const std::vector<Unordered>& unordered,
-                  const std::string& path, const std::string& replay, bool json) {
-  const std::vector<Suspect> suspects = suspects_of(unordered);
-  const auto witness = find_witness(program, suspects);
+bool show_found(const std::optional<Witness>& witness, const ShowWitness& show) {
   if (!witness) {
-    const std::string message =
-        "no witness: every schedule that was tried gave right results, which proves nothing";
-    json ? put_object(message, "") : put(message + "\n");
+    show_no_witness("every schedule that was tried gave right results, which proves nothing", show);
     return true;
   }
   const std::string schedule = write_schedule(witness->schedule);
   const std::string message =
-      fmt::format("witness: '{} --schedule {}' {}", replay, path,
+      fmt::format("witness: '{} --schedule {}' {}", show.replay, show.path,
                   witness->status == RunStatus::hung ? "hangs" : "gives wrong data");
   std::string error;
-  if (!write_file(path, schedule, error)) {
+  if (!write_file(show.path, schedule, error)) {
     Input::usage(error);
     return false;
   }
-  json ? put_object(message, schedule) : put(message + "\n");
+  show.json ? put_object(message, schedule) : put(message + "\n");
   return true;
+}
+
+}  // namespace
+
+bool show_witness(const Program& program, const std::vector<Unordered>& unordered,
+                  const ShowWitness& show) {
+  return show_found(find_witness(program, suspects_of(unordered)), show);
+}
+
+bool show_witness(std::span<const PlacedPlan> plans, const RefusedCalls& refused,
+                  const ShowWitness& show) {
+  return show_found(find_witness(plans, refused.order, suspects_of(refused.unordered)), show);
+}
+
+void show_no_witness(const std::string& why, const ShowWitness& show) {
+  const std::string message = "no witness: " + why;
+  show.json ? put_object(message, "") : put(message + "\n");
 }
 
 }  // namespace mscclc

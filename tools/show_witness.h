@@ -1,19 +1,31 @@
 // Evidence against a refused plan: a schedule that goes wrong on the host machine.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "executor/host/cluster_set.h"
 #include "ir/program.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc {
 
-/// Looks for a schedule under which `program` gives wrong data or hangs, writes it to `path`, and
-/// prints how to replay it, or that none was found. `replay`: the command that does, without the
-/// schedule. `json`: prints it as one object on standard error, the schedule in it. False: the file
-/// cannot be written (told).
+/// How a witness is shown.
+struct ShowWitness {
+  std::string path;    ///< the schedule's file
+  std::string replay;  ///< the command that replays it, without the schedule
+  bool json = false;   ///< printed as one object on standard error, the schedule in it
+};
+
+/// Looks for a schedule under which `program` gives wrong data or hangs, writes it to a file, and
+/// prints how to replay it, or that none was found. False: the file cannot be written (told).
 bool show_witness(const Program& program, const std::vector<Unordered>& unordered,
-                  const std::string& path, const std::string& replay, bool json);
+                  const ShowWitness& show);
+/// The same of several plans.
+bool show_witness(std::span<const PlacedPlan> plans, const RefusedCalls& refused,
+                  const ShowWitness& show);
+/// Prints that none is looked for, and why.
+void show_no_witness(const std::string& why, const ShowWitness& show);
 
 }  // namespace mscclc

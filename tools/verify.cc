@@ -4,15 +4,15 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <memory>
-#include <numeric>
 
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
-#include "tools/rank_list.h"
+#include "tools/placed_input.h"
 #include "tools/show_witness.h"
 #include "tools/summary.h"
 
@@ -27,19 +27,10 @@ struct VerifyOptions {
   bool together = false, one_order = false, table = false;
 };
 
-/// One FILE on its way through the prover.
-struct Verified {
-  explicit Verified(const InputOptions& options) : options(options), input(this->options) {}
-  const InputOptions options;
-  Input input;
-  std::vector<uint32_t> ranks;  ///< of the world
-};
-
-// The command that runs the program on the host machine.
-std::string replay_command(const VerifyOptions& options, const std::string& file) {
-  std::string command = "mscclc run " + file;
+ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::string>& files) {
+  std::string command = fmt::format("mscclc run {}", fmt::join(files, " "));
   for (const std::string& define : options.input.defines) command += " -D " + define;
-  return command;
+  return {options.witness, command, options.input.diagnostics == "json"};
 }
 
 // Are the limits of the target kept? Writing the plan tells.
@@ -64,13 +55,9 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     return kFine;
   }
   put(fmt::format("{}: refused\n", file));
-  const bool json = options.input.diagnostics == "json";
-  if (!proof.proved && !options.witness.empty() &&
-      !show_witness(input.program, unordered, options.witness, replay_command(options, file),
-                    json)) {
-    return kUsage;
-  }
-  return kWrongProgram;
+  if (proof.proved || options.witness.empty()) return kWrongProgram;
+  const ShowWitness show = how_to_show(options, {file});
+  return show_witness(input.program, unordered, show) ? kWrongProgram : kUsage;
 }
 
 /// A line of the table, and how the file fares.
@@ -127,56 +114,46 @@ int verify_each(const VerifyOptions& options, const Target* target) {
   return worst;
 }
 
-// The ranks that a plan runs on: those behind '@', or as many as it has, from 0.
-std::string choose_ranks(const std::string& file, Verified& verified) {
-  const uint32_t count = verified.input.program.contract.ranks;
-  if (verified.ranks.empty()) {
-    verified.ranks.resize(count);
-    std::iota(verified.ranks.begin(), verified.ranks.end(), 0u);
-  }
-  if (verified.ranks.size() == count) return "";
-  return fmt::format("{}: the plan has {} ranks", file, count);
-}
-
-// Each alone first: what is wrong with one is not looked for in the set.
-int verify_set(const VerifyOptions& options, const Target* target) {
-  std::vector<std::unique_ptr<Verified>> all;
+/// Loads and proves each plan alone: what is wrong with one is not looked for in the set.
+int verify_alone(VerifyOptions options, const Target* target, std::deque<PlacedInput>& inputs) {
   int worst = kFine;
+  options.witness.clear();
   for (const std::string& name : options.files) {
-    FileOfRanks named;
-    std::string error;
-    if (!split_ranks(name, named, error)) return Input::usage(error);
-    InputOptions one = options.input;
-    one.file = named.file;
-    Verified& verified = *all.emplace_back(std::make_unique<Verified>(one));
-    verified.ranks = named.ranks;
-    const int code = verify_file(options, target, name, verified.input);
+    PlacedInput& one = inputs.emplace_back(options.input, name);
+    if (const std::string error = one.split_name(); !error.empty()) return Input::usage(error);
+    const int code = verify_file(options, target, name, one.input);
     worst = std::max(worst, code);
     if (code != kFine) continue;
-    error = choose_ranks(name, verified);
-    if (!error.empty()) return Input::usage(error);
+    if (const std::string error = one.choose_ranks(); !error.empty()) return Input::usage(error);
   }
-  if (worst != kFine) return worst;
-  std::vector<SharedPlan> plans;
-  Sources sources;
-  for (size_t i = 0; i < all.size(); ++i) {
-    plans.push_back({&all[i]->input.program, options.files[i], all[i]->ranks});
-    for (FileId f = 0; f < all[i]->input.sources.size(); ++f) {
-      const SourceFile& file = all[i]->input.sources.file(f);
-      sources.add(file.name, file.text);
+  return worst;
+}
+
+int verify_set(const VerifyOptions& options, const Target* target) {
+  const ShowWitness show = how_to_show(options, options.files);
+  std::deque<PlacedInput> inputs;
+  if (const int code = verify_alone(options, target, inputs); code != kFine) {
+    if (code == kWrongProgram && !options.witness.empty()) {
+      show_no_witness("a FILE is wrong alone; 'mscclc verify FILE --witness' looks for one", show);
     }
+    return code;
   }
+  std::vector<SharedPlan> plans;
+  for (const PlacedInput& one : inputs) plans.push_back({&one.input.program, one.name, one.ranks});
   Diagnostics diagnostics;
+  RefusedCalls refused;
   const CallOrder call_order = options.one_order ? CallOrder::one : CallOrder::own;
-  const bool proved = prove_together(plans, call_order, diagnostics);
-  print_diagnostics(diagnostics, sources, options.input.diagnostics);
+  const bool proved = prove_together(plans, call_order, diagnostics, &refused);
+  print_diagnostics(diagnostics, sources_of(inputs), options.input.diagnostics);
   put(fmt::format("together: {}\n", proved ? "proved" : "refused"));
-  return proved ? kFine : kWrongProgram;
+  if (proved) return kFine;
+  if (options.witness.empty()) return kWrongProgram;
+  return show_witness(placed(inputs), refused, show) ? kWrongProgram : kUsage;
 }
 
 int run_verify(const VerifyOptions& options) {
-  if (!options.witness.empty() && options.files.size() > 1) {
-    return Input::usage("--witness is of one FILE");
+  if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
+    return Input::usage("--witness is of one FILE, or of several --together");
   }
   std::optional<Target> target;
   if (!options.target.empty()) {
@@ -202,7 +179,9 @@ void add_verify(CommandLine& line) {
                "  mscclc verify --together small.json large.json\n"
                "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
                "  mscclc verify ring.mscl --witness ring.schedule.json\n"
-               "  mscclc run ring.mscl --schedule ring.schedule.json\n");
+               "  mscclc run ring.mscl --schedule ring.schedule.json\n"
+               "  mscclc verify --together small.json large.json --witness both.schedule.json\n"
+               "  mscclc run small.json large.json --schedule both.schedule.json\n");
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& app = *command.app;
   app.add_option("FILE", options->files,
@@ -219,11 +198,12 @@ void add_verify(CommandLine& line) {
                "without it, each rank may call them in its own")
       ->needs(app.get_option("--together"));
   add_target_option(line, app, options->target, "no limits");
-  app.add_option("--witness", options->witness,
-                 "if the plan is refused, look for a schedule that shows why, and write it here: "
-                 "'mscclc run FILE --schedule' replays it to wrong data or a hang")
-      ->type_name("SCHEDULE")
-      ->excludes(app.get_option("--together"));
+  app.add_option(
+         "--witness", options->witness,
+         "if the plan is refused, or the set of plans is --together, look for a schedule that "
+         "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
+         "data or a hang")
+      ->type_name("SCHEDULE");
   app.add_flag("--table", options->table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")

@@ -21,20 +21,23 @@ class Stopwatch {
 
 }  // namespace
 
-CollectiveCheck::CollectiveCheck(Cluster& cluster, const TestValues& values)
+CollectiveCheck::CollectiveCheck(Cluster& cluster, const TestValues& values, const Inputs& inputs)
     : cluster_(cluster),
+      inputs_(inputs),
       outputs_(cluster.program().contract, cluster.call().part_bytes,
                cluster.program().launch.align, values) {}
 
 void CollectiveCheck::before(uint32_t rank, uint64_t call) {
   const Stopwatch watch(seconds_);
-  outputs_.fill(rank, call, cluster_.data(rank, kInput), cluster_.data(rank, kOutput));
+  outputs_.fill(rank, inputs_.first + call * inputs_.step, cluster_.data(rank, kInput),
+                cluster_.data(rank, kOutput));
 }
 
 void CollectiveCheck::after(uint32_t rank, uint64_t call) {
   const Stopwatch watch(seconds_);
   if (cluster_.program().contract.kind == CollectiveKind::barrier) check_barrier(rank, call);
-  outputs_.compare(rank, call, cluster_.data(rank, kOutput));
+  outputs_.compare(rank, inputs_.first + call * inputs_.step, cluster_.data(rank, kOutput),
+                   cluster_.states()[rank].call);
 }
 
 void CollectiveCheck::check_barrier(uint32_t rank, uint64_t call) {

@@ -10,8 +10,14 @@ namespace mscclc {
 
 class CollectiveCheck : public CallHooks {
  public:
+  /// Which inputs a plan's calls have: several plans must not have the same.
+  struct Inputs {
+    uint64_t first = 0, step = 1;
+  };
   /// REQUIRES: cluster.prepare() for a call on `values`' type and reduction.
-  CollectiveCheck(Cluster& cluster, const TestValues& values);
+  CollectiveCheck(Cluster& cluster, const TestValues& values, const Inputs& inputs);
+  CollectiveCheck(Cluster& cluster, const TestValues& values)
+      : CollectiveCheck(cluster, values, Inputs()) {}
 
   void before(uint32_t rank, uint64_t call) override;
   void after(uint32_t rank, uint64_t call) override;
@@ -19,12 +25,13 @@ class CollectiveCheck : public CallHooks {
   uint64_t wrong() const { return outputs_.wrong(); }
   /// Seconds spent in here.
   double seconds() const { return seconds_; }
-  void report(Diagnostics& diagnostics) const { outputs_.report(diagnostics); }
+  void report(Diagnostics& diagnostics) const { outputs_.report(diagnostics, cluster_.of_plan()); }
 
  private:
   void check_barrier(uint32_t rank, uint64_t call);
 
   Cluster& cluster_;
+  const Inputs inputs_;
   OutputCheck outputs_;
   double seconds_ = 0;
 };

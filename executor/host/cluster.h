@@ -5,18 +5,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <string>
 #include <vector>
 
 #include "executor/host/adversary.h"
 #include "executor/host/fiber.h"
-#include "executor/host/machine.h"
 #include "executor/host/memory.h"
+#include "executor/host/state.h"
 #include "executor/lower.h"
 
 namespace mscclc {
 
-/// What the caller of a collective does at every rank around every call.
+/// What the caller of a collective does at every rank around every call of a plan. Ranks are those
+/// of the plan, and `call` counts its calls in this run.
 class CallHooks {
  public:
   virtual ~CallHooks() = default;
@@ -24,18 +25,11 @@ class CallHooks {
   virtual void after(uint32_t rank, uint64_t call) = 0;
 };
 
-/// A thread block of a run, or one of its lanes.
-struct BlockTask {
-  uint32_t rank, block;
-  const HostMachine* machine;
-  uint64_t calls_done = 0;
-  bool ended = false;
-};
-
 class Cluster {
  public:
-  /// The program must outlive the cluster.
-  explicit Cluster(const Program& program) : program_(program) {}
+  /// The program must outlive the cluster. `name`: of a plan in a set, for messages.
+  explicit Cluster(const Program& program, std::string name = "")
+      : program_(program), name_(std::move(name)) {}
 
   /// Lowers the program. Once, before all else.
   bool build(Diagnostics& diagnostics);
@@ -51,13 +45,17 @@ class Cluster {
   bool check_guards(Diagnostics& diagnostics) const;
 
   const Program& program() const { return program_; }
+  /// " of 'a.json'", to be put behind a rank; "" if the plan is alone.
+  std::string of_plan() const { return name_.empty() ? "" : " of '" + name_ + "'"; }
   const DeviceProgram& device() const { return device_; }
   const Call& call() const { return call_; }
   const std::vector<HostRank>& states() const { return states_; }
+  std::vector<HostRank>& states() { return states_; }
   uint8_t* data(uint32_t rank, uint32_t buffer) const { return addresses_[rank][buffer]; }
   uint64_t bytes(uint32_t rank, uint32_t buffer) const {
     return device_.ranks[rank].buffers[buffer].bytes;
   }
+  bool is_callers(uint32_t rank, const uint8_t* address) const;
   /// The number of the next call, which packet flags and copies go by.
   uint64_t next_call() const { return next_call_; }
   void set_next_call(uint64_t number) { next_call_ = number; }
@@ -67,18 +65,28 @@ class Cluster {
     next_call_ = 0;
   }
 
- private:
-  struct Caller;
-  struct Running;
-  bool place(uint32_t rank, bool in_place, const Chunking& chunking);
-  bool place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking);
+  // The steps of prepare() and run(), for sets of plans (cluster_set.h).
+
+  /// Makes the device program fit a call.
+  bool fit(const Call& call, Diagnostics& diagnostics);
+  /// Bytes of all scratch of a rank, one buffer behind the other. REQUIRES: fit().
+  uint64_t scratch_bytes(uint32_t rank) const;
+  /// Makes memory; `scratch`, if it is there, is where the rank's scratch lies. False: the system
+  /// gives none.
+  bool place(uint32_t rank, bool in_place, uint8_t* scratch = nullptr);
+  /// Makes scratch ready for the first call, see prepare().
   void fill_scratch(uint32_t rank, bool poison);
+  /// Counts of channels, semaphores and barriers as before the first call. REQUIRES: place().
   void reset_states();
+  /// Reports that memory is missing, and returns false.
+  static bool no_memory(Diagnostics& diagnostics);
+
+ private:
+  bool place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking);
   void forget_memory();
-  bool is_callers(uint32_t rank, const uint8_t* address) const;
-  bool no_memory(Diagnostics& diagnostics) const;
 
   const Program& program_;
+  const std::string name_;
   DeviceProgram device_;
   Call call_;
   bool patched_ = false;
@@ -88,9 +96,5 @@ class Cluster {
   std::vector<std::vector<uint8_t*>> addresses_;  ///< the same; in place two are one
   std::vector<HostRank> states_;
 };
-
-/// Adds to `diagnostics` who waits for whom. Blocks that have ended are not waiting.
-void report_hang(const Cluster& cluster, const std::deque<BlockTask>& blocks,
-                 Diagnostics& diagnostics);
 
 }  // namespace mscclc

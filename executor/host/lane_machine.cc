@@ -26,7 +26,7 @@ bool posts(const Frame& f, const DeviceOp& op) {
 void LaneMachine::begin(uint64_t call, uint64_t number) {
   run_call_ = call;
   begin_call(number);
-  clock().join(clocks().done);
+  clock().join(world_->done[lane_.world_rank]);
 }
 
 void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
@@ -45,7 +45,7 @@ void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
 
 void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
   op_ = &op;
-  world_->linger(Hold::What::op, rank_id_, op.source, lane_.lane, run_call_);
+  world_->linger(Hold::What::op, lane_.world_rank, op.source, lane_.lane, run_call_);
   if (scheduler_.shuffles()) scheduler_.yield();
   access_ = {};
   access_.process = lane_.process;
@@ -68,7 +68,7 @@ void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
 /// When the op's accesses are to be done.
 uint64_t LaneMachine::how_late(const DeviceOp& op) {
   const uint64_t order =
-      world_->hold(Hold::What::access, rank_id_, op.source, lane_.lane, run_call_);
+      world_->hold(Hold::What::access, lane_.world_rank, op.source, lane_.lane, run_call_);
   if (order > 0) return order;
   if (!scheduler_.shuffles() || scheduler_.dice().below(2) == 0) return kNow;
   return world_->memory.pending(lane_.process) < kMostLate ? LateAccess::kFree : kNow;
@@ -202,13 +202,13 @@ void LaneMachine::signal(uint32_t channel, bool relaxed) {
   HostMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
-  world_->ranks[end.peer].channels[end.partner].arrive(relaxed ? nullptr : &clock());
+  world_->plans[lane_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
 }
 
 void LaneMachine::wait(uint32_t channel, bool relaxed) {
   if (!waits()) return;
   HostMachine::wait(channel, relaxed);
-  std::deque<Clock>& arrived = clocks().channels[channel].arrived;
+  std::deque<Clock>& arrived = clocks().channels[channel]->arrived;
   if (!relaxed) clock().join(arrived.front());
   arrived.pop_front();
 }
@@ -231,8 +231,9 @@ void LaneMachine::acquire(uint32_t semaphore) {
 
 // No other fiber has run since the entry was queued.
 void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
-  const uint64_t entry = rank_.channels[channel].posted - 1;
-  clocks().channels[channel].posted[entry % HostChannelEnd::kQueue] = {clock(), relaxed, run_call_};
+  const uint64_t entry = rank_.channels[channel]->posted - 1;
+  clocks().channels[channel]->posted[entry % HostChannelEnd::kQueue] = {clock(), relaxed,
+                                                                        run_call_};
 }
 
 void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {

@@ -19,6 +19,7 @@ namespace mscclc {
 class LaneMachine : public HostMachine {
  public:
   struct Lane {
+    uint32_t plan, world_rank;  ///< which plan's block it is, and on which rank of the world
     uint32_t block, lane, process;
   };
   LaneMachine(const HostMachine& machine, LaneWorld& world, const Lane& lane)
@@ -82,7 +83,7 @@ class LaneMachine : public HostMachine {
   static constexpr uint64_t kNow = ~uint64_t{0};
 
   uint32_t lanes() const { return world_->adversary.lanes; }
-  RankClocks& clocks() { return world_->ranks[rank_id_]; }
+  RankClocks& clocks() { return world_->plans[lane_.plan][rank_id_]; }
   Clock& clock() { return world_->clocks[lane_.process]; }
   void pause() {
     if (!performs_) breathe();
@@ -116,12 +117,10 @@ class LaneMachine : public HostMachine {
 /// The proxy of a port channel in adversarial mode: a process of its own, whose writes may be late.
 class LaneProxy {
  public:
-  LaneProxy(LaneWorld& world, HostRank& here, uint32_t rank, uint32_t channel, uint32_t process)
-      : world_(world),
-        own_(here.channels[channel]),
-        clocks_(world.ranks[rank].channels[channel]),
-        rank_(rank),
-        process_(process) {}
+  /// `rank`: of the world.
+  LaneProxy(LaneWorld& world, HostChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
+            uint32_t process)
+      : world_(world), own_(own), clocks_(clocks), rank_(rank), process_(process) {}
   /// Tells it whom its signals go to.
   void connect(HostChannelEnd& end, ChannelClocks& clocks) {
     partner_ = &end;

@@ -20,21 +20,20 @@ uint64_t LaneWorld::hold(Hold::What what, uint32_t rank, uint32_t op, uint32_t l
   return 0;
 }
 
-void LaneWorld::await_held(uint32_t rank) {
-  for (const uint32_t process : ranks[rank].processes) {
+void LaneWorld::await_held(const std::vector<uint32_t>& processes) {
+  for (const uint32_t process : processes) {
     const uint64_t order = memory.held(process);
     if (order > 0) return scheduler.linger(order);
   }
 }
 
 // The end of a kernel: its accesses are done, for everybody.
-void LaneWorld::end_call(uint32_t rank) {
-  RankClocks& state = ranks[rank];
-  for (const uint32_t process : state.processes) {
+void LaneWorld::end_call(uint32_t rank, const std::vector<uint32_t>& processes) {
+  for (const uint32_t process : processes) {
     memory.settle_process(process);
-    state.done.join(clocks[process]);
+    done[rank].join(clocks[process]);
   }
-  memory.settle(state.done);
+  memory.settle(done[rank]);
 }
 
 }  // namespace mscclc

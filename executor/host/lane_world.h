@@ -34,14 +34,16 @@ struct ChannelClocks {
   Clock last;  ///< what the last signal and all before it published
 };
 
+/// A rank of a plan.
 struct RankClocks {
-  std::vector<ChannelClocks> channels;
+  std::vector<ChannelClocks> ends;
+  std::vector<ChannelClocks*> channels;  ///< as in HostRank
   std::vector<Clock> semaphores;
   std::vector<LaneMeeting> barriers, blocks;  ///< blocks: where the lanes of each meet
   std::vector<uint32_t> processes;            ///< its lanes
-  Clock done;                                 ///< what all calls have done that have returned
 };
 
+/// Ranks are those of the world, calls those of the rank, whatever plans they are of.
 struct LaneWorld {
   LaneWorld(Scheduler& scheduler, const Adversary& adversary)
       : scheduler(scheduler), adversary(adversary) {}
@@ -53,15 +55,18 @@ struct LaneWorld {
     const uint64_t order = hold(what, rank, op, lane, call);
     if (order > 0) scheduler.linger(order);
   }
-  /// Lingers while accesses of the rank are held: its kernel has not ended. REQUIRES: on a fiber.
-  void await_held(uint32_t rank);
-  /// A call of the rank has returned: all it did is done, and its next call knows of it.
-  void end_call(uint32_t rank);
+  /// Lingers while accesses of these processes are held: their kernel has not ended. REQUIRES: on a
+  /// fiber.
+  void await_held(const std::vector<uint32_t>& processes);
+  /// A call of the rank has returned that these processes made: all they did is done, and the
+  /// rank's next call knows of it.
+  void end_call(uint32_t rank, const std::vector<uint32_t>& processes);
 
   Scheduler& scheduler;
   const Adversary& adversary;
   LateMemory memory;
-  std::vector<RankClocks> ranks;
+  std::vector<std::vector<RankClocks>> plans;  ///< by plan and rank of the plan
+  std::vector<Clock> done;    ///< by rank: what all its calls have done that have returned
   std::vector<Clock> clocks;  ///< by process
 };
 

@@ -148,12 +148,12 @@ void HostMachine::signal(uint32_t channel, bool) {
   if (end.kind == ChannelKind::port) {
     post(channel, {});
   } else {
-    ++ranks_[end.peer].channels[end.partner].arrived;
+    ++ranks_[end.peer].channels[end.partner]->arrived;
   }
 }
 
 void HostMachine::wait(uint32_t channel, bool) {
-  HostChannelEnd& end = rank_.channels[channel];
+  HostChannelEnd& end = *rank_.channels[channel];
   park({Wait::Test::above64, &end.arrived, end.taken},
        {Waiting::For::signal, channel, nullptr, end.taken + 1});
   ++end.taken;
@@ -180,7 +180,7 @@ void HostMachine::meet(uint32_t barrier) {
 }
 
 void HostMachine::post(uint32_t channel, const PortRequest& request) {
-  HostChannelEnd& end = rank_.channels[channel];
+  HostChannelEnd& end = *rank_.channels[channel];
   while (end.posted - end.done == HostChannelEnd::kQueue) {
     park({Wait::Test::above64, &end.done, end.done}, {Waiting::For::queue, channel, nullptr, 0});
   }
@@ -193,7 +193,7 @@ void HostMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, u
 }
 
 void HostMachine::flush(uint32_t channel) {
-  HostChannelEnd& end = rank_.channels[channel];
+  HostChannelEnd& end = *rank_.channels[channel];
   if (end.posted == 0) return;
   park({Wait::Test::above64, &end.done, end.posted - 1},
        {Waiting::For::flush, channel, nullptr, end.posted});

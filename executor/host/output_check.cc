@@ -79,10 +79,11 @@ void OutputCheck::fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* ou
   if (in_bytes > 0) values_.fill(rank, call, 0, in_bytes / element_, input);
 }
 
-void OutputCheck::compare(uint32_t rank, uint64_t call, const uint8_t* output) {
+void OutputCheck::compare(uint32_t rank, uint64_t call, const uint8_t* output,
+                          std::optional<uint64_t> told) {
   const uint32_t whose = shared_ ? 0 : rank;
   for (uint32_t i = begin_[whose]; i < begin_[whose + 1]; ++i) {
-    compare(rank, call, expected_[i], output);
+    compare(rank, call, expected_[i], output, told.value_or(call));
   }
 }
 
@@ -125,13 +126,14 @@ const uint8_t* OutputCheck::expected_row(const Expected& e, uint64_t call, uint6
   return cache.data() + at * element_;
 }
 
-void OutputCheck::compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output) {
+void OutputCheck::compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output,
+                          uint64_t told) {
   for (uint64_t at = 0; at < e.count; at += kRow) {
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(kRow, e.count - at));
     const uint8_t* row = expected_row(e, call, at, n);
     const uint8_t* got = output + (e.first + at) * element_;
     if (std::memcmp(row, got, size_t{n} * element_) == 0) continue;
-    count_wrong(rank, call, e.first + at, row, got, n);
+    count_wrong(rank, told, e.first + at, row, got, n);
   }
 }
 
@@ -148,22 +150,24 @@ void OutputCheck::count_wrong(uint32_t rank, uint64_t call, uint64_t element, co
   }
 }
 
-void OutputCheck::report(Diagnostics& diagnostics) const {
+void OutputCheck::report(Diagnostics& diagnostics, const std::string& of_plan) const {
   size_t told = 0;
   for (const auto& [rank, wrong] : wrong_ranks_) {
     if (told++ == kMostRanks) {
-      diagnostics.error(
-          "wrong-data", {},
-          fmt::format("{} more ranks have wrong elements", wrong_ranks_.size() - kMostRanks));
+      diagnostics.error("wrong-data", {},
+                        fmt::format("{} more ranks{} have wrong elements",
+                                    wrong_ranks_.size() - kMostRanks, of_plan));
       return;
     }
     if (contract_.kind == CollectiveKind::barrier) {
-      diagnostics.error("left-early", {},
-                        fmt::format("rank {} leaves the barrier before all are in", rank));
+      diagnostics.error(
+          "left-early", {},
+          fmt::format("rank {}{} leaves the barrier before all are in", rank, of_plan));
       continue;
     }
     Diagnostic& d = diagnostics.error(
-        "wrong-data", {}, fmt::format("rank {}: {} wrong elements in 'output'", rank, wrong.count));
+        "wrong-data", {},
+        fmt::format("rank {}{}: {} wrong elements in 'output'", rank, of_plan, wrong.count));
     for (const WrongElement& w : wrong.first) {
       d.notes.push_back({fmt::format("call {}, element {}: expected {}, got {}", w.call, w.element,
                                      w.expected, w.got)});

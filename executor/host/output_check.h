@@ -23,14 +23,17 @@ class OutputCheck {
   /// Before a call: poisons a rank's output, then fills in its input (in place that may be a part
   /// of the output).
   void fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* output) const;
-  /// After it: compares the output with what was promised.
-  void compare(uint32_t rank, uint64_t call, const uint8_t* output);
+  /// After it: compares the output with what was promised. `told`: the call's number in messages,
+  /// if it is another.
+  void compare(uint32_t rank, uint64_t call, const uint8_t* output,
+               std::optional<uint64_t> told = {});
   /// Counts a rank that has left a barrier before all had entered it.
   void count_early(uint32_t rank);
 
   uint64_t wrong() const { return wrong_; }
-  /// Adds an error for every rank with wrong elements.
-  void report(Diagnostics& diagnostics) const;
+  /// Adds an error for every rank with wrong elements. `of_plan` is put behind the rank: "" or
+  /// " of 'a.json'".
+  void report(Diagnostics& diagnostics, const std::string& of_plan = "") const;
 
  private:
   struct Source {
@@ -55,7 +58,8 @@ class OutputCheck {
   void collect(uint32_t rank);
   void add(const Promise& promise);
   bool extends(const Expected& e, const Promise& promise, uint64_t first) const;
-  void compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output);
+  void compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output,
+               uint64_t told);
   const uint8_t* expected_row(const Expected& e, uint64_t call, uint64_t at, uint32_t n);
   void compute(const Expected& e, uint64_t call, uint64_t at, uint32_t n, uint8_t* to);
   void count_wrong(uint32_t rank, uint64_t call, uint64_t element, const uint8_t* row,

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 
 #include "executor/host/check.h"
-#include "executor/host/cluster.h"
 #include "executor/host/values.h"
 #include "ir/verify.h"
 
@@ -42,83 +42,144 @@ bool choose_place(const Contract& contract, const RunSpec& spec, bool& in_place,
   return true;
 }
 
+/// Of a plan among several: what it must, else what it may.
+bool place_in_set(const Contract& contract, const RunSpec& spec) {
+  if (!contract.can_alias() || contract.in_place == InPlace::no) return false;
+  return contract.in_place == InPlace::yes || spec.in_place.value_or(false);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
+/// A plan that is alone is a set of one, but keeps its memory from run to run.
 struct HostRunner::State {
-  explicit State(const Program& program) : program(program), cluster(program) {}
+  explicit State(std::span<const PlacedPlan> plans) : set(plans), values(plans.size()) {}
 
+  bool alone() const { return set.size() == 1; }
   bool build(Diagnostics& diagnostics);
+  bool fit(size_t plan, uint64_t bytes, const RunSpec& spec, RunResult& result,
+           Diagnostics& diagnostics);
   bool prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics);
-  const TestValues& values_for(const Call& call);
+  bool prepare_set(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics);
+  const TestValues& values_for(size_t plan);
+  bool run_all(const RunSpec& spec, std::span<CallHooks* const> hooks, Diagnostics& diagnostics);
   void execute(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics);
+  void judge(const std::deque<CollectiveCheck>& checks, RunResult& result,
+             Diagnostics& diagnostics);
 
-  const Program& program;
-  Cluster cluster;
+  ClusterSet set;
   bool built = false;
-  std::unique_ptr<TestValues> values;  ///< of the last run
+  std::vector<std::unique_ptr<TestValues>> values;  ///< by plan, of the last run
 };
 
 bool HostRunner::State::build(Diagnostics& diagnostics) {
   if (built) return true;
-  built = verify_structure(program, diagnostics) && check_contract(program, diagnostics) &&
-          cluster.build(diagnostics);
+  for (size_t p = 0; p < set.size(); ++p) {
+    const Program& program = set[p].program();
+    if (!verify_structure(program, diagnostics) || !check_contract(program, diagnostics)) {
+      return false;
+    }
+  }
+  built = set.build(diagnostics);
   return built;
 }
 
-bool HostRunner::State::prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
-  if (!build(diagnostics)) return false;
-  const Contract& contract = program.contract;
-  if (!choose_place(contract, spec, result.in_place, diagnostics)) return false;
+/// Makes a plan fit a call of some size.
+bool HostRunner::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, RunResult& result,
+                            Diagnostics& diagnostics) {
+  const Program& program = set[plan].program();
   const DtypeInfo& type = info(spec.dtype);
   Call call;
-  call.part_bytes = Chunking::part_for_message(contract, spec.bytes, type.bytes);
+  call.part_bytes = Chunking::part_for_message(program.contract, bytes, type.bytes);
   call.dtype = spec.dtype;
   call.accumulate = spec.accumulate.value_or(type.accumulate);
   call.reduce = spec.op;
-  if (!check_call(program, call, diagnostics)) return false;
-  if (!cluster.prepare(call, result.in_place, spec.check, diagnostics)) return false;
-  result.bytes = Chunking(contract, call.part_bytes, program.launch.align).message_bytes();
+  if (!check_call(program, call, diagnostics) || !set[plan].fit(call, diagnostics)) return false;
+  const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
+  result.bytes = chunking.message_bytes();
   result.count = result.bytes / type.bytes;
   return true;
 }
 
-const TestValues& HostRunner::State::values_for(const Call& call) {
-  const ReduceOp reduce = program.contract.reduces() ? call.reduce : ReduceOp::call;
-  if (values == nullptr || values->dtype() != call.dtype || values->reduction() != reduce ||
-      values->accumulate() != call.accumulate) {
-    values =
-        std::make_unique<TestValues>(call.dtype, call.accumulate, reduce, program.contract.ranks);
+bool HostRunner::State::prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
+  if (!build(diagnostics)) return false;
+  if (!alone()) return prepare_set(spec, result, diagnostics);
+  return choose_place(set[0].program().contract, spec, result.in_place, diagnostics) &&
+         fit(0, spec.bytes, spec, result, diagnostics) &&
+         set[0].prepare(set[0].call(), result.in_place, spec.check, diagnostics);
+}
+
+bool HostRunner::State::prepare_set(const RunSpec& spec, RunResult& result,
+                                    Diagnostics& diagnostics) {
+  std::vector<bool> in_place;
+  for (size_t p = 0; p < set.size(); ++p) {
+    RunResult& own = result.plans.emplace_back();
+    if (!fit(p, spec.plan_bytes[p], spec, own, diagnostics)) return false;
+    own.in_place = place_in_set(set[p].program().contract, spec);
+    in_place.push_back(own.in_place);
   }
-  return *values;
+  return set.prepare(in_place, spec.check, spec.order, diagnostics);
+}
+
+const TestValues& HostRunner::State::values_for(size_t plan) {
+  const Call& call = set[plan].call();
+  const Contract& contract = set[plan].program().contract;
+  const ReduceOp reduce = contract.reduces() ? call.reduce : ReduceOp::call;
+  std::unique_ptr<TestValues>& own = values[plan];
+  if (own == nullptr || own->dtype() != call.dtype || own->reduction() != reduce ||
+      own->accumulate() != call.accumulate) {
+    own = std::make_unique<TestValues>(call.dtype, call.accumulate, reduce, contract.ranks);
+  }
+  return *own;
+}
+
+bool HostRunner::State::run_all(const RunSpec& spec, std::span<CallHooks* const> hooks,
+                                Diagnostics& diagnostics) {
+  const Adversary* adversary = spec.adversary ? &*spec.adversary : nullptr;
+  if (!alone()) return set.run(spec.order, spec.schedule_seed, hooks, diagnostics, adversary);
+  return set[0].run(spec.iterations, spec.schedule_seed, *hooks[0], diagnostics, adversary);
 }
 
 void HostRunner::State::execute(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
   NoHooks nothing;
-  std::unique_ptr<CollectiveCheck> check;
-  if (spec.check) check = std::make_unique<CollectiveCheck>(cluster, values_for(cluster.call()));
-  CallHooks& hooks = check ? static_cast<CallHooks&>(*check) : nothing;
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  const Adversary* adversary = spec.adversary ? &*spec.adversary : nullptr;
-  const bool ended =
-      cluster.run(spec.iterations, spec.schedule_seed, hooks, diagnostics, adversary);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (spec.iterations > 0) {
-    result.seconds = (seconds - (check ? check->seconds() : 0)) / spec.iterations;
+  std::deque<CollectiveCheck> checks;
+  std::vector<CallHooks*> hooks(set.size(), &nothing);
+  for (size_t p = 0; spec.check && p < set.size(); ++p) {
+    hooks[p] = &checks.emplace_back(set[p], values_for(p), CollectiveCheck::Inputs{p, set.size()});
   }
-  if (!ended) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool ended = run_all(spec, hooks, diagnostics);
+  result.seconds = seconds_since(start);
+  for (const CollectiveCheck& check : checks) result.seconds -= check.seconds();
+  if (alone() && spec.iterations > 0) result.seconds /= spec.iterations;
+  if (ended) {
+    judge(checks, result, diagnostics);
+  } else {
     result.status = RunStatus::hung;
-    return;
   }
-  const bool intact = cluster.check_guards(diagnostics);
-  if (check) {
-    result.wrong = check->wrong();
-    check->report(diagnostics);
+}
+
+/// What has come of a run that has ended.
+void HostRunner::State::judge(const std::deque<CollectiveCheck>& checks, RunResult& result,
+                              Diagnostics& diagnostics) {
+  const bool intact = alone() ? set[0].check_guards(diagnostics) : set.check_guards(diagnostics);
+  for (size_t p = 0; p < checks.size(); ++p) {
+    result.wrong += checks[p].wrong();
+    if (!alone()) result.plans[p].wrong = checks[p].wrong();
+    checks[p].report(diagnostics);
   }
   result.status = intact && result.wrong == 0 ? RunStatus::right : RunStatus::wrong;
 }
 
-HostRunner::HostRunner(const Program& program) : state_(std::make_unique<State>(program)) {}
+HostRunner::HostRunner(std::span<const PlacedPlan> plans)
+    : state_(std::make_unique<State>(plans)) {}
+HostRunner::HostRunner(const Program& program) {
+  const PlacedPlan plan = placed_alone(program);
+  state_ = std::make_unique<State>(std::span(&plan, 1));
+}
 HostRunner::~HostRunner() = default;
 HostRunner::HostRunner(HostRunner&&) noexcept = default;
 
@@ -128,7 +189,9 @@ RunResult HostRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
   return result;
 }
 
-void HostRunner::restart() { state_->cluster.restart(); }
+void HostRunner::restart() {
+  for (size_t p = 0; p < state_->set.size(); ++p) state_->set[p].restart();
+}
 
 RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
   return HostRunner(program).run(spec, diagnostics);

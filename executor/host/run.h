@@ -4,14 +4,18 @@
 //   RunResult result = runner.run({.bytes = 1 << 20, .op = ReduceOp::max}, diagnostics);
 //
 // A runner lowers its program once and keeps memory and stacks from run to run, so that many runs
-// of one program (sizes, types, schedules) cost little more than the data they move.
+// of one program (sizes, types, schedules) cost little more than the data they move. It also runs
+// several plans whose calls follow one another on the same ranks.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "executor/host/adversary.h"
+#include "executor/host/cluster_set.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 
@@ -31,6 +35,12 @@ struct RunSpec {
   /// Lanes and late accesses (adversary.h): at random under a seed other than 0.
   std::optional<Adversary> adversary = {};
   bool check = true;  ///< fill inputs and compare outputs in every call
+
+  // Several plans: in place of `bytes` and `iterations`. In place run those that may, and those
+  // that must.
+  std::vector<uint64_t> plan_bytes = {};  ///< by plan
+  /// REQUIRES: plans are called at ranks that they have.
+  CallsByRank order = {};
 };
 
 enum class RunStatus : uint8_t {
@@ -47,17 +57,22 @@ struct RunResult {
   uint64_t wrong = 0;  ///< wrong elements, all ranks and calls together
   double seconds = 0;  ///< time of one call, without filling and checking
   bool in_place = false;
+  /// Several plans: of each its size, wrong elements and place; their `seconds` are 0, those of the
+  /// whole are of all calls together.
+  std::vector<RunResult> plans = {};
 };
 
 class HostRunner {
  public:
   /// REQUIRES: program.split; the program outlives the runner.
   explicit HostRunner(const Program& program);
+  /// Several plans, or one. REQUIRES: the same of each; each has as many `ranks` as it needs.
+  explicit HostRunner(std::span<const PlacedPlan> plans);
   ~HostRunner();
   HostRunner(HostRunner&&) noexcept;
 
-  /// Runs `spec.iterations` calls on all ranks. Every result other than `right` comes with errors
-  /// in `diagnostics`.
+  /// Runs `spec.iterations` calls on all ranks, or those of several plans that `spec.order` says,
+  /// on new memory. Every result other than `right` comes with errors in `diagnostics`.
   RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
   /// Forgets earlier runs: calls count from 0 again, on new memory.
   void restart();

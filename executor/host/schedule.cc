@@ -70,35 +70,90 @@ std::string describe(const Program& program, const Hold& hold) {
                      print_place(program, hold.rank, op), at.empty() ? "" : " at ", at);
 }
 
+std::string describe(std::span<const PlacedPlan> plans, const CallsByRank& order,
+                     const Hold& hold) {
+  if (hold.what == Hold::What::call) return describe(*plans[0].program, hold);
+  const PlacedPlan& plan = plans[order[hold.rank][hold.call]];
+  Hold own = hold;
+  own.rank = plan.rank_at(hold.rank);
+  return fmt::format("{} of '{}'", describe(*plan.program, own), plan.name);
+}
+
+namespace {
+
+void write_run(Members& m, const RunSpec& spec) {
+  m.add("dtype", info(spec.dtype).name);
+  m.add("op", name(spec.op));
+  m.add_literal("in_place", *spec.in_place ? "true" : "false");
+  m.new_line();
+}
+
+void write_place(Members& m, const RunSpec& spec) {
+  m.add("lanes", spec.adversary->lanes);
+  m.add("seed", spec.schedule_seed);
+  m.new_line();
+}
+
+/// A list with an element on each line: `write(i)` writes one.
+template <class Write>
+void write_lines(JsonOut& out, size_t count, Write write) {
+  out.text("[");
+  for (size_t i = 0; i < count; ++i) {
+    out.text(i == 0 ? "\n  " : ",\n  ");
+    write(i);
+  }
+  out.text("]");
+}
+
+void write_one(Members& m, const Schedule& schedule) {
+  const RunSpec& spec = schedule.spec;
+  m.add("schema", 1);
+  m.new_line();
+  m.add("plan", schedule.plan);
+  m.new_line();
+  m.add("bytes", spec.bytes);
+  write_run(m, spec);
+  m.add("calls", spec.iterations);
+  write_place(m, spec);
+}
+
+void write_set(JsonOut& out, Members& m, const Schedule& schedule) {
+  const RunSpec& spec = schedule.spec;
+  m.add("schema", 2);
+  m.new_line();
+  m.add_literal("plans", "");
+  write_lines(out, schedule.plans.size(), [&](size_t i) {
+    const Schedule::Placed& placed = schedule.plans[i];
+    Members plan(out);
+    plan.add("plan", placed.plan);
+    plan.add_literal("ranks", fmt::format("[{}]", fmt::join(placed.ranks, ", ")));
+    plan.add("bytes", spec.plan_bytes[i]);
+    out.text("}");
+  });
+  m.new_line();
+  write_run(m, spec);
+  write_place(m, spec);
+  m.add_literal("calls", "");
+  write_lines(out, spec.order.size(), [&](size_t rank) {
+    out.text(fmt::format("[{}]", fmt::join(spec.order[rank], ", ")));
+  });
+  m.new_line();
+}
+
+}  // namespace
+
 std::string write_schedule(const Schedule& schedule) {
   std::string text;
   JsonOut out([&](std::string_view block) {
     text += block;
     return true;
   });
-  const RunSpec& spec = schedule.spec;
   Members m(out);
-  m.add("schema", 1);
-  m.new_line();
-  m.add("plan", schedule.plan);
-  m.new_line();
-  m.add("bytes", spec.bytes);
-  m.add("dtype", info(spec.dtype).name);
-  m.add("op", name(spec.op));
-  m.add_literal("in_place", *spec.in_place ? "true" : "false");
-  m.new_line();
-  m.add("calls", spec.iterations);
-  m.add("lanes", spec.adversary->lanes);
-  m.add("seed", spec.schedule_seed);
-  m.new_line();
-  m.add_literal("holds", "[");
-  std::string_view separator = "\n  ";
-  for (const Hold& hold : spec.adversary->holds) {
-    out.text(separator);
-    write_hold(out, hold);
-    separator = ",\n  ";
-  }
-  out.text("]}\n");
+  schedule.plans.empty() ? write_one(m, schedule) : write_set(out, m, schedule);
+  const std::vector<Hold>& holds = schedule.spec.adversary->holds;
+  m.add_literal("holds", "");
+  write_lines(out, holds.size(), [&](size_t i) { write_hold(out, holds[i]); });
+  out.text("}\n");
   out.flush();
   return text;
 }

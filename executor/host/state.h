@@ -39,13 +39,17 @@ struct BaseAddress {
   uint32_t copies = 1;
 };
 
+/// A rank of a plan. Calls are counted here as calls of this plan, in this run.
 struct HostRank {
   std::vector<BaseAddress> bases;
-  std::vector<HostChannelEnd> channels;
+  std::vector<HostChannelEnd> ends;
+  /// By channel: its end, here or at the plan of a set that had the wire first.
+  std::vector<HostChannelEnd*> channels;
   std::vector<uint64_t> semaphores;
   std::vector<BarrierState> barriers;
   uint32_t active_blocks = 0;  ///< blocks that have ops
-  uint64_t started = 0;        ///< calls of this run that the caller has begun
+  uint64_t call = 0;           ///< which call of the rank, of whatever plan, is the last begun
+  uint64_t started = 0;        ///< calls that the caller has begun
   uint64_t entered = 0;        ///< calls in which a block has run
   uint64_t blocks_done = 0;    ///< blocks that have ended a call, all calls together
 };

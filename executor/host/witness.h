@@ -10,7 +10,8 @@
 namespace mscclc {
 
 /// Ops that should be ordered and are not, or one op that something is wrong with. `op` is an index
-/// in Program::ranks[rank].ops.
+/// in Program::ranks[rank].ops. Of several plans: `rank` is of the world, `call` counts the rank's
+/// calls, and `op` those of the plan that the call is of.
 struct Suspect {
   struct Place {
     uint32_t rank, op;
@@ -35,6 +36,11 @@ struct Witness {
 
 /// Nothing found does not mean that nothing is there. REQUIRES: program.split, a contract.
 std::optional<Witness> find_witness(const Program& program, std::span<const Suspect> suspects,
+                                    const WitnessSearch& search = {});
+/// Of several plans. `order`: the calls in which suspects are; if it is empty, there are none, and
+/// what is tried are calls of any two plans in turn. REQUIRES: the same of each.
+std::optional<Witness> find_witness(std::span<const PlacedPlan> plans, const CallsByRank& order,
+                                    std::span<const Suspect> suspects,
                                     const WitnessSearch& search = {});
 
 }  // namespace mscclc

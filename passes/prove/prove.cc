@@ -128,20 +128,9 @@ class Prover {
   void report_all(const System& system, const std::vector<Finding>& findings) {
     for (const Finding& finding : proof::causes(findings)) {
       proof::report(system, finding, diagnostics_);
-      if (options_.unordered != nullptr) note_unordered(system, finding);
+      if (options_.unordered == nullptr) continue;
+      if (const auto pair = proof::unordered(system, finding)) options_.unordered->push_back(*pair);
     }
-  }
-
-  void note_unordered(const System& system, const Finding& finding) {
-    std::vector<Unordered::Place> places;
-    for (const proof::Event& e : {finding.first, finding.second}) {
-      if (e.process == kNone || e.op == kNone) continue;
-      places.push_back({system.processes()[e.process].rank, e.op, e.call});
-    }
-    if (places.empty()) return;
-    Unordered& pair = options_.unordered->emplace_back();
-    pair.first = places[0];
-    if (places.size() > 1) pair.second = places[1];
   }
 
   /// A result that lacks contributions is a term of another sum: it is stored in between.

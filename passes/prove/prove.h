@@ -54,10 +54,20 @@ enum class CallOrder : uint8_t {
   one   ///< there is one order of all calls, of which each rank makes its part
 };
 
+/// Calls of a set of plans that are not proved: where to look for a schedule that goes wrong.
+struct RefusedCalls {
+  /// By rank of the world: the plan of each of its calls. Empty: refused whatever the order.
+  std::vector<std::vector<uint32_t>> order;
+  /// Here `rank` is of the world, `call` counts the rank's calls of whatever plan, and `op` is an
+  /// index in the ops of the plan that the call is of.
+  std::vector<Unordered> unordered;
+};
+
 /// Proves that calls of these plans do not disturb one another, in whatever order they come, or
-/// reports what is wrong. Plans over the same ranks are called in one order by all. REQUIRES: each
-/// is proved alone; SharedPlan::ranks are different numbers, one for each rank.
+/// reports what is wrong, and fills `refused` if it is there. Plans over the same ranks are called
+/// in one order by all. REQUIRES: each is proved alone; SharedPlan::ranks are different numbers,
+/// one for each rank.
 bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
-                    Diagnostics& diagnostics);
+                    Diagnostics& diagnostics, RefusedCalls* refused = nullptr);
 
 }  // namespace mscclc

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <new>
+#include <optional>
 #include <set>
 
 #include "passes/prove/prove.h"
@@ -26,9 +28,10 @@ using Order = std::vector<std::vector<uint32_t>>;
 
 class TogetherProver {
  public:
-  TogetherProver(std::span<const SharedPlan> plans, Diagnostics& diagnostics)
+  TogetherProver(std::span<const SharedPlan> plans, Diagnostics& diagnostics, RefusedCalls* refused)
       : plans_(plans),
         diagnostics_(diagnostics),
+        refused_(refused),
         joint_(proof::join(plans)),
         symmetry_(joint_.program) {
     for (const SharedPlan& plan : plans) divides_.push_back(divides(*plan.program));
@@ -131,7 +134,7 @@ class TogetherProver {
     }
     uint64_t tried = 0;
     do {
-      if (!try_order(system, order)) return false;
+      if (agrees(order, kinds) && !try_order(system, order)) return false;
     } while (++tried < kMostOrders && next(order));
     return refuse(
         "groups of ranks overlap in more than one way: ranks may call these plans in orders that "
@@ -143,6 +146,25 @@ class TogetherProver {
     return std::ranges::any_of(order, [](std::vector<uint32_t>& calls) {
       return std::next_permutation(calls.begin(), calls.end());
     });
+  }
+
+  /// Do all ranks call plans over the same ranks in one order? That much is asked of the caller.
+  bool agrees(const Order& order, const std::vector<uint32_t>& kinds) const {
+    for (uint32_t kind = 0; kind < plans_.size(); ++kind) {
+      const auto calls_of = [&](uint32_t rank) {
+        std::vector<uint32_t> calls;
+        std::ranges::copy_if(order[rank], std::back_inserter(calls),
+                             [&](uint32_t part) { return kinds[part] == kind; });
+        return calls;
+      };
+      const auto part = std::ranges::find(kinds, kind);
+      if (part == kinds.end()) continue;
+      const std::vector<uint32_t>& ranks = joint_.parts[part - kinds.begin()].world;
+      const std::vector<uint32_t> first = calls_of(ranks[0]);
+      if (std::ranges::any_of(ranks, [&](uint32_t r) { return calls_of(r) != first; }))
+        return false;
+    }
+    return true;
   }
 
   /// By plan: a number for its set of ranks.
@@ -193,10 +215,27 @@ class TogetherProver {
   }
 
   void report(const System& system, const Order& order, const std::vector<Finding>& findings) {
-    for (const Finding& finding : proof::causes(findings)) {
-      proof::report(system, finding, diagnostics_);
-    }
+    const std::vector<Finding> causes = proof::causes(findings);
+    for (const Finding& finding : causes) proof::report(system, finding, diagnostics_);
     tell_order(order);
+    if (refused_ != nullptr) note_refused(system, order, causes);
+  }
+
+  void note_refused(const System& system, const Order& order, const std::vector<Finding>& causes) {
+    refused_->order = order;
+    for (const Finding& finding : causes) {
+      std::optional<Unordered> pair = proof::unordered(system, finding);
+      if (!pair) continue;
+      localize(pair->first);
+      if (pair->second) localize(*pair->second);
+      refused_->unordered.push_back(*pair);
+    }
+  }
+
+  /// From the joint program's op to that of the plan.
+  void localize(Unordered::Place& place) const {
+    const Part& part = joint_.parts[refused_->order[place.rank][place.call]];
+    place.op -= part.first_op[place.rank];
   }
 
   void tell_order(const Order& order) {
@@ -228,6 +267,7 @@ class TogetherProver {
 
   std::span<const SharedPlan> plans_;
   Diagnostics& diagnostics_;
+  RefusedCalls* const refused_;
   const Joint joint_;
   const proof::Symmetry symmetry_;  ///< none: every rank is run
   const proof::Symbols symbols_;
@@ -237,11 +277,11 @@ class TogetherProver {
 }  // namespace
 
 bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
-                    Diagnostics& diagnostics) {
+                    Diagnostics& diagnostics, RefusedCalls* refused) {
   // A plan alone has been proved for any number of calls.
   if (plans.size() < 2) return true;
   try {
-    return TogetherProver(plans, diagnostics).run(call_order);
+    return TogetherProver(plans, diagnostics, refused).run(call_order);
   } catch (const std::bad_alloc&) {
     proof::report_no_memory("the set of plans", diagnostics);
     return false;

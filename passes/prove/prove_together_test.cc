@@ -23,7 +23,8 @@ class Set {
   /// "proved", or the first error: "code: message".
   std::string verdict(CallOrder call_order = CallOrder::own) {
     diagnostics_ = {};
-    const bool proved = prove_together(plans_, call_order, diagnostics_);
+    refused_ = {};
+    const bool proved = prove_together(plans_, call_order, diagnostics_, &refused_);
     CHECK(proved != diagnostics_.has_errors());
     return proved ? "proved" : diagnostics_.all()[0].code + ": " + diagnostics_.all()[0].message;
   }
@@ -34,10 +35,14 @@ class Set {
     return text;
   }
 
+  /// What a witness is looked for in.
+  const RefusedCalls& refused() const { return refused_; }
+
  private:
   std::deque<Program> programs_;
   std::vector<SharedPlan> plans_;
   Diagnostics diagnostics_;
+  RefusedCalls refused_;
 };
 
 /// An allreduce of two ranks over scratch `buffer`.
@@ -158,6 +163,39 @@ TEST_CASE("a circle in which nothing goes wrong is not decided") {
       Set().add(alone, {0, 1}).add(alone, {1, 2}).add(alone, {2, 0}).verdict() ==
       "undecided: not decided: groups of ranks overlap in more than one way: ranks may call these "
       "plans in orders that do not agree");
+}
+
+TEST_CASE("plans over the same ranks are called in one order, even where others are not") {
+  const std::string alone =
+      "program t\ncollective sendrecv(ranks: 2, shift: 0)\n"
+      "rank r in 0..2 {\n  tb 0 {\ncopy output <- input\n}\n}\n";
+  // Over one channel these two would take each other's signals.
+  CHECK(Set()
+            .add(exchange_of(2), {0, 1})
+            .add(exchange_of(2), {1, 0})
+            .add(alone, {1, 2})
+            .add(alone, {2, 0})
+            .verdict()
+            .starts_with("undecided: "));
+}
+
+TEST_CASE("what is refused is told by rank, call and op of the plan") {
+  Set set;
+  set.add(reduction("s[1] copies: 2", kInCopies)).add(reduction("s[1]", kWithAnswer));
+  CHECK(set.verdict().starts_with("race: "));
+  const RefusedCalls& refused = set.refused();
+  CHECK(refused.order == std::vector<std::vector<uint32_t>>{{0, 1, 0}, {0, 1, 0}});
+  REQUIRE(refused.unordered.size() == 2);
+  const auto text = [](const Unordered::Place& p) {
+    return "rank " + std::to_string(p.rank) + " call " + std::to_string(p.call) + " op " +
+           std::to_string(p.op);
+  };
+  // The put of p1 in call 1, and the reduction of p0 in call 0, which the other rank does.
+  const Unordered &a = refused.unordered[0], &b = refused.unordered[1];
+  REQUIRE(a.second);
+  REQUIRE(b.second);
+  CHECK(text(a.first) + ", " + text(*a.second) == "rank 0 call 1 op 0, rank 1 call 0 op 5");
+  CHECK(text(b.first) + ", " + text(*b.second) == "rank 0 call 0 op 5, rank 1 call 1 op 0");
 }
 
 TEST_CASE("too many orders of calls are not looked at") {

@@ -323,4 +323,16 @@ void report(const System& system, const Finding& finding, Diagnostics& diagnosti
   Reporter(system, ordered, diagnostics).run();
 }
 
+std::optional<Unordered> unordered(const System& system, const Finding& finding) {
+  std::vector<Unordered::Place> places;
+  for (const Event& e : {finding.first, finding.second}) {
+    if (e.process == kNone || e.op == kNone) continue;
+    places.push_back({system.processes()[e.process].rank, e.op, e.call});
+  }
+  if (places.empty()) return std::nullopt;
+  Unordered pair{places[0], std::nullopt};
+  if (places.size() > 1) pair.second = places[1];
+  return pair;
+}
+
 }  // namespace mscclc::proof

@@ -1,11 +1,13 @@
 // Findings in words: what is violated, on which chunk and ranks, by which ops, and what is missing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/diagnostic.h"
 #include "passes/prove/finding.h"
+#include "passes/prove/prove.h"
 #include "passes/prove/system.h"
 
 namespace mscclc::proof {
@@ -18,5 +20,9 @@ std::vector<Finding> causes(const std::vector<Finding>& findings);
 void report_no_memory(const std::string& what, Diagnostics& diagnostics);
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics);
+
+/// The ops that a finding is between, or the only one; nothing if it is about none. Of a joint
+/// program: as that has them.
+std::optional<Unordered> unordered(const System& system, const Finding& finding);
 
 }  // namespace mscclc::proof
