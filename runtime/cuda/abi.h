@@ -37,6 +37,7 @@ enum Result : int {
   kNotPermitted = 800,
   kNotSupported = 801,
   kSystemNotReady = 802,
+  kStreamCaptureUnsupported = 900,
   kUnknown = 999,
 };
 
@@ -69,7 +70,8 @@ enum : int { kLocationDevice = 1 };      ///< CUmemLocationType
 enum : int { kAllocationPinned = 1 };    ///< CUmemAllocationType
 enum : int { kAccessReadWrite = 3 };     ///< CUmemAccess_flags
 enum : int { kMinimumGranularity = 0 };  ///< CU_MEM_ALLOC_..., CU_MULTICAST_GRANULARITY_MINIMUM
-enum : int { kCaptureModeRelaxed = 2 };  ///< CUstreamCaptureMode
+/// CUstreamCaptureMode.
+enum : int { kCaptureModeGlobal = 0, kCaptureModeThreadLocal = 1, kCaptureModeRelaxed = 2 };
 enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC_
 enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };

@@ -166,6 +166,7 @@ StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {
 void CudaDevice::destroy_stream(StreamHandle stream) {
   if (stream == nullptr) return;
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
   context_->driver().StreamDestroy(stream_of(stream));
 }
 

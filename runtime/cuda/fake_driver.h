@@ -59,6 +59,10 @@ class FakeDriver {
   /// How many calls there have been, and of one function.
   uint64_t calls() const;
   uint64_t calls(std::string_view name) const;
+  /// The calling thread captures a stream of its process in an abi::CaptureMode, until it ends
+  /// that: what the mode forbids is refused meanwhile, and is a misuse.
+  void begin_capture(int mode);
+  void end_capture();
   /// From now on it answers as at the process's end.
   void deinitialise();
 
@@ -100,6 +104,10 @@ class FakeDriver {
   abi::Result call(std::string_view name, const std::function<abi::Result()>& body);
   abi::Result misuse(const std::string& what, abi::Result result);
   Process& process();
+  /// Does a capture that is under way forbid this thread a call?
+  bool is_forbidden(std::string_view name);
+  /// What belongs to a GPU's context; "" if nothing does.
+  std::string left_in_context(Process& process, int device);
   /// The device of the current context, or -1.
   int current_device();
   void collect_descriptors();

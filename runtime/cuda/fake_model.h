@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <thread>
 
 #include "runtime/cuda/fake_driver.h"
 
@@ -37,6 +38,7 @@ struct FakeDriver::Physical {
 struct FakeDriver::HandleEntry {
   std::shared_ptr<Physical> memory;
   int references;
+  bool made_here = false;  ///< not imported: it belongs to the process's context of its GPU
 };
 
 struct FakeDriver::MappingEntry {
@@ -82,6 +84,7 @@ struct FakeDriver::Process {
   std::set<std::pair<int, int>> peers;        ///< device, whose memory it may use
   std::set<std::pair<uintptr_t, int>> pools;  ///< pool, device that may use it
   std::map<abi::Stream, StreamEntry> streams;
+  std::map<std::thread::id, int> captures;  ///< by thread: in which mode it captures
 
   abi::Context context(int device) const {
     return reinterpret_cast<abi::Context>(static_cast<uintptr_t>((id + 1) * 1000 + device + 1));

@@ -4,6 +4,7 @@ namespace mscclc::cuda {
 
 std::unique_ptr<OwnStream> OwnStream::create(SharedContext context, Diagnostics& diagnostics) {
   const CurrentContext current(*context);
+  const OutsideCapture outside(context->driver());
   if (!current.is_set(diagnostics)) return nullptr;
   std::unique_ptr<OwnStream> stream(new OwnStream(context));
   if (!context->ok(context->driver().StreamCreate(&stream->stream_, abi::kStreamNonBlocking),
@@ -17,6 +18,7 @@ std::unique_ptr<OwnStream> OwnStream::create(SharedContext context, Diagnostics&
 OwnStream::~OwnStream() {
   if (stream_ == nullptr) return;
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
   context_->driver().StreamDestroy(stream_);
 }
 

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct World {
     const KernelLauncher launcher = {
         .launch =
             [this](const device::LaunchPlan&, void* stream) {
+              const std::lock_guard lock(launching);
               launched.push_back(stream);
               return launch_error;
             },
@@ -61,6 +63,7 @@ struct World {
 
   FakeDriver fake;
   std::shared_ptr<FakeFds> fds = std::make_shared<FakeFds>();
+  std::mutex launching;
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
