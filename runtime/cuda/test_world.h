@@ -45,7 +45,8 @@ struct World {
               return plan.threads > 512 ? 0 : most_blocks;
             },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
-    return CudaDevice::open(fake.driver(), {.ordinal = ordinal, .multicast = multicast}, launcher,
+    return CudaDevice::open(fake.driver(),
+                            {.ordinal = ordinal, .multicast = multicast, .early = early}, launcher,
                             std::move(exchange), diagnostics);
   }
   std::unique_ptr<CudaDevice> open(int process, int ordinal) {
@@ -67,6 +68,7 @@ struct World {
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
+  bool early = true;
 };
 
 /// The calling thread belongs to another process until the scope's end.
