@@ -52,6 +52,7 @@ class Binder {
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
+  bool check_fit(const device::LaunchPlan& launch);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -275,7 +276,8 @@ std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const
 }
 
 bool Binder::take_slot(BoundCall::State& made) {
-  if (made.slot == nullptr) made.slot = x_.slots->take(diagnostics_);
+  made.slot = nullptr;  // an old call's: its launch may not have run yet
+  made.slot = x_.slots->take(diagnostics_);
   return made.slot != nullptr;
 }
 
@@ -312,10 +314,13 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   made.launch.uses = made.programs.uses();
   made.launch.carried =
       x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
-  if (made.launch.carried) return true;
+  if (made.launch.carried) {
+    made.slot = nullptr;
+    return true;
+  }
   if (!take_slot(made)) return false;
-  made.launch.programs = made.slot.get();
-  return x_.group->device->write(made.slot.get(), made.programs.data(), made.programs.bytes(),
+  made.launch.programs = made.slot->data;
+  return x_.group->device->write(made.slot->data, made.programs.data(), made.programs.bytes(),
                                  diagnostics_);
 }
 
@@ -333,6 +338,15 @@ void Binder::plan_copies(BoundCall::State& made) const {
                          chunking_->length(Side::output, rank, run.end - 1);
     if (end > begin) made.after.push_back({pointers_[kOutput] + begin, from + begin, end - begin});
   }
+}
+
+// Odd addresses and lengths may need another kernel than the one that load() has asked about.
+bool Binder::check_fit(const device::LaunchPlan& launch) {
+  const std::pair key(launch.uses, launch.program_bytes);
+  if (launch.blocks == 0 || x_.fitting.contains(key)) return true;
+  if (!x_.group->device->fits(launch, diagnostics_)) return false;
+  x_.fitting.insert(key);
+  return true;
 }
 
 /// A call to be filled; with the memory of an old one, if there is one to be had.
@@ -359,6 +373,7 @@ std::shared_ptr<BoundCall::State> Binder::run() {
   made->launch.contributions = call_.contributions;
   made->launch.patience = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  if (!check_fit(made->launch)) return nullptr;
   return made;
 }
 

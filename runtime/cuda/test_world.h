@@ -42,7 +42,8 @@ struct World {
         .most_resident_blocks =
             [this](const device::LaunchPlan& plan, int* error) {
               *error = launch_error;
-              return plan.threads > 512 ? 0 : most_blocks;
+              if (plan.threads > 512) return 0u;
+              return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
     return CudaDevice::open(fake.driver(), {.ordinal = ordinal, .multicast = multicast}, launcher,
@@ -67,6 +68,7 @@ struct World {
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
+  uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };
 
 /// The calling thread belongs to another process until the scope's end.

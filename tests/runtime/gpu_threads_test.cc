@@ -84,5 +84,29 @@ TEST_CASE("ranks that are threads with a GPU each come and go") {
   world.check_clean();
 }
 
+TEST_CASE("a call whose kernel does not hold all blocks is refused") {
+  World world({.devices = 2});
+  world.most_uneven_blocks = 0;
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans().back();
+    CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
+            Diagnostics d;
+            const auto loaded = communicator.load(plan, {.max_bytes = 4096}, d);
+            const auto memory = communicator.device().allocate(16384, "buffers", d);
+            if (loaded == nullptr || memory == nullptr) return testing::text(d);
+            CallOptions call{.bytes = 4096,
+                             .dtype = Dtype::f32,
+                             .input = memory->data(),
+                             .output = memory->data() + 8192};
+            if (!loaded->bind(call, d)) return testing::text(d);
+            call.input = memory->data() + 4;
+            if (loaded->bind(call, d)) return "an odd address was taken";
+            return cuda::has_code(d, "too-many-blocks") ? "" : testing::text(d);
+          }) == "");
+  }
+  world.check_clean();
+}
+
 }  // namespace
 }  // namespace mscclc
