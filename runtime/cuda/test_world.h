@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,8 +35,9 @@ struct World {
     };
     const KernelLauncher launcher = {
         .launch =
-            [this](const device::LaunchPlan&, void* stream) {
+            [this](const device::LaunchPlan& plan, void* stream) {
               const std::lock_guard lock(launching);
+              if (on_launch) on_launch(plan);
               launched.push_back(stream);
               return launch_error;
             },
@@ -65,6 +67,7 @@ struct World {
   FakeDriver fake;
   std::shared_ptr<FakeFds> fds = std::make_shared<FakeFds>();
   std::mutex launching;
+  std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
