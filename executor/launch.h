@@ -108,8 +108,13 @@ enum Uses : uint32_t {
   kUsesUneven = 256,     ///< plain data that does not begin or end at multiples of 16 bytes
   kUsesOtherSums = 512,  ///< reductions that are always another than sum
   kUsesCopies = 1024,    ///< buffers of more than two copies
-  kUsesAll = 2047,
+  kUsesLong = 2048,      ///< packets: more than kMostShort in one run
+  kUsesAll = 4095,
 };
+
+/// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room
+/// for the strides of blocks.
+inline constexpr uint64_t kMostShort = (uint64_t{1} << 29) - 1024;
 
 constexpr uint32_t uses_of(PacketFormat format) {
   switch (format) {
@@ -151,6 +156,11 @@ struct LaunchPlan {
   const uint8_t* programs = nullptr;  ///< by block of the grid
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
+
+  /// The launch may begin before the kernel ahead of it on its stream has ended, where both are
+  /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
+  /// wait for that end.
+  bool early = false;
 
   uint32_t blocks = 0, threads = 0;
   Dtype dtype = Dtype::f32;

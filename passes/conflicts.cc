@@ -27,6 +27,7 @@ void Conflicts::start(uint32_t rank) {
   rank_ = rank;
   here_ = &program_.ranks[rank];
   history_.start(*here_, rank);
+  alike_ = {};
   visits_ = 0;
   raw_.assign(here_->buffers.size(), false);
   bool has_parts = false;
@@ -95,10 +96,20 @@ void Conflicts::check_list(uint32_t op, const Access& access, uint32_t head, int
     if (same_reference && earlier.parts != 0 && disjoint(touch.op, op)) continue;
     const bool here = same_reference && !access.packets && access.rank == rank_ &&
                       earlier.block == here_->ops[op].block;
-    found_.push_back({touch.op, same_reference,
-                      here && same_threads(program_, rank_, earlier, here_->ops[op], access.count,
-                                           access.buffer < kFirstScratch)});
+    found_.push_back({touch.op, same_reference, here && handled_alike(touch.op, op, access)});
   }
+}
+
+/// same_threads() of the two ops.
+bool Conflicts::handled_alike(uint32_t earlier, uint32_t op, const Access& access) {
+  const bool callers = access.buffer < kFirstScratch;
+  if (alike_.earlier != earlier || alike_.op != op || alike_.count != access.count ||
+      alike_.callers != callers) {
+    alike_ = {
+        earlier, op, access.count, callers,
+        same_threads(program_, rank_, here_->ops[earlier], here_->ops[op], access.count, callers)};
+  }
+  return alike_.answer;
 }
 
 /// Parts of one group op: if its own operands overlap, no order among its parts helps.

@@ -48,6 +48,7 @@ class Conflicts {
   uint32_t granule(uint32_t op);
   uint32_t find_granule(const Op& op) const;
   bool is_copy_onto_itself(const Op& op) const;
+  bool handled_alike(uint32_t earlier, uint32_t op, const Access& access);
   bool covers(const Touch& touch, uint32_t op, const Access& access);
   void drop_covered(uint32_t& head, uint32_t op, const Access& access);
 
@@ -62,6 +63,11 @@ class Conflicts {
   std::vector<Access> accesses_;  ///< of the op at hand, those that count
   std::vector<uint32_t> cells_;   ///< of their chunks, in order
   std::vector<Conflict> found_;
+  /// What handled_alike() was last asked, and said: ops with hundreds of peers ask once a peer.
+  struct Alike {
+    uint32_t earlier = kNone, op = kNone, count = 0;
+    bool callers = false, answer = false;
+  } alike_;
   uint64_t visits_ = 0;  ///< chunks looked at, of this rank
   bool exhausted_ = false;
 };

@@ -66,12 +66,11 @@ class LibraryReader {
   bool row(NodeId node) {
     Members m;
     Row row;
-    const bool right = m.read(reader_, node, kRequired, kOptional) &&
-                       collective(m[w_collective], row.kind) && ranks(m[w_ranks], row.ranks) &&
-                       bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
-                       program(m[w_program], row.choice.program) &&
-                       params(m[w_params], row.choice.params) &&
-                       (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place));
+    const bool right =
+        m.read(reader_, node, kRequired, kOptional) && collective(m[w_collective], row.kind) &&
+        ranks(m[w_ranks], row) && bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
+        program(m[w_program], row.choice.program) && params(m[w_params], row.choice.params) &&
+        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place));
     if (!right) return false;
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!rows_[i].covers(row)) continue;
@@ -90,10 +89,17 @@ class LibraryReader {
     return true;
   }
 
-  bool ranks(NodeId node, uint32_t& out) {
+  /// "any", a number, or [smallest, largest].
+  bool ranks(NodeId node, Row& row) {
     if (is_word(node, "any")) return true;
-    if (!reader_.number(node, out)) return false;
-    return out > 0 || reader_.fail(node, "expected a number of ranks, or \"any\"");
+    std::vector<uint32_t> ends(1);
+    const bool range = reader_.tape()[node].kind() == JsonType::array;
+    if (range ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
+    row.min_ranks = ends.empty() ? 0 : ends.front();
+    row.max_ranks = ends.empty() ? 0 : ends.back();
+    return (ends.size() == (range ? 2 : 1) && row.min_ranks > 0 &&
+            row.min_ranks <= row.max_ranks) ||
+           reader_.fail(node, "expected a number of ranks, [smallest, largest], or \"any\"");
   }
 
   bool bytes(NodeId node, uint64_t& out) {
@@ -132,7 +138,7 @@ class LibraryReader {
     const JsonTape& tape = reader_.tape();
     for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
       const std::string key(tape.text(tape[m].key));
-      if (key == "R" || key == "root") {
+      if (key == "R" || key == "root" || key == "shift") {
         return reader_.fail(m, fmt::format("'{}' is the call's, not the table's", key));
       }
       std::string_view word;
@@ -176,14 +182,14 @@ std::string LibraryChoice::params_text() const {
 }
 
 bool LibraryTable::Row::fits(const LibraryCall& call) const {
-  return kind == call.kind && (ranks == 0 || ranks == call.ranks) && call.bytes <= bytes &&
+  return kind == call.kind && for_ranks(call.ranks) && call.bytes <= bytes &&
          has(dtypes, call.dtype) && (in_place || !call.in_place);
 }
 
 /// True if every call that `other` fits is one that this fits.
 bool LibraryTable::Row::covers(const Row& other) const {
-  return kind == other.kind && (ranks == 0 || ranks == other.ranks) && bytes >= other.bytes &&
-         (in_place || !other.in_place) &&
+  return kind == other.kind && min_ranks <= other.min_ranks && max_ranks >= other.max_ranks &&
+         bytes >= other.bytes && (in_place || !other.in_place) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 
@@ -223,7 +229,7 @@ std::vector<LibraryRange> LibraryTable::stretches(LibraryCall call,
 std::vector<LibraryRange> LibraryTable::ranges(CollectiveKind kind, uint32_t ranks) const {
   std::vector<uint64_t> ends;
   for (const Row& row : rows_) {
-    if (row.kind == kind && (row.ranks == 0 || row.ranks == ranks)) ends.push_back(row.bytes);
+    if (row.kind == kind && row.for_ranks(ranks)) ends.push_back(row.bytes);
   }
   std::ranges::sort(ends);
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());

@@ -15,7 +15,7 @@
 
 namespace mscclc {
 
-/// What a row picks. R and root are the call's and not among the parameters.
+/// What a row picks. R, root and shift are the call's and not among the parameters.
 struct LibraryChoice {
   std::string program;                                      ///< a file beside the table, no .mscl
   std::vector<std::pair<std::string, std::string>> params;  ///< as -D takes them
@@ -60,12 +60,13 @@ class LibraryTable {
   friend class LibraryReader;
   struct Row {
     CollectiveKind kind;
-    uint32_t ranks = 0;             ///< 0: any
+    uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
     uint64_t bytes = ~uint64_t{0};  ///< the largest
     std::vector<Dtype> dtypes;
     bool in_place = true;  ///< for calls in place too
     LibraryChoice choice;
 
+    bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
     bool fits(const LibraryCall& call) const;
     bool covers(const Row& other) const;
   };

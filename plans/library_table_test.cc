@@ -59,6 +59,21 @@ TEST_CASE("the first row that fits holds") {
   CHECK(table.choose({kKind, 4, 1})->params_text() == "B=4,F=LL16");
 }
 
+TEST_CASE("a row may be for a range of ranks") {
+  const LibraryTable table =
+      table_of(row("null", "\"any\"", "few", R"(, "in_place": false)", "[2, 8]") + "," +
+               row("null", "\"any\"", "some", "", "[4, 6]") + "," + kRest);
+  CHECK(pick(table, 1, Dtype::f32, 1) == "rest");
+  CHECK(pick(table, 1, Dtype::f32, 2) == "few");
+  CHECK(pick(table, 1, Dtype::f32, 8) == "few");
+  CHECK(pick(table, 1, Dtype::f32, 9) == "rest");
+  CHECK(pick(table, 1, Dtype::f32, 6, true) == "some");
+  CHECK(pick(table, 1, Dtype::f32, 7, true) == "rest");
+  CHECK(refusal(rows(row("null", "\"any\"", "few", "", "[2, 8]") + "," +
+                     row("1024", "\"any\"", "within", "", "[2, 7]") + "," + kRest)) ==
+        "t.json: rows[1]: never reached: rows[0] takes all its calls");
+}
+
 TEST_CASE("ranges are the stretches of sizes with one choice") {
   const LibraryTable table =
       table_of(row("1024", "\"float\"", "floats") + "," + row("2048", "\"any\"", "middle") + "," +
@@ -93,7 +108,9 @@ TEST_CASE("what is no table is refused") {
   CHECK(bad(kRest, "alltoall", "alltoal") ==
         "t.json: rows[0].collective: unknown collective 'alltoal'");
   CHECK(bad(kRest, "\"any\"", "0") ==
-        "t.json: rows[0].ranks: expected a number of ranks, or \"any\"");
+        "t.json: rows[0].ranks: expected a number of ranks, [smallest, largest], or \"any\"");
+  CHECK(bad(kRest, "\"any\"", "[4, 2]") ==
+        "t.json: rows[0].ranks: expected a number of ranks, [smallest, largest], or \"any\"");
   CHECK(bad(kRest, "null", "-1") ==
         "t.json: rows[0].bytes: expected a number, found a negative number");
   CHECK(bad(kRest, "\"dtypes\": \"any\"", "\"dtypes\": \"floats\"") ==
@@ -104,6 +121,8 @@ TEST_CASE("what is no table is refused") {
         "t.json: rows[0].program: expected the name of a program, without '.mscl'");
   CHECK(bad(kRest, "\"B\"", "\"R\"") ==
         "t.json: rows[0].params.R: 'R' is the call's, not the table's");
+  CHECK(bad(kRest, "\"B\"", "\"shift\"") ==
+        "t.json: rows[0].params.shift: 'shift' is the call's, not the table's");
   CHECK(bad(kRest, "\"program\"", "\"plan\"") == "t.json: rows[0]: unknown key 'plan'");
 }
 

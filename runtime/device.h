@@ -33,6 +33,14 @@ class Memory {
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
 
+/// A place in the work of a stream.
+class StreamMark {
+ public:
+  virtual ~StreamMark() = default;
+  /// Is all that was on the stream before known to have been done? Does not wait.
+  virtual bool reached() = 0;
+};
+
 /// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
 /// its orders in order; each peer has its own lane.
 class CopyLane {
@@ -106,11 +114,19 @@ class Device {
   virtual bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) = 0;
   /// Does a launch take short programs along (LaunchPlan::carried)?
   virtual bool carries_programs() const { return false; }
+  /// May launches of that many blocks and threads a block begin early (LaunchPlan::early)?
+  virtual bool launches_early(uint32_t /*blocks*/, uint32_t /*threads*/) const { return false; }
   /// Starts one call on a stream. Does not wait.
   virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                       Diagnostics& diagnostics) = 0;
   /// Waits until all work on a stream has ended.
   virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
+  /// a new one if it is nullptr. REQUIRES: the stream is not captured.
+  virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                    Diagnostics& diagnostics) = 0;
+  /// Does what is put on a stream now go into a graph?
+  virtual bool is_capturing(StreamHandle) { return false; }
   virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 

@@ -18,6 +18,7 @@ namespace {
 struct SelectOptions {
   std::string collective, bytes, dtype = "f32", library;
   uint32_t ranks = 0, root = 0;
+  int64_t shift = 1;
   bool in_place = false;
 };
 
@@ -32,6 +33,7 @@ std::string command_of(const Library& library, const LibraryChoice& choice,
   std::string text =
       fmt::format("mscclc compile {} -D R={}", library.path_of(choice), options.ranks);
   if (options.root != 0) text += fmt::format(" -D root={}", options.root);
+  if (options.shift != 1) text += fmt::format(" -D shift={}", options.shift);
   for (const auto& [name, value] : choice.params) text += fmt::format(" -D {}={}", name, value);
   return text;
 }
@@ -102,7 +104,11 @@ void add_select(CommandLine& line) {
   line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
   app.add_flag("--in-place", options->in_place, "input and output lie one in the other");
   line.takes_text(
-      app.add_option("--root", options->root, "rank that sends (0)")->type_name("RANK"));
+      app.add_option("--root", options->root, "rank that sends to all, or gets from all (0)")
+          ->type_name("RANK"));
+  line.takes_text(
+      app.add_option("--shift", options->shift, "sendrecv: how many places on the receiver is (1)")
+          ->type_name("N"));
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

@@ -74,6 +74,7 @@ struct CudaRanks::State {
   bool fits(Diagnostics& d) const;
   void start_proxy();
   bool report_faults(Diagnostics& d) const;
+  std::string ports_text() const;
 
   const Program& program;
   DeviceProgram device;
@@ -266,6 +267,13 @@ void CudaRanks::State::start_proxy() {
   proxy.emplace(std::move(queues));
 }
 
+/// How long a copy has taken: a wait may be given up because the proxy is slow.
+std::string CudaRanks::State::ports_text() const {
+  const RanksProxy::Slowest slowest = proxy->slowest();
+  return "the slowest request to a port (a put of " + std::to_string(slowest.bytes) +
+         " bytes, 0: a signal) took " + std::to_string(slowest.nanoseconds / 1000) + " us";
+}
+
 bool CudaRanks::State::report_faults(Diagnostics& d) const {
   bool none = true;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
@@ -273,10 +281,12 @@ bool CudaRanks::State::report_faults(Diagnostics& d) const {
     for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
       const Fault& f = faults[b];
       if (f.what == WaitFor::nothing) continue;
-      op_error(d, "deadlock", program, r, program.ranks[r].ops[f.op],
-               std::string("the plan hangs: waits for ") + name(f.what) +
-                   (f.what == WaitFor::packet ? "" : ' ' + std::to_string(f.index)) +
-                   ": expected " + std::to_string(f.expected) + ", seen " + std::to_string(f.seen));
+      Diagnostic& error = op_error(
+          d, "deadlock", program, r, program.ranks[r].ops[f.op],
+          std::string("the plan hangs: waits for ") + name(f.what) +
+              (f.what == WaitFor::packet ? "" : ' ' + std::to_string(f.index)) + ": expected " +
+              std::to_string(f.expected) + ", seen " + std::to_string(f.seen));
+      if (f.what == WaitFor::packet) error.notes.push_back({ports_text()});
       none = false;
     }
   }

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "executor/cuda/ranks_proxy.h"
 
 namespace mscclc::cuda {
@@ -7,40 +9,56 @@ using device::PortWhat;
 
 RanksProxy::RanksProxy(std::vector<Rank> ranks) : ranks_(std::move(ranks)) {
   int device = 0;
-  error_ = cudaGetDevice(&device);
-  if (error_ == cudaSuccess) thread_ = std::thread([this, device] { serve(device); });
+  cudaError_t result = cudaGetDevice(&device);
+  if (result == cudaSuccess) result = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
+  void* staging = nullptr;
+  if (result == cudaSuccess) result = cudaHostAlloc(&staging, sizeof(uint64_t), 0);
+  staging_ = static_cast<uint64_t*>(staging);
+  error_ = result;
+  if (result == cudaSuccess) thread_ = std::thread([this, device] { serve(device); });
 }
 
 RanksProxy::~RanksProxy() {
   stopping_ = true;
   if (thread_.joinable()) thread_.join();
+  cudaFreeHost(staging_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+RanksProxy::Slowest RanksProxy::slowest() const {
+  return {slowest_bytes_.load(), slowest_time_.load()};
 }
 
 // Only a proxy adds to a port's count, and it alone knows it: it reads, adds, and writes back.
-cudaError_t RanksProxy::handle(const Rank& rank, const PortRequest& request, cudaStream_t stream,
-                               uint64_t* staging) {
+cudaError_t RanksProxy::handle(const Rank& rank, const PortRequest& request) {
   if (request.what == PortWhat::put) {
     return cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
                            reinterpret_cast<const void*>(request.from), request.bytes,
-                           cudaMemcpyDefault, stream);
+                           cudaMemcpyDefault, stream_);
   }
   uint64_t* count = rank.partners[request.channel];
   if (request.what != PortWhat::signal || count == nullptr) return cudaSuccess;
-  cudaError_t result = cudaMemcpyAsync(staging, count, sizeof *count, cudaMemcpyDefault, stream);
-  if (result == cudaSuccess) result = cudaStreamSynchronize(stream);
-  ++*staging;
+  cudaError_t result = cudaMemcpyAsync(staging_, count, sizeof *count, cudaMemcpyDefault, stream_);
+  if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
+  ++*staging_;
   if (result != cudaSuccess) return result;
-  return cudaMemcpyAsync(count, staging, sizeof *count, cudaMemcpyDefault, stream);
+  return cudaMemcpyAsync(count, staging_, sizeof *count, cudaMemcpyDefault, stream_);
 }
 
 /// True if there was a request.
-bool RanksProxy::serve_rank(Rank& rank, cudaStream_t stream, uint64_t* staging) {
+bool RanksProxy::serve_rank(Rank& rank) {
   const uint64_t number = *rank.handled;
   PortRequest& slot = rank.slots[number % rank.capacity];
   // Pairs with the release store in post_request().
   if (std::atomic_ref(slot.ready).load(std::memory_order_acquire) != number + 1) return false;
-  cudaError_t result = handle(rank, slot, stream, staging);
-  if (result == cudaSuccess) result = cudaStreamSynchronize(stream);
+  const auto begin = std::chrono::steady_clock::now();
+  cudaError_t result = handle(rank, slot);
+  if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  if (static_cast<uint64_t>(took.count()) > slowest_time_) {
+    slowest_time_ = static_cast<uint64_t>(took.count());
+    slowest_bytes_ = slot.what == PortWhat::put ? slot.bytes : 0;
+  }
   if (result != cudaSuccess) {
     error_ = result;
     return false;
@@ -51,21 +69,14 @@ bool RanksProxy::serve_rank(Rank& rank, cudaStream_t stream, uint64_t* staging) 
 
 void RanksProxy::serve(int device) {
   // The device first: else the first CUDA call would make a context on device 0.
-  cudaError_t result = cudaSetDevice(device);
-  cudaStream_t stream = nullptr;
-  void* staging = nullptr;
-  if (result == cudaSuccess) result = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  if (result == cudaSuccess) result = cudaHostAlloc(&staging, sizeof(uint64_t), 0);
-  error_ = result;
+  error_ = cudaSetDevice(device);
   while (error_ == cudaSuccess) {
     const bool last = stopping_;
     bool any = false;
-    for (Rank& rank : ranks_) any |= serve_rank(rank, stream, static_cast<uint64_t*>(staging));
+    for (Rank& rank : ranks_) any |= serve_rank(rank);
     if (!any && last) break;
     if (!any) std::this_thread::yield();
   }
-  cudaFreeHost(staging);
-  if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
 }  // namespace mscclc::cuda

@@ -24,6 +24,8 @@ class RanksProxy {
     std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: nobody
   };
 
+  /// Takes all that it needs of the device before any block runs: to allocate or to make a stream
+  /// may wait for a kernel, which would be one that waits for the proxy.
   explicit RanksProxy(std::vector<Rank> ranks);
   /// Serves what is still queued, then ends the thread.
   ~RanksProxy();
@@ -32,14 +34,23 @@ class RanksProxy {
 
   /// cudaSuccess, or why a copy failed; the thread has then ended.
   cudaError_t error() const { return error_.load(); }
+  /// The request that took longest so far, for reports of waits that were given up.
+  struct Slowest {
+    uint64_t bytes = 0;  ///< of a put
+    uint64_t nanoseconds = 0;
+  };
+  /// REQUIRES: no block runs.
+  Slowest slowest() const;
 
  private:
   void serve(int device);
-  bool serve_rank(Rank& rank, cudaStream_t stream, uint64_t* staging);
-  cudaError_t handle(const Rank& rank, const device::PortRequest& request, cudaStream_t stream,
-                     uint64_t* staging);
+  bool serve_rank(Rank& rank);
+  cudaError_t handle(const Rank& rank, const device::PortRequest& request);
 
   std::vector<Rank> ranks_;
+  cudaStream_t stream_ = nullptr;
+  uint64_t* staging_ = nullptr;
+  std::atomic<uint64_t> slowest_bytes_ = 0, slowest_time_ = 0;
   std::atomic<bool> stopping_ = false;
   std::atomic<cudaError_t> error_ = cudaSuccess;
   std::thread thread_;

@@ -14,6 +14,7 @@ std::shared_ptr<const PrimaryContext> PrimaryContext::open(const Driver& driver,
         .notes.push_back({"CUDA_VISIBLE_DEVICES chooses which; the local rank must be below"});
     return nullptr;
   }
+  const OutsideCapture outside(driver);
   std::shared_ptr<PrimaryContext> context(new PrimaryContext(driver, ordinal));
   char model[128] = {};
   if (!succeeded(driver, driver.DeviceGetName(model, sizeof model - 1, ordinal),
@@ -30,13 +31,23 @@ std::shared_ptr<const PrimaryContext> PrimaryContext::open(const Driver& driver,
 
 PrimaryContext::~PrimaryContext() {
   // What it says does not matter: at the process's end the driver may be gone already.
-  if (handle_ != nullptr) driver_.DevicePrimaryCtxRelease(ordinal_);
+  if (handle_ == nullptr) return;
+  const OutsideCapture outside(driver_);
+  driver_.DevicePrimaryCtxRelease(ordinal_);
+}
+
+bool ContextKeeper::keep(const Driver& driver, int ordinal, Diagnostics& diagnostics) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const PrimaryContext>& kept = kept_[ordinal];
+  if (kept == nullptr) kept = PrimaryContext::open(driver, ordinal, diagnostics);
+  return kept != nullptr;
 }
 
 bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
   for (const abi::Attribute attribute :
        {abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
-        abi::kCanUse64BitStreamMemOps, abi::kFabricSupported, abi::kMulticastSupported}) {
+        abi::kCanUse64BitStreamMemOps, abi::kFabricSupported, abi::kMulticastSupported,
+        abi::kComputeCapabilityMajor, abi::kMultiprocessorCount}) {
     int& value = attributes_[attribute];
     const abi::Result result = driver_.DeviceGetAttribute(&value, attribute, ordinal_);
     if (result == abi::kInvalidValue) {

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "runtime/cuda/driver.h"
@@ -51,6 +52,22 @@ class PrimaryContext {
   std::map<abi::Attribute, int> attributes_;  ///< all of abi.h
 };
 
+/// Keeps the contexts of the GPUs that a process has opened, once and for all.
+///
+/// Whoever gives back the last reference to a primary context ends it, with all that is in it: also
+/// what others have there, such as the CUDA runtime its kernels, and what other GPUs have mapped of
+/// its memory. So a process whose ranks come and go as threads must not let go of one between them;
+/// the CUDA runtime does not either.
+class ContextKeeper {
+ public:
+  /// Opens GPU `ordinal` if that has not been done. False: reported.
+  bool keep(const Driver& driver, int ordinal, Diagnostics& diagnostics);
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<const PrimaryContext>> kept_;
+};
+
 /// The device guard: makes a context current for this thread, and at its end what was current
 /// before. Costs nothing much where the context is current already.
 class CurrentContext {
@@ -71,8 +88,9 @@ class CurrentContext {
   bool pushed_ = false;
 };
 
-/// Lets the calling thread do what global-mode captures of other threads forbid (allocations,
-/// waits), until its end.
+/// Lets the calling thread do what a capture forbids it, its own or, in global mode, another
+/// thread's: all that may wait for the device, such as allocations, mappings and the ends of them.
+/// Until the guard's end. What is captured itself (launches, copies on a stream) needs none.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver& driver);

@@ -23,17 +23,20 @@ abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(str
 
 bool options_from_environment(const Environment& environment, CudaOptions& options,
                               Diagnostics& diagnostics) {
-  const auto asked = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
-  if (!asked) return false;
-  options.multicast = *asked == 1;
+  const auto multicast = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
+  const auto early = environment.number(Variable::MSCCLC_EARLY_LAUNCH, diagnostics);
+  if (!multicast || !early) return false;
+  options.multicast = *multicast == 1;
+  options.early = *early == 1;
   return true;
 }
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-                       KernelLauncher launcher, Exchange exchange)
+                       uint64_t most_early_threads, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       multicast_(multicast),
+      most_early_threads_(most_early_threads),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -47,8 +50,12 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   if (stream == nullptr) return nullptr;
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  return std::unique_ptr<CudaDevice>(new CudaDevice(
-      std::move(context), std::move(stream), multicast, std::move(launcher), std::move(exchange)));
+  const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
+  const int processors = early ? context->attribute(abi::kMultiprocessorCount) : 0;
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(context), std::move(stream), multicast,
+                     static_cast<uint64_t>(processors) * kMostEarlyThreads, std::move(launcher),
+                     std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -158,6 +165,20 @@ bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
              [&] { return "run what was launched on " + name(); }, diagnostics);
 }
 
+bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                      Diagnostics& diagnostics) {
+  if (mark == nullptr) mark = OwnEvent::create(context_, diagnostics);
+  return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
+}
+
+bool CudaDevice::is_capturing(StreamHandle stream) {
+  const CurrentContext current(*context_);
+  int status = abi::kCaptureStatusNone;
+  return !current.is_set() ||
+         context_->driver().StreamIsCapturing(stream_of(stream), &status) != abi::kSuccess ||
+         status != abi::kCaptureStatusNone;
+}
+
 StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {
   const std::unique_ptr<OwnStream> stream = OwnStream::create(context_, diagnostics);
   return stream == nullptr ? nullptr : stream->release();
@@ -166,6 +187,7 @@ StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {
 void CudaDevice::destroy_stream(StreamHandle stream) {
   if (stream == nullptr) return;
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
   context_->driver().StreamDestroy(stream_of(stream));
 }
 

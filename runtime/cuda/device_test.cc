@@ -219,6 +219,64 @@ TEST_CASE("cuda: several threads, several GPUs in one process") {
   world.check_clean();
 }
 
+TEST_CASE("cuda: contexts that are kept do not end with their devices") {
+  World world({.devices = 2});
+  {
+    ContextKeeper keeper;
+    Diagnostics diagnostics;
+    for (int i = 0; i < 3; ++i) {
+      FakeDriver::enter(0);
+      CHECK(keeper.keep(world.fake.driver(), 1, diagnostics));
+      CHECK(world.open(0, 1) != nullptr);
+    }
+    CHECK(world.fake.leaks() ==
+          std::vector<std::string>{"process 0: the context of cuda:1 is retained 1 times"});
+    CHECK_FALSE(keeper.keep(world.fake.driver(), 2, diagnostics));
+    CHECK(has_code(diagnostics, "no-such-device"));
+  }
+  world.check_clean();
+}
+
+/// Uses all of a device that is no part of a capture. True if all went well.
+bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
+  const auto device = world.open(0, ordinal, d), peer = world.open(0, 1 - ordinal, d);
+  if (device == nullptr || peer == nullptr) return false;
+  const auto memory = device->allocate(1000, "scratch", d);
+  const auto visible = device->allocate_visible(100, "faults", d);
+  const auto lane = device->open_lane(d);
+  const StreamHandle stream = device->create_stream(d);
+  if (memory == nullptr || visible == nullptr || lane == nullptr || stream == nullptr) return false;
+  const auto handle = device->export_memory(memory->data(), 1000, d);
+  const auto mapped = handle ? peer->import_memory(*handle, d) : nullptr;
+  uint64_t number = 1;
+  const bool good = mapped != nullptr && device->write(memory->data(), &number, 8, d) &&
+                    peer->read(&number, mapped->data(), 8, d) &&
+                    lane->put(memory->data(), memory->data() + 8, 8, d) && lane->flush(d) &&
+                    device->fits({.blocks = 8, .threads = 128}, d) &&
+                    device->synchronize(stream, d);
+  device->destroy_stream(stream);
+  return good;
+}
+
+TEST_CASE("cuda: captures of this thread, or of another, forbid the runtime nothing") {
+  for (const FakeOptions& machine : {FakeOptions{}, FakeOptions{.mappings = false}}) {
+    for (const int mode : {abi::kCaptureModeGlobal, abi::kCaptureModeThreadLocal}) {
+      World world(machine);
+      Diagnostics diagnostics;
+      world.fake.begin_capture(mode);
+      CHECK(use_outside_captures(world, 0, diagnostics));
+      std::thread other([&] {
+        Diagnostics d;
+        if (!use_outside_captures(world, 1, d)) std::abort();
+      });
+      other.join();
+      CHECK(text_of(diagnostics) == "");
+      world.fake.end_capture();
+      world.check_clean();
+    }
+  }
+}
+
 TEST_CASE("cuda: memory may outlive its device") {
   World world;
   std::unique_ptr<Memory> memory, pinned;
@@ -296,6 +354,25 @@ TEST_CASE("cuda: all blocks must be resident") {
     CHECK(has_code(threads, "too-many-blocks"));
   }
   world.check_clean();
+}
+
+TEST_CASE("cuda: small calls begin early") {
+  Diagnostics diagnostics;
+  const auto early = [&](FakeOptions fake, const Environment::Values& values, uint32_t blocks,
+                         uint32_t threads) {
+    World world(fake);
+    CudaOptions options;
+    REQUIRE(options_from_environment(Environment(values), options, diagnostics));
+    world.early = options.early;
+    return world.open(0, 0)->launches_early(blocks, threads);
+  };
+  CHECK(early({}, {}, 66, 128));  // 132 multiprocessors
+  CHECK(!early({}, {}, 67, 128));
+  CHECK(early({}, {}, 8, 1024));
+  CHECK(!early({}, {}, 1u << 30, 1024));
+  CHECK(!early({}, {{"MSCCLC_EARLY_LAUNCH", "0"}}, 1, 128));
+  CHECK(!early({.capability = 8}, {}, 1, 128));
+  CHECK(text_of(diagnostics) == "");
 }
 
 TEST_CASE("cuda: MSCCLC_MULTICAST asks for multicast") {

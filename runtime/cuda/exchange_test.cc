@@ -206,6 +206,27 @@ TEST_CASE("cuda: in one process a mapping outlives the exporter's") {
   world.check_clean();
 }
 
+TEST_CASE("cuda: in one process a mapping holds the context of the memory's GPU") {
+  World world;
+  {
+    auto a = world.open(0, 0);
+    const auto b = world.open(0, 1);
+    Diagnostics diagnostics;
+    auto memory = a->allocate(8, "scratch", diagnostics);
+    auto handle = a->export_memory(memory->data(), 8, diagnostics);
+    auto mapped = b->import_memory(*handle, diagnostics);
+    REQUIRE(mapped != nullptr);
+    handle.reset();
+    memory.reset();
+    a.reset();
+    CHECK(world.fake.leaks().front() == "process 0: the context of cuda:0 is retained 1 times");
+    mapped.reset();
+    CHECK(world.fake.leaks().front() == "process 0: the context of cuda:1 is retained 1 times");
+    CHECK(text_of(diagnostics) == "");
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: in one process and on one GPU there is one address") {
   World world;
   {

@@ -67,6 +67,7 @@ class Exporter {
 
 std::optional<MemoryHandle> Exporter::run() {
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
   if (!current.is_set(diagnostics_) || !find()) return std::nullopt;
   handle_.bytes = bytes_;
   handle_.offset = address_ - allocation_.base;

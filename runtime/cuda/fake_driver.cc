@@ -33,8 +33,21 @@ bool acts_anyway(std::string_view name) {
                                                    "MemAddressFree",
                                                    "IpcCloseMemHandle",
                                                    "StreamDestroy",
+                                                   "EventDestroy",
                                                    "StreamSynchronize",
                                                    "MulticastUnbind"};
+  return names.count(name) != 0;
+}
+
+// What waits for nothing, allocates nothing, and may be captured: allowed during any capture. The
+// driver says of few functions that they are potentially unsafe; all others are taken for it here.
+bool is_safe_in_captures(std::string_view name) {
+  static const std::set<std::string_view> names = {
+      "DeviceGetCount",      "DeviceGetName", "DeviceGetAttribute",
+      "DeviceCanAccessPeer", "CtxGetCurrent", "CtxSetCurrent",
+      "CtxPushCurrent",      "CtxPopCurrent", "ThreadExchangeStreamCaptureMode",
+      "StreamWriteValue64",  "MemcpyAsync",   "MemsetD8Async",
+      "StreamIsCapturing"};
   return names.count(name) != 0;
 }
 
@@ -99,12 +112,38 @@ abi::Result FakeDriver::call(std::string_view name, const std::function<abi::Res
   const std::lock_guard lock(mutex_);
   if (deinitialised_) return abi::kDeinitialized;
   ++calls_of_[name];
+  if (is_forbidden(name)) {
+    return misuse(fmt::format("calls {} during a capture", name), abi::kStreamCaptureUnsupported);
+  }
   if (++calls_ != fail_at_) return body();
   // Putting a capture mode back is a kind of freeing, too.
   const bool restores = name == "ThreadExchangeStreamCaptureMode" &&
                         thread_state.capture_mode[thread_state.process] == abi::kCaptureModeRelaxed;
   if (acts_anyway(name) || restores) body();
   return fail_with_;
+}
+
+// A global capture forbids all threads that are in global mode; one of any mode but relaxed forbids
+// the thread that captures.
+bool FakeDriver::is_forbidden(std::string_view name) {
+  const int mode = thread_state.capture_mode[thread_state.process];
+  if (mode == abi::kCaptureModeRelaxed || is_safe_in_captures(name)) return false;
+  for (const auto& [thread, capture] : process().captures) {
+    const bool own = thread == std::this_thread::get_id();
+    if (own && capture.mode != abi::kCaptureModeRelaxed) return true;
+    if (capture.mode == abi::kCaptureModeGlobal && mode == abi::kCaptureModeGlobal) return true;
+  }
+  return false;
+}
+
+void FakeDriver::begin_capture(int mode, void* stream) {
+  const std::lock_guard lock(mutex_);
+  process().captures[std::this_thread::get_id()] = {mode, static_cast<abi::Stream>(stream)};
+}
+
+void FakeDriver::end_capture() {
+  const std::lock_guard lock(mutex_);
+  process().captures.erase(std::this_thread::get_id());
 }
 
 abi::Result FakeDriver::misuse(const std::string& what, abi::Result result) {
@@ -158,6 +197,9 @@ std::vector<std::string> FakeDriver::leaks() {
     for (const auto& [at, entry] : p->host) note(fmt::format("{} is host memory", at));
     for (const auto& [stream, entry] : p->streams) {
       note(fmt::format("a stream of cuda:{}", entry.device));
+    }
+    for (const auto& [event, entry] : p->events) {
+      note(fmt::format("an event of cuda:{}", entry.device));
     }
     const auto stack = thread_state.contexts.find(id);
     if (stack != thread_state.contexts.end() && !stack->second.empty()) {
@@ -249,6 +291,12 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
     case abi::kMulticastSupported:
       *value = options_.multicast;
       return abi::kSuccess;
+    case abi::kMultiprocessorCount:
+      *value = 132;
+      return abi::kSuccess;
+    case abi::kComputeCapabilityMajor:
+      *value = options_.capability;
+      return abi::kSuccess;
   }
   return abi::kInvalidValue;
 }
@@ -271,8 +319,27 @@ abi::Result FakeDriver::DevicePrimaryCtxRelease(abi::Ordinal device) {
     return misuse(fmt::format("releases the context of cuda:{}, which it does not have", device),
                   abi::kInvalidContext);
   }
-  if (--found->second == 0) process().contexts.erase(found);
-  return abi::kSuccess;
+  if (--found->second > 0) return abi::kSuccess;
+  process().contexts.erase(found);
+  const std::string left = left_in_context(process(), device);
+  return left.empty() ? abi::kSuccess
+                      : misuse(fmt::format("ends the context of cuda:{} under {}", device, left),
+                               abi::kSuccess);
+}
+
+std::string FakeDriver::left_in_context(Process& process, int device) {
+  for (const auto& [stream, entry] : process.streams) {
+    if (entry.device == device) return "a stream";
+  }
+  for (const auto& [address, entry] : process.plain) {
+    if (entry.memory->device == device && entry.pool == 0 && !entry.managed) return "memory";
+  }
+  for (const auto& [address, mapping] : process.mappings) {
+    const auto handle = process.handles.find(mapping.handle);
+    const bool here = handle != process.handles.end() && handle->second.made_here;
+    if (here && mapping.memory->device == device) return "a mapping of its memory";
+  }
+  return "";
 }
 
 int FakeDriver::current_device() {

@@ -36,6 +36,7 @@ struct FakeOptions {
   bool multicast = false;
   bool writes = true;     ///< the attribute that says that streams write 64-bit values
   bool peers = true;      ///< GPUs reach each other
+  int capability = 9;     ///< major
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
@@ -59,6 +60,10 @@ class FakeDriver {
   /// How many calls there have been, and of one function.
   uint64_t calls() const;
   uint64_t calls(std::string_view name) const;
+  /// The calling thread captures a stream of its process in an abi::CaptureMode, until it ends
+  /// that: what the mode forbids is refused meanwhile, and is a misuse.
+  void begin_capture(int mode, void* stream = nullptr);
+  void end_capture();
   /// From now on it answers as at the process's end.
   void deinitialise();
 
@@ -90,6 +95,8 @@ class FakeDriver {
   struct IpcEntry;
   struct Process;
   struct StreamEntry;
+  struct EventEntry;
+  struct Capture;
   struct Span;
 
 #define FUNCTION(name, version, need, parameters) abi::Result name parameters;
@@ -100,6 +107,10 @@ class FakeDriver {
   abi::Result call(std::string_view name, const std::function<abi::Result()>& body);
   abi::Result misuse(const std::string& what, abi::Result result);
   Process& process();
+  /// Does a capture that is under way forbid this thread a call?
+  bool is_forbidden(std::string_view name);
+  /// What belongs to a GPU's context; "" if nothing does.
+  std::string left_in_context(Process& process, int device);
   /// The device of the current context, or -1.
   int current_device();
   void collect_descriptors();

@@ -63,7 +63,7 @@ abi::Result FakeDriver::MemCreate(abi::Handle* handle, size_t bytes,
       allocate_physical(properties->location.id, bytes, properties->handle_types, result);
   if (memory == nullptr) return result;
   *handle = next_number_++;
-  process().handles[*handle] = {std::move(memory), 1};
+  process().handles[*handle] = {std::move(memory), 1, true};
   return abi::kSuccess;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <thread>
 
 #include "runtime/cuda/fake_driver.h"
 
@@ -37,6 +38,7 @@ struct FakeDriver::Physical {
 struct FakeDriver::HandleEntry {
   std::shared_ptr<Physical> memory;
   int references;
+  bool made_here = false;  ///< not imported: it belongs to the process's context of its GPU
 };
 
 struct FakeDriver::MappingEntry {
@@ -65,6 +67,17 @@ struct FakeDriver::StreamEntry {
   bool failed = false;  ///< work has gone wrong: all waits say so
 };
 
+struct FakeDriver::EventEntry {
+  int device;
+  std::shared_ptr<bool> reached = std::make_shared<bool>(true);  ///< of the last record
+};
+
+/// A capture that is under way.
+struct FakeDriver::Capture {
+  int mode;
+  abi::Stream stream;
+};
+
 /// What addresses resolve to: `at` is valid while the memory lives.
 struct FakeDriver::Span {
   uint8_t* at;
@@ -82,6 +95,8 @@ struct FakeDriver::Process {
   std::set<std::pair<int, int>> peers;        ///< device, whose memory it may use
   std::set<std::pair<uintptr_t, int>> pools;  ///< pool, device that may use it
   std::map<abi::Stream, StreamEntry> streams;
+  std::map<abi::Event, EventEntry> events;
+  std::map<std::thread::id, Capture> captures;  ///< by the thread that began it
 
   abi::Context context(int device) const {
     return reinterpret_cast<abi::Context>(static_cast<uintptr_t>((id + 1) * 1000 + device + 1));

@@ -33,6 +33,7 @@ class IpcMemory final : public Memory {
   }
   ~IpcMemory() override {
     const CurrentContext current(*context_);
+    const OutsideCapture outside(context_->driver());
     context_->driver().IpcCloseMemHandle(base_);
   }
 
@@ -55,7 +56,9 @@ class Importer {
                      Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> by_reference(const Offer& offer, Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> by_ipc(const Offer& offer, Diagnostics& diagnostics) const;
-  std::unique_ptr<Memory> map(abi::Handle handle, Diagnostics& diagnostics) const;
+  /// `owner`: the context of this process that the memory belongs to, if it is another's.
+  std::unique_ptr<Memory> map(abi::Handle handle, Diagnostics& diagnostics,
+                              SharedContext owner = nullptr) const;
 
   const SharedContext& context_;
   const Driver& driver_;
@@ -80,7 +83,8 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
 }
 
 // Mapped allocations of another GPU get a mapping of their own here: it outlives the exporter's,
-// and grants access to this GPU without touching the exporter's. On the same GPU it is the
+// and grants access to this GPU without touching the exporter's. It holds the context that the
+// memory was made in, so that nobody ends that under it. On the same GPU it is the
 // exporter's address: accesses of one GPU by two addresses are ordered by proxy fences only (CUDA
 // programming guide, virtual aliasing).
 std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& diagnostics) const {
@@ -103,7 +107,8 @@ std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& di
                       fmt::format("nothing is mapped at {:#x} any more", known->base));
     return nullptr;
   }
-  return map(reference.get(), diagnostics);
+  SharedContext owner = PrimaryContext::open(driver_, known->ordinal, diagnostics);
+  return owner == nullptr ? nullptr : map(reference.get(), diagnostics, std::move(owner));
 }
 
 std::unique_ptr<Memory> Importer::neighbour(const InProcess& offer,
@@ -164,11 +169,13 @@ std::unique_ptr<Memory> Importer::by_ipc(const Offer& offer, Diagnostics& diagno
   return std::make_unique<IpcMemory>(context_, base, handle_.offset, handle_.bytes);
 }
 
-std::unique_ptr<Memory> Importer::map(abi::Handle handle, Diagnostics& diagnostics) const {
+std::unique_ptr<Memory> Importer::map(abi::Handle handle, Diagnostics& diagnostics,
+                                      SharedContext owner) const {
   Mapping mapping =
       Mapping::create(context_, handle, handle_.allocation, "memory of a peer", diagnostics);
   if (!mapping) return nullptr;
-  return std::make_unique<MappedMemory>(std::move(mapping), handle_.offset, handle_.bytes);
+  return std::make_unique<MappedMemory>(std::move(mapping), handle_.offset, handle_.bytes,
+                                        std::move(owner));
 }
 
 bool is_sound(const MemoryHandle& handle) {

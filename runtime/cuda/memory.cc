@@ -19,6 +19,7 @@ class PlainMemory final : public Memory {
   }
   ~PlainMemory() override {
     const CurrentContext current(*context_);
+    const OutsideCapture outside(context_->driver());
     context_->driver().MemFree(address_of(data_));
   }
 
@@ -35,6 +36,7 @@ class PinnedMemory final : public Memory {
   }
   ~PinnedMemory() override {
     const CurrentContext current(*context_);
+    const OutsideCapture outside(context_->driver());
     context_->driver().MemFreeHost(data_);
   }
 

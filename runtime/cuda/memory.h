@@ -14,13 +14,16 @@ namespace mscclc::cuda {
 /// Memory behind a mapping: allocated here, or a peer's.
 class MappedMemory final : public Memory {
  public:
-  /// The piece of `bytes` bytes, `offset` bytes into the mapping.
-  MappedMemory(Mapping mapping, uint64_t offset, uint64_t bytes) : mapping_(std::move(mapping)) {
+  /// The piece of `bytes` bytes, `offset` bytes into the mapping; `owner`, which may be null, is
+  /// held for longer than the mapping.
+  MappedMemory(Mapping mapping, uint64_t offset, uint64_t bytes, SharedContext owner = nullptr)
+      : owner_(std::move(owner)), mapping_(std::move(mapping)) {
     data_ = pointer_to(mapping_.address()) + offset;
     bytes_ = bytes;
   }
 
  private:
+  const SharedContext owner_;
   Mapping mapping_;
 };
 

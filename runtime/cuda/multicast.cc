@@ -54,6 +54,7 @@ std::unique_ptr<MulticastObject> MulticastObject::create(const SharedContext& co
 }
 
 MulticastObject::~MulticastObject() {
+  const OutsideCapture outside(context_->driver());
   mapping_ = {};
   for (const Binding& binding : bindings_) {
     context_->driver().MulticastUnbind(reference_.get(), context_->ordinal(), binding.offset,

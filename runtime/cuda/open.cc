@@ -16,6 +16,12 @@ KernelLauncher interpreter() {
           }};
 }
 
+/// Never destroyed: when the process ends the driver may be gone already.
+ContextKeeper& process_contexts() {
+  static ContextKeeper* const keeper = new ContextKeeper;
+  return *keeper;
+}
+
 }  // namespace
 
 bool has_gpu_part() { return true; }
@@ -38,7 +44,7 @@ std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics) {
     return nullptr;
   }
   std::optional<Exchange> exchange = make_exchange(diagnostics);
-  if (!exchange) return nullptr;
+  if (!exchange || !process_contexts().keep(*driver, ordinal, diagnostics)) return nullptr;
   return CudaDevice::open(*driver, options, interpreter(), std::move(*exchange), diagnostics);
 }
 

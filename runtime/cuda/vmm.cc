@@ -5,7 +5,9 @@
 namespace mscclc::cuda {
 
 HandleReference::~HandleReference() {
-  if (context_ != nullptr) context_->driver().MemRelease(handle_);
+  if (context_ == nullptr) return;
+  const OutsideCapture outside(context_->driver());
+  context_->driver().MemRelease(handle_);
 }
 
 bool HandleReference::retain(const SharedContext& context, abi::Address address,
@@ -33,6 +35,7 @@ bool HandleReference::handle_types(int& types, Diagnostics& diagnostics) const {
 
 Mapping::~Mapping() {
   if (context_ == nullptr || address_ == 0) return;
+  const OutsideCapture outside(context_->driver());
   if (mapped_) context_->driver().MemUnmap(address_, bytes_);
   context_->driver().MemAddressFree(address_, bytes_);
 }

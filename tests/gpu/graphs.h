@@ -54,8 +54,9 @@ class Graphs {
 /// What the ranks of a part use.
 std::unique_ptr<Graphs> make_graphs(const StageOptions& options, Communicator& communicator,
                                     Diagnostics& diagnostics);
-/// Of the calling thread's GPU. nullptr: this build has no GPU part (reported).
-std::unique_ptr<Graphs> cuda_graphs(Diagnostics& diagnostics);
+/// Of the calling thread's GPU; `threads`: other ranks are threads of this process, and captures
+/// leave them alone. nullptr: this build has no GPU part (reported).
+std::unique_ptr<Graphs> cuda_graphs(bool threads, Diagnostics& diagnostics);
 std::unique_ptr<Graphs> host_graphs(Device& device);
 
 }  // namespace mscclc::testing

@@ -30,11 +30,10 @@ class CudaGraph final : public Graph {
 
 class CudaGraphs final : public Graphs {
  public:
-  // Global mode is the strictest, and what frameworks use.
+  explicit CudaGraphs(cudaStreamCaptureMode mode) : mode_(mode) {}
   std::unique_ptr<Graph> capture(StreamHandle stream, const Work& work,
                                  Diagnostics& diagnostics) override {
-    if (!ok(cudaStreamBeginCapture(stream_of(stream), cudaStreamCaptureModeGlobal),
-            "begin a capture", diagnostics)) {
+    if (!ok(cudaStreamBeginCapture(stream_of(stream), mode_), "begin a capture", diagnostics)) {
       return nullptr;
     }
     const bool worked = work(diagnostics);
@@ -67,10 +66,18 @@ class CudaGraphs final : public Graphs {
     if (cudaMemGetInfo(&left, &all) != cudaSuccess) return std::nullopt;
     return left;
   }
+
+ private:
+  const cudaStreamCaptureMode mode_;
 };
 
 }  // namespace
 
-std::unique_ptr<Graphs> cuda_graphs(Diagnostics&) { return std::make_unique<CudaGraphs>(); }
+// Global mode is the strictest, and what frameworks use. It forbids all other threads of the
+// process to make graphs and events, or to ask for memory: ranks that are threads do.
+std::unique_ptr<Graphs> cuda_graphs(bool threads, Diagnostics&) {
+  return std::make_unique<CudaGraphs>(threads ? cudaStreamCaptureModeThreadLocal
+                                              : cudaStreamCaptureModeGlobal);
+}
 
 }  // namespace mscclc::testing

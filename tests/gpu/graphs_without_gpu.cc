@@ -2,7 +2,7 @@
 
 namespace mscclc::testing {
 
-std::unique_ptr<Graphs> cuda_graphs(Diagnostics& diagnostics) {
+std::unique_ptr<Graphs> cuda_graphs(bool, Diagnostics& diagnostics) {
   diagnostics.error("no-gpu-part", {}, "this program was built without its GPU part");
   return nullptr;
 }

@@ -44,7 +44,8 @@ bool TimeLimit::ask(Communicator& communicator, bool& over, Diagnostics& diagnos
 
 std::unique_ptr<Graphs> make_graphs(const StageOptions& options, Communicator& communicator,
                                     Diagnostics& diagnostics) {
-  return options.host ? host_graphs(communicator.device()) : cuda_graphs(diagnostics);
+  return options.host ? host_graphs(communicator.device())
+                      : cuda_graphs(options.threads, diagnostics);
 }
 
 std::string text(const StageOptions& options) {

@@ -34,10 +34,32 @@ std::vector<Defines> with_formats(std::vector<Defines> worlds) {
   return worlds;
 }
 
+/// These worlds, and some in which blocks of their own copy a rank's own part, or serve one peer.
+std::vector<Defines> with_own_blocks(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "4"}, {"own", "2"}});
+  worlds.push_back({{"R", "3"}, {"spread", "true"}});
+  worlds.push_back({{"R", "4"}, {"spread", "true"}, {"own", "3"}, {"B", "2"}});
+  return worlds;
+}
+
+/// These worlds, and one in which copy engines serve one peer after the other.
+std::vector<Defines> with_turns(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "4"}, {"in_turn", "true"}});
+  return worlds;
+}
+
 std::vector<Defines> with_roots() {
   std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
   worlds.push_back({{"R", "5"}, {"root", "3"}});
   worlds.push_back({{"R", "8"}, {"root", "7"}});
+  return worlds;
+}
+
+/// Worlds with roots, and two whose packets have another format than the program's own.
+std::vector<Defines> with_roots_and_formats() {
+  std::vector<Defines> worlds = with_roots();
+  worlds.push_back({{"R", "4"}, {"root", "2"}, {"F", "LL8"}});
+  worlds.push_back({{"R", "3"}, {"root", "1"}, {"F", "LL128"}});
   return worlds;
 }
 
@@ -124,7 +146,8 @@ const std::vector<LibraryProgram>& library() {
   static const auto formats = with_formats(all);
   static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
   static const std::vector<LibraryProgram> programs = {
-      {"allgather_direct", all},
+      {"allgather_copy_engine", with_turns(all)},
+      {"allgather_direct", with_own_blocks(all)},
       {"allgather_groups", all},
       {"allgather_hier", shapes},
       {"allgather_hier_packets", shapes},
@@ -145,7 +168,8 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_ring", all},
       {"allreduce_switch", all},
       {"allreduce_switch_direct", all},
-      {"alltoall_direct", all},
+      {"alltoall_copy_engine", with_turns(all)},
+      {"alltoall_direct", with_own_blocks(all)},
       {"alltoall_packets", formats},
       {"alltoall_pipeline", all},
       {"alltoall_ring", all},
@@ -156,12 +180,19 @@ const std::vector<LibraryProgram>& library() {
       {"broadcast_packets", with_roots()},
       {"broadcast_scatter_packets", with_roots()},
       {"broadcast_tree", with_roots()},
+      {"gather_direct", with_roots()},
+      {"gather_packets", with_roots_and_formats()},
+      {"reduce_direct", with_roots()},
+      {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},
       {"reducescatter_hier_packets", shapes},
       {"reducescatter_packets", formats},
+      {"scatter_direct", with_roots()},
+      {"scatter_packets", with_roots_and_formats()},
       {"sendrecv", all},
       {"sendrecv_get", all},
+      {"sendrecv_packets", formats},
       {"sendrecv_port", all},
   };
   return programs;

@@ -86,9 +86,11 @@ TEST_CASE("library programs give the same without thread blocks") {
 // Programs whose blocks the compiler finds by itself: no more ops in a block than by hand. Not
 // alltoall_ring, in which a peer's signals and waits are put into two blocks by hand, nor what
 // fills units of other ranks (alltoall_pipeline, programs for several nodes), or writes outputs on
-// the word of packets (allreduce_hybrid): that stays in one block.
+// the word of packets (allreduce_hybrid), or sends packets to who sends none back
+// (broadcast_packets): that stays in one block.
 TEST_CASE("without thread blocks programs cost what they cost by hand") {
-  for (const char* name : {"allgather_direct",
+  for (const char* name : {"allgather_copy_engine",
+                           "allgather_direct",
                            "allgather_packets",
                            "allgather_ring",
                            "allgather_switch",
@@ -101,14 +103,18 @@ TEST_CASE("without thread blocks programs cost what they cost by hand") {
                            "allreduce_halving_doubling",
                            "allreduce_ring",
                            "allreduce_switch_direct",
+                           "alltoall_copy_engine",
                            "alltoall_direct",
                            "alltoall_packets",
                            "alltoall_scratch",
                            "alltoallv",
                            "broadcast_direct",
                            "broadcast_tree",
+                           "gather_direct",
+                           "reduce_direct",
                            "reducescatter_direct",
                            "reducescatter_packets",
+                           "scatter_direct",
                            "sendrecv",
                            "sendrecv_get",
                            "sendrecv_port"}) {
