@@ -191,6 +191,9 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   uint64_t ends = run.length;
   if (op.format == PacketFormat::none) ends |= step.begin | step.end | run.begin | move.end;
   if (ends % kEven != 0 || rank_->align % kEven != 0) uses_ |= device::kUsesUneven;
+  if (op.format != PacketFormat::none && run.size > device::kMostShort) {
+    uses_ |= device::kUsesLong;
+  }
   step.count = moves.count;
   step.first = static_cast<uint32_t>(operands_.size() - blocks_.back().operands);
   step.dsts = static_cast<uint16_t>(moves.dsts);

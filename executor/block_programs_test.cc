@@ -244,6 +244,19 @@ TEST_CASE("plain data that is not cut in 16 bytes is told") {
   CHECK((programs.uses() & device::kUsesUneven) != 0);
 }
 
+TEST_CASE("packets that 32 bits do not count are told") {
+  TestProgram t = one_shot(2, 1, PacketFormat::LL128);
+  constexpr uint64_t kLine = 120;
+  Patched p(t, 0, 4096);
+  BlockPrograms programs;
+  for (const uint64_t lines : {device::kMostShort, device::kMostShort + 1, uint64_t{1} << 33}) {
+    INFO(lines << " lines");
+    p.patch(lines * kLine);
+    REQUIRE(p.pack(programs));
+    CHECK(((programs.uses() & device::kUsesLong) != 0) == (lines > device::kMostShort));
+  }
+}
+
 TEST_CASE("a block counts the signals for which it alone waits") {
   TestProgram t = two_shot(4);
   Patched p(t, 0, 4096);

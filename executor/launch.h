@@ -108,8 +108,13 @@ enum Uses : uint32_t {
   kUsesUneven = 256,     ///< plain data that does not begin or end at multiples of 16 bytes
   kUsesOtherSums = 512,  ///< reductions that are always another than sum
   kUsesCopies = 1024,    ///< buffers of more than two copies
-  kUsesAll = 2047,
+  kUsesLong = 2048,      ///< packets: more than kMostShort in one run
+  kUsesAll = 4095,
 };
+
+/// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room
+/// for the strides of blocks.
+inline constexpr uint64_t kMostShort = (uint64_t{1} << 29) - 1024;
 
 constexpr uint32_t uses_of(PacketFormat format) {
   switch (format) {

@@ -46,12 +46,16 @@ class Binder {
   RankPlaces staged_places(uint32_t rank) const;
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool collect_places(bool able);
+  std::optional<uint64_t> buffer_of(const Switches::Members& members, uint32_t side) const;
+  bool join_buffers();
   uint8_t* address(uint32_t rank, uint32_t buffer);
   std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
+  const SwitchTeam* joined_team(uint64_t buffer, const Switches::Members& members) const;
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
+  bool check_fit(const device::LaunchPlan& launch);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -210,6 +214,39 @@ bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
   return true;
 }
 
+/// The registered buffer that is this side's on all members; nullopt: there is none.
+std::optional<uint64_t> Binder::buffer_of(const Switches::Members& members, uint32_t side) const {
+  const BufferPlace& first = places_[members.front()].side[side];
+  for (const uint32_t member : members) {
+    const BufferPlace& place = places_[member].side[side];
+    if (place.kind != Kind::registered || place.buffer != first.buffer) return std::nullopt;
+  }
+  return first.buffer;
+}
+
+// Collective: joins registered buffers at the plan's switches when a call is the first to use them
+// there. All ranks know all places, so they agree on what there is to do.
+bool Binder::join_buffers() {
+  Group& group = *x_.group;
+  for (const Switches::Members& members : x_.switches.teams()) {
+    for (const uint32_t side : {kInput, kOutput}) {
+      const auto number = buffer_of(members, side);
+      if (!number || !group.joined.emplace(*number, members).second) continue;
+      const auto found = group.buffers.find(*number);
+      SwitchRegion region{nullptr, 0};
+      if (found != group.buffers.end() && found->second->bytes > 0) {
+        region = {found->second->address, found->second->bytes};
+      }
+      std::unique_ptr<SwitchTeam> team;
+      if (!group.device->join_switch(*group.bootstrap, members, {region}, team, diagnostics_)) {
+        return false;
+      }
+      if (found != group.buffers.end()) found->second->teams[members] = std::move(team);
+    }
+  }
+  return true;
+}
+
 // Collective if it is zero copy. False: some rank cannot make this call.
 bool Binder::collect_places(bool able) {
   if (!x_.collective_bind()) {
@@ -221,7 +258,7 @@ bool Binder::collect_places(bool able) {
   able = able && choose_places(message);
   std::vector<std::vector<uint8_t>> messages;
   return x_.group->exchange(able, message, "bind a call", messages, diagnostics_) &&
-         take_places(messages);
+         take_places(messages) && join_buffers();
 }
 
 uint8_t* Binder::place_address(uint32_t rank, uint32_t side) const {
@@ -262,7 +299,7 @@ uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
   return place_address(rank, buffer);
 }
 
-// The regions of Executable::State::join_switches().
+// The regions of Executable::State::join_switches(), and registered buffers.
 std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const {
   if (buffer >= kFirstScratch) {
     const PeerMemory& memory = x_.connections[rank];
@@ -270,12 +307,21 @@ std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const
     return Switches::Spot{0, static_cast<uint64_t>(memory.scratch(buffer) - begin)};
   }
   const BufferPlace& place = places_[rank].side[buffer];
+  if (place.kind == Kind::registered) return Switches::Spot{place.buffer, place.offset, true};
   if (place.kind != Kind::staging || place.buffer > kOutput) return std::nullopt;
   return Switches::Spot{1 + place.buffer, place.offset};
 }
 
+const SwitchTeam* Binder::joined_team(uint64_t buffer, const Switches::Members& members) const {
+  const auto found = x_.group->buffers.find(buffer);
+  if (found == x_.group->buffers.end()) return nullptr;
+  const auto team = found->second->teams.find(members);
+  return team == found->second->teams.end() ? nullptr : team->second.get();
+}
+
 bool Binder::take_slot(BoundCall::State& made) {
-  if (made.slot == nullptr) made.slot = x_.slots->take(diagnostics_);
+  made.slot = nullptr;  // an old call's: its launch may not have run yet
+  made.slot = x_.slots->take(diagnostics_);
   return made.slot != nullptr;
 }
 
@@ -294,7 +340,11 @@ bool Binder::write_programs(BoundCall::State& made) {
     bases.push_back({at, b.copy_stride, b.copies});
   }
   x_.switches.fill(
-      program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); }, bases);
+      program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); },
+      [this](uint64_t buffer, const Switches::Members& members) {
+        return joined_team(buffer, members);
+      },
+      bases);
   return pack_programs(made, bases);
 }
 
@@ -312,10 +362,13 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   made.launch.uses = made.programs.uses();
   made.launch.carried =
       x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
-  if (made.launch.carried) return true;
+  if (made.launch.carried) {
+    made.slot = nullptr;
+    return true;
+  }
   if (!take_slot(made)) return false;
-  made.launch.programs = made.slot.get();
-  return x_.group->device->write(made.slot.get(), made.programs.data(), made.programs.bytes(),
+  made.launch.programs = made.slot->data;
+  return x_.group->device->write(made.slot->data, made.programs.data(), made.programs.bytes(),
                                  diagnostics_);
 }
 
@@ -333,6 +386,15 @@ void Binder::plan_copies(BoundCall::State& made) const {
                          chunking_->length(Side::output, rank, run.end - 1);
     if (end > begin) made.after.push_back({pointers_[kOutput] + begin, from + begin, end - begin});
   }
+}
+
+// Odd addresses and lengths may need another kernel than the one that load() has asked about.
+bool Binder::check_fit(const device::LaunchPlan& launch) {
+  const std::pair key(launch.uses, launch.program_bytes);
+  if (launch.blocks == 0 || x_.fitting.contains(key)) return true;
+  if (!x_.group->device->fits(launch, diagnostics_)) return false;
+  x_.fitting.insert(key);
+  return true;
 }
 
 /// A call to be filled; with the memory of an old one, if there is one to be had.
@@ -359,6 +421,7 @@ std::shared_ptr<BoundCall::State> Binder::run() {
   made->launch.contributions = call_.contributions;
   made->launch.patience = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  if (!check_fit(made->launch)) return nullptr;
   return made;
 }
 

@@ -66,8 +66,8 @@ struct CallOptions {
   void* output = nullptr;
 };
 
-/// A call that is ready to be launched: the plan, fitted to a message size and to buffers. Owns
-/// memory of the device: it must outlive the launches of it, and graphs that hold such launches.
+/// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
+/// go as soon as it is launched, or captured in a graph: what launches still read is kept for them.
 class BoundCall {
  public:
   struct State;

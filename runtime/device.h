@@ -33,6 +33,14 @@ class Memory {
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
 
+/// A place in the work of a stream.
+class StreamMark {
+ public:
+  virtual ~StreamMark() = default;
+  /// Is all that was on the stream before known to have been done? Does not wait.
+  virtual bool reached() = 0;
+};
+
 /// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
 /// its orders in order; each peer has its own lane.
 class CopyLane {
@@ -111,6 +119,12 @@ class Device {
                       Diagnostics& diagnostics) = 0;
   /// Waits until all work on a stream has ended.
   virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
+  /// a new one if it is nullptr. REQUIRES: the stream is not captured.
+  virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                    Diagnostics& diagnostics) = 0;
+  /// Does what is put on a stream now go into a graph?
+  virtual bool is_capturing(StreamHandle) { return false; }
   virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 

@@ -334,6 +334,7 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   if (binding.launch.blocks > 0 && !device.launch(binding.launch, stream, diagnostics)) {
     return false;
   }
+  if (binding.slot != nullptr) slots->launched(*binding.slot, stream);
   for (const StagingCopy& c : binding.after) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/block_programs.h"
@@ -33,7 +35,7 @@ bool too_large(Diagnostics& diagnostics);
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
-  SlotPool::Slot slot;  ///< the call's part of the device program
+  SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;  ///< launch.programs
   std::vector<StagingCopy> before, after;
@@ -96,6 +98,8 @@ struct Executable::State {
   /// For bind(), which then allocates nothing: where all ranks' buffers lie; addresses of bases.
   std::vector<RankPlaces> places;
   std::vector<device::BaseAddress> bases;
+  /// Device::Uses and bytes of programs of calls whose kernel holds all blocks: asked once each.
+  std::set<std::pair<uint32_t, uint32_t>> fitting;
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
   /// True if a call that is not zero copy needs staging for this buffer.

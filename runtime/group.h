@@ -5,8 +5,10 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/bootstrap/bootstrap.h"
@@ -20,6 +22,8 @@ struct SharedBuffer {
   uint8_t* address = nullptr;  ///< own
   uint64_t bytes = 0;
   std::vector<std::unique_ptr<Memory>> peers;  ///< by rank; nullptr: own, or 0 bytes
+  /// The whole of it, joined at a switch as the only region, by members; nullptr: that cannot be.
+  std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
 };
 
 struct Group {
@@ -30,6 +34,8 @@ struct Group {
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;
+  /// Buffers and members that all ranks have tried to join: the same on all of them.
+  std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
 
   uint32_t rank() const { return bootstrap->rank(); }
   uint32_t size() const { return bootstrap->size(); }

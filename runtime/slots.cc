@@ -22,15 +22,56 @@ bool SlotPool::grow(Diagnostics& diagnostics) {
   return true;
 }
 
+// Frees what was given back and has ended by now.
+void SlotPool::collect() {
+  while (!marks_.empty() && marks_.front().mark->reached()) {
+    ended_ = marks_.front().launch;
+    spare_marks_.push_back(std::move(marks_.front().mark));
+    marks_.pop_front();
+  }
+  std::erase_if(given_back_, [this](const Entry& slot) {
+    if (slot.launch > ended_) return false;
+    free_.push_back(slot.data);
+    return true;
+  });
+}
+
+void SlotPool::give(const Entry& slot) {
+  const std::lock_guard lock(mutex_);
+  if (slot.captured) return;
+  if (slot.launch <= ended_) {
+    free_.push_back(slot.data);
+  } else {
+    given_back_.push_back(slot);
+  }
+}
+
 SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
   const std::lock_guard lock(mutex_);
+  if (free_.empty()) collect();
   if (free_.empty() && !grow(diagnostics)) return nullptr;
-  uint8_t* slot = free_.back();
+  const Entry slot{free_.back()};
   free_.pop_back();
-  return {slot, [pool = shared_from_this()](uint8_t* given) {
-            const std::lock_guard give(pool->mutex_);
-            pool->free_.push_back(given);
+  return {new Entry(slot), [pool = shared_from_this()](Entry* given) {
+            pool->give(*given);
+            delete given;
           }};
+}
+
+// A mark that cannot be made costs memory: slots wait for the next one.
+void SlotPool::launched(Entry& slot, StreamHandle stream) {
+  const bool captured = device_->is_capturing(stream);
+  const std::lock_guard lock(mutex_);
+  slot.launch = ++launches_;
+  slot.captured |= captured;
+  if (captured || launches_ % kMarkEvery != 0) return;
+  std::unique_ptr<StreamMark> mark;
+  if (!spare_marks_.empty()) {
+    mark = std::move(spare_marks_.back());
+    spare_marks_.pop_back();
+  }
+  Diagnostics problems;
+  if (device_->mark(stream, mark, problems)) marks_.push_back({launches_, std::move(mark)});
 }
 
 }  // namespace mscclc

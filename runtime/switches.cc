@@ -32,24 +32,23 @@ std::vector<std::vector<uint32_t>> all_teams(const Program& plan) {
 
 bool Switches::join(const Program& plan, uint32_t rank, const RankProgram& program,
                     const JoinTeam& join_team) {
-  const std::vector<std::vector<uint32_t>> teams = all_teams(plan);
-  for (const std::vector<uint32_t>& team : teams) {
-    if (!join_team(team, teams_.emplace_back())) return false;
+  members_ = all_teams(plan);
+  for (const Members& members : members_) {
+    if (!join_team(members, teams_.emplace_back())) return false;
   }
   for (const device::DeviceOperand& operand : program.operands) {
     if (operand.members < 2) continue;
-    const auto team = std::find(teams.begin(), teams.end(),
+    const auto team = std::find(members_.begin(), members_.end(),
                                 team_of(plan, plan.ranks[rank].channels[operand.channel]));
-    operands_.push_back({operand.base, operand.members, static_cast<size_t>(team - teams.begin())});
+    operands_.push_back(
+        {operand.base, operand.members, static_cast<size_t>(team - members_.begin())});
   }
   return true;
 }
 
 void Switches::fill(const RankProgram& program, const FindSpot& find_spot,
-                    std::vector<device::BaseAddress>& bases) const {
+                    const FindTeam& find_team, std::vector<device::BaseAddress>& bases) const {
   for (const SwitchOperand& operand : operands_) {
-    const SwitchTeam* team = teams_[operand.team].get();
-    if (team == nullptr) continue;
     const device::Base& first = program.bases[operand.base];
     const std::optional<Spot> spot = find_spot(first.rank, first.buffer);
     bool same = spot.has_value();
@@ -58,7 +57,11 @@ void Switches::fill(const RankProgram& program, const FindSpot& find_spot,
       same = find_spot(base.rank, base.buffer) == spot && base.copies == first.copies &&
              base.copy_stride == first.copy_stride;
     }
-    uint8_t* address = same ? team->address(spot->region) : nullptr;
+    if (!same) continue;
+    const SwitchTeam* team = spot->registered ? find_team(spot->region, members_[operand.team])
+                                              : teams_[operand.team].get();
+    uint8_t* address =
+        team == nullptr ? nullptr : team->address(spot->registered ? 0 : spot->region);
     if (address != nullptr) bases[operand.base].multicast = address + spot->offset;
   }
 }

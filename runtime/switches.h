@@ -15,15 +15,17 @@ namespace mscclc {
 
 class Switches {
  public:
-  /// Where a buffer lies: `offset` bytes into the region of that number of its rank.
+  using Members = std::vector<uint32_t>;  ///< ranks of a team, in ascending order
+  /// Where a buffer lies: `offset` bytes into the region of that number of its rank, or into the
+  /// registered buffer of that number.
   struct Spot {
     size_t region;
     uint64_t offset;
+    bool registered = false;
     bool operator==(const Spot&) const = default;
   };
   /// Collective: what Device::join_switch() does for the regions of this rank.
-  using JoinTeam =
-      std::function<bool(const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team)>;
+  using JoinTeam = std::function<bool(const Members& members, std::unique_ptr<SwitchTeam>& team)>;
   /// Where a buffer of a rank lies in this call; nullopt: in none of the regions.
   using FindSpot = std::function<std::optional<Spot>(uint32_t rank, uint32_t buffer)>;
 
@@ -31,9 +33,14 @@ class Switches {
   /// on all ranks. False: join_team() failed.
   bool join(const Program& plan, uint32_t rank, const RankProgram& program,
             const JoinTeam& join_team);
+  /// The team that has joined a registered buffer as its region 0; nullptr: none has.
+  using FindTeam = std::function<const SwitchTeam*(uint64_t buffer, const Members& members)>;
+
+  /// The same on all ranks.
+  const std::vector<Members>& teams() const { return members_; }
   /// Sets BaseAddress::multicast of the switch operands whose buffers lie at the same spot on all
   /// members. `bases` are those of `program`, as patched.
-  void fill(const RankProgram& program, const FindSpot& find_spot,
+  void fill(const RankProgram& program, const FindSpot& find_spot, const FindTeam& find_team,
             std::vector<device::BaseAddress>& bases) const;
 
  private:
@@ -41,7 +48,8 @@ class Switches {
     uint32_t base, members;
     size_t team;
   };
-  std::vector<std::unique_ptr<SwitchTeam>> teams_;
+  std::vector<Members> members_;
+  std::vector<std::unique_ptr<SwitchTeam>> teams_;  ///< parallel to members_
   std::vector<SwitchOperand> operands_;
 };
 

@@ -39,7 +39,13 @@ struct Fixture {
   }
   /// multicast of all bases that have it.
   std::vector<uint8_t*> filled(const Switches::FindSpot& spot) {
-    switches.fill(lowered, spot, bases);
+    switches.fill(
+        lowered, spot,
+        [&](uint64_t buffer, const Switches::Members& members) -> const SwitchTeam* {
+          CHECK(members == Switches::Members{0, 1, 2});
+          return buffer == 7 ? &of_buffer : nullptr;
+        },
+        bases);
     std::vector<uint8_t*> addresses;
     for (const device::BaseAddress& base : bases) {
       if (base.multicast != nullptr) addresses.push_back(base.multicast);
@@ -50,6 +56,7 @@ struct Fixture {
   RankProgram lowered;
   Switches switches;
   Teams joined;
+  TestTeam of_buffer;  ///< 7
   std::vector<device::BaseAddress> bases;
 };
 
@@ -80,6 +87,16 @@ TEST_CASE("switches: operands at one spot of all members have an address at the 
   }
 }
 
+TEST_CASE("switches: registered buffers have teams of their own") {
+  Fixture f("switch_broadcast");
+  f.join(false);
+  const auto in_buffer = [](uint64_t number) {
+    return [=](uint32_t, uint32_t) { return Switches::Spot{number, 48, true}; };
+  };
+  CHECK(f.filled(in_buffer(8)).empty());
+  CHECK(f.filled(in_buffer(7)) == std::vector<uint8_t*>{reinterpret_cast<uint8_t*>(0x1000030)});
+}
+
 TEST_CASE("switches: source and destination of one op") {
   Fixture f("switch_reduce_broadcast");
   f.join();
@@ -102,6 +119,7 @@ TEST_CASE("switches: operands without an address") {
   CHECK(count([](uint32_t rank, uint32_t) {
           return Switches::Spot{0, rank == 2 ? 16u : 0u};
         }) == 0);
+  CHECK(count([](uint32_t rank, uint32_t) { return Switches::Spot{7, 0, rank != 2}; }) == 0);
 }
 
 TEST_CASE("switches: a failed join is told") {

@@ -15,6 +15,7 @@ using Address = unsigned long long;  ///< CUdeviceptr
 using Handle = unsigned long long;   ///< CUmemGenericAllocationHandle
 using Context = struct ContextObject*;
 using Stream = struct StreamObject*;
+using Event = struct EventObject*;
 using Pool = struct PoolObject*;
 
 /// CUresult.
@@ -32,6 +33,7 @@ enum Result : int {
   kInvalidHandle = 400,
   kIllegalState = 401,
   kNotFound = 500,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kPeerAccessAlreadyEnabled = 704,
   kNotPermitted = 800,
@@ -74,6 +76,8 @@ enum : int { kMinimumGranularity = 0 };  ///< CU_MEM_ALLOC_..., CU_MULTICAST_GRA
 enum : int { kCaptureModeGlobal = 0, kCaptureModeThreadLocal = 1, kCaptureModeRelaxed = 2 };
 enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC_
 enum : unsigned { kStreamNonBlocking = 1 };
+enum : unsigned { kEventDisableTiming = 2 };
+enum : int { kCaptureStatusNone = 0 };  ///< CUstreamCaptureStatus
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
 enum : uint64_t { kLegacyStream = 1 };       ///< cuGetProcAddress: stream 0 is the legacy one

@@ -158,6 +158,20 @@ bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
              [&] { return "run what was launched on " + name(); }, diagnostics);
 }
 
+bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                      Diagnostics& diagnostics) {
+  if (mark == nullptr) mark = OwnEvent::create(context_, diagnostics);
+  return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
+}
+
+bool CudaDevice::is_capturing(StreamHandle stream) {
+  const CurrentContext current(*context_);
+  int status = abi::kCaptureStatusNone;
+  return !current.is_set() ||
+         context_->driver().StreamIsCapturing(stream_of(stream), &status) != abi::kSuccess ||
+         status != abi::kCaptureStatusNone;
+}
+
 StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {
   const std::unique_ptr<OwnStream> stream = OwnStream::create(context_, diagnostics);
   return stream == nullptr ? nullptr : stream->release();

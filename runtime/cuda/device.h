@@ -70,6 +70,10 @@ class CudaDevice final : public Device {
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
+  bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+            Diagnostics& diagnostics) override;
+  /// True too where the driver does not say.
+  bool is_capturing(StreamHandle stream) override;
   StreamHandle create_stream(Diagnostics& diagnostics) override;
   void destroy_stream(StreamHandle stream) override;
 

@@ -33,6 +33,7 @@ bool acts_anyway(std::string_view name) {
                                                    "MemAddressFree",
                                                    "IpcCloseMemHandle",
                                                    "StreamDestroy",
+                                                   "EventDestroy",
                                                    "StreamSynchronize",
                                                    "MulticastUnbind"};
   return names.count(name) != 0;
@@ -45,7 +46,8 @@ bool is_safe_in_captures(std::string_view name) {
       "DeviceGetCount",      "DeviceGetName", "DeviceGetAttribute",
       "DeviceCanAccessPeer", "CtxGetCurrent", "CtxSetCurrent",
       "CtxPushCurrent",      "CtxPopCurrent", "ThreadExchangeStreamCaptureMode",
-      "StreamWriteValue64",  "MemcpyAsync",   "MemsetD8Async"};
+      "StreamWriteValue64",  "MemcpyAsync",   "MemsetD8Async",
+      "StreamIsCapturing"};
   return names.count(name) != 0;
 }
 
@@ -126,17 +128,17 @@ abi::Result FakeDriver::call(std::string_view name, const std::function<abi::Res
 bool FakeDriver::is_forbidden(std::string_view name) {
   const int mode = thread_state.capture_mode[thread_state.process];
   if (mode == abi::kCaptureModeRelaxed || is_safe_in_captures(name)) return false;
-  for (const auto& [thread, captures_in] : process().captures) {
+  for (const auto& [thread, capture] : process().captures) {
     const bool own = thread == std::this_thread::get_id();
-    if (own && captures_in != abi::kCaptureModeRelaxed) return true;
-    if (captures_in == abi::kCaptureModeGlobal && mode == abi::kCaptureModeGlobal) return true;
+    if (own && capture.mode != abi::kCaptureModeRelaxed) return true;
+    if (capture.mode == abi::kCaptureModeGlobal && mode == abi::kCaptureModeGlobal) return true;
   }
   return false;
 }
 
-void FakeDriver::begin_capture(int mode) {
+void FakeDriver::begin_capture(int mode, void* stream) {
   const std::lock_guard lock(mutex_);
-  process().captures[std::this_thread::get_id()] = mode;
+  process().captures[std::this_thread::get_id()] = {mode, static_cast<abi::Stream>(stream)};
 }
 
 void FakeDriver::end_capture() {
@@ -195,6 +197,9 @@ std::vector<std::string> FakeDriver::leaks() {
     for (const auto& [at, entry] : p->host) note(fmt::format("{} is host memory", at));
     for (const auto& [stream, entry] : p->streams) {
       note(fmt::format("a stream of cuda:{}", entry.device));
+    }
+    for (const auto& [event, entry] : p->events) {
+      note(fmt::format("an event of cuda:{}", entry.device));
     }
     const auto stack = thread_state.contexts.find(id);
     if (stack != thread_state.contexts.end() && !stack->second.empty()) {

@@ -61,7 +61,7 @@ class FakeDriver {
   uint64_t calls(std::string_view name) const;
   /// The calling thread captures a stream of its process in an abi::CaptureMode, until it ends
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
-  void begin_capture(int mode);
+  void begin_capture(int mode, void* stream = nullptr);
   void end_capture();
   /// From now on it answers as at the process's end.
   void deinitialise();
@@ -94,6 +94,8 @@ class FakeDriver {
   struct IpcEntry;
   struct Process;
   struct StreamEntry;
+  struct EventEntry;
+  struct Capture;
   struct Span;
 
 #define FUNCTION(name, version, need, parameters) abi::Result name parameters;

@@ -67,6 +67,17 @@ struct FakeDriver::StreamEntry {
   bool failed = false;  ///< work has gone wrong: all waits say so
 };
 
+struct FakeDriver::EventEntry {
+  int device;
+  std::shared_ptr<bool> reached = std::make_shared<bool>(true);  ///< of the last record
+};
+
+/// A capture that is under way.
+struct FakeDriver::Capture {
+  int mode;
+  abi::Stream stream;
+};
+
 /// What addresses resolve to: `at` is valid while the memory lives.
 struct FakeDriver::Span {
   uint8_t* at;
@@ -84,7 +95,8 @@ struct FakeDriver::Process {
   std::set<std::pair<int, int>> peers;        ///< device, whose memory it may use
   std::set<std::pair<uintptr_t, int>> pools;  ///< pool, device that may use it
   std::map<abi::Stream, StreamEntry> streams;
-  std::map<std::thread::id, int> captures;  ///< by thread: in which mode it captures
+  std::map<abi::Event, EventEntry> events;
+  std::map<std::thread::id, Capture> captures;  ///< by the thread that began it
 
   abi::Context context(int device) const {
     return reinterpret_cast<abi::Context>(static_cast<uintptr_t>((id + 1) * 1000 + device + 1));

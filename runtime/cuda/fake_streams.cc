@@ -61,6 +61,49 @@ abi::Result FakeDriver::submit(abi::Stream stream, std::function<void()> work) {
   return abi::kSuccess;
 }
 
+abi::Result FakeDriver::StreamIsCapturing(abi::Stream stream, int* status) {
+  *status = abi::kCaptureStatusNone;
+  for (const auto& [thread, capture] : process().captures) {
+    if (capture.stream == stream) *status = abi::kCaptureStatusNone + 1;
+  }
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::EventCreate(abi::Event* event, unsigned flags) {
+  const int device = current_device();
+  if (device < 0) return misuse("creates an event without a context", abi::kInvalidContext);
+  if (flags != abi::kEventDisableTiming) return misuse("times by an event", abi::kInvalidValue);
+  *event = reinterpret_cast<abi::Event>(static_cast<uintptr_t>(next_number_++));
+  process().events[*event] = {.device = device};
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::EventDestroy(abi::Event event) {
+  if (process().events.erase(event) > 0) return abi::kSuccess;
+  return misuse("destroys an event that there is not", abi::kInvalidHandle);
+}
+
+abi::Result FakeDriver::EventRecord(abi::Event event, abi::Stream stream) {
+  const auto found = process().events.find(event);
+  if (found == process().events.end() || found->second.device != current_device()) {
+    return misuse("records an event of another context", abi::kInvalidHandle);
+  }
+  int status = 0;
+  StreamIsCapturing(stream, &status);
+  if (status != abi::kCaptureStatusNone) return misuse("records in a capture", abi::kInvalidValue);
+  const auto reached = std::make_shared<bool>(false);
+  found->second.reached = reached;
+  return submit(stream, [reached] { *reached = true; });
+}
+
+abi::Result FakeDriver::EventQuery(abi::Event event) {
+  const auto found = process().events.find(event);
+  if (found == process().events.end()) {
+    return misuse("asks about an event that there is not", abi::kInvalidHandle);
+  }
+  return *found->second.reached ? abi::kSuccess : abi::kNotReady;
+}
+
 abi::Result FakeDriver::MemcpyAsync(abi::Address to, abi::Address from, size_t bytes,
                                     abi::Stream stream) {
   Process& p = process();

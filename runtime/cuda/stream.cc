@@ -51,4 +51,37 @@ bool OwnStream::clear(abi::Address at, uint64_t bytes, const std::string& attemp
          context_->ok(driver.StreamSynchronize(stream_), attempt, diagnostics);
 }
 
+std::unique_ptr<OwnEvent> OwnEvent::create(SharedContext context, Diagnostics& diagnostics) {
+  const CurrentContext current(*context);
+  const OutsideCapture outside(context->driver());
+  if (!current.is_set(diagnostics)) return nullptr;
+  std::unique_ptr<OwnEvent> event(new OwnEvent(context));
+  if (!context->ok(context->driver().EventCreate(&event->event_, abi::kEventDisableTiming),
+                   "create an event", diagnostics)) {
+    event->event_ = nullptr;
+    return nullptr;
+  }
+  return event;
+}
+
+OwnEvent::~OwnEvent() {
+  if (event_ == nullptr) return;
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  context_->driver().EventDestroy(event_);
+}
+
+bool OwnEvent::record(abi::Stream stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  return current.is_set(diagnostics) && context_->ok(context_->driver().EventRecord(event_, stream),
+                                                     "record an event", diagnostics);
+}
+
+bool OwnEvent::reached() {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  return current.is_set() && context_->driver().EventQuery(event_) == abi::kSuccess;
+}
+
 }  // namespace mscclc::cuda

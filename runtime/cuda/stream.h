@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/cuda/vmm.h"
+#include "runtime/device.h"
 
 namespace mscclc::cuda {
 
@@ -40,6 +41,25 @@ class OwnStream {
   explicit OwnStream(SharedContext context) : context_(std::move(context)) {}
   SharedContext context_;
   abi::Stream stream_ = nullptr;
+};
+
+/// An event, which marks a place on a stream.
+class OwnEvent final : public StreamMark {
+ public:
+  /// nullptr: reported.
+  static std::unique_ptr<OwnEvent> create(SharedContext context, Diagnostics& diagnostics);
+  ~OwnEvent() override;
+  OwnEvent(const OwnEvent&) = delete;
+  OwnEvent& operator=(const OwnEvent&) = delete;
+
+  bool record(abi::Stream stream, Diagnostics& diagnostics);
+  /// False too where the driver reports an error of what is before it.
+  bool reached() override;
+
+ private:
+  explicit OwnEvent(SharedContext context) : context_(std::move(context)) {}
+  const SharedContext context_;
+  abi::Event event_ = nullptr;
 };
 
 }  // namespace mscclc::cuda

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,15 +35,17 @@ struct World {
     };
     const KernelLauncher launcher = {
         .launch =
-            [this](const device::LaunchPlan&, void* stream) {
+            [this](const device::LaunchPlan& plan, void* stream) {
               const std::lock_guard lock(launching);
+              if (on_launch) on_launch(plan);
               launched.push_back(stream);
               return launch_error;
             },
         .most_resident_blocks =
             [this](const device::LaunchPlan& plan, int* error) {
               *error = launch_error;
-              return plan.threads > 512 ? 0 : most_blocks;
+              if (plan.threads > 512) return 0u;
+              return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
     return CudaDevice::open(fake.driver(), {.ordinal = ordinal, .multicast = multicast}, launcher,
@@ -64,9 +67,11 @@ struct World {
   FakeDriver fake;
   std::shared_ptr<FakeFds> fds = std::make_shared<FakeFds>();
   std::mutex launching;
+  std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
+  uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };
 
 /// The calling thread belongs to another process until the scope's end.

@@ -42,6 +42,12 @@ class HostLane final : public CopyLane {
   bool flush(Diagnostics&) override { return true; }
 };
 
+class HostMark final : public StreamMark {
+ public:
+  bool reached() override { return flag->load(std::memory_order_acquire); }
+  std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
+};
+
 /// An offer of a descriptor, and the memory behind it.
 struct Kept {
   Kept(std::shared_ptr<FdServer> server, std::shared_ptr<SharedMapping> mapping)
@@ -104,6 +110,12 @@ class HostDevice final : public Device {
     if (static_cast<HostStream*>(stream)->synchronize(why)) return true;
     diagnostics.error("out-of-memory", {}, "a launch has not run: " + why);
     return false;
+  }
+  bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark, Diagnostics&) override {
+    auto made = std::make_unique<HostMark>();
+    static_cast<HostStream*>(stream)->mark(made->flag);
+    mark = std::move(made);
+    return true;
   }
   StreamHandle create_stream(Diagnostics&) override { return new HostStream; }
   void destroy_stream(StreamHandle stream) override { delete static_cast<HostStream*>(stream); }

@@ -88,17 +88,21 @@ void HostStream::push(Task task) {
 }
 
 void HostStream::launch(const device::LaunchPlan& plan) {
-  push([this, plan] {
+  push({[this, plan] {
     const Ended ended = run_launch(plan, fibers_);
     const std::lock_guard lock(mutex_);
     gave_up_ |= ended == Ended::gave_up;
     if (ended != Ended::no_memory) return;
     failure_ = "no memory for the stacks of " + std::to_string(plan.blocks) + " thread blocks";
-  });
+  }});
 }
 
 void HostStream::copy(void* to, const void* from, uint64_t bytes) {
-  if (bytes > 0) push([=] { std::memmove(to, from, bytes); });
+  if (bytes > 0) push({[=] { std::memmove(to, from, bytes); }});
+}
+
+void HostStream::mark(std::shared_ptr<std::atomic<bool>> flag) {
+  push({[flag = std::move(flag)] { flag->store(true, std::memory_order_release); }, true});
 }
 
 bool HostStream::synchronize(std::string& why) {
@@ -116,10 +120,10 @@ void HostStream::serve() {
     if (tasks_.empty()) return;
     const Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    if (!gave_up_) {
+    if (!gave_up_ || task.always) {
       busy_ = true;
       lock.unlock();
-      task();
+      task.run();
       lock.lock();
       busy_ = false;
     }

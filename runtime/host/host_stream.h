@@ -2,9 +2,11 @@
 // launch are fibers of that thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -34,6 +36,8 @@ class HostStream {
 
   void launch(const device::LaunchPlan& plan);
   void copy(void* to, const void* from, uint64_t bytes);
+  /// Sets a flag when what is queued so far has been done or left out.
+  void mark(std::shared_ptr<std::atomic<bool>> flag);
   /// Waits until all that was queued has been done. False: a launch has failed since the last
   /// question; `why` says how.
   ///
@@ -42,7 +46,10 @@ class HostStream {
   bool synchronize(std::string& why);
 
  private:
-  using Task = std::function<void()>;
+  struct Task {
+    std::function<void()> run;
+    bool always = false;  ///< also behind a launch that was given up
+  };
   void push(Task task);
   void serve();
 

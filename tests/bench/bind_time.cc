@@ -51,6 +51,7 @@ class ProgramTaker final : public Device {
   bool fits(const device::LaunchPlan&, Diagnostics&) override { return true; }
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
   bool synchronize(StreamHandle, Diagnostics&) override { return true; }
+  bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
   StreamHandle create_stream(Diagnostics&) override { return this; }
   void destroy_stream(StreamHandle) override {}
   std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {

@@ -2,6 +2,7 @@
 // sizes x schedule seeds (the reduction goes round with the seed). Takes hours; run by hand:
 //
 //   bazel run //tests/library:library_full -- --jobs 16 --seconds 3600
+//   bazel run //tests/library:library_full -- --jobs 16 --only 'allreduce_1shot R=16'
 //
 // A piece of the work is a world with its data type, placement and size. Reads plans/*.mscl.
 #include <fmt/format.h>
@@ -29,12 +30,14 @@ struct Piece {
   RunSize size;
 };
 
-/// All of them, those of a world one after the other. Prints worlds that do not compile.
-std::optional<std::vector<Piece>> all_pieces() {
+/// Those of worlds that have `only` in their "name defines", one world after the other. Prints
+/// worlds that do not compile.
+std::optional<std::vector<Piece>> all_pieces(const std::string& only) {
   std::vector<Piece> pieces;
   bool compiled = true;
   for (const LibraryProgram& entry : library()) {
     for (const Defines& defines : entry.worlds) {
+      if (fmt::format("{} {}", entry.name, text(defines)).find(only) == std::string::npos) continue;
       const CompiledWorld world(entry.name, defines);
       if (!world.errors().empty()) {
         fmt::print("{} {}: {}", entry.name, text(defines), world.errors());
@@ -87,9 +90,11 @@ int main(int argc, char** argv) {
   CLI::App app("the library on the host machine: all sizes, types, placements and schedules");
   LongRun options;
   add_long_run_options(app, options);
+  std::string only;
+  app.add_option("--only", only, "Worlds with this in their name: 'allreduce_1shot R=16'");
   CLI11_PARSE(app, argc, argv);
   if (!enter_repository()) return 2;
-  const auto pieces = all_pieces();
+  const auto pieces = all_pieces(only);
   if (!pieces) return 1;
   const LongRunResult result = run_pieces(options, pieces->size(), kNames, [&]() -> Work {
     return [&, runner = std::make_shared<Runner>()](uint64_t i, Counts counts) {

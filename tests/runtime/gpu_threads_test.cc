@@ -1,9 +1,13 @@
-// Ranks that are threads of one process, each with a GPU of its own, on the fake driver: they come
-// and go, plan after plan, and capture while others load. What the driver forbids is not done and
-// nothing is left; the thread sanitizer looks for races (./test).
+// Communicators on the fake driver, whose ranks are threads of one process, each with a GPU of its
+// own: they come and go, plan after plan, and capture while others load. What the driver forbids is
+// not done and nothing is left; the thread sanitizer looks for races (./test).
 #include <catch2/catch.hpp>
+#include <map>
+#include <thread>
 
+#include "executor/host/op_plans.h"
 #include "executor/host/test_plans.h"
+#include "executor/interpreter/steps.h"
 #include "runtime/checked_call.h"
 #include "runtime/cuda/test_world.h"
 #include "tests/runtime/ranks.h"
@@ -28,7 +32,7 @@ std::vector<std::shared_ptr<const Program>> plans() {
 
 /// Runs a body on ranks that are threads, each with its GPU, as gpu_check --threads does.
 std::string run_on_gpus(World& world, cuda::ContextKeeper& keeper, uint32_t ranks,
-                        const RankBody& body) {
+                        const RankBody& body, bool multicast = false) {
   return testing::run_threads(
       ranks,
       [&](Communicator& communicator) -> std::string {
@@ -39,7 +43,7 @@ std::string run_on_gpus(World& world, cuda::ContextKeeper& keeper, uint32_t rank
       [&](uint32_t rank, Diagnostics& d) -> std::unique_ptr<Device> {
         FakeDriver::enter(0);
         if (!keeper.keep(world.fake.driver(), static_cast<int>(rank), d)) return nullptr;
-        return world.open(0, static_cast<int>(rank), d);
+        return world.open(0, static_cast<int>(rank), d, multicast);
       });
 }
 
@@ -80,6 +84,111 @@ TEST_CASE("ranks that are threads with a GPU each come and go") {
       }
     }
     CHECK(world.fake.misuses() == std::vector<std::string>{});
+  }
+  world.check_clean();
+}
+
+/// The addresses at a switch in a launch's first block, which stand with each member's operand.
+std::vector<cuda::abi::Address> switch_addresses(const device::LaunchPlan& plan) {
+  const auto* header = reinterpret_cast<const device::StepHeader*>(plan.programs);
+  const device::Steps steps(header);
+  std::vector<cuda::abi::Address> found;
+  for (uint32_t i = 0; i < header->extras; ++i) {
+    const auto* at = static_cast<const void*>(steps.extras[i].multicast);
+    if (at != nullptr) found.push_back(cuda::address_of(at));
+  }
+  return found;
+}
+
+/// Calls of a plan with a switch on registered buffers, whose bytes are the rank + 1.
+std::string use_switch(World& world, Communicator& communicator,
+                       const std::shared_ptr<const Program>& plan,
+                       std::map<std::thread::id, std::vector<cuda::abi::Address>>& seen) {
+  Diagnostics d;
+  Device& device = communicator.device();
+  const auto memory = CallerMemory::make(
+      communicator, *plan, {.max_bytes = 4096, .input_offset = 64, .registered = true}, d);
+  const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+  const StreamHandle stream = device.create_stream(d);
+  if (memory == nullptr || loaded == nullptr || stream == nullptr) return testing::text(d);
+  const std::vector<uint8_t> bytes(3072, static_cast<uint8_t>(communicator.rank() + 1));
+  bool good = device.write(memory->device(kOutput), bytes.data(), bytes.size(), d);
+  for (const uint64_t size : {3072, 1536}) {
+    const BoundCall call = loaded->bind({.bytes = size,
+                                         .dtype = Dtype::f32,
+                                         .input = memory->device(kInput),
+                                         .output = memory->device(kOutput)},
+                                        d);
+    good = good && call && loaded->launch(call, stream, d) && communicator.synchronize(stream, d);
+  }
+  device.destroy_stream(stream);
+  std::vector<std::vector<uint8_t>> all;
+  if (!good || !communicator.bootstrap().all_gather({}, "look", all, d)) return testing::text(d);
+  std::vector<cuda::abi::Address> addresses;
+  {
+    const std::lock_guard lock(world.launching);
+    addresses = seen[std::this_thread::get_id()];
+  }
+  if (addresses.size() != 2 * 3) return "not every call went through the switch";
+  for (const cuda::abi::Address at : addresses) {
+    if (world.fake.multicast_bytes(at) != std::vector<int>{1, 2, 3}) return "another place";
+  }
+  return communicator.bootstrap().all_gather({}, "end", all, d) ? "" : testing::text(d);
+}
+
+TEST_CASE("registered buffers are joined at a switch, once") {
+  std::shared_ptr<const Program> plan;
+  for (const testing::OpPlan& op : testing::op_plans()) {
+    if (op.name != "switch_broadcast") continue;
+    testing::TestProgram t = op.build(PacketFormat::none);
+    t.program.launch.threads = 128;
+    plan = std::make_shared<const Program>(std::move(t.program));
+  }
+  for (const bool asked : {true, false}) {
+    World world({.devices = 3, .multicast = true});
+    std::map<std::thread::id, std::vector<cuda::abi::Address>> seen;
+    world.on_launch = [&](const device::LaunchPlan& launch) {
+      for (const cuda::abi::Address at : switch_addresses(launch)) {
+        seen[std::this_thread::get_id()].push_back(at);
+      }
+    };
+    {
+      cuda::ContextKeeper keeper;
+      const std::string said = run_on_gpus(
+          world, keeper, 3, [&](Communicator& c) { return use_switch(world, c, plan, seen); },
+          asked);
+      if (asked) {
+        CHECK(said == "");
+      } else {
+        CHECK(said.find("not every call went through the switch") != std::string::npos);
+      }
+      // The plan's own memory when it is loaded, then the output buffer.
+      CHECK(world.fake.calls("MulticastCreate") == (asked ? 2 : 0));
+    }
+    world.check_clean();
+  }
+}
+
+TEST_CASE("a call whose kernel does not hold all blocks is refused") {
+  World world({.devices = 2});
+  world.most_uneven_blocks = 0;
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans().back();
+    CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
+            Diagnostics d;
+            const auto loaded = communicator.load(plan, {.max_bytes = 4096}, d);
+            const auto memory = communicator.device().allocate(16384, "buffers", d);
+            if (loaded == nullptr || memory == nullptr) return testing::text(d);
+            CallOptions call{.bytes = 4096,
+                             .dtype = Dtype::f32,
+                             .input = memory->data(),
+                             .output = memory->data() + 8192};
+            if (!loaded->bind(call, d)) return testing::text(d);
+            call.input = memory->data() + 4;
+            if (loaded->bind(call, d)) return "an odd address was taken";
+            return cuda::has_code(d, "too-many-blocks") ? "" : testing::text(d);
+          }) == "");
   }
   world.check_clean();
 }

@@ -88,6 +88,37 @@ TEST_CASE("calls of several plans and sizes run behind one another without waiti
   CHECK(run_processes(4, body) == "");
 }
 
+// The first call waits for the others while all that come behind it are bound: more than the
+// executable keeps, so that it fills old ones anew.
+TEST_CASE("a call may be dropped as soon as it is launched") {
+  const auto plan = plan_of("allreduce_ring", "2");
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    Device& device = communicator.device();
+    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const StreamHandle stream = device.create_stream(diagnostics);
+    std::vector<Sum> sums;
+    const auto bytes_of = [](uint32_t i) { return 8 * (1 + uint64_t{i} * 379 % (Sum::kMost / 8)); };
+    for (uint32_t i = 0; i < 150; ++i) {
+      sums.emplace_back(device, diagnostics);
+      sums.back().fill(communicator.rank(), bytes_of(i), i);
+      const BoundCall call = loaded->bind(sums.back().call(bytes_of(i)), diagnostics);
+      if (!call || !loaded->launch(call, stream, diagnostics)) return testing::text(diagnostics);
+    }
+    const bool done = communicator.synchronize(stream, diagnostics);
+    device.destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    for (uint32_t i = 0; i < sums.size(); ++i) {
+      if (!sums[i].right(2, bytes_of(i), i)) return fmt::format("call {} is wrong", i);
+    }
+    return "";
+  };
+  CHECK(run_threads(2, body) == "");
+  CHECK(run_processes(2, body) == "");
+}
+
 TEST_CASE("plans on several streams at once") {
   const auto plan = plan_of("allreduce_ring", "2"), other = plan_of("allreduce_2shot_packets", "2");
   const auto body = [&](Communicator& communicator) -> std::string {
