@@ -157,6 +157,11 @@ struct LaunchPlan {
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
 
+  /// The launch may begin before the kernel ahead of it on its stream has ended, where both are
+  /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
+  /// wait for that end.
+  bool early = false;
+
   uint32_t blocks = 0, threads = 0;
   Dtype dtype = Dtype::f32;
   Dtype accumulate = Dtype::f32;

@@ -415,6 +415,7 @@ std::shared_ptr<BoundCall::State> Binder::run() {
   plan_copies(*made);
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
+  made->launch.early = x_.group->device->launches_early(made->launch.blocks, made->launch.threads);
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;

@@ -1,7 +1,8 @@
 // The interpreter kernel, as a template over the machine of a block; kernel_*.cu instantiate it.
 //
-// A block first fetches all that it will read again into shared memory, in one go: its counts, and
-// its steps from the parameters of the launch or from device memory.
+// A block first fetches all that it will read again into shared memory, in one go: its steps from
+// the parameters of the launch or from device memory, and its counts. Between the two lies the end
+// of the kernel ahead: a launch may begin before it (LaunchPlan::early), and no call changes steps.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -52,14 +53,22 @@ __device__ inline void settle_copies(const device::Steps& program, uint32_t oper
   }
 }
 
+/// Waits until the kernel ahead of this one on the stream has ended, and what it wrote is seen;
+/// then the one behind may begin. Not before: each would hold room on the GPU that calls of other
+/// streams may need. Does nothing in a launch that is not early.
+__device__ inline void await_kernel_ahead() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /// What a block does first. Fetches its counts, and its program if that is to lie in shared memory;
 /// returns where the program begins.
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
                                              uint4* lines) {
   const LaunchPlan& plan = arguments.plan;
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
-  uint64_t count = 0;
-  if (threadIdx.x < plan.call_counts) count = load_relaxed(calls + threadIdx.x);
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
   const bool shared = plan.program_bytes <= kMostShared;
   if (plan.carried) {
@@ -67,7 +76,6 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
   } else if (shared) {
     fetch_lines(lines, plan.programs + at, plan.program_bytes);
   }
-  if (threadIdx.x < plan.call_counts) state.counts[threadIdx.x] = count;
   if (threadIdx.x == 0) {
     const uint32_t rank = plan.rank_of_block == nullptr ? 0 : plan.rank_of_block[blockIdx.x];
     const uint32_t number =
@@ -77,6 +85,8 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {state.rank, calls, number, plan.patience, 0};
   }
+  await_kernel_ahead();
+  if (threadIdx.x < plan.call_counts) state.counts[threadIdx.x] = load_relaxed(calls + threadIdx.x);
   __syncthreads();
   return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
 }

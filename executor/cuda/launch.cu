@@ -67,9 +67,17 @@ int launch(const LaunchPlan& plan, void* stream) {
   }
   void* parameters[] = {&arguments};
   const Kernel kernel = kernel_for(plan);
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel.function), dim3(plan.blocks),
-                          dim3(threads_of(plan, kernel)), parameters, shared_bytes(plan),
-                          static_cast<cudaStream_t>(stream));
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(plan.blocks);
+  config.blockDim = dim3(threads_of(plan, kernel));
+  config.dynamicSmemBytes = shared_bytes(plan);
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &early;
+  config.numAttrs = plan.early ? 1 : 0;
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.function), parameters);
 }
 
 uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {

@@ -23,17 +23,20 @@ abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(str
 
 bool options_from_environment(const Environment& environment, CudaOptions& options,
                               Diagnostics& diagnostics) {
-  const auto asked = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
-  if (!asked) return false;
-  options.multicast = *asked == 1;
+  const auto multicast = environment.number(Variable::MSCCLC_MULTICAST, diagnostics);
+  const auto early = environment.number(Variable::MSCCLC_EARLY_LAUNCH, diagnostics);
+  if (!multicast || !early) return false;
+  options.multicast = *multicast == 1;
+  options.early = *early == 1;
   return true;
 }
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-                       KernelLauncher launcher, Exchange exchange)
+                       uint64_t most_early_threads, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       multicast_(multicast),
+      most_early_threads_(most_early_threads),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -47,8 +50,12 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   if (stream == nullptr) return nullptr;
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  return std::unique_ptr<CudaDevice>(new CudaDevice(
-      std::move(context), std::move(stream), multicast, std::move(launcher), std::move(exchange)));
+  const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
+  const int processors = early ? context->attribute(abi::kMultiprocessorCount) : 0;
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(context), std::move(stream), multicast,
+                     static_cast<uint64_t>(processors) * kMostEarlyThreads, std::move(launcher),
+                     std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {

@@ -33,9 +33,17 @@ struct CudaOptions {
   /// Switch channels may use multicast. Only ever true because the user asks: see
   /// options_from_environment().
   bool multicast = false;
+  /// Small launches may begin early (LaunchPlan::early) on GPUs that can do that.
+  bool early = true;
 };
 
-/// What the user asks for by MSCCLC_MULTICAST. Errors (bad-variable).
+/// Threads for each multiprocessor, on average, that a launch may have to begin early: an eighth of
+/// those that fit with 128 registers each. Calls of other streams must find room beside both calls,
+/// or ranks wait for one another for ever: so, four streams of such calls always do. Larger calls
+/// take so long that it makes little difference.
+inline constexpr uint32_t kMostEarlyThreads = 64;
+
+/// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
 bool options_from_environment(const Environment& environment, CudaOptions& options,
                               Diagnostics& diagnostics);
 
@@ -67,6 +75,9 @@ class CudaDevice final : public Device {
 
   bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
   bool carries_programs() const override { return true; }
+  bool launches_early(uint32_t blocks, uint32_t threads) const override {
+    return uint64_t{blocks} * threads <= most_early_threads_;
+  }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -89,11 +100,12 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-             KernelLauncher launcher, Exchange exchange);
+             uint64_t most_early_threads, KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
   const bool multicast_;
+  const uint64_t most_early_threads_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

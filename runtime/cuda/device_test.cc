@@ -356,6 +356,25 @@ TEST_CASE("cuda: all blocks must be resident") {
   world.check_clean();
 }
 
+TEST_CASE("cuda: small calls begin early") {
+  Diagnostics diagnostics;
+  const auto early = [&](FakeOptions fake, const Environment::Values& values, uint32_t blocks,
+                         uint32_t threads) {
+    World world(fake);
+    CudaOptions options;
+    REQUIRE(options_from_environment(Environment(values), options, diagnostics));
+    world.early = options.early;
+    return world.open(0, 0)->launches_early(blocks, threads);
+  };
+  CHECK(early({}, {}, 66, 128));  // 132 multiprocessors
+  CHECK(!early({}, {}, 67, 128));
+  CHECK(early({}, {}, 8, 1024));
+  CHECK(!early({}, {}, 1u << 30, 1024));
+  CHECK(!early({}, {{"MSCCLC_EARLY_LAUNCH", "0"}}, 1, 128));
+  CHECK(!early({.capability = 8}, {}, 1, 128));
+  CHECK(text_of(diagnostics) == "");
+}
+
 TEST_CASE("cuda: MSCCLC_MULTICAST asks for multicast") {
   const auto asked = [](const Environment::Values& values, Diagnostics& diagnostics) {
     CudaOptions options;

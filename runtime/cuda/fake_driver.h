@@ -36,6 +36,7 @@ struct FakeOptions {
   bool multicast = false;
   bool writes = true;     ///< the attribute that says that streams write 64-bit values
   bool peers = true;      ///< GPUs reach each other
+  int capability = 9;     ///< major
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;

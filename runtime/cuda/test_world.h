@@ -48,7 +48,8 @@ struct World {
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
-    return CudaDevice::open(fake.driver(), {.ordinal = ordinal, .multicast = multicast}, launcher,
+    return CudaDevice::open(fake.driver(),
+                            {.ordinal = ordinal, .multicast = multicast, .early = early}, launcher,
                             std::move(exchange), diagnostics);
   }
   std::unique_ptr<CudaDevice> open(int process, int ordinal) {
@@ -71,6 +72,7 @@ struct World {
   std::vector<void*> launched;
   int launch_error = 0;
   uint32_t most_blocks = 264;
+  bool early = true;
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };
 
