@@ -94,6 +94,10 @@ std::optional<CollectiveKind> find_collective(std::string_view name) {
   return static_cast<CollectiveKind>(found - std::begin(kKinds));
 }
 
+bool has_root(CollectiveKind kind) {
+  return only_at_root(kind, Side::input) || only_at_root(kind, Side::output);
+}
+
 uint32_t Shape::chunks() const {
   return lengths.empty() ? rows * columns : std::accumulate(lengths.begin(), lengths.end(), 0u);
 }

@@ -30,6 +30,9 @@ enum class CollectiveKind : uint8_t {
 std::string_view name(CollectiveKind kind);
 std::optional<CollectiveKind> find_collective(std::string_view name);
 
+/// True of broadcast, reduce, gather and scatter.
+bool has_root(CollectiveKind kind);
+
 enum class InPlace : uint8_t { either, yes, no };  // in text: either, true, false
 
 enum class Side : uint8_t { input, output };

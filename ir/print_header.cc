@@ -72,11 +72,6 @@ void print_promises(TextWriter& out, const Contract& contract) {
   }
 }
 
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::reduce || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter;
-}
-
 void print_contract(TextWriter& out, const Contract& c) {
   if (c.kind == CollectiveKind::none) return;
   line(out, "collective") << name(c.kind) << '(';

@@ -9,8 +9,8 @@
 namespace mscclc {
 namespace {
 
-constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes, w_program, w_params};
-constexpr KeySet kOptional = {w_in_place};
+constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
+constexpr KeySet kOptional = {w_program, w_params, w_plan, w_in_place, w_root, w_shift};
 
 std::vector<Dtype> all_dtypes(bool floats_alone) {
   std::vector<Dtype> all;
@@ -38,7 +38,7 @@ bool has(const std::vector<Dtype>& list, Dtype t) {
 /// Reads one table; all functions return false after reporting.
 class LibraryReader {
  public:
-  LibraryReader(const JsonReader& reader, std::vector<LibraryTable::Row>& rows)
+  LibraryReader(const JsonReader& reader, std::vector<LibraryRow>& rows)
       : reader_(reader), rows_(rows) {}
 
   bool run() {
@@ -56,8 +56,6 @@ class LibraryReader {
   }
 
  private:
-  using Row = LibraryTable::Row;
-
   bool is_word(NodeId node, std::string_view word) const {
     const JsonNode& n = reader_.tape()[node];
     return n.kind() == JsonType::string && reader_.tape().text(static_cast<Word>(n.value)) == word;
@@ -65,12 +63,12 @@ class LibraryReader {
 
   bool row(NodeId node) {
     Members m;
-    Row row;
-    const bool right =
-        m.read(reader_, node, kRequired, kOptional) && collective(m[w_collective], row.kind) &&
-        ranks(m[w_ranks], row) && bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
-        program(m[w_program], row.choice.program) && params(m[w_params], row.choice.params) &&
-        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place));
+    LibraryRow row;
+    const bool right = m.read(reader_, node, kRequired, kOptional) &&
+                       collective(m[w_collective], row.kind) && ranks(m[w_ranks], row) &&
+                       bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
+                       choice(node, m, row.choice) && root_and_shift(m, row) &&
+                       (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place));
     if (!right) return false;
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!rows_[i].covers(row)) continue;
@@ -90,7 +88,7 @@ class LibraryReader {
   }
 
   /// "any", a number, or [smallest, largest].
-  bool ranks(NodeId node, Row& row) {
+  bool ranks(NodeId node, LibraryRow& row) {
     if (is_word(node, "any")) return true;
     std::vector<uint32_t> ends(1);
     const bool range = reader_.tape()[node].kind() == JsonType::array;
@@ -125,12 +123,43 @@ class LibraryReader {
     return true;
   }
 
-  bool program(NodeId node, std::string& out) {
+  bool choice(NodeId node, const Members& m, LibraryChoice& out) {
+    if (m.has(w_plan) ? m.has(w_program) || m.has(w_params)
+                      : !m.has(w_program) || !m.has(w_params)) {
+      return reader_.fail(node, "expected either 'plan', or 'program' and 'params'");
+    }
+    if (m.has(w_plan)) {
+      return file(m[w_plan], out.plan) &&
+             (out.plan.ends_with(".json") ||
+              reader_.fail(m[w_plan], "a plan's name ends in '.json'"));
+    }
+    const bool fine = file(m[w_program], out.program);
+    if (fine && out.program.find('.') != std::string::npos) {
+      return reader_.fail(m[w_program], "expected the name of a program, without '.mscl'");
+    }
+    return fine && params(m[w_params], out.params);
+  }
+
+  /// The name of a file beside the table.
+  bool file(NodeId node, std::string& out) {
     std::string_view text;
     if (!reader_.string(node, text)) return false;
     out = text;
-    const bool plain = !text.empty() && text.find_first_of("/.") == std::string_view::npos;
-    return plain || reader_.fail(node, "expected the name of a program, without '.mscl'");
+    const bool plain = !text.empty() && text.find('/') == std::string_view::npos;
+    return plain || reader_.fail(node, "expected the name of a file beside the table");
+  }
+
+  /// Those of plans: programs are compiled for any.
+  bool root_and_shift(const Members& m, LibraryRow& row) {
+    const bool is_plan = !row.choice.plan.empty();
+    for (const auto& [key, has, out] :
+         {std::tuple(w_root, is_plan && has_root(row.kind), &row.root),
+          std::tuple(w_shift, is_plan && row.kind == CollectiveKind::sendrecv, &row.shift)}) {
+      if (!m.has(key)) continue;
+      if (!has) return reader_.fail(m[key], "only a plan of such a collective has one");
+      if (!reader_.number(m[key], out->emplace())) return false;
+    }
+    return true;
   }
 
   bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
@@ -153,24 +182,27 @@ class LibraryReader {
     return true;
   }
 
-  /// The last row of each collective takes every call.
+  /// Every call has a row: of each collective, or of those that plans are for.
   bool total(const std::vector<NodeId>& places) {
     for (size_t i = rows_.size(); i-- > 0;) {
-      const Row& last = rows_[i];
-      const auto same = [&](const Row& r) { return r.kind == last.kind; };
-      if (std::any_of(rows_.begin() + static_cast<ptrdiff_t>(i) + 1, rows_.end(), same)) continue;
-      const Row everything{.kind = last.kind, .dtypes = all_dtypes(false), .choice = {}};
-      if (last.covers(everything)) continue;
+      LibraryRow everything = rows_[i];
+      everything.bytes = ~uint64_t{0};
+      everything.dtypes = all_dtypes(false);
+      everything.in_place = true;
+      const bool is_plan = !everything.choice.plan.empty();
+      if (!is_plan) everything.min_ranks = 1, everything.max_ranks = ~uint32_t{0};
+      const auto covers = [&](const LibraryRow& r) { return r.covers(everything); };
+      if (std::ranges::any_of(rows_, covers)) continue;
       return reader_.fail(
-          places[i], fmt::format("the last row of {} must take every call: \"ranks\": \"any\", "
-                                 "\"bytes\": null, \"dtypes\": \"any\", in place too",
-                                 name(last.kind)));
+          places[i], fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
+                                 "\"dtypes\": \"any\", in place too",
+                                 name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
     }
     return true;
   }
 
   const JsonReader& reader_;
-  std::vector<Row>& rows_;
+  std::vector<LibraryRow>& rows_;
 };
 
 std::string LibraryChoice::params_text() const {
@@ -181,15 +213,17 @@ std::string LibraryChoice::params_text() const {
   return text;
 }
 
-bool LibraryTable::Row::fits(const LibraryCall& call) const {
+bool LibraryRow::fits(const LibraryCall& call) const {
+  const int64_t n = call.ranks;
   return kind == call.kind && for_ranks(call.ranks) && call.bytes <= bytes &&
-         has(dtypes, call.dtype) && (in_place || !call.in_place);
+         has(dtypes, call.dtype) && (in_place || !call.in_place) && (!root || *root == call.root) &&
+         (!shift || *shift == ((call.shift % n) + n) % n);
 }
 
-/// True if every call that `other` fits is one that this fits.
-bool LibraryTable::Row::covers(const Row& other) const {
+bool LibraryRow::covers(const LibraryRow& other) const {
   return kind == other.kind && min_ranks <= other.min_ranks && max_ranks >= other.max_ranks &&
-         bytes >= other.bytes && (in_place || !other.in_place) &&
+         bytes >= other.bytes && (in_place || !other.in_place) && (!root || root == other.root) &&
+         (!shift || shift == other.shift) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 
@@ -204,7 +238,7 @@ std::optional<LibraryTable> LibraryTable::parse(std::string_view text, const std
 }
 
 const LibraryChoice* LibraryTable::choose(const LibraryCall& call) const {
-  const auto row = std::ranges::find_if(rows_, [&](const Row& r) { return r.fits(call); });
+  const auto row = std::ranges::find_if(rows_, [&](const LibraryRow& r) { return r.fits(call); });
   return row == rows_.end() ? nullptr : &row->choice;
 }
 
@@ -226,17 +260,21 @@ std::vector<LibraryRange> LibraryTable::stretches(LibraryCall call,
   return all;
 }
 
-std::vector<LibraryRange> LibraryTable::ranges(CollectiveKind kind, uint32_t ranks) const {
+std::vector<LibraryRange> LibraryTable::ranges(const LibraryCall& any) const {
+  LibraryCall call = any;
   std::vector<uint64_t> ends;
-  for (const Row& row : rows_) {
-    if (row.kind == kind && row.for_ranks(ranks)) ends.push_back(row.bytes);
+  for (const LibraryRow& row : rows_) {
+    if (row.kind == call.kind && row.for_ranks(call.ranks)) ends.push_back(row.bytes);
   }
   std::ranges::sort(ends);
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   std::vector<LibraryRange> all;
   for (const DtypeInfo& t : dtype_table()) {
-    std::vector<LibraryRange> mine = stretches({kind, ranks, 0, t.dtype, false}, ends);
-    for (LibraryRange& placed : stretches({kind, ranks, 0, t.dtype, true}, ends)) {
+    call.dtype = t.dtype;
+    call.in_place = false;
+    std::vector<LibraryRange> mine = stretches(call, ends);
+    call.in_place = true;
+    for (LibraryRange& placed : stretches(call, ends)) {
       const auto twin = find_alike(mine, placed, InPlace::no);
       if (twin == mine.end()) {
         mine.push_back(std::move(placed));
@@ -257,9 +295,56 @@ std::vector<LibraryRange> LibraryTable::ranges(CollectiveKind kind, uint32_t ran
   return all;
 }
 
+namespace {
+
+std::string dtypes_text(const std::vector<Dtype>& dtypes) {
+  if (dtypes == all_dtypes(false)) return "\"any\"";
+  if (dtypes == all_dtypes(true)) return "\"float\"";
+  std::string list;
+  for (const Dtype t : dtypes)
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", info(t).name);
+  return fmt::format("[{}]", list);
+}
+
+std::string ranks_text(const LibraryRow& row) {
+  if (row.min_ranks == 1 && row.max_ranks == ~uint32_t{0}) return "\"any\"";
+  if (row.min_ranks == row.max_ranks) return std::to_string(row.min_ranks);
+  return fmt::format("[{}, {}]", row.min_ranks, row.max_ranks);
+}
+
+std::string choice_text(const LibraryChoice& choice) {
+  if (!choice.plan.empty()) return fmt::format("\"plan\": \"{}\"", choice.plan);
+  std::string params;
+  for (const auto& [key, value] : choice.params) {
+    params += fmt::format("{}\"{}\": \"{}\"", params.empty() ? "" : ", ", key, value);
+  }
+  return fmt::format("\"program\": \"{}\", \"params\": {{{}}}", choice.program, params);
+}
+
+std::string row_text(const LibraryRow& row) {
+  std::string text =
+      fmt::format("{{\"collective\": \"{}\", \"ranks\": {}", name(row.kind), ranks_text(row));
+  if (row.root) text += fmt::format(", \"root\": {}", *row.root);
+  if (row.shift) text += fmt::format(", \"shift\": {}", *row.shift);
+  const std::string bytes = row.bytes == ~uint64_t{0} ? "null" : std::to_string(row.bytes);
+  text += fmt::format(", \"bytes\": {}, \"dtypes\": {}, {}", bytes, dtypes_text(row.dtypes),
+                      choice_text(row.choice));
+  return text + (row.in_place ? "}" : ", \"in_place\": false}");
+}
+
+}  // namespace
+
+std::string library_table_text(std::span<const LibraryRow> rows) {
+  std::string text = "{\n  \"rows\": [\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += fmt::format("    {}{}\n", row_text(rows[i]), i + 1 < rows.size() ? "," : "");
+  }
+  return text + "  ]\n}\n";
+}
+
 std::vector<CollectiveKind> LibraryTable::collectives() const {
   std::vector<CollectiveKind> kinds;
-  for (const Row& row : rows_) {
+  for (const LibraryRow& row : rows_) {
     if (std::ranges::find(kinds, row.kind) == kinds.end()) kinds.push_back(row.kind);
   }
   return kinds;

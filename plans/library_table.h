@@ -1,9 +1,11 @@
 // Which program of the library, with which parameters, for a call: plans/library.json, a list of
-// rows of which the first that fits holds. docs/collectives.md says how to write them.
+// rows of which the first that fits holds; or which compiled plan, in the table of a folder that
+// `mscclc library` wrote. docs/collectives.md says how to write them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,22 +17,43 @@
 
 namespace mscclc {
 
-/// What a row picks. R, root and shift are the call's and not among the parameters.
+/// What a row picks: a program with parameters, of which R, root and shift are the call's and not
+/// among them; or a plan.
 struct LibraryChoice {
   std::string program;                                      ///< a file beside the table, no .mscl
   std::vector<std::pair<std::string, std::string>> params;  ///< as -D takes them
+  std::string plan;  ///< a file beside the table; then there is no program
   bool operator==(const LibraryChoice&) const = default;
   /// "B=16,T=128,F=LL128"
   std::string params_text() const;
 };
 
-/// A call, as far as the choice depends on it.
+/// A call, as far as the choice depends on it. The same on all ranks.
 struct LibraryCall {
   CollectiveKind kind;
   uint32_t ranks = 0;
   uint64_t bytes = 0;  ///< the larger of input and output of a rank, as in `select sizes`
   Dtype dtype = Dtype::f32;
   bool in_place = false;
+  uint32_t root = 0;  ///< matters where the collective has a root
+  int64_t shift = 1;  ///< matters for sendrecv; any number, as ranks go round
+};
+
+/// One row: the calls that it is for, and what it picks for them.
+struct LibraryRow {
+  CollectiveKind kind;
+  uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
+  std::optional<uint32_t> root;   ///< without one: any
+  std::optional<uint32_t> shift;  ///< the same; less than the number of ranks
+  uint64_t bytes = ~uint64_t{0};  ///< the largest
+  std::vector<Dtype> dtypes;
+  bool in_place = true;  ///< for calls in place too
+  LibraryChoice choice;
+
+  bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
+  bool fits(const LibraryCall& call) const;
+  /// True if every call that `other` fits is one that this fits.
+  bool covers(const LibraryRow& other) const;
 };
 
 /// Calls for which the table picks the same.
@@ -44,35 +67,27 @@ struct LibraryRange {
 class LibraryTable {
  public:
   /// Reads a table. `name` is the file's, for messages. Refuses one with a call that no row fits,
-  /// of a collective that it has, and one with a row that is never reached.
-  /// Errors (not-a-library and those of JSON).
+  /// of a collective (and, for plans, of a number of ranks, root and shift) that it has, and one
+  /// with a row that is never reached. Errors (not-a-library and those of JSON).
   static std::optional<LibraryTable> parse(std::string_view text, const std::string& name,
                                            Diagnostics& diagnostics);
 
-  /// nullptr: the table has nothing for this collective.
+  /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  std::vector<LibraryRange> ranges(CollectiveKind kind, uint32_t ranks) const;
+  /// Of `call` kind, ranks, root and shift count. REQUIRES: choose(call) finds something.
+  std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;
+  std::span<const LibraryRow> rows() const { return rows_; }
 
  private:
-  friend class LibraryReader;
-  struct Row {
-    CollectiveKind kind;
-    uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
-    uint64_t bytes = ~uint64_t{0};  ///< the largest
-    std::vector<Dtype> dtypes;
-    bool in_place = true;  ///< for calls in place too
-    LibraryChoice choice;
-
-    bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
-    bool fits(const LibraryCall& call) const;
-    bool covers(const Row& other) const;
-  };
   std::vector<LibraryRange> stretches(LibraryCall call, const std::vector<uint64_t>& ends) const;
 
-  std::vector<Row> rows_;
+  std::vector<LibraryRow> rows_;
 };
+
+/// The text of a table with these rows: parse() gives them back.
+std::string library_table_text(std::span<const LibraryRow> rows);
 
 }  // namespace mscclc

@@ -1,5 +1,7 @@
 #include "plans/library_table.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 namespace mscclc {
@@ -74,13 +76,69 @@ TEST_CASE("a row may be for a range of ranks") {
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
+TEST_CASE("a table of plans") {
+  const auto plan = [](const char* kind, const char* key, const char* bytes, const char* file) {
+    return fmt::format(
+        R"({{"collective": "{}", "ranks": 4, {}"bytes": {}, "dtypes": "any", "plan": "{}"}})", kind,
+        key, bytes, file);
+  };
+  const std::string text = rows(plan("broadcast", "\"root\": 1, ", "64", "small.json") + "," +
+                                plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
+                                plan("broadcast", "\"root\": 3, ", "null", "b3.json") + "," +
+                                plan("sendrecv", "\"shift\": 3, ", "null", "s3.json"));
+  Diagnostics diagnostics;
+  const auto table = LibraryTable::parse(text, "t.json", diagnostics);
+  REQUIRE(table);
+  const auto file = [&](const LibraryCall& call) {
+    const LibraryChoice* choice = table->choose(call);
+    return choice == nullptr ? "nothing" : choice->plan;
+  };
+  const LibraryCall broadcast{CollectiveKind::broadcast, 4, 64, Dtype::u8, true, 1};
+  CHECK(file(broadcast) == "small.json");
+  CHECK(table->ranges(broadcast).size() == 2);
+  CHECK(file({CollectiveKind::broadcast, 4, 65, Dtype::u8, true, 1}) == "b1.json");
+  CHECK(file({CollectiveKind::broadcast, 4, 1, Dtype::u8, true, 3}) == "b3.json");
+  CHECK(file({CollectiveKind::broadcast, 4, 1, Dtype::u8, true, 0}) == "nothing");
+  CHECK(file({CollectiveKind::broadcast, 2, 1, Dtype::u8, true, 1}) == "nothing");
+  CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, 3}) == "s3.json");
+  CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, -1}) == "s3.json");
+  CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, 1}) == "nothing");
+  CHECK(refusal(rows(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
+                     plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
+        "t.json: rows[1]: the last row of broadcast must take every call: \"bytes\": null, "
+        "\"dtypes\": \"any\", in place too");
+  CHECK(refusal(rows(plan("broadcast", "", "null", "b1.js"))) ==
+        "t.json: rows[0].plan: a plan's name ends in '.json'");
+}
+
+TEST_CASE("a table's text is the table again") {
+  const auto again = [](const LibraryTable& table) {
+    const std::string text = library_table_text(table.rows());
+    Diagnostics diagnostics;
+    const auto read = LibraryTable::parse(text, "again.json", diagnostics);
+    return read && library_table_text(read->rows()) == text ? text : "differs";
+  };
+  CHECK(again(table_of(row("1024", "\"float\"", "floats", R"(, "in_place": false)") + "," +
+                       row("8", "[\"i32\", \"u8\"]", "whole", "", "[2, 3]") + "," + kRest)) ==
+        R"({
+  "rows": [
+    {"collective": "alltoall", "ranks": "any", "bytes": 1024, "dtypes": "float", "program": "floats", "params": {"B": "4", "F": "LL16"}, "in_place": false},
+    {"collective": "alltoall", "ranks": [2, 3], "bytes": 8, "dtypes": ["i32", "u8"], "program": "whole", "params": {"B": "4", "F": "LL16"}},
+    {"collective": "alltoall", "ranks": "any", "bytes": null, "dtypes": "any", "program": "rest", "params": {"B": "4", "F": "LL16"}}
+  ]
+}
+)");
+  CHECK(again(table_of(R"({"collective": "reduce", "ranks": 4, "root": 2, "bytes": null, )"
+                       R"("dtypes": "any", "plan": "p.json"})")) != "differs");
+}
+
 TEST_CASE("ranges are the stretches of sizes with one choice") {
   const LibraryTable table =
       table_of(row("1024", "\"float\"", "floats") + "," + row("2048", "\"any\"", "middle") + "," +
                row("4096", "\"any\"", "apart", R"(, "in_place": false)") + "," +
                row("8192", "\"any\"", "rest") + "," + kRest);
   std::string text;
-  for (const LibraryRange& r : table.ranges(kKind, 4)) {
+  for (const LibraryRange& r : table.ranges({kKind, 4})) {
     text += r.choice->program + " " + std::to_string(r.min) + ".." + std::to_string(r.max) +
             (r.in_place == InPlace::either ? ""
              : r.in_place == InPlace::yes  ? " in"
@@ -118,12 +176,18 @@ TEST_CASE("what is no table is refused") {
   CHECK(bad(kRest, "\"dtypes\": \"any\"", "\"dtypes\": [\"f31\"]") ==
         "t.json: rows[0].dtypes[0]: unknown data type 'f31'");
   CHECK(bad(kRest, "rest", "../rest") ==
-        "t.json: rows[0].program: expected the name of a program, without '.mscl'");
+        "t.json: rows[0].program: expected the name of a file beside the table");
   CHECK(bad(kRest, "\"B\"", "\"R\"") ==
         "t.json: rows[0].params.R: 'R' is the call's, not the table's");
   CHECK(bad(kRest, "\"B\"", "\"shift\"") ==
         "t.json: rows[0].params.shift: 'shift' is the call's, not the table's");
-  CHECK(bad(kRest, "\"program\"", "\"plan\"") == "t.json: rows[0]: unknown key 'plan'");
+  CHECK(bad(kRest, "rest", "rest.mscl") ==
+        "t.json: rows[0].program: expected the name of a program, without '.mscl'");
+  CHECK(bad(kRest, "\"program\"", "\"porgram\"") == "t.json: rows[0]: unknown key 'porgram'");
+  CHECK(bad(kRest, "\"params\"", "\"plan\"") ==
+        "t.json: rows[0]: expected either 'plan', or 'program' and 'params'");
+  CHECK(refusal(rows(row("null", "\"any\"", "rest", R"(, "shift": 1)"))) ==
+        "t.json: rows[0].shift: only a plan of such a collective has one");
 }
 
 TEST_CASE("a row that is never reached, and a call without a row, are mistakes") {

@@ -75,16 +75,6 @@ PipelineOptions pipeline_of(CompileOptions& options) {
   return pipeline;
 }
 
-// A plan names its sources relative to the program's folder: its bytes must not depend on where
-// the program was compiled.
-void shorten_file_names(Program& program, const std::string& input) {
-  const std::string folder = input.substr(0, input.rfind('/') + 1);
-  if (folder.empty()) return;
-  for (std::string& name : program.files) {
-    if (name.starts_with(folder)) name.erase(0, folder.size());
-  }
-}
-
 // Proves what is about to be written. False after saying why it is refused.
 bool verify(const CompileOptions& options, Input& input, std::optional<Proof>& proof) {
   if (options.no_verify) return true;
@@ -163,7 +153,7 @@ int run_compile(CompileOptions& options) {
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
-  shorten_file_names(input.program, options.input.file);
+  input.shorten_file_names();
   std::optional<Proof> proved;
   if (needs_plan && !verify(options, input, proved)) {
     input.report();

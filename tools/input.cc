@@ -77,6 +77,14 @@ int Input::usage(const std::string& message) {
   return kUsage;
 }
 
+void Input::shorten_file_names() {
+  const std::string folder = options_.file.substr(0, options_.file.rfind('/') + 1);
+  if (folder.empty()) return;
+  for (std::string& name : program.files) {
+    if (name.starts_with(folder)) name.erase(0, folder.size());
+  }
+}
+
 void Input::report() {
   const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
   diagnostics = Diagnostics();

@@ -38,6 +38,9 @@ class Input {
   /// Reads the file (a program, IR text, or a plan: JSON begins with '{') and brings it to IR;
   /// programs go through `passes`. Returns kFine, or prints why not and returns the exit code.
   int load(const PipelineOptions& passes);
+  /// Names the program's sources relative to its folder: the bytes of a plan must not depend on
+  /// where it was compiled.
+  void shorten_file_names();
   /// Prints diagnostics that came since the last call, to standard error.
   void report();
   /// report() adds to `text` instead, which must outlive this.

@@ -1,4 +1,4 @@
-// Finds the library: the folder with library.json and the programs that it names.
+// Finds the library: the folder with library.json and the programs, or plans, that it names.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,9 @@ struct Library {
   std::string folder;  ///< with a '/' at its end
   LibraryTable table;
 
+  /// The file of a program or plan.
   std::string path_of(const LibraryChoice& choice) const {
-    return folder + choice.program + ".mscl";
+    return folder + (choice.plan.empty() ? choice.program + ".mscl" : choice.plan);
   }
 };
 

@@ -155,11 +155,6 @@ void print_heading(const RunOptions& options, const Program& program, bool in_pl
 
 namespace {
 
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
 ResultRow row_of(const Contract& contract, const RunSpec& spec, const RunResult& result) {
   ResultRow row;
   row.bytes = result.bytes;

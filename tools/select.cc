@@ -27,9 +27,10 @@ int refuse(const std::string& why) {
   return kUsage;
 }
 
-/// "mscclc compile plans/x.mscl -D R=4 -D B=16"
+/// "mscclc compile plans/x.mscl -D R=4 -D B=16", or the name of a compiled plan.
 std::string command_of(const Library& library, const LibraryChoice& choice,
                        const SelectOptions& options) {
+  if (!choice.plan.empty()) return library.path_of(choice);
   std::string text =
       fmt::format("mscclc compile {} -D R={}", library.path_of(choice), options.ranks);
   if (options.root != 0) text += fmt::format(" -D root={}", options.root);
@@ -39,11 +40,11 @@ std::string command_of(const Library& library, const LibraryChoice& choice,
 }
 
 /// The choices for all sizes, a line each.
-int show_all(const Library& library, CollectiveKind kind, Dtype dtype,
-             const SelectOptions& options) {
-  for (const LibraryRange& range : library.table.ranges(kind, options.ranks)) {
-    const InPlace other = options.in_place ? InPlace::no : InPlace::yes;
-    if (range.in_place == other || std::ranges::find(range.dtypes, dtype) == range.dtypes.end()) {
+int show_all(const Library& library, const LibraryCall& call, const SelectOptions& options) {
+  const InPlace other = call.in_place ? InPlace::no : InPlace::yes;
+  for (const LibraryRange& range : library.table.ranges(call)) {
+    if (range.in_place == other ||
+        std::ranges::find(range.dtypes, call.dtype) == range.dtypes.end()) {
       continue;
     }
     const std::string sizes = range.max == ~uint64_t{0}
@@ -71,12 +72,13 @@ int run_select(const SelectOptions& options) {
     put_error(render_text(diagnostics, Sources(), 1));
     return kUsage;
   }
-  const LibraryChoice* choice =
-      library->table.choose({*kind, options.ranks, bytes.value_or(0), *dtype, options.in_place});
+  const LibraryCall call{*kind,        options.ranks, bytes.value_or(0), *dtype, options.in_place,
+                         options.root, options.shift};
+  const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
     return refuse(fmt::format("the library has no row for {}", options.collective));
   }
-  if (!bytes) return show_all(*library, *kind, *dtype, options);
+  if (!bytes) return show_all(*library, call, options);
   put(command_of(*library, *choice, options) + "\n");
   return kFine;
 }

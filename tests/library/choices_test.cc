@@ -56,9 +56,7 @@ std::string call_text(const LibraryCall& call) {
 Defines defines_of(CollectiveKind kind, const LibraryChoice& choice, uint32_t ranks) {
   Defines defines(choice.params.begin(), choice.params.end());
   defines.emplace_back("R", std::to_string(ranks));
-  const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-                      kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-  if (rooted) defines.emplace_back("root", std::to_string(ranks - 1));
+  if (has_root(kind)) defines.emplace_back("root", std::to_string(ranks - 1));
   return defines;
 }
 
@@ -110,7 +108,7 @@ TEST_CASE("every call has a choice, the one of its range") {
   std::map<std::pair<CollectiveKind, uint32_t>, std::vector<LibraryRange>> ranges;
   each_call([&](const LibraryCall& call) {
     auto& list = ranges[{call.kind, call.ranks}];
-    if (list.empty()) list = shipped().table.ranges(call.kind, call.ranks);
+    if (list.empty()) list = shipped().table.ranges(call);
     const LibraryChoice* choice = shipped().table.choose(call);
     size_t found = 0;
     bool same = false;
@@ -131,7 +129,7 @@ TEST_CASE("every choice compiles, is proved, and takes the calls that it is for"
     for (const uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u}) {
       if (kind == CollectiveKind::sendrecv && ranks == 1) continue;  // nobody to send to
       DYNAMIC_SECTION(name(kind) << " over " << ranks << " ranks") {
-        for (const LibraryRange& range : shipped().table.ranges(kind, ranks)) {
+        for (const LibraryRange& range : shipped().table.ranges({kind, ranks})) {
           check_range(kind, ranks, range);
         }
       }
@@ -141,7 +139,7 @@ TEST_CASE("every choice compiles, is proved, and takes the calls that it is for"
 
 TEST_CASE("every choice gives the promised result") {
   for (const CollectiveKind kind : shipped().table.collectives()) {
-    for (const LibraryRange& range : shipped().table.ranges(kind, 4)) {
+    for (const LibraryRange& range : shipped().table.ranges({kind, 4})) {
       check_runs(kind, 4, range);
     }
   }

@@ -38,11 +38,6 @@ struct Argument {
   }
 };
 
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
 /// Makes a plan of an argument; errors are in `diagnostics`.
 class Maker {
  public:
@@ -126,7 +121,8 @@ void PlanSource::add(const std::string& text) {
 }
 
 void PlanSource::add(const Library& library, const LibraryRange& range) {
-  const std::string text = library.path_of(*range.choice) + ":" + range.choice->params_text();
+  std::string text = library.path_of(*range.choice);
+  if (range.choice->plan.empty()) text += ":" + range.choice->params_text();
   const Argument argument(text);
   Maker maker(argument, ranks_, root_);
   auto plan = maker.run();
@@ -147,7 +143,9 @@ void PlanSource::add(const Library& library, const CallsOfRun& calls) {
   const uint64_t rounding = 8 * ranks_;  // messages are cut to whole elements on all ranks
   const auto kinds = calls.collectives.empty() ? library.table.collectives() : calls.collectives;
   for (const CollectiveKind kind : kinds) {
-    for (const LibraryRange& range : library.table.ranges(kind, ranks_)) {
+    const LibraryCall any{.kind = kind, .ranks = ranks_, .root = root_};
+    if (library.table.choose(any) == nullptr) continue;
+    for (const LibraryRange& range : library.table.ranges(any)) {
       const bool size = std::ranges::any_of(calls.sizes, [&](uint64_t bytes) {
         return range.min <= bytes && bytes - std::min(bytes, rounding) <= range.max;
       });

@@ -29,11 +29,6 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
 /// A table's measurements in the making.
 struct Table {
   CollectiveKind kind;

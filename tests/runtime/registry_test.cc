@@ -1,0 +1,199 @@
+// A folder of plans as `mscclc library` writes it, and a job that picks from it, call by call.
+#include "runtime/registry.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+constexpr uint32_t kRanks = 4;
+
+std::string scratch(const std::string& name) {
+  const char* folder = std::getenv("TEST_TMPDIR");
+  return std::string(folder == nullptr ? "/tmp" : folder) + "/" + name;
+}
+
+/// Plans for four ranks, of every kind of choice: formats, placements, roots, shifts.
+const std::string& plans() {
+  static const std::string folder = [] {
+    const std::string made = scratch("plans");
+    const std::string command = fmt::format(
+        "tools/mscclc library --ranks 4 --collective allreduce,alltoall,reduce,sendrecv --root 2 "
+        "--shift -1 -o {}",
+        made);
+    REQUIRE(std::system(command.c_str()) == 0);
+    return made;
+  }();
+  return folder;
+}
+
+Registry opened(const std::string& folder) {
+  Diagnostics diagnostics;
+  auto registry = Registry::open(folder, diagnostics);
+  INFO(testing::text(diagnostics));
+  REQUIRE(registry);
+  return *std::move(registry);
+}
+
+std::string refusal(const std::string& folder) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(Registry::open(folder, diagnostics));
+  const Diagnostic& d = diagnostics.all().at(0);
+  return fmt::format("{}: {}{}", d.code, d.message,
+                     d.notes.empty() ? "" : " (" + d.notes[0].text + ")");
+}
+
+std::string refusal(Registry& registry, const LibraryCall& call) {
+  Diagnostics diagnostics;
+  CHECK(registry.choose(call, diagnostics) == nullptr);
+  const Diagnostic& d = diagnostics.all().at(0);
+  return fmt::format("{}: {}{}", d.code, d.message,
+                     d.notes.empty() ? "" : " (" + d.notes[0].text + ")");
+}
+
+/// The calls of a job, over all that its table has.
+std::vector<LibraryCall> some_calls() {
+  std::vector<LibraryCall> calls;
+  for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::alltoall,
+                                    CollectiveKind::reduce, CollectiveKind::sendrecv}) {
+    for (const uint64_t bytes : {uint64_t{4}, uint64_t{40000}, uint64_t{3} << 20}) {
+      for (const Dtype dtype : {Dtype::f32, Dtype::i32}) {
+        for (const bool in_place : {false, true}) {
+          if (in_place && kind == CollectiveKind::sendrecv) continue;
+          calls.push_back({kind, kRanks, bytes, dtype, in_place, 2, -1});
+        }
+      }
+    }
+  }
+  return calls;
+}
+
+/// A rank that loads each plan once, when it is first picked, and makes its calls with it.
+std::string make_calls(Communicator& communicator) {
+  constexpr uint64_t kLargest = uint64_t{4} << 20;
+  Diagnostics diagnostics;
+  auto registry = Registry::open(plans(), diagnostics);
+  if (!registry) return testing::text(diagnostics);
+  std::map<const Program*, std::unique_ptr<RankRunner>> loaded;
+  for (const LibraryCall& call : some_calls()) {
+    const Registry::Choice* choice = registry->choose(call, diagnostics);
+    if (choice == nullptr) return testing::text(diagnostics);
+    std::unique_ptr<RankRunner>& runner = loaded[choice->plan.get()];
+    if (runner == nullptr) {
+      const LoadOptions load{.max_bytes = std::min(choice->max_bytes, kLargest)};
+      runner =
+          std::make_unique<RankRunner>(communicator, choice->plan, RunnerOptions{.load = load});
+      if (!runner->load(diagnostics)) return testing::text(diagnostics);
+    }
+    const RankResult result = runner->run(
+        {.bytes = call.bytes, .dtype = call.dtype, .in_place = call.in_place, .iterations = 3},
+        diagnostics);
+    if (result.run.status != RunStatus::right) {
+      return fmt::format("{}: {}", choice->file, testing::text(diagnostics));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a job picks a plan for every call") {
+  CHECK(!plans().empty());
+  CHECK(testing::run_threads(kRanks, make_calls) == "");
+}
+
+TEST_CASE("a choice is the table's, and is read once") {
+  Registry registry = opened(plans());
+  Diagnostics diagnostics;
+  for (const LibraryCall& call : some_calls()) {
+    const Registry::Choice* choice = registry.choose(call, diagnostics);
+    REQUIRE(choice != nullptr);
+    CHECK(choice->file == plans() + "/" + registry.table().choose(call)->plan);
+    CHECK(choice->max_bytes >= call.bytes);
+    CHECK(choice->plan->contract.kind == call.kind);
+    CHECK(registry.choose(call, diagnostics) == choice);
+  }
+  const auto file = [&](uint64_t bytes, bool in_place) {
+    return registry.choose({CollectiveKind::alltoall, kRanks, bytes, Dtype::u8, in_place},
+                           diagnostics);
+  };
+  CHECK(file(uint64_t{1} << 30, true)->max_bytes == ~uint64_t{0});
+  CHECK(file(uint64_t{1} << 30, true) != file(uint64_t{1} << 30, false));
+}
+
+TEST_CASE("calls that no plan is for") {
+  Registry registry = opened(plans());
+  const std::string table = fmt::format("'{}/library.json'", plans());
+  const std::string remedy = " ('mscclc library --ranks 4 -o FOLDER' writes plans for 4 ranks)";
+  CHECK(refusal(registry, {CollectiveKind::broadcast, 4, 1, Dtype::f32, false, 1}) ==
+        "no-plan: " + table + " has no plan of broadcast over 4 ranks with root 1" + remedy);
+  CHECK(refusal(registry, {CollectiveKind::reduce, 4, 1, Dtype::f32, false, 1}) ==
+        "no-plan: " + table + " has no plan of reduce over 4 ranks with root 1" + remedy);
+  CHECK(refusal(registry, {CollectiveKind::sendrecv, 4, 1, Dtype::f32, false, 0, 2}) ==
+        "no-plan: " + table + " has no plan of sendrecv over 4 ranks with shift 2" + remedy);
+  CHECK(refusal(registry, {CollectiveKind::allreduce, 8, 1}) ==
+        "no-plan: " + table +
+            " has no plan of allreduce over 8 ranks ('mscclc library --ranks 8 -o FOLDER' writes "
+            "plans for 8 ranks)");
+  CHECK(refusal(registry, {CollectiveKind::allreduce, 0, 1}).starts_with("no-plan: "));
+}
+
+TEST_CASE("folders that are no registry") {
+  CHECK(refusal("nowhere") ==
+        "no-registry: cannot read 'nowhere/library.json': No such file or directory ('mscclc "
+        "library --ranks N -o nowhere' writes a folder of plans)");
+  CHECK(refusal("plans") ==
+        "no-registry: 'plans/library.json' names programs, not plans ('mscclc library --library "
+        "plans/ --ranks N -o FOLDER' compiles them)");
+  const std::string broken = scratch("broken");
+  std::filesystem::remove_all(broken);
+  std::filesystem::copy(plans(), broken, std::filesystem::copy_options::recursive);
+  const std::string lost = opened(broken).table().rows()[3].choice.plan;
+  std::filesystem::remove(broken + "/" + lost);
+  CHECK(refusal(broken) ==
+        fmt::format("no-registry: '{}/library.json' names '{}', which is not there (the folder "
+                    "must be copied whole)",
+                    broken, lost));
+}
+
+TEST_CASE("a plan that is not what the table says") {
+  const std::string mixed = scratch("mixed");
+  std::filesystem::remove_all(mixed);
+  std::filesystem::copy(plans(), mixed, std::filesystem::copy_options::recursive);
+  Registry registry = opened(mixed);
+  const LibraryCall reduce{CollectiveKind::reduce, 4, uint64_t{1} << 30, Dtype::i8, false, 2};
+  const LibraryCall alltoall{CollectiveKind::alltoall, 4, uint64_t{1} << 30, Dtype::i8, true};
+  const auto file = [&](const LibraryCall& call) {
+    return mixed + "/" + registry.table().choose(call)->plan;
+  };
+  const auto replace = [](const std::string& to, const std::string& from) {
+    std::filesystem::copy(from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  replace(file(reduce), file({CollectiveKind::sendrecv, 4, 1, Dtype::f32, false, 0, 3}));
+  CHECK(refusal(registry, reduce) ==
+        fmt::format("wrong-plan: '{0}/library.json' picks '{1}' for reduce over 4 ranks with root "
+                    "2, but it is for sendrecv over 4 ranks with shift 3 ('mscclc library --ranks "
+                    "4 -o FOLDER' writes plans for 4 ranks)",
+                    mixed, file(reduce)));
+  LibraryCall apart = alltoall;
+  apart.in_place = false;
+  replace(file(alltoall), file(apart));
+  CHECK(refusal(registry, alltoall) ==
+        fmt::format("wrong-plan: '{0}/library.json' picks '{1}' for alltoall over 4 ranks, but it "
+                    "is not for i8 in place ('mscclc library --ranks 4 -o FOLDER' writes plans for "
+                    "4 ranks)",
+                    mixed, file(alltoall)));
+  std::ofstream(file(apart)) << "{}";
+  Diagnostics diagnostics;
+  CHECK(registry.choose(apart, diagnostics) == nullptr);
+  CHECK(diagnostics.all().at(0).path.starts_with(file(apart)));
+}
+
+}  // namespace mscclc

@@ -1,0 +1,212 @@
+// mscclc library: compiles all plans that the library picks for some numbers of ranks, and writes
+// them with their table into a folder, from which jobs pick plans at run time (runtime/registry.h).
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "passes/prove/prove.h"
+#include "plans/plan_json.h"
+#include "tools/command_line.h"
+#include "tools/files.h"
+#include "tools/input.h"
+#include "tools/library.h"
+
+namespace mscclc {
+namespace {
+
+struct LibraryOptions {
+  std::vector<uint32_t> ranks, roots;
+  std::vector<int64_t> shifts;
+  std::vector<std::string> collectives;
+  std::string library, output, target = "sm_90", diagnostics = "text";
+};
+
+/// "allreduce_1shot-R4-FLL16-B8.json": short, and without characters that shells mind.
+std::string file_name(const LibraryRow& row) {
+  std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
+  if (row.root) name += fmt::format("-root{}", *row.root);
+  if (row.shift) name += fmt::format("-shift{}", *row.shift);
+  for (const auto& [key, value] : row.choice.params) name += fmt::format("-{}{}", key, value);
+  return name + ".json";
+}
+
+class LibraryWriter {
+ public:
+  LibraryWriter(const LibraryOptions& options, const Library& library, const Target& target)
+      : options_(options), library_(library), target_(target) {}
+
+  int run(const std::vector<CollectiveKind>& kinds) {
+    std::error_code failed;
+    std::filesystem::create_directories(options_.output, failed);
+    if (failed) {
+      return Input::usage(fmt::format("cannot make '{}': {}", options_.output, failed.message()));
+    }
+    for (const CollectiveKind kind : kinds) {
+      for (const uint32_t ranks : options_.ranks) {
+        if (const int code = write_all(kind, ranks); code != kFine) return code;
+      }
+    }
+    // Last: a folder with a table has all that the table names.
+    std::string error;
+    if (!write_file(path_of("library.json"), library_table_text(rows_), error)) {
+      return Input::usage(error);
+    }
+    put(fmt::format("{} plans, {} bytes, for {} rows of {}\n", written_.size(), bytes_,
+                    rows_.size(), path_of("library.json")));
+    return kFine;
+  }
+
+ private:
+  std::string path_of(const std::string& file) const {
+    return options_.output + (options_.output.ends_with('/') ? "" : "/") + file;
+  }
+
+  int write_all(CollectiveKind kind, uint32_t ranks) {
+    if (has_root(kind)) {
+      for (uint32_t root = 0; root < ranks; ++root) {
+        if (!options_.roots.empty() && std::ranges::count(options_.roots, root) == 0) continue;
+        if (const int code = write_rows(kind, ranks, root, {}); code != kFine) return code;
+      }
+      return kFine;
+    }
+    if (kind != CollectiveKind::sendrecv) return write_rows(kind, ranks, {}, {});
+    for (uint32_t shift = 1; shift < ranks; ++shift) {
+      const bool wanted = std::ranges::any_of(options_.shifts, [&](int64_t s) {
+        return (s - static_cast<int64_t>(shift)) % static_cast<int64_t>(ranks) == 0;
+      });
+      if (!options_.shifts.empty() && !wanted) continue;
+      if (const int code = write_rows(kind, ranks, {}, shift); code != kFine) return code;
+    }
+    return kFine;
+  }
+
+  /// The rows of the library for these ranks, root and shift.
+  int write_rows(CollectiveKind kind, uint32_t ranks, std::optional<uint32_t> root,
+                 std::optional<uint32_t> shift) {
+    const size_t first = rows_.size();
+    for (const LibraryRow& row : library_.table.rows()) {
+      if (row.kind != kind || !row.for_ranks(ranks)) continue;
+      LibraryRow made = row;
+      made.min_ranks = made.max_ranks = ranks;
+      made.root = root;
+      made.shift = shift;
+      const auto covers = [&](const LibraryRow& earlier) { return earlier.covers(made); };
+      if (std::any_of(rows_.begin() + static_cast<ptrdiff_t>(first), rows_.end(), covers)) continue;
+      if (const int code = write_plan_of(made); code != kFine) return code;
+      LibraryChoice plan;
+      plan.plan = file_name(made);
+      made.choice = std::move(plan);
+      rows_.push_back(std::move(made));
+    }
+    return kFine;
+  }
+
+  int write_plan_of(const LibraryRow& row) {
+    const std::string name = file_name(row);
+    if (!written_.insert(name).second) return kFine;
+    InputOptions program{.file = library_.path_of(row.choice),
+                         .defines = {fmt::format("R={}", row.min_ranks)},
+                         .diagnostics = options_.diagnostics};
+    if (row.root) program.defines.push_back(fmt::format("root={}", *row.root));
+    if (row.shift) program.defines.push_back(fmt::format("shift={}", *row.shift));
+    for (const auto& [key, value] : row.choice.params) program.defines.push_back(key + "=" + value);
+    Input input(program);
+    PipelineOptions pipeline;
+    pipeline.limits = target_.op_limits();
+    if (const int code = input.load(pipeline); code != kFine) return code;
+    input.shorten_file_names();
+    const Proof proof = prove(input.program, input.diagnostics);
+    FileWriter file(path_of(name));
+    const bool fine = proof.proved && write_plan(
+                                          input.program, target_,
+                                          [&](std::string_view block) {
+                                            bytes_ += block.size();
+                                            return file.write(block);
+                                          },
+                                          input.diagnostics, &proof);
+    input.report();
+    if (!fine && file.error().empty()) return kWrongProgram;
+    return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
+  }
+
+  const LibraryOptions& options_;
+  const Library& library_;
+  const Target& target_;
+  std::vector<LibraryRow> rows_;
+  std::set<std::string> written_;
+  uint64_t bytes_ = 0;
+};
+
+int refuse(const std::string& why) {
+  put_error(fmt::format("mscclc library: {}\ntry 'mscclc library --help'\n", why));
+  return kUsage;
+}
+
+int run_library(const LibraryOptions& options) {
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  const auto target = library ? find_target(options.target, diagnostics) : std::nullopt;
+  if (!target) {
+    put_error(render_text(diagnostics, Sources(), 1));
+    return kUsage;
+  }
+  std::vector<CollectiveKind> kinds;
+  for (const std::string& word : options.collectives) {
+    const auto kind = find_collective(word);
+    if (!kind) return refuse(fmt::format("unknown collective '{}'", word));
+    const auto known = library->table.collectives();
+    if (std::ranges::find(known, *kind) == known.end()) {
+      return refuse(fmt::format("the library has no row for {}", word));
+    }
+    kinds.push_back(*kind);
+  }
+  if (kinds.empty()) kinds = library->table.collectives();
+  for (const LibraryRow& row : library->table.rows()) {
+    if (!row.choice.plan.empty()) return refuse("the library holds plans, not programs");
+  }
+  return LibraryWriter(options, *library, *target).run(kinds);
+}
+
+}  // namespace
+
+void add_library(CommandLine& line) {
+  Command& command = line.add(
+      "library", "compile all that the library picks, for jobs to pick from",
+      "  mscclc library --ranks 4 -o /opt/plans\n"
+      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n");
+  auto options = std::make_shared<LibraryOptions>();
+  CLI::App& app = *command.app;
+  line.takes_text(app.add_option("--ranks", options->ranks, "numbers of ranks, separated by commas")
+                      ->type_name("LIST")
+                      ->delimiter(',')
+                      ->check(CLI::Range(1, 65536))
+                      ->required());
+  app.add_option("-o,--output", options->output, "folder for the plans and library.json")
+      ->type_name("FOLDER")
+      ->required();
+  line.takes_text(app.add_option("--collective", options->collectives,
+                                 "allreduce, allgather ..., separated by commas (all)")
+                      ->type_name("LIST")
+                      ->delimiter(','));
+  line.takes_text(
+      app.add_option("--root", options->roots, "ranks that send to all, or get from all (all)")
+          ->type_name("LIST")
+          ->delimiter(','));
+  line.takes_text(app.add_option("--shift", options->shifts,
+                                 "sendrecv: how many places on the receiver is (all)")
+                      ->type_name("LIST")
+                      ->delimiter(','));
+  app.add_option("--library", options->library,
+                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
+      ->type_name("FOLDER");
+  add_target_option(line, app, options->target, "sm_90");
+  add_diagnostics_option(line, app, options->diagnostics);
+  command.run = [options] { return run_library(*options); };
+}
+
+}  // namespace mscclc
