@@ -1,8 +1,9 @@
 // The interpreter kernel, as a template over the machine of a block; kernel_*.cu instantiate it.
 //
 // A block first fetches all that it will read again into shared memory, in one go: its steps from
-// the parameters of the launch or from device memory, and its counts. Between the two lies the end
-// of the kernel ahead: a launch may begin before it (LaunchPlan::early), and no call changes steps.
+// the parameters of the launch or from device memory, and its counts. A launch that may begin before
+// the end of the kernel ahead (LaunchPlan::early) waits for it between the two: no call changes
+// steps.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -69,6 +70,9 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
                                              uint4* lines) {
   const LaunchPlan& plan = arguments.plan;
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
+  const bool counts = threadIdx.x < plan.call_counts;
+  uint64_t count = 0;
+  if (counts && !plan.early) count = load_relaxed(calls + threadIdx.x);  // beside the program
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
   const bool shared = plan.program_bytes <= kMostShared;
   if (plan.carried) {
@@ -86,7 +90,8 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.waits = {state.rank, calls, number, plan.patience, 0};
   }
   await_kernel_ahead();
-  if (threadIdx.x < plan.call_counts) state.counts[threadIdx.x] = load_relaxed(calls + threadIdx.x);
+  if (counts && plan.early) count = load_relaxed(calls + threadIdx.x);
+  if (counts) state.counts[threadIdx.x] = count;
   __syncthreads();
   return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
 }
