@@ -1,9 +1,9 @@
 // The interpreter kernel, as a template over the machine of a block; kernel_*.cu instantiate it.
 //
 // A block first fetches all that it will read again into shared memory, in one go: its steps from
-// the parameters of the launch or from device memory, and its counts. A launch that may begin before
-// the end of the kernel ahead (LaunchPlan::early) waits for it between the two: no call changes
-// steps.
+// the parameters of the launch or from device memory, and its counts. A launch that may begin
+// before the end of the kernel ahead (LaunchPlan::early) waits for it between the two: no call
+// changes steps.
 #pragma once
 
 #include <cuda_runtime.h>
