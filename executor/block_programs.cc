@@ -18,7 +18,9 @@ using device::StepTarget;
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;
-constexpr uint64_t kEven = 16;  ///< bytes that a thread moves at once
+constexpr uint32_t kLine = 128;  ///< bytes that a GPU's memory moves at once
+constexpr uint32_t kEven = 16;   ///< bytes that a thread moves at once ...
+constexpr uint32_t kWord = 4;    ///< ... or, at other addresses, a few times
 constexpr uint32_t kMostOperands = 0xffff;
 
 template <class T>
@@ -115,6 +117,12 @@ void BlockPrograms::note_uses(const DeviceOp& op) {
   }
 }
 
+/// Plain data begins at this address, or at multiples of it.
+void BlockPrograms::note_begin(uint64_t at) {
+  if (at % kEven != 0) uses_ |= device::kUsesUneven;
+  if (at % kWord != 0) uses_ |= device::kUsesOdd;
+}
+
 Step BlockPrograms::begin_step(const DeviceOp& op) const {
   Step step{};
   step.kind = op.kind;
@@ -167,7 +175,7 @@ void BlockPrograms::add_operand(const Move& move, const Run& run, uint32_t k) {
     good_ &= lines >> 32 == 0 && base.copies <= 0xffff;
     const bool packets = (operand.flags & device::kPackets) != 0;
     const auto begin = reinterpret_cast<uint64_t>(base.address + offset);
-    if (!packets && begin % kEven != 0) uses_ |= device::kUsesUneven;
+    if (!packets) note_begin(begin);
     if (base.copies > 2) uses_ |= device::kUsesCopies;
     operands_.push_back({base.address + offset, static_cast<uint32_t>(lines),
                          static_cast<uint16_t>(base.copies), static_cast<uint16_t>(operand.flags)});
@@ -188,9 +196,13 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     step.end = std::min(step.end, move.end);
   }
   if (step.begin >= step.end) return;
+  note_begin(rank_->align);
   uint64_t ends = run.length;
-  if (op.format == PacketFormat::none) ends |= step.begin | step.end | run.begin | move.end;
-  if (ends % kEven != 0 || rank_->align % kEven != 0) uses_ |= device::kUsesUneven;
+  if (op.format == PacketFormat::none) {
+    note_begin(step.begin | run.begin);
+    ends |= step.end | move.end;
+  }
+  if (ends % kEven != 0) uses_ |= device::kUsesUneven;
   if (op.format != PacketFormat::none && run.size > device::kMostShort) {
     uses_ |= device::kUsesLong;
   }
@@ -203,11 +215,23 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   step.run_begin = run.begin;
   step.move_end = move.end;
   steps_.push_back(step);
+  const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
     const Move& each = rank_->moves[op.first + i];
     for (uint32_t k = 0; k < uint32_t{each.dsts} + each.srcs; ++k) {
       add_operand(each, rank_->runs[each.runs + r], k);
     }
+  }
+  if (step.kind == OpKind::reduce) note_rows(first);
+}
+
+void BlockPrograms::note_rows(size_t first_operand) {
+  Block& block = blocks_.back();
+  for (size_t i = first_operand; i < operands_.size(); ++i) {
+    const auto low = static_cast<uint32_t>(reinterpret_cast<uint64_t>(operands_[i].address));
+    if (block.row_at == kNone) block.row_at = low % kLine;
+    const uint32_t apart = (block.row_at ^ low) % kLine;
+    if (apart != 0) block.row_line = std::min(block.row_line, apart % kEven == 0 ? kEven : kWord);
   }
 }
 
@@ -293,7 +317,7 @@ void BlockPrograms::add_block(uint32_t block) {
     for (uint32_t body = 0; body < op.count; ++body) add_op(++i);
     steps_[loop].count = static_cast<uint32_t>(steps_.size() - loop - 1);
     steps_[loop].begin = rank_->loops[op.first].unit;
-    if (steps_[loop].begin % kEven != 0) uses_ |= device::kUsesUneven;
+    note_begin(steps_[loop].begin);
     steps_[loop].end = rank_->loops[op.first].rounds;
   }
 }
@@ -314,6 +338,8 @@ void BlockPrograms::write(size_t b, uint8_t* to) const {
   header.targets = static_cast<uint32_t>(end.targets - first.targets);
   header.extras = first.extras ? header.operands : 0;
   header.align = rank_->align;
+  header.row_line = first.row_line;
+  header.row_shift = first.row_at == kNone ? 0 : first.row_at % first.row_line;
   to = put(to, &header, 1);
   to = put(to, steps_.data() + first.steps, header.steps);
   to = put(to, operands_.data() + first.operands, header.operands);

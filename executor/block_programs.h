@@ -71,6 +71,8 @@ class BlockPrograms {
   struct Block {
     size_t steps, operands, targets;
     bool extras;
+    uint32_t row_at = kNone;  ///< low bits of the address of an operand of sums
+    uint32_t row_line = 128;  ///< device::StepHeader
   };
 
   void add_block(uint32_t block);
@@ -80,6 +82,8 @@ class BlockPrograms {
   void add_targets(const device::DeviceOp& op);
   void add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
+  void note_begin(uint64_t at);
+  void note_rows(size_t first_operand);
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
   device::StepTarget channel_target(uint32_t channel) const;

@@ -244,6 +244,32 @@ TEST_CASE("plain data that is not cut in 16 bytes is told") {
   CHECK((programs.uses() & device::kUsesUneven) != 0);
 }
 
+TEST_CASE("how the operands of sums lie is told") {
+  TestProgram t = two_shot(4);
+  Patched p(t, 0, 4096);
+  BlockPrograms programs;
+  const auto check = [&](uint32_t line, uint32_t shift) {
+    REQUIRE(p.pack(programs));
+    const auto* header = reinterpret_cast<const StepHeader*>(programs.data());
+    CHECK(header->row_line == line);
+    CHECK(header->row_shift == shift);
+    CHECK(((programs.uses() & device::kUsesOdd) != 0) == (shift % 4 != 0));
+  };
+  const auto move = [&](uint64_t bytes) {
+    for (BaseAddress& base : p.bases) base.address += bytes;
+  };
+  check(128, 0);
+  move(36);
+  check(128, 36);
+  move(2);
+  check(128, 38);
+  move(2);
+  p.bases[1].address += 16;
+  check(16, 8);
+  p.bases[1].address += 4;
+  check(4, 0);
+}
+
 TEST_CASE("packets that 32 bits do not count are told") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL128);
   constexpr uint64_t kLine = 120;

@@ -109,7 +109,8 @@ enum Uses : uint32_t {
   kUsesOtherSums = 512,  ///< reductions that are always another than sum
   kUsesCopies = 1024,    ///< buffers of more than two copies
   kUsesLong = 2048,      ///< packets: more than kMostShort in one run
-  kUsesAll = 4095,
+  kUsesOdd = 4096,       ///< plain data that does not begin at multiples of 4 bytes
+  kUsesAll = 8191,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room

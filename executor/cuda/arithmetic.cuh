@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "executor/cuda/fp8.cuh"
 #include "executor/interpreter/arith.h"
 #include "executor/launch.h"
 
@@ -58,6 +59,7 @@ __device__ inline uint4 drop_minus_zeros(const uint4& row, uint32_t element) {
 /// For plans without reductions.
 struct NoSums {
   static constexpr bool kSums = false;
+  static constexpr uint32_t kLeastElement = 1;  ///< bytes
   struct RowSums {};
   Dtype dtype;
 
@@ -103,7 +105,10 @@ struct Row {
 };
 
 // Not inlined: few calls are averages, and a division is long.
-static __device__ __noinline__ float quotient(float sum, float by) { return sum / by; }
+template <class Sum>
+static __device__ __noinline__ void divide_sums(Sum* sums, uint32_t n, uint32_t by) {
+  device::divide_row(sums, n, by);
+}
 
 /// Sums of T in its own accumulation type.
 template <Dtype T>
@@ -111,7 +116,8 @@ struct OneType {
   using Sum = typename AccumulateOf<T>::Type;
   using R = Row<T, Sum>;
   static constexpr bool kSums = true;
-  static_assert(std::is_same_v<Sum, float>);
+  static constexpr uint32_t kLeastElement = R::kElement;
+  static_assert(sizeof(Sum) == 4);
   /// Of one row; the reduction is sum or avg.
   struct RowSums {
     Sum values[R::kCount];
@@ -123,19 +129,35 @@ struct OneType {
     device::start_row<T>(sums.values, reinterpret_cast<const uint8_t*>(&row), R::kCount);
   }
   __device__ static void add(RowSums& sums, const uint4& row) {
-    device::combine_row<T, Sum, ReduceOp::sum>(sums.values, reinterpret_cast<const uint8_t*>(&row),
-                                               R::kCount);
+    if constexpr (converts_words<T>()) {
+      const uint32_t words[] = {row.x, row.y, row.z, row.w};
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) {
+        const float4 values = read_word<T>(words[i]);
+        sums.values[4 * i] += values.x;
+        sums.values[4 * i + 1] += values.y;
+        sums.values[4 * i + 2] += values.z;
+        sums.values[4 * i + 3] += values.w;
+      }
+    } else {
+      device::combine_row<T, Sum, ReduceOp::sum>(sums.values,
+                                                 reinterpret_cast<const uint8_t*>(&row), R::kCount);
+    }
   }
   __device__ static uint4 finish(RowSums& sums, uint32_t divisor) {
     if (divisor > 1) {
-#pragma unroll
-      for (uint32_t i = 0; i < R::kCount; ++i) {
-        sums.values[i] = quotient(sums.values[i], static_cast<float>(divisor));
-      }
+      RowSums divided = sums;  // the sums themselves stay in registers
+      divide_sums(divided.values, R::kCount, divisor);
+      sums = divided;
     }
-    uint4 row;
-    device::finish_row<T>(reinterpret_cast<uint8_t*>(&row), sums.values, R::kCount);
-    return row;
+    if constexpr (converts_words<T>()) {
+      return {write_word<T>(sums.values), write_word<T>(sums.values + 4),
+              write_word<T>(sums.values + 8), write_word<T>(sums.values + 12)};
+    } else {
+      uint4 row;
+      device::finish_row<T>(reinterpret_cast<uint8_t*>(&row), sums.values, R::kCount);
+      return row;
+    }
   }
 };
 

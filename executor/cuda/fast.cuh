@@ -1,10 +1,11 @@
-// The machine for the common plans: one packet format, sums of one type, all plain data at
-// multiples of 16 bytes, programs that fit in shared memory (launch.cu says when). It runs the
-// same steps as the machine for all plans (block.cuh), by bodies of its own: those of all machines
-// make a block walk a long chain of instructions before each access, and hold so many registers
-// that they spill (docs/performance.md has the figures).
+// The machine for the common plans: one packet format, sums of one type, programs that fit in
+// shared memory (launch.cu says when). It runs the same steps as the machine for all plans
+// (block.cuh), by bodies of its own: those of all machines make a block walk a long chain of
+// instructions before each access, and hold so many registers that they spill
+// (docs/performance.md has the figures).
 //
-// Who gets which 16 bytes, and the order of sums, is the same.
+// Who gets which unit of packets, and the order of sums, is the same. So that a thread meets its
+// own bytes again (passes/thread_partition.h), a block cuts all its plain sums in one way.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +81,110 @@ static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t
   return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
 }
 
-template <class Arithmetic, PacketFormat F>
+template <class Arithmetic>
+__device__ inline void add_to(typename Arithmetic::RowSums& sums, const uint4& row, bool first) {
+  if (first) {
+    Arithmetic::start(sums, row);
+  } else {
+    Arithmetic::add(sums, row);
+  }
+}
+
+/// Where a thread loads and stores what it adds up: 16 bytes, in an operand that begins at `base`.
+struct WholeRow {
+  uint64_t at;
+  __device__ uint4 load(const uint8_t* base) const {
+    return *reinterpret_cast<const uint4*>(base + at);
+  }
+  __device__ void store(uint8_t* base, const uint4& row) const {
+    *reinterpret_cast<uint4*>(base + at) = row;
+  }
+};
+
+/// Four words at multiples of 4 that are `apart`: threads side by side access words side by side.
+/// `kTails`: not all data are whole words.
+template <bool kTails>
+struct ApartWords {
+  uint64_t at;
+  uint32_t left, apart;  ///< bytes from the first word on
+  __device__ uint32_t bytes(uint32_t i) const { return left > i * apart ? left - i * apart : 0; }
+  __device__ uint4 load(const uint8_t* base) const {
+    uint32_t words[4];
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i) words[i] = load_word<kTails>(base + at + i * apart, bytes(i));
+    return {words[0], words[1], words[2], words[3]};
+  }
+  __device__ void store(uint8_t* base, const uint4& row) const {
+    const uint32_t words[] = {row.x, row.y, row.z, row.w};
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i) store_word<kTails>(base + at + i * apart, bytes(i), words[i]);
+  }
+};
+
+/// A move that adds up plain data.
+struct PlainSum {
+  uint32_t line, sources, end;  ///< lines of its operands
+  uint32_t divisor, call;
+
+  static constexpr uint32_t kAtOnce = 4;  ///< sources read together
+
+  // One row of four sources at a time: with 1024 threads enough loads are in flight, and registers
+  // are not.
+  template <class Arithmetic, class Row>
+  __device__ void add_row(const Row& where) const {
+    typename Arithmetic::RowSums sums;
+#pragma unroll 1
+    for (uint32_t k = sources; k < end; k += kAtOnce) {
+      uint4 rows[kAtOnce];
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < end) rows[j] = where.load(shared_operand(k + j, call).address);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < end) add_to<Arithmetic>(sums, rows[j], j == 0 && k == sources);
+      }
+    }
+    const uint4 row = Arithmetic::finish(sums, divisor);
+#pragma unroll 1
+    for (uint32_t k = line; k < sources; ++k) where.store(shared_operand(k, call).address, row);
+  }
+};
+
+/// Adds up [begin, end) of a move by all threads: rows where operands lie alike, words at the ends
+/// or, where they do not, everywhere.
+template <class Arithmetic>
+__device__ inline void add_uneven(const PlainSum& sum, uint64_t begin, uint64_t end) {
+  const StepHeader& header = shared_header();
+  uint64_t rows = begin, rows_end = begin;
+  if (header.row_line >= 16) {
+    const uint64_t head =
+        (0u - static_cast<uint32_t>(begin) - header.row_shift) & (header.row_line - 1);
+    rows = head < end - begin ? begin + head : end;
+    rows_end = end - ((end - rows) & 15);
+  }
+  const uint32_t block = blockDim.x * 16;
+#pragma unroll 1
+  for (uint64_t at = rows + threadIdx.x * 16; at < rows_end; at += block) {
+    sum.add_row<Arithmetic>(WholeRow{at});
+  }
+  // The two ends by two warps.
+#pragma unroll 1
+  for (uint32_t side = 0; side < 2; ++side) {
+    const uint64_t last = side == 0 ? rows : end;
+    const uint32_t thread = side == 0 ? threadIdx.x : blockDim.x - 1 - threadIdx.x;
+#pragma unroll 1
+    for (uint64_t at = (side == 0 ? begin : rows_end) + thread * 4; at < last; at += block) {
+      const uint32_t left = last - at < block ? static_cast<uint32_t>(last - at) : block;
+      constexpr bool kTails = Arithmetic::kLeastElement < 4;
+      sum.add_row<Arithmetic>(ApartWords<kTails>{at, left, block / 4});
+    }
+  }
+}
+
+/// `kUneven`: plain data begins at multiples of 4 bytes, and ends anywhere; else both at multiples
+/// of 16.
+template <class Arithmetic, PacketFormat F, bool kUneven>
 class FastBlock : public BlockBase<Arithmetic, false> {
   using Base = BlockBase<Arithmetic, false>;
   using Base::stamp_;
@@ -90,6 +194,8 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   static constexpr bool kLine = F == PacketFormat::LL128;
   static constexpr uint32_t kLanes = kLine ? 8 : 1;  ///< threads that share a unit
   static constexpr uint32_t kAtOnce = 4;             ///< sources read and waited for together
+  /// May plain data end inside a word?
+  static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
 
  public:
   __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
@@ -210,54 +316,32 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 #pragma unroll 1
       for (uint32_t k = 0; k < step.dsts; ++k) {
         uint8_t* to = operand(line + k).address + begin;
-        if (to != from) copy_words<uint4, 4>(to, from, (end - begin) / 16);
+        if (to == from) continue;
+        if constexpr (kUneven) {
+          copy_uneven(to, from, end - begin);
+        } else {
+          copy_words<uint4, 4>(to, from, (end - begin) / 16);
+        }
       }
     }
   }
 
-  // One row of four sources at a time: with 1024 threads enough loads are in flight, and registers
-  // are not.
   __device__ void add_rows(const Step& step) {
     uint64_t begin, end;
     if (!range(step, begin, end)) return;
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; ++i) {
       const uint32_t line = operands_ + step.first + i * operands_of(step);
+      const uint32_t sources = line + step.dsts;
+      const PlainSum sum{line, sources, sources + step.srcs, divisor(step), call32()};
+      if constexpr (kUneven) {
+        add_uneven<Arithmetic>(sum, begin, end);
+      } else {
 #pragma unroll 1
-      for (uint64_t at = begin + threadIdx.x * 16; at < end; at += blockDim.x * 16) {
-        add_row(step, line, at);
-      }
-    }
-  }
-  __device__ void add_row(const Step& step, uint32_t line, uint64_t at) {
-    typename Arithmetic::RowSums sums;
-    const uint32_t sources = line + step.dsts, end = sources + step.srcs;
-#pragma unroll 1
-    for (uint32_t k = sources; k < end; k += kAtOnce) {
-      uint4 rows[kAtOnce];
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < end) {
-          rows[j] = *reinterpret_cast<const uint4*>(operand(k + j).address + at);
+        for (uint64_t at = begin + threadIdx.x * 16; at < end; at += blockDim.x * 16) {
+          sum.template add_row<Arithmetic>(WholeRow{at});
         }
       }
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < end) add(sums, rows[j], k + j == sources);
-      }
-    }
-    const uint4 row = Arithmetic::finish(sums, divisor(step));
-#pragma unroll 1
-    for (uint32_t k = line; k < sources; ++k) {
-      *reinterpret_cast<uint4*>(operand(k).address + at) = row;
-    }
-  }
-  template <class Sums>
-  __device__ static void add(Sums& sums, const uint4& row, bool first) {
-    if (first) {
-      Arithmetic::start(sums, row);
-    } else {
-      Arithmetic::add(sums, row);
     }
   }
 
@@ -296,6 +380,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     return part.bytes == 16 && (!kLine || (low_bits(at) & 15) == 0);
   }
   __device__ static uint4 load_part(const uint8_t* from, const Part& part) {
+    if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
     if (whole(from, part)) return *reinterpret_cast<const uint4*>(from);
     uint2 low = {0, 0}, high = {0, 0};
     if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
@@ -303,6 +388,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     return {low.x, low.y, high.x, high.y};
   }
   __device__ static void store_part(uint8_t* to, const Part& part, const uint4& row) {
+    if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
     if (whole(to, part)) {
       *reinterpret_cast<uint4*>(to) = row;
       return;
@@ -470,7 +556,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
           read(step, line + step.dsts + k, 1, n, part, rows);
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n) add(sums, rows[j], k + j == 0);
+            if (j < n) add_to<Arithmetic>(sums, rows[j], j == 0 && k == 0);
           }
         }
         uint4 row = Arithmetic::finish(sums, divisor(step));

@@ -26,6 +26,9 @@ constexpr uint32_t block_threads(uint32_t wanted) {
 /// Returns what the launch call returned (cudaError_t).
 int launch(const device::LaunchPlan& plan, void* stream);
 
+/// Is there a kernel for plans like this one, or does that for all plans run it?
+bool has_fast_kernel(const device::LaunchPlan& plan);
+
 /// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the
 /// kernel that runs `plan`; 0 with `*error` (cudaError_t) where it cannot run it at all.
 uint32_t most_resident_blocks(const device::LaunchPlan& plan, int* error);

@@ -13,6 +13,9 @@ Kernel kernel_moves(uint32_t uses);
 Kernel kernel_f32(uint32_t uses);
 Kernel kernel_f16(uint32_t uses);
 Kernel kernel_bf16(uint32_t uses);
+Kernel kernel_e4m3(uint32_t uses);
+Kernel kernel_e5m2(uint32_t uses);
+Kernel kernel_i32(uint32_t uses);
 /// Any type, everything.
 Kernel kernel_any();
 
@@ -21,29 +24,37 @@ constexpr uint32_t threads_for(PacketFormat format) {
   return format == PacketFormat::none ? kMostThreads : 512;
 }
 
-template <class Arithmetic, PacketFormat F>
+template <class Arithmetic, PacketFormat F, bool kUneven>
 Kernel fast_kernel_of() {
   constexpr uint32_t kThreads = threads_for(F);
-  return {interpret_shared<FastBlock<Arithmetic, F>, kThreads>, kThreads};
+  return {interpret_shared<FastBlock<Arithmetic, F, kUneven>, kThreads>, kThreads};
 }
 
-/// The kernel of an arithmetic that offers `uses`: there is one for each packet format.
-template <class Arithmetic>
-Kernel fast_kernel(uint32_t uses) {
-  switch (uses & ~uint32_t{device::kUsesSums}) {
+template <class Arithmetic, bool kUneven>
+Kernel fast_kernel_for(uint32_t formats) {
+  switch (formats) {
     case 0:
-      return fast_kernel_of<Arithmetic, PacketFormat::none>();
+      return fast_kernel_of<Arithmetic, PacketFormat::none, kUneven>();
     case device::kUsesLL8:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL8>();
+      return fast_kernel_of<Arithmetic, PacketFormat::LL8, kUneven>();
     case device::kUsesLL16:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL16>();
+      return fast_kernel_of<Arithmetic, PacketFormat::LL16, kUneven>();
     case device::kUsesLL128:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL128>();
+      return fast_kernel_of<Arithmetic, PacketFormat::LL128, kUneven>();
     case device::kUsesSentinel:
-      return fast_kernel_of<Arithmetic, PacketFormat::sentinel>();
+      return fast_kernel_of<Arithmetic, PacketFormat::sentinel, kUneven>();
     default:
       return {};
   }
+}
+
+/// The kernel of an arithmetic that offers `uses`: there is one for each packet format, and one
+/// more for plain data at multiples of 4 bytes.
+template <class Arithmetic>
+Kernel fast_kernel(uint32_t uses) {
+  const uint32_t formats = uses & ~uint32_t{device::kUsesSums | device::kUsesUneven};
+  return (uses & device::kUsesUneven) != 0 ? fast_kernel_for<Arithmetic, true>(formats)
+                                           : fast_kernel_for<Arithmetic, false>(formats);
 }
 
 }  // namespace mscclc::cuda

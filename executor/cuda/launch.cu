@@ -33,6 +33,9 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
   if (plan.dtype == Dtype::f32) return kernel_f32(plan.uses);
   if (plan.dtype == Dtype::f16) return kernel_f16(plan.uses);
   if (plan.dtype == Dtype::bf16) return kernel_bf16(plan.uses);
+  if (plan.dtype == Dtype::e4m3) return kernel_e4m3(plan.uses);
+  if (plan.dtype == Dtype::e5m2) return kernel_e5m2(plan.uses);
+  if (plan.dtype == Dtype::i32) return kernel_i32(plan.uses);
   return {};
 }
 
@@ -79,6 +82,8 @@ int launch(const LaunchPlan& plan, void* stream) {
   config.numAttrs = plan.early ? 1 : 0;
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.function), parameters);
 }
+
+bool has_fast_kernel(const LaunchPlan& plan) { return fast_kernel_for(plan).function != nullptr; }
 
 uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
   int device = 0, processors = 0, blocks = 0;

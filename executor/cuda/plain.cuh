@@ -43,6 +43,7 @@ __device__ inline void scatter_words(uint8_t* to, const uint4& data) {
 }
 
 // Not inlined: the fast path is one access.
+
 static __device__ __noinline__ uint4 load_slow(const uint8_t* from, uint32_t bytes) {
   if (bytes == 16) {
     if ((low_bits(from) & 7) == 0) return gather_words<uint64_t>(from);
@@ -81,6 +82,53 @@ __device__ inline void store_piece(uint8_t* to, uint32_t bytes, const uint4& dat
   }
 }
 
+/// Up to 4 bytes at a multiple of 4, zeros behind them. `kTails`: they may be fewer than 4.
+template <bool kTails>
+__device__ inline uint32_t load_word(const uint8_t* from, uint32_t bytes) {
+  if (bytes >= 4) return *at<uint32_t>(from, 0);
+  if (!kTails || bytes == 0) return 0;
+  uint32_t word = from[0];
+  if (bytes > 1) word |= uint32_t{from[1]} << 8;
+  if (bytes > 2) word |= uint32_t{from[2]} << 16;
+  return word;
+}
+template <bool kTails>
+__device__ inline void store_word(uint8_t* to, uint32_t bytes, uint32_t word) {
+  if (bytes >= 4) {
+    *at<uint32_t>(to, 0) = word;
+  } else if (kTails && bytes != 0) {
+    to[0] = static_cast<uint8_t>(word);
+    if (bytes > 1) to[1] = static_cast<uint8_t>(word >> 8);
+    if (bytes > 2) to[2] = static_cast<uint8_t>(word >> 16);
+  }
+}
+
+/// `bytes` of up to 16 at a multiple of 4, zeros behind them.
+template <bool kTails>
+__device__ inline uint4 load_words(const uint8_t* from, uint32_t bytes) {
+  uint32_t words[4];
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) words[i] = 4 * i + 4 <= bytes ? *at<uint32_t>(from, i) : 0;
+  if (kTails && (bytes & 3) != 0) {
+    const uint32_t tail = load_word<true>(from + (bytes & 12), bytes & 3);
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i) words[i] = i == bytes / 4 ? tail : words[i];
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+template <bool kTails>
+__device__ inline void store_words(uint8_t* to, uint32_t bytes, const uint4& data) {
+  const uint32_t words[] = {data.x, data.y, data.z, data.w};
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (4 * i + 4 <= bytes) *at<uint32_t>(to, i) = words[i];
+  }
+  if (kTails && (bytes & 3) != 0) {
+    const uint32_t low = bytes < 4 ? words[0] : words[1], high = bytes < 12 ? words[2] : words[3];
+    store_word<true>(to + (bytes & 12), bytes & 3, bytes < 8 ? low : high);
+  }
+}
+
 /// `count` words by all threads of the block, kTogether loads of each before their stores.
 template <class Word, uint32_t kTogether>
 __device__ inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t count) {
@@ -96,12 +144,17 @@ __device__ inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t cou
   for (; i < count; i += step) *at<Word>(to, i) = *at<Word>(from, i);
 }
 
+/// What of `bytes` lies in front of a line of 128 bytes of the destination, which may be a peer's:
+/// stores of a warp that fill lines take fewer packets.
+__device__ inline uint64_t head_of(const uint8_t* to, uint64_t bytes) {
+  const uint64_t head = (0u - low_bits(to)) & 127;
+  return head < bytes ? head : bytes;
+}
+
 /// Copies in words as wide as both addresses share; the ends that do not fill one bytewise.
 template <class Word, uint32_t kTogether>
 __device__ inline void copy_as(uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  constexpr uint32_t kMask = sizeof(Word) - 1;
-  uint64_t head = (0u - low_bits(to)) & kMask;
-  head = head < bytes ? head : bytes;
+  const uint64_t head = head_of(to, bytes);
   const uint64_t words = (bytes - head) / sizeof(Word);
   const uint64_t tail = head + words * sizeof(Word);
   copy_words<Word, kTogether>(to + head, from + head, words);
@@ -109,10 +162,30 @@ __device__ inline void copy_as(uint8_t* to, const uint8_t* from, uint64_t bytes)
   for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
 }
 
+/// Copies between addresses that have only a multiple of 4 in common: rows of 16 bytes of the
+/// destination are put together from words.
+template <uint32_t kTogether>
+__device__ inline void copy_rows_of_words(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  const uint64_t head = head_of(to, bytes);
+  const uint64_t tail = head + (bytes - head) / 16 * 16, step = blockDim.x * 16ull;
+  for (uint64_t i = head + threadIdx.x * 16; i < tail; i += kTogether * step) {
+    uint4 rows[kTogether];
+#pragma unroll
+    for (uint32_t k = 0; k < kTogether; ++k) {
+      if (i + k * step < tail) rows[k] = gather_words<uint32_t>(from + i + k * step);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kTogether; ++k) {
+      if (i + k * step < tail) *at<uint4>(to + i + k * step, 0) = rows[k];
+    }
+  }
+  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = from[i];
+  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+}
+
 static __device__ __noinline__ void copy_slow(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   const uint32_t apart = low_bits(to) ^ low_bits(from);
-  if ((apart & 7) == 0) return copy_as<uint64_t, 4>(to, from, bytes);
-  if ((apart & 3) == 0) return copy_as<uint32_t, 4>(to, from, bytes);
+  if (((apart | low_bits(to)) & 3) == 0) return copy_rows_of_words<4>(to, from, bytes);
   if ((apart & 1) == 0) return copy_as<uint16_t, 4>(to, from, bytes);
   copy_as<uint8_t, 4>(to, from, bytes);
 }
@@ -123,6 +196,15 @@ __device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, uint64_t byt
     copy_as<uint4, 4>(to, from, bytes);
   } else {
     copy_slow(to, from, bytes);
+  }
+}
+
+/// The same. REQUIRES: multiples of 4.
+__device__ inline void copy_uneven(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (((low_bits(to) ^ low_bits(from)) & 15) == 0) {
+    copy_as<uint4, 4>(to, from, bytes);
+  } else {
+    copy_rows_of_words<4>(to, from, bytes);
   }
 }
 

@@ -108,7 +108,7 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnos
 }
 
 uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
-  if (!options.shifted) return 0;
+  if (!options.shifted) return options.offset;
   return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
 }
 
@@ -326,6 +326,8 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   }
   return s.plan_launch(diagnostics);
 }
+
+bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
 
 void CudaRanks::set_patience(uint64_t nanoseconds) { state_->patience = nanoseconds; }
 

@@ -2,6 +2,7 @@
 // The ranks are on one GPU, in one launch.
 #include "executor/cuda/ranks.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -122,14 +123,17 @@ TEST_CASE("every op, type and reduction on the GPU") {
   });
 }
 
-/// Calls of several sizes up to a few MB, at even and odd addresses.
+constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
+
+/// Calls of several sizes up to a few MB, at even and odd addresses, alike at all ranks and not.
 void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
   uint32_t turn = 0;
   for (const uint64_t elements : {5, 30011, 400009}) {
-    for (const bool shifted : {false, true}) {
+    for (const uint32_t offset : {0u, std::max(4u, info(dtype).bytes), kShifted}) {
       INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")
-                << (shifted ? " shifted" : ""));
-      const Options options{in_place, shifted, turn++ % 2 == 0};
+                << " at " << offset);
+      const bool shifted = offset == kShifted;
+      const Options options{in_place, shifted, shifted ? 0 : offset, turn++ % 2 == 0};
       run_calls(pair.gpu, pair.cluster, pair.call(elements, dtype), options, 2);
     }
   }
@@ -138,7 +142,9 @@ void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place)
 TEST_CASE("every op at odd addresses on the GPU") {
   if (no_gpu()) return;
   for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {
-    for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::e4m3, Dtype::f64}) {
+    for (const Dtype dtype :
+         {Dtype::f32, Dtype::bf16, Dtype::e4m3, Dtype::e5m2, Dtype::i32, Dtype::f64}) {
+      if (!carries(format, info(dtype))) continue;
       run_places(plan.name + " " + std::string(name(format)), pair, dtype, false);
     }
   });
@@ -176,6 +182,27 @@ TEST_CASE("every accumulation type on the GPU") {
       }
     }
   });
+}
+
+TEST_CASE("common sums have kernels of their own, wherever words lie") {
+  if (no_gpu()) return;
+  for (const PacketFormat format :
+       {PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel, PacketFormat::none}) {
+    const TestProgram t =
+        format == PacketFormat::none ? with_syncs(two_shot(4)) : one_shot(4, 2, format);
+    Pair pair(t.program);
+    for (const Dtype dtype :
+         {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::e4m3, Dtype::e5m2, Dtype::i32}) {
+      if (!carries(format, info(dtype))) continue;
+      for (const uint32_t offset : {0, 4, 8, 12, 2}) {
+        INFO(name(format) << ' ' << info(dtype).name << " at " << offset);
+        Diagnostics diagnostics;
+        const Call call = pair.call(4096, dtype);
+        REQUIRE(pair.gpu.prepare(call, {.offset = offset}, diagnostics));
+        CHECK(pair.gpu.has_fast_kernel() == (offset % 4 == 0));
+      }
+    }
+  }
 }
 
 }  // namespace
