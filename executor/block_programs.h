@@ -80,6 +80,7 @@ class BlockPrograms {
   void add_targets(const device::DeviceOp& op);
   void add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
+  bool takes_copy(const device::DeviceOp& op, const device::Step& step) const;
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
   device::StepTarget channel_target(uint32_t channel) const;

@@ -240,6 +240,25 @@ TestProgram reduce_copy_send_packets_plan(PacketFormat f) {
   return two_step_packets(f, Kind::reduce_copy_send_packets);
 }
 
+/// Allreduce: shares come as packets, sums go straight into the outputs.
+TestProgram reduce_packets_put_plan(PacketFormat format) {
+  TestProgram t(3, 3);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 3; ++r) {
+    const uint32_t parts = t.buffer(r, "parts", 3, format, 2);
+    std::vector<Operand> sources, sums = {local(kOutput, r)};
+    for (const uint32_t p : others(r, 3)) {
+      add_op(t, r, 0, Kind::put_packets, {far(mesh(r, p), parts, r)}, {local(kInput, p)});
+      sources.push_back(local(parts, p));
+      sums.push_back(far(mesh(r, p), kOutput, r));
+    }
+    sources.insert(sources.begin() + 1, local(kInput, r));  // the plain source among packets
+    add_op(t, r, 0, Kind::reduce_packets_put, sums, sources).complete = true;
+    meet_all(t, r, false);
+  }
+  return t;
+}
+
 /// Three ranks with a switch over all of them as their last channel (index 2).
 TestProgram switched(uint32_t input, uint32_t output) {
   TestProgram t = custom(3, input, output);
@@ -366,6 +385,7 @@ const std::vector<OpPlan>& op_plans() {
       {"read_put_packets by port", forward_port, true},
       {"reduce_packets", reduce_packets_plan, true},
       {"reduce_send_packets", reduce_send_packets_plan, true},
+      {"reduce_packets_put", reduce_packets_put_plan, true},
       {"reduce_copy_packets", reduce_copy_packets_plan, true},
       {"reduce_copy_send_packets", reduce_copy_send_packets_plan, true},
       {"switch_broadcast", switch_broadcast_plan, false},
