@@ -72,7 +72,7 @@ TestProgram get_plan(PacketFormat) {
     meet_all(t, r, false);
     add_op(t, r, 0, Kind::get, {local(kOutput, 0), local(kOutput, 1)},
            {far(0, kInput, 0), far(0, kInput, 1)});
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -123,7 +123,7 @@ TestProgram read_reduce_plan(PacketFormat) {
     add_op(t, r, 0, Kind::read_reduce, {local(kOutput, 0)},
            {local(kInput, 0), far(0, kInput, 0), far(1, kInput, 0)})
         .complete = true;
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -163,6 +163,7 @@ TestProgram port_packets_plan(PacketFormat format) {
     const uint32_t out = t.buffer(r, "out", 1, format, 2);
     const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
     add_op(t, r, 0, Kind::copy_packets, {local(out, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, Kind::sync, {});  // one thread posts what all have written
     add_op(t, r, 0, Kind::put_packets, {far(0, inbox, 0)}, {local(out, 0)});
     add_op(t, r, 0, Kind::unpack_packets, {local(kOutput, 0)}, {local(inbox, 0)});
     add_op(t, r, 0, Kind::flush, {end_of(0)});
@@ -302,7 +303,7 @@ TestProgram switch_reduce_plan(PacketFormat) {
   for (uint32_t r = 0; r < 3; ++r) {
     meet_all(t, r, false);
     add_op(t, r, 0, Kind::switch_reduce, {local(kOutput, 0)}, {far(2, kInput, r)}).complete = true;
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -328,7 +329,9 @@ TestProgram blocks_plan(PacketFormat) {
   const uint32_t full = t.semaphore(0, "full", {}), empty = t.semaphore(0, "empty", {}, 2);
   add_op(t, 0, 0, Kind::acquire, {id(empty)});
   add_op(t, 0, 0, Kind::acquire, {id(empty)});
+  add_op(t, 0, 0, Kind::sync, {});
   add_op(t, 0, 0, Kind::copy, {local(stage, 0, 2)}, {local(kInput, 0, 2)});
+  add_op(t, 0, 0, Kind::sync, {});
   add_op(t, 0, 0, Kind::release, {id(full), id(full)});
   for (uint32_t b = 1; b < 3; ++b) {
     add_op(t, 0, b, Kind::acquire, {id(full)});
