@@ -90,6 +90,7 @@ OpKind BlockPrograms::handled_as(const DeviceOp& op) const {
     case OpKind::unpack_packets:
       return OpKind::copy_packets;
     case OpKind::reduce_send_packets:
+    case OpKind::reduce_packets_put:
     case OpKind::reduce_copy_packets:
     case OpKind::reduce_copy_send_packets:
       return OpKind::reduce_packets;
@@ -184,6 +185,21 @@ void BlockPrograms::add_operand(const Move& move, const Run& run, uint32_t k) {
   }
 }
 
+/// A copy right ahead of an op that unpacks becomes one of its moves: its loads overlap the wait,
+/// and the block has a step less. True if the last step is a copy that goes over the same bytes.
+/// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
+/// them. A sentinel beside it would cost plain data its -0.0.
+bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
+  if (op.kind != OpKind::unpack_packets || op.format == PacketFormat::sentinel) return false;
+  if (steps_.size() == blocks_.back().steps) return false;
+  const Step& copy = steps_.back();
+  if (copy.kind != OpKind::copy || (copy.flags & device::kInLoop) != 0) return false;
+  if (copy.dsts != step.dsts || copy.srcs != step.srcs || copy.length != step.length) return false;
+  const uint64_t data = packet_unit(op.format).data;
+  return copy.begin - copy.run_begin == (step.begin - step.run_begin) * data &&
+         copy.end - copy.run_begin == std::min((step.end - step.run_begin) * data, step.length);
+}
+
 void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
   const Move& move = rank_->moves[op.first + moves.first];
   const Run& run = rank_->runs[move.runs + r];
@@ -214,6 +230,11 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   step.length = run.length;
   step.run_begin = run.begin;
   step.move_end = move.end;
+  if (takes_copy(op, step)) {
+    step.first = steps_.back().first;
+    step.count += steps_.back().count;
+    steps_.pop_back();
+  }
   steps_.push_back(step);
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {

@@ -84,6 +84,7 @@ class BlockPrograms {
   void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
+  bool takes_copy(const device::DeviceOp& op, const device::Step& step) const;
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
   device::StepTarget channel_target(uint32_t channel) const;

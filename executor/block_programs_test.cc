@@ -270,6 +270,52 @@ TEST_CASE("how the operands of sums lie is told") {
   check(4, 0);
 }
 
+/// An exchange of two ranks by packets; the own chunk is copied ahead of the unpacking.
+TestProgram copy_and_unpack(PacketFormat format, bool sync) {
+  TestProgram t(2, 2);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
+    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, r)});
+    add_op(t, r, 0, OpKind::copy, {local(kOutput, r)}, {local(kInput, r)});
+    if (sync) add_op(t, r, 0, OpKind::sync, {});
+    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1 - r)}, {local(inbox, 0)});
+  }
+  return t;
+}
+
+TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
+  for (const PacketFormat format :
+       {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
+    for (const bool sync : {false, true}) {
+      INFO(static_cast<int>(format) << ", " << sync);
+      TestProgram t = copy_and_unpack(format, sync);
+      Patched p(t, 0, 4096);
+      BlockPrograms programs;
+      for (const uint64_t bytes : {32, 4096, 100000}) {
+        p.patch(bytes);
+        REQUIRE(p.pack(programs));
+        uint32_t count = 0;
+        const Steps steps = steps_of(programs, 0, count);
+        if (sync || format == PacketFormat::sentinel) {
+          CHECK(count == (sync ? 4 : 3));
+          check_programs(p, programs);
+          continue;
+        }
+        REQUIRE(count == 2);
+        const Step& both = steps.steps[1];
+        CHECK(both.kind == OpKind::copy_packets);
+        REQUIRE(both.count == 2);
+        const device::StepOperand* operands = steps.operands + both.first;
+        CHECK(operands[0].address == p.bases[2].address);  // output
+        CHECK(operands[1].address == p.bases[1].address);  // input
+        CHECK(operands[1].flags == 0);
+        CHECK(operands[3].flags == device::kPackets);
+      }
+    }
+  }
+}
+
 TEST_CASE("packets that 32 bits do not count are told") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL128);
   constexpr uint64_t kLine = 120;

@@ -38,6 +38,8 @@ std::string text(OpKind kind, const std::string& to, const std::string& from, in
       return name + " " + to + " <- " + from + ", " + q;
     case reduce_send_packets:
       return name + " " + to + ", ch[1].q[7] <- " + from + ", " + q;
+    case reduce_packets_put:
+      return name + " " + to + ", ch[1].u[1] <- " + from + ", " + q;
     case reduce_copy_packets:
       return name + " " + to + ", k[5] <- " + from + ", " + q;
     case reduce_copy_send_packets:

@@ -36,6 +36,8 @@ constexpr Rule kRules[] = {
     {copy,                      reduce_packets,            Form::through,  reduce_packets},
     {copy,                      reduce_send_packets,       Form::sum,      reduce_send_packets},
     {copy,                      reduce_send_packets,       Form::through,  reduce_send_packets},
+    {copy,                      reduce_packets_put,        Form::sum,      reduce_packets_put},
+    {copy,                      reduce_packets_put,        Form::through,  reduce_packets_put},
     {copy,                      reduce_copy_packets,       Form::sum,      reduce_copy_packets},
     {copy,                      reduce_copy_packets,       Form::through,  reduce_copy_packets},
     {copy,                      reduce_copy_send_packets,  Form::sum,      reduce_copy_send_packets},
@@ -46,6 +48,7 @@ constexpr Rule kRules[] = {
     {read_reduce,               read_reduce_send,          Form::sum,      read_reduce_send},
     {reduce_packets,            reduce_packets,            Form::sum,      reduce_packets},
     {reduce_packets,            reduce_send_packets,       Form::sum,      reduce_send_packets},
+    {reduce_packets,            reduce_packets_put,        Form::sum,      reduce_packets_put},
     {reduce_packets,            reduce_copy_packets,       Form::sum,      reduce_copy_packets},
     {reduce_packets,            reduce_copy_send_packets,  Form::sum,      reduce_copy_send_packets},
     // A sum and where it goes.
@@ -55,6 +58,8 @@ constexpr Rule kRules[] = {
     {read_reduce_send,          put,                       Form::send,     read_reduce_send},
     {reduce_packets,            put_packets,               Form::send,     reduce_send_packets},
     {reduce_send_packets,       put_packets,               Form::send,     reduce_send_packets},
+    {reduce_packets,            put,                       Form::send,     reduce_packets_put},
+    {reduce_packets_put,        put,                       Form::send,     reduce_packets_put},
     {reduce_packets,            copy_packets,              Form::send,     reduce_copy_packets},
     {reduce_send_packets,       copy_packets,              Form::send,     reduce_copy_send_packets},
     {reduce_copy_packets,       put_packets,               Form::send,     reduce_copy_send_packets},
@@ -84,6 +89,7 @@ constexpr Rule kRules[] = {
     {read_reduce_send,          copy,                      Form::retarget, read_reduce_send},
     {reduce_packets,            copy,                      Form::retarget, reduce_packets},
     {reduce_send_packets,       copy,                      Form::retarget, reduce_send_packets},
+    {reduce_packets_put,        copy,                      Form::retarget, reduce_packets_put},
     {reduce_copy_packets,       copy,                      Form::retarget, reduce_copy_packets},
     {reduce_copy_send_packets,  copy,                      Form::retarget, reduce_copy_send_packets},
     {switch_reduce,             copy,                      Form::retarget, switch_reduce},
@@ -193,7 +199,7 @@ bool Matcher::match_send(const Rule& rule, const View& left, const View& right,
   const Operand& d = left.dsts[0];
   const auto is_d = [&d](const Operand& o) { return o == d; };
   if (!std::ranges::all_of(right.srcs, is_d) || !takes(rule.result, right.dsts[0])) return false;
-  if (info(left.kind).cost == CostClass::kPacket && format(left) != format(right)) return false;
+  if (info(right.kind).cost == CostClass::kPacket && format(left) != format(right)) return false;
   match.flow.uses = static_cast<uint32_t>(right.srcs.size());
   const Operand* sent = callers_chunk(right.dsts);
   if (!is_scratch(d) || sent == nullptr) return true;

@@ -29,6 +29,15 @@ TEST_CASE("fuse: sums and the puts of them") {
 )");
 }
 
+TEST_CASE("fuse: packet sums and where they go") {
+  REQUIRE(fused(R"(
+    reduce_packets output[0] <- input[0], q[0]
+    put ch[1].output[0] <- output[0]
+    put ch[2].output[0] <- output[0])") == R"(
+0: reduce_packets_put output[0], ch[1].output[0], ch[2].output[0] <- input[0], q[0]
+)");
+}
+
 TEST_CASE("fuse: packet sums and the packets made of them") {
   REQUIRE(fused(R"(
     reduce_packets output[0] <- input[0], q[0]
@@ -88,7 +97,7 @@ TEST_CASE("fuse: not what else is sent, or another way") {
   REQUIRE(keeps("reduce s[0..2] <- t[0..2], u[0..2] ; put ch[1].t[0] <- s[0]"));
   REQUIRE(keeps("reduce output[0] <- input[0], s[0] ; put net[1].output[0] <- output[0]"));
   REQUIRE(keeps("reduce output[0] <- input[0], s[0] ; put_packets ch[1].q[0] <- output[0]"));
-  REQUIRE(keeps("reduce_packets output[0] <- input[0], q[0] ; put ch[1].output[0] <- output[0]"));
+  REQUIRE(keeps("reduce_packets output[0] <- input[0], q[0] ; put net[1].output[0] <- output[0]"));
   REQUIRE(keeps(R"(
     reduce_packets output[0] <- input[0], q[0]
     put ch[1].t[0], ch[1].t[1] <- output[0], s[0])"));

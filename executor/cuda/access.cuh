@@ -7,6 +7,12 @@
 
 namespace mscclc::cuda {
 
+/// Loads a word into the cache.
+__device__ inline void touch(const uint8_t* at) {
+  uint32_t word;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(at));
+}
+
 // Packets: one access each, never from a cache line read before.
 __device__ inline void load_volatile16(const uint8_t* at, uint64_t* words) {
   asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
@@ -29,6 +35,15 @@ __device__ inline uint4 load_packet(const uint8_t* at) {
                : "l"(at)
                : "memory");
   return row;
+}
+/// Loads a row if it is `there`, without a branch.
+__device__ inline void load_packet_if(bool there, const uint8_t* at, uint4& row) {
+  asm volatile(
+      "{ .reg .pred there; setp.ne.u32 there, %5, 0;\n"
+      "@there ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+      : "+r"(row.x), "+r"(row.y), "+r"(row.z), "+r"(row.w)
+      : "l"(at), "r"(static_cast<uint32_t>(there))
+      : "memory");
 }
 __device__ inline void store_packet(uint8_t* at, const uint4& row) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(row.x),

@@ -192,6 +192,8 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 
   static constexpr bool kHasPackets = F != PacketFormat::none;
   static constexpr bool kLine = F == PacketFormat::LL128;
+  /// Data stands beside flags, in two rows of a slot.
+  static constexpr bool kHalves = F == PacketFormat::LL8 || F == PacketFormat::LL16;
   static constexpr uint32_t kLanes = kLine ? 8 : 1;  ///< threads that share a unit
   static constexpr uint32_t kAtOnce = 4;             ///< sources read and waited for together
   /// May plain data end inside a word?
@@ -201,6 +203,28 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
       : Base(state, plan, call),
         operands_(sizeof(StepHeader) / 16 + shared_header().steps * (sizeof(Step) / 16)) {}
+
+  /// Loads, into the cache, what this thread's first packet is made of. The call's number is still
+  /// under way then, without which no packet can be sent.
+  static __device__ void ask_ahead() {
+    if constexpr (kHasPackets) {
+      const StepHeader& header = shared_header();
+      if (header.steps == 0) return;
+      const Step step = load_step(0);
+      if (step.kind != OpKind::copy_packets || step.dsts != 1) return;
+      const uint64_t unit = step.begin - step.run_begin + threadIdx.x / kLanes;
+      const uint64_t offset = unit * Unit<F>::kData + threadIdx.x % kLanes * 16;
+      if (unit >= step.end - step.run_begin || offset >= step.length) return;
+      const uint32_t line =
+          sizeof(StepHeader) / 16 + header.steps * (sizeof(Step) / 16) + step.first + step.dsts;
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j >= step.count) break;
+        const StepOperand from = shared_operand(line + j * 2, 0);
+        if ((from.flags & device::kPackets) == 0) touch(from.address + offset);
+      }
+    }
+  }
 
   /// Runs the program in shared memory.
   __device__ void run() {
@@ -397,23 +421,45 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     if (part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
   }
 
-  /// What stands in a slot; true if it has come.
-  __device__ bool take(const uint8_t* slot, const Part& part, uint4& row) const {
+  /// Loads what stands in the slots that are there (not nullptr); true if all packets have come.
+  /// Slots of one access are all loaded before the first look at what came, without a branch, or
+  /// each load would wait for the one ahead. Where a slot takes two, that was slower.
+  __device__ bool take(const uint8_t* const* slots, const Part& part, uint4* rows) const {
+    bool all = true;
+    if constexpr (kHalves) {
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (slots[j] != nullptr) all &= take_halves(slots[j], rows[j]);
+      }
+    } else {
+      if constexpr (kLine) __syncwarp(line_mask());  // a line's eight loads are one instruction
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        load_packet_if(slots[j] != nullptr, slots[j] + (kLine ? part.lane * 16 : 0), rows[j]);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        all &= static_cast<uint32_t>(slots[j] == nullptr) | has_come(rows[j]);
+      }
+    }
+    return all;
+  }
+  /// LL8 and LL16: data stands beside flags, in two rows.
+  __device__ bool take_halves(const uint8_t* slot, uint4& row) const {
+    const uint4 low = load_packet(slot), high = load_packet(slot + 16);
+    row = {low.x, low.z, high.x, high.z};
+    const uint32_t flag = stamp_.flag32;
+    return low.y == flag && low.w == flag && high.y == flag && high.w == flag;
+  }
+  __device__ uint32_t has_come(const uint4& row) const {
     if constexpr (kLine) {
-      __syncwarp(line_mask());
-      row = load_packet(slot + part.lane * 16);
       const uint64_t flag = uint64_t{__shfl_sync(line_mask(), row.w, 7, 8)} << 32 |
                             __shfl_sync(line_mask(), row.z, 7, 8);
       return flag == stamp_.flag64;
-    } else if constexpr (F == PacketFormat::sentinel) {
-      row = load_packet(slot);
-      const auto empty = static_cast<uint32_t>(stamp_.sentinel);
-      return row.x != empty && row.y != empty && row.z != empty && row.w != empty;
     } else {
-      const uint4 low = load_packet(slot), high = load_packet(slot + 16);
-      row = {low.x, low.z, high.x, high.z};
-      const uint32_t flag = stamp_.flag32;
-      return low.y == flag && low.w == flag && high.y == flag && high.w == flag;
+      const auto empty = static_cast<uint32_t>(stamp_.sentinel);
+      return static_cast<uint32_t>(row.x != empty) & static_cast<uint32_t>(row.y != empty) &
+             static_cast<uint32_t>(row.z != empty) & static_cast<uint32_t>(row.w != empty);
     }
   }
   __device__ void put(uint8_t* slot, const Part& part, uint4 row) const {
@@ -448,13 +494,16 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 
   /// Reads a part of `n` sources, whose lines are `apart`; packets are polled in one loop. A
   /// sentinel packet that was read is emptied, and plain data beside sentinels loses its -0.0.
+  /// `meanwhile` is called while loads of plain data are under way and packets not yet waited for.
+  template <class Fn>
   __device__ void read(const Step& step, uint32_t line, uint32_t apart, uint32_t n,
-                       const Part& part, uint4* rows) {
+                       const Part& part, uint4* rows, Fn meanwhile) {
     const uint8_t* slots[kAtOnce];
     bool any = false;
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       slots[j] = nullptr;
+      if constexpr (!kHalves) rows[j] = {};
       if (j >= n) continue;
       const StepOperand from = operand(line + j * apart);
       if ((from.flags & device::kPackets) != 0) {
@@ -464,6 +513,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         rows[j] = load_part(from.address + part.offset, part);
       }
     }
+    meanwhile();
     if (any) poll(step, slots, line, apart, n, part, rows);
     if constexpr (F == PacketFormat::sentinel) {
       const auto word = static_cast<uint32_t>(stamp_.sentinel);
@@ -482,13 +532,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
                        uint32_t n, const Part& part, uint4* rows) {
     uint32_t left = kPollsPerLook;
     uint64_t start = 0;
-    for (;;) {
-      bool all = true;
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (slots[j] != nullptr) all &= take(slots[j], part, rows[j]);
-      }
-      if (all) return;
+    while (!take(slots, part, rows)) {
       if (--left != 0) continue;
       start = look(state_.waits, start);
       if (start == 0) {
@@ -502,20 +546,32 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  // Destinations are read four at a time, ahead of the stores.
-  __device__ void write(const Step& step, uint32_t line, const Part& part, const uint4& row) {
+  /// Up to kAtOnce operands from `line` on that are `apart`.
+  __device__ void load_operands(uint32_t line, uint32_t apart, uint32_t n, StepOperand* to) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      if (j < n) to[j] = operand(line + j * apart);
+    }
+  }
+  /// Writes a row to the destinations of a move. The first kAtOnce of them were read before, ahead
+  /// of the wait for their data.
+  __device__ void write(const Step& step, uint32_t line, StepOperand* to, const Part& part,
+                        const uint4& row) {
 #pragma unroll 1
-    for (uint32_t k = 0; k < step.dsts; k += 4) {
-      StepOperand to[4];
+    for (uint32_t k = 0;;) {
 #pragma unroll
-      for (uint32_t j = 0; j < 4; ++j) {
-        if (k + j < step.dsts) to[j] = operand(line + k + j);
-      }
-#pragma unroll
-      for (uint32_t j = 0; j < 4; ++j) {
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
         if (k + j < step.dsts) write_one(to[j], part, row);
       }
+      k += kAtOnce;
+      if (k >= step.dsts) return;
+      load_operands(line + k, 1, step.dsts - k, to);
     }
+  }
+  /// Destinations of a move but for its first.
+  __device__ void write_rest(const Step& step, uint32_t line, const Part& part, const uint4& row) {
+#pragma unroll 1
+    for (uint32_t k = 1; k < step.dsts; ++k) write_one(operand(line + k), part, row);
   }
   __device__ void write_one(const StepOperand& to, const Part& part, const uint4& row) {
     if ((to.flags & device::kPackets) != 0) {
@@ -534,10 +590,14 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       const uint32_t n = left < kAtOnce ? left : kAtOnce;
       for_each_part(step, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        read(step, line + step.dsts, apart, n, part, rows);
+        StepOperand to[kAtOnce];  // the first destination of each
+        read(step, line + step.dsts, apart, n, part, rows,
+             [&] { load_operands(line, apart, n, to); });
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j < n) write(step, line + j * apart, part, rows[j]);
+          if (j >= n) continue;
+          write_one(to[j], part, rows[j]);
+          write_rest(step, line + j * apart, part, rows[j]);
         }
       });
     }
@@ -549,11 +609,14 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       const uint32_t line = operands_ + step.first + i * operands_of(step);
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
+        StepOperand to[kAtOnce];
 #pragma unroll 1
         for (uint32_t k = 0; k < step.srcs; k += kAtOnce) {
           const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
           uint4 rows[kAtOnce];
-          read(step, line + step.dsts + k, 1, n, part, rows);
+          read(step, line + step.dsts + k, 1, n, part, rows, [&] {
+            if (left <= kAtOnce) load_operands(line, 1, step.dsts, to);
+          });
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
             if (j < n) add_to<Arithmetic>(sums, rows[j], j == 0 && k == 0);
@@ -561,7 +624,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         }
         uint4 row = Arithmetic::finish(sums, divisor(step));
         if constexpr (F == PacketFormat::sentinel) row = drop_minus_zeros(row, this->element());
-        write(step, line, part, row);
+        write(step, line, to, part, row);
       });
     }
   }

@@ -65,9 +65,11 @@ __device__ inline void await_kernel_ahead() {
 }
 
 /// What a block does first. Fetches its counts, and its program if that is to lie in shared memory;
-/// returns where the program begins.
+/// returns where the program begins. `beside`, called once the program is there and buffers may be
+/// read, can ask for memory while the counts are under way.
+template <class Fn>
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
-                                             uint4* lines) {
+                                             uint4* lines, Fn beside) {
   const LaunchPlan& plan = arguments.plan;
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
   const bool counts = threadIdx.x < plan.call_counts;
@@ -89,8 +91,10 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {state.rank, calls, number, plan.patience, 0};
   }
+  __syncthreads();
   await_kernel_ahead();
   if (counts && plan.early) count = load_relaxed(calls + threadIdx.x);
+  beside();
   if (counts) state.counts[threadIdx.x] = count;
   __syncthreads();
   return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
@@ -101,7 +105,7 @@ template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Arguments arguments) {
   __shared__ BlockState state;
   extern __shared__ uint4 shared_program[];
-  const uint8_t* begin = begin_block(arguments, state, shared_program);
+  const uint8_t* begin = begin_block(arguments, state, shared_program, [] {});
   const uint64_t call = state.counts[0];
   if (call == kGaveUp) return;
   if (threadIdx.x == 0) *state.calls = call + 1;
@@ -121,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
     interpret_shared(const __grid_constant__ Arguments arguments) {
   __shared__ BlockState state;
   extern __shared__ uint4 shared_program[];
-  begin_block(arguments, state, shared_program);
+  begin_block(arguments, state, shared_program, [] { Block::ask_ahead(); });
   const uint64_t call = state.counts[0];
   if (call == kGaveUp) return;
   if (threadIdx.x == 0) *state.calls = call + 1;

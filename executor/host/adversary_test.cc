@@ -57,27 +57,10 @@ TestProgram hand_over() {
   return t;
 }
 
-/// With all the order that the plans made by hand do without: a `sync` before every op, no relaxed
-/// signal.
-void add_order(Program& program) {
-  for (Rank& rank : program.ranks) {
-    std::vector<Op> ops;
-    for (const Op& op : rank.ops) {
-      Op& sync = ops.emplace_back();
-      sync.block = op.block;
-      sync.loop = op.loop;
-      ops.push_back(op);
-      ops.back().relaxed = false;
-    }
-    rank.ops.swap(ops);
-  }
-}
-
 TEST_CASE("right plans stay right, op by op") {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
-      TestProgram t = plan.build(format);
-      add_order(t.program);
+      const TestProgram t = plan.build(format);
       HostRunner runner(t.program);
       for (uint64_t seed = 0; seed < 40; ++seed) {
         const RunSpec spec{

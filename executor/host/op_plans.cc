@@ -72,7 +72,7 @@ TestProgram get_plan(PacketFormat) {
     meet_all(t, r, false);
     add_op(t, r, 0, Kind::get, {local(kOutput, 0), local(kOutput, 1)},
            {far(0, kInput, 0), far(0, kInput, 1)});
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -123,7 +123,7 @@ TestProgram read_reduce_plan(PacketFormat) {
     add_op(t, r, 0, Kind::read_reduce, {local(kOutput, 0)},
            {local(kInput, 0), far(0, kInput, 0), far(1, kInput, 0)})
         .complete = true;
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -163,6 +163,7 @@ TestProgram port_packets_plan(PacketFormat format) {
     const uint32_t out = t.buffer(r, "out", 1, format, 2);
     const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
     add_op(t, r, 0, Kind::copy_packets, {local(out, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, Kind::sync, {});  // one thread posts what all have written
     add_op(t, r, 0, Kind::put_packets, {far(0, inbox, 0)}, {local(out, 0)});
     add_op(t, r, 0, Kind::unpack_packets, {local(kOutput, 0)}, {local(inbox, 0)});
     add_op(t, r, 0, Kind::flush, {end_of(0)});
@@ -240,6 +241,25 @@ TestProgram reduce_copy_send_packets_plan(PacketFormat f) {
   return two_step_packets(f, Kind::reduce_copy_send_packets);
 }
 
+/// Allreduce: shares come as packets, sums go straight into the outputs.
+TestProgram reduce_packets_put_plan(PacketFormat format) {
+  TestProgram t(3, 3);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 3; ++r) {
+    const uint32_t parts = t.buffer(r, "parts", 3, format, 2);
+    std::vector<Operand> sources, sums = {local(kOutput, r)};
+    for (const uint32_t p : others(r, 3)) {
+      add_op(t, r, 0, Kind::put_packets, {far(mesh(r, p), parts, r)}, {local(kInput, p)});
+      sources.push_back(local(parts, p));
+      sums.push_back(far(mesh(r, p), kOutput, r));
+    }
+    sources.insert(sources.begin() + 1, local(kInput, r));  // the plain source among packets
+    add_op(t, r, 0, Kind::reduce_packets_put, sums, sources).complete = true;
+    meet_all(t, r, false);
+  }
+  return t;
+}
+
 /// Three ranks with a switch over all of them as their last channel (index 2).
 TestProgram switched(uint32_t input, uint32_t output) {
   TestProgram t = custom(3, input, output);
@@ -283,7 +303,7 @@ TestProgram switch_reduce_plan(PacketFormat) {
   for (uint32_t r = 0; r < 3; ++r) {
     meet_all(t, r, false);
     add_op(t, r, 0, Kind::switch_reduce, {local(kOutput, 0)}, {far(2, kInput, r)}).complete = true;
-    meet_all(t, r, true);
+    meet_all(t, r, false);
   }
   return t;
 }
@@ -309,7 +329,9 @@ TestProgram blocks_plan(PacketFormat) {
   const uint32_t full = t.semaphore(0, "full", {}), empty = t.semaphore(0, "empty", {}, 2);
   add_op(t, 0, 0, Kind::acquire, {id(empty)});
   add_op(t, 0, 0, Kind::acquire, {id(empty)});
+  add_op(t, 0, 0, Kind::sync, {});
   add_op(t, 0, 0, Kind::copy, {local(stage, 0, 2)}, {local(kInput, 0, 2)});
+  add_op(t, 0, 0, Kind::sync, {});
   add_op(t, 0, 0, Kind::release, {id(full), id(full)});
   for (uint32_t b = 1; b < 3; ++b) {
     add_op(t, 0, b, Kind::acquire, {id(full)});
@@ -366,6 +388,7 @@ const std::vector<OpPlan>& op_plans() {
       {"read_put_packets by port", forward_port, true},
       {"reduce_packets", reduce_packets_plan, true},
       {"reduce_send_packets", reduce_send_packets_plan, true},
+      {"reduce_packets_put", reduce_packets_put_plan, true},
       {"reduce_copy_packets", reduce_copy_packets_plan, true},
       {"reduce_copy_send_packets", reduce_copy_send_packets_plan, true},
       {"switch_broadcast", switch_broadcast_plan, false},

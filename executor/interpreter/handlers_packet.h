@@ -190,6 +190,11 @@ MSCCLC_RUN inline void run_reduce_send_packets(M& m, const P& p, const typename 
 }
 
 template <class M, class P>
+MSCCLC_RUN inline void run_reduce_packets_put(M& m, const P& p, const typename P::Op& op) {
+  reduce_all_packets(m, p, op);
+}
+
+template <class M, class P>
 MSCCLC_RUN inline void run_reduce_copy_packets(M& m, const P& p, const typename P::Op& op) {
   reduce_all_packets(m, p, op);
 }

@@ -37,11 +37,11 @@ struct CudaOptions {
   bool early = true;
 };
 
-/// Threads for each multiprocessor, on average, that a launch may have to begin early: an eighth of
-/// those that fit with 128 registers each. Calls of other streams must find room beside both calls,
-/// or ranks wait for one another for ever: so, four streams of such calls always do. Larger calls
-/// take so long that it makes little difference.
-inline constexpr uint32_t kMostEarlyThreads = 64;
+/// Threads for each multiprocessor, on average, that a launch may have to begin early: a quarter of
+/// those that fit with 128 registers each. Ranks wait for one another for ever if two GPUs are full
+/// of calls of different streams. A stream holds two calls, so such calls of three streams never
+/// fill two GPUs so. Larger calls take so long that it makes little difference.
+inline constexpr uint32_t kMostEarlyThreads = 128;
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
 bool options_from_environment(const Environment& environment, CudaOptions& options,

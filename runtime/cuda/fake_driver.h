@@ -105,6 +105,9 @@ class FakeDriver {
 
   static FakeDriver& active();
   abi::Result call(std::string_view name, const std::function<abi::Result()>& body);
+  abi::Result act(std::string_view name, const std::function<abi::Result()>& body);
+  /// How many threads of a process are in calls that one of them at a time may make.
+  int count_changing(int process, int more);
   abi::Result misuse(const std::string& what, abi::Result result);
   Process& process();
   /// Does a capture that is under way forbid this thread a call?
@@ -130,6 +133,7 @@ class FakeDriver {
   uint64_t calls_ = 0, fail_at_ = 0;
   abi::Result fail_with_ = abi::kUnknown;
   std::map<std::string_view, uint64_t> calls_of_;
+  std::map<int, int> changing_;  ///< by process: count_changing()
   bool deinitialised_ = false;
   std::vector<std::string> misuses_;
   std::map<int, std::unique_ptr<Process>> processes_;

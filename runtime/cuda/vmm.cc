@@ -3,18 +3,34 @@
 #include <fmt/format.h>
 
 namespace mscclc::cuda {
+namespace {
+
+/// Never destroyed: memory may be freed by destructors that run when the process ends.
+std::mutex& allocations() {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
+}
+
+}  // namespace
+
+AllocationTurn::AllocationTurn() : lock_(allocations()) {}
 
 HandleReference::~HandleReference() {
   if (context_ == nullptr) return;
   const OutsideCapture outside(context_->driver());
+  const AllocationTurn turn;
   context_->driver().MemRelease(handle_);
 }
 
 bool HandleReference::retain(const SharedContext& context, abi::Address address,
                              HandleReference& reference, Diagnostics& diagnostics) {
   abi::Handle handle = 0;
-  const abi::Result result = context->driver().MemRetainAllocationHandle(
-      &handle, reinterpret_cast<void*>(static_cast<uintptr_t>(address)));
+  abi::Result result = abi::kSuccess;
+  {
+    const AllocationTurn turn;
+    result = context->driver().MemRetainAllocationHandle(
+        &handle, reinterpret_cast<void*>(static_cast<uintptr_t>(address)));
+  }
   if (result == abi::kInvalidValue) return true;
   if (!context->ok(result, fmt::format("find the allocation at {:#x}", address), diagnostics)) {
     return false;
@@ -36,7 +52,10 @@ bool HandleReference::handle_types(int& types, Diagnostics& diagnostics) const {
 Mapping::~Mapping() {
   if (context_ == nullptr || address_ == 0) return;
   const OutsideCapture outside(context_->driver());
-  if (mapped_) context_->driver().MemUnmap(address_, bytes_);
+  if (mapped_) {
+    const AllocationTurn turn;
+    context_->driver().MemUnmap(address_, bytes_);
+  }
   context_->driver().MemAddressFree(address_, bytes_);
 }
 
@@ -60,6 +79,7 @@ Mapping Mapping::create(const SharedContext& context, abi::Handle handle, uint64
     return {};
   }
   mapping.address_ = address;
+  const AllocationTurn turn;
   if (!context->ok(driver.MemMap(address, bytes, 0, handle, 0), "map " + named, diagnostics)) {
     return {};
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,17 @@
 namespace mscclc::cuda {
 
 using SharedContext = std::shared_ptr<const PrimaryContext>;
+
+/// Threads of a process take turns to change who refers to an allocation: to map and unmap it, to
+/// retain and release its handle. Driver 580 frees memory of its own twice when two threads unmap
+/// one allocation at once, each for its GPU (docs/runtime.md, threads of one process).
+class AllocationTurn {
+ public:
+  AllocationTurn();
+
+ private:
+  const std::lock_guard<std::mutex> lock_;
+};
 
 /// One reference to an allocation, or to a multicast object; gives it back.
 class HandleReference {

@@ -55,6 +55,14 @@ std::vector<Defines> with_roots() {
   return worlds;
 }
 
+/// Worlds with roots, and two in which the root leaves adding up to the others.
+std::vector<Defines> with_roots_and_leaves() {
+  std::vector<Defines> worlds = with_roots();
+  worlds.push_back({{"R", "4"}, {"root", "1"}, {"leaves", "true"}});
+  worlds.push_back({{"R", "2"}, {"leaves", "true"}});
+  return worlds;
+}
+
 /// Worlds with roots, and two whose packets have another format than the program's own.
 std::vector<Defines> with_roots_and_formats() {
   std::vector<Defines> worlds = with_roots();
@@ -178,11 +186,13 @@ const std::vector<LibraryProgram>& library() {
       {"alltoallv_packets", with_silent_pairs()},
       {"broadcast_direct", with_roots()},
       {"broadcast_packets", with_roots()},
+      {"broadcast_scatter", with_roots()},
       {"broadcast_scatter_packets", with_roots()},
       {"broadcast_tree", with_roots()},
       {"gather_direct", with_roots()},
       {"gather_packets", with_roots_and_formats()},
-      {"reduce_direct", with_roots()},
+      {"reduce_direct", with_roots_and_leaves()},
+      {"reduce_hybrid", with_roots_and_formats()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},

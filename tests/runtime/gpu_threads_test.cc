@@ -88,6 +88,26 @@ TEST_CASE("ranks that are threads with a GPU each come and go") {
   world.check_clean();
 }
 
+// Every buffer is unmapped by all ranks at once, each for its GPU.
+TEST_CASE("threads take turns to map and unmap what they share") {
+  World world({.devices = 4});
+  {
+    cuda::ContextKeeper keeper;
+    CHECK(run_on_gpus(world, keeper, 4, [&](Communicator& communicator) -> std::string {
+            Diagnostics d;
+            for (int i = 0; i < 50; ++i) {
+              const auto memory = communicator.device().allocate(4096, "a buffer", d);
+              if (memory == nullptr ||
+                  communicator.register_buffer(memory->data(), 4096, d) == nullptr) {
+                return testing::text(d);
+              }
+            }
+            return "";
+          }) == "");
+  }
+  world.check_clean();
+}
+
 /// The addresses at a switch in a launch's first block, which stand with each member's operand.
 std::vector<cuda::abi::Address> switch_addresses(const device::LaunchPlan& plan) {
   const auto* header = reinterpret_cast<const device::StepHeader*>(plan.programs);
