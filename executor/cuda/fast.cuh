@@ -214,7 +214,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       if (step.kind != OpKind::copy_packets || step.dsts != 1) return;
       const uint64_t unit = step.begin - step.run_begin + threadIdx.x / kLanes;
       const uint64_t offset = unit * Unit<F>::kData + threadIdx.x % kLanes * 16;
-      if (unit >= step.end - step.run_begin || offset >= step.length) return;
+      if (unit >= step.end - step.run_begin || offset + 4 > step.length) return;
       const uint32_t line =
           sizeof(StepHeader) / 16 + header.steps * (sizeof(Step) / 16) + step.first + step.dsts;
 #pragma unroll
