@@ -106,8 +106,9 @@ struct Row {
 
 // Not inlined: few calls are averages, and a division is long.
 template <class Sum>
-static __device__ __noinline__ void divide_sums(Sum* sums, uint32_t n, uint32_t by) {
-  device::divide_row(sums, n, by);
+static __device__ __noinline__ Sum quotient(Sum sum, uint32_t by) {
+  device::divide_row(&sum, 1, by);
+  return sum;
 }
 
 /// Sums of T in its own accumulation type.
@@ -146,9 +147,8 @@ struct OneType {
   }
   __device__ static uint4 finish(RowSums& sums, uint32_t divisor) {
     if (divisor > 1) {
-      RowSums divided = sums;  // the sums themselves stay in registers
-      divide_sums(divided.values, R::kCount, divisor);
-      sums = divided;
+#pragma unroll
+      for (uint32_t i = 0; i < R::kCount; ++i) sums.values[i] = quotient(sums.values[i], divisor);
     }
     if constexpr (converts_words<T>()) {
       return {write_word<T>(sums.values), write_word<T>(sums.values + 4),

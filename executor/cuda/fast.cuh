@@ -142,7 +142,7 @@ struct PlainSum {
       }
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < end) add_to<Arithmetic>(sums, rows[j], j == 0 && k == sources);
+        if (k + j < end) add_to<Arithmetic>(sums, rows[j], k + j == sources);
       }
     }
     const uint4 row = Arithmetic::finish(sums, divisor);
@@ -619,7 +619,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
           });
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n) add_to<Arithmetic>(sums, rows[j], j == 0 && k == 0);
+            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
           }
         }
         uint4 row = Arithmetic::finish(sums, divisor(step));
