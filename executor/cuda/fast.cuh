@@ -492,13 +492,12 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     return uint64_t{part.unit} * Unit<F>::kWire;
   }
 
-  /// Reads a part of `n` sources, whose lines are `apart`; packets are polled in one loop. A
-  /// sentinel packet that was read is emptied, and plain data beside sentinels loses its -0.0.
+  /// Reads a part of `n` sources, whose lines are `apart`; packets are polled in one loop, and
+  /// `slots` says where they were (nullptr: plain). Plain data beside sentinels loses its -0.0.
   /// `meanwhile` is called while loads of plain data are under way and packets not yet waited for.
   template <class Fn>
   __device__ void read(const Step& step, uint32_t line, uint32_t apart, uint32_t n,
-                       const Part& part, uint4* rows, Fn meanwhile) {
-    const uint8_t* slots[kAtOnce];
+                       const Part& part, uint4* rows, const uint8_t** slots, Fn meanwhile) {
     bool any = false;
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -516,14 +515,21 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     meanwhile();
     if (any) poll(step, slots, line, apart, n, part, rows);
     if constexpr (F == PacketFormat::sentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j < n && slots[j] == nullptr) rows[j] = drop_minus_zeros(rows[j], this->element());
+      }
+    }
+  }
+  /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
+  /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
+  __device__ void empty(const uint8_t* const* slots) const {
+    if constexpr (F == PacketFormat::sentinel) {
       const auto word = static_cast<uint32_t>(stamp_.sentinel);
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (j >= n) continue;
         if (slots[j] != nullptr) {
           store_packet(const_cast<uint8_t*>(slots[j]), {word, word, word, word});
-        } else {
-          rows[j] = drop_minus_zeros(rows[j], this->element());
         }
       }
     }
@@ -591,7 +597,8 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       for_each_part(step, [&](const Part& part) {
         uint4 rows[kAtOnce];
         StepOperand to[kAtOnce];  // the first destination of each
-        read(step, line + step.dsts, apart, n, part, rows,
+        const uint8_t* slots[kAtOnce];
+        read(step, line + step.dsts, apart, n, part, rows, slots,
              [&] { load_operands(line, apart, n, to); });
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -599,6 +606,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
           write_one(to[j], part, rows[j]);
           write_rest(step, line + j * apart, part, rows[j]);
         }
+        empty(slots);
       });
     }
   }
@@ -610,11 +618,13 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
         StepOperand to[kAtOnce];
+        const uint8_t* slots[kAtOnce];
 #pragma unroll 1
         for (uint32_t k = 0; k < step.srcs; k += kAtOnce) {
           const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
           uint4 rows[kAtOnce];
-          read(step, line + step.dsts + k, 1, n, part, rows, [&] {
+          if (k > 0) empty(slots);
+          read(step, line + step.dsts + k, 1, n, part, rows, slots, [&] {
             if (left <= kAtOnce) load_operands(line, 1, step.dsts, to);
           });
 #pragma unroll
@@ -625,6 +635,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         uint4 row = Arithmetic::finish(sums, divisor(step));
         if constexpr (F == PacketFormat::sentinel) row = drop_minus_zeros(row, this->element());
         write(step, line, to, part, row);
+        empty(slots);
       });
     }
   }

@@ -366,9 +366,9 @@ TEST_CASE("cuda: small calls begin early") {
     world.early = options.early;
     return world.open(0, 0)->launches_early(blocks, threads);
   };
-  CHECK(early({}, {}, 66, 128));  // 132 multiprocessors
-  CHECK(!early({}, {}, 67, 128));
-  CHECK(early({}, {}, 8, 1024));
+  CHECK(early({}, {}, 132, 128));  // 132 multiprocessors
+  CHECK(!early({}, {}, 133, 128));
+  CHECK(early({}, {}, 16, 1024));
   CHECK(!early({}, {}, 1u << 30, 1024));
   CHECK(!early({}, {{"MSCCLC_EARLY_LAUNCH", "0"}}, 1, 128));
   CHECK(!early({.capability = 8}, {}, 1, 128));

@@ -192,7 +192,6 @@ const std::vector<LibraryProgram>& library() {
       {"gather_direct", with_roots()},
       {"gather_packets", with_roots_and_formats()},
       {"reduce_direct", with_roots_and_leaves()},
-      {"reduce_hybrid", with_roots_and_formats()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},
