@@ -32,7 +32,8 @@ struct Case {
 };
 
 /// All of the library and of the peer for this number of ranks, that the filter lets through.
-std::vector<Case> all_cases(const StageOptions& options);
+/// `refused`: names of the peer's plans that are left out, as the prover refuses them.
+std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string>& refused);
 std::vector<Case> library_cases(const StageOptions& options);
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
 std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error);

@@ -106,7 +106,12 @@ bool run_alone(const StageOptions& options, const Case& c) {
 }  // namespace
 
 bool check_plans(const StageOptions& options) {
-  const std::vector<Case> cases = all_cases(options);
+  std::vector<std::string> refused;
+  const std::vector<Case> cases = all_cases(options, refused);
+  for (const std::string& name : refused) {
+    fmt::print("{}: left out, the prover refuses it\n", name);
+  }
+  std::fflush(stdout);  // before ranks are forked
   const TimeLimit limit(options.seconds);
   uint64_t right = 0, wrong = 0;
   for (const Case& c : cases) {

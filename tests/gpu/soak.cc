@@ -215,7 +215,8 @@ std::string Soak::run() {
 }  // namespace
 
 bool check_soak(const StageOptions& options) {
-  const std::vector<Case> cases = all_cases(options);
+  std::vector<std::string> refused;
+  const std::vector<Case> cases = all_cases(options, refused);
   const std::string fault = run_ranks(options, [&](Communicator& communicator) {
     return Soak(options, communicator, cases).run();
   });

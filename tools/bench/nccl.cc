@@ -164,7 +164,9 @@ class NcclContender : public Contender {
     workload_ = workload;
     const CollectiveKind kind = workload.contract->kind;
     const bool exchanges = kind == CollectiveKind::alltoall || kind == CollectiveKind::sendrecv;
-    return type_of(workload.dtype).has_value() && can_do(kind) && !(exchanges && workload.in_place);
+    return type_of(workload.dtype).has_value() &&
+           (symmetric_ ? has_window_kernel(kind) : can_do(kind)) &&
+           !(exchanges && workload.in_place);
   }
 
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
@@ -185,6 +187,13 @@ class NcclContender : public Contender {
       default:
         return false;
     }
+  }
+
+  /// NCCL has kernels over symmetric windows for these alone. Others run as without a window, and
+  /// NCCL 2.28.9's broadcast of 4 MiB out of one does not end.
+  static bool has_window_kernel(CollectiveKind kind) {
+    return kind == CollectiveKind::allreduce || kind == CollectiveKind::allgather ||
+           kind == CollectiveKind::reducescatter;
   }
 
   Result start(cudaStream_t stream) {
