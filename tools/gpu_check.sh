@@ -127,27 +127,39 @@ run_queues() {
   queue0=() queue1=() next=0
 }
 
-# Errors in kernels alone: the runtime probes what the driver can do, and is refused at times. Ranks
-# are processes, as the tool may hold launches of one process back until others have ended.
+# The kernels' accesses, by ranks_test: all ranks of a plan are one launch of one process. (Ranks that
+# are forks are not looked into, and launches of several threads may be held back until others have
+# ended.) Errors in kernels alone: the runtime probes what the driver can do, and is refused at times.
 cannot=77  # exit code: it cannot be done on this machine
-memcheck() {  # report gpu_check's arguments…
-  local report=$1 code
-  shift
-  rm -f "$report".*
-  compute-sanitizer --tool memcheck --target-processes all --report-api-errors no \
-    --error-exitcode 9 --log-file "$report.%p" "$binary" "$@" 2>&1 | tee "$report.said"
-  code=${PIPESTATUS[0]}
-  cat "$report".[0-9]*
-  if grep -qhi 'device not supported' "$report".*; then
+found=9    # exit code: errors in kernels
+memcheck() {  # test case
+  local code=0 said
+  said=$(compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode "$found" \
+    "$ranks_test" "$1" 2>&1) || code=$?
+  say "$said"
+  if grep -qi 'device not supported' <<<"$said"; then
     say "compute-sanitizer does not support this machine"
     return "$cannot"
   fi
-  if grep -h 'ERROR SUMMARY' "$report".* | grep -qv ' 0 errors'; then return 9; fi
+  grep -q 'ERROR SUMMARY: [0-9]' <<<"$said" || return 1
+  if ! grep -q 'ERROR SUMMARY: 0 errors' <<<"$said"; then return "$found"; fi
   ((code == 0)) || return "$code"
-  say "no errors in $(grep -lF 'ERROR SUMMARY: 0 errors' "$report".* | wc -l) processes"
+  say "$(grep -E '^All tests passed' <<<"$said"), no errors in kernels"
 }
-export -f memcheck say
-export binary cannot
+
+# A case with errors that must be found: else the other cases say nothing.
+memcheck_planted() {
+  local code=0
+  memcheck '[.planted]' || code=$?
+  if ((code == cannot)); then return "$cannot"; fi
+  if ((code != found)); then
+    say "compute-sanitizer has not seen the planted errors"
+    return 1
+  fi
+  say "the planted errors are found"
+}
+export -f memcheck memcheck_planted say
+export ranks_test cannot found
 
 # A test of one GPU or more, that was named or bazel can build.
 build_test() {  # label
@@ -177,6 +189,7 @@ if ((!list)); then
     [[ -x $program ]] || die "'$program' is no program"
   done
   binary=$(realpath "$binary")
+  if [[ -n $ranks_test ]]; then ranks_test=$(realpath "$ranks_test"); fi
 fi
 
 counts=(2 4)
@@ -206,17 +219,13 @@ parts() {  # ranks processes|threads
   step "hang-$n-$way" 120 "$binary" hang "${arguments[@]}"
 }
 
-# A plan of each family, on small messages: every access is checked, which takes its time.
+# Every access is checked, which takes its time.
 memchecks() {
-  local plans=(allreduce_1shot allreduce_2shot sendrecv_port) plan
-  if ((!short)); then
-    plans+=(allreduce_allpairs allreduce_ring alltoall_direct allgather_packets)
-  fi
-  for plan in "${plans[@]}"; do
-    # shellcheck disable=SC2016
-    step "memcheck-$plan" 300 bash -c 'memcheck "$@"' _ "${logs:-.}/memcheck-$plan.report" \
-      plans --ranks 2 --most 4096 --patience 120 --seconds 100 --filter "$plan R=2"
-  done
+  step memcheck-planted 120 bash -c memcheck_planted
+  step memcheck-accumulation 300 bash -c "memcheck 'every accumulation type on the GPU'"
+  if ((short)); then return; fi
+  step memcheck-ops 900 bash -c "memcheck 'every op, type and reduction on the GPU'"
+  step memcheck-collectives 900 bash -c "memcheck 'whole collectives, in place and not, on the GPU'"
 }
 
 for n in "${counts[@]}"; do
@@ -224,10 +233,10 @@ for n in "${counts[@]}"; do
   if ((n == 2 && gpus >= 4)) && [[ -z ${CUDA_VISIBLE_DEVICES-} ]]; then lanes=2; fi
   for way in processes threads; do parts "$n" "$way"; done
   if ((n == 2)); then
-    if ((list)) || command -v compute-sanitizer >/dev/null; then
+    if ((list)) || { [[ -n $ranks_test ]] && command -v compute-sanitizer >/dev/null; }; then
       memchecks
     else
-      say "memcheck is left out: there is no compute-sanitizer"
+      say "memcheck is left out: there is no compute-sanitizer, or no ranks_test"
     fi
   fi
   run_queues

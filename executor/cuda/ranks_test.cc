@@ -205,5 +205,15 @@ TEST_CASE("common sums have kernels of their own, wherever words lie") {
   }
 }
 
+// For tools/gpu_check.sh, which asks whether compute-sanitizer sees it: not run unless named.
+TEST_CASE("a plan that reads and writes beyond its buffers", "[.planted]") {
+  if (no_gpu()) return;
+  const TestProgram t = one_shot(4, 2, PacketFormat::LL16);
+  Pair pair(t.program);
+  Diagnostics diagnostics;
+  REQUIRE(pair.gpu.prepare(pair.call(1001, Dtype::f32), {.offset = 1u << 20}, diagnostics));
+  pair.gpu.run(diagnostics);
+}
+
 }  // namespace
 }  // namespace mscclc::cuda

@@ -150,22 +150,20 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
 }  // namespace
 
 bool check_bits(const StageOptions& options) {
-  const TimeLimit limit(options.seconds);
-  uint32_t right = 0, wrong = 0, late = 0;
-  for (const Case& c : library_cases(options)) {
-    if (!c.plan->contract.reduces()) continue;
-    if (limit.over()) {
-      ++late;
-      continue;
-    }
-    const std::string fault = run_ranks(
-        options, [&](Communicator& communicator) { return run_case(options, communicator, c); });
-    if (!fault.empty()) fmt::print("{}: FAILED\n{}\n", c.name, fault);
-    ++(fault.empty() ? right : wrong);
-  }
-  fmt::print("bits at {}: {} plans right, {} wrong{}\n", text(options), right, wrong,
-             left_out(late));
-  return wrong == 0 && right > 0;
+  std::vector<Case> cases = library_cases(options);
+  std::erase_if(cases, [](const Case& c) { return !c.plan->contract.reduces(); });
+  const Tally tally = run_series(
+      options, cases.size(),
+      [&](Communicator& communicator, size_t i) {
+        return run_case(options, communicator, cases[i]);
+      },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("{}: FAILED\n{}\n", cases[i].name, fault);
+        std::fflush(stdout);
+      });
+  fmt::print("bits at {}: {} plans right, {} wrong{}\n", text(options), tally.right, tally.wrong,
+             left_out(tally.late));
+  return tally.wrong == 0 && tally.right > 0;
 }
 
 }  // namespace mscclc::testing

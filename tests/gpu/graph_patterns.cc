@@ -216,19 +216,22 @@ std::string run_family(const StageOptions& options, Communicator& communicator, 
   return pattern.run(bench) ? "" : "wrong\n" + text(diagnostics);
 }
 
-bool run_pattern(const StageOptions& options, const Pattern& pattern, const Case& a,
-                 const Case& b) {
-  const std::string fault = run_ranks(options, [&](Communicator& communicator) -> std::string {
-    for (const bool zero_copy : {false, true}) {
-      std::string fault = run_family(options, communicator, a, b, zero_copy, pattern);
-      if (!fault.empty()) return (zero_copy ? "zero copy: " : "staged: ") + fault;
-    }
-    return "";
-  });
-  fmt::print("graph, {}, {}: {}\n", pattern.name, a.name,
-             fault.empty() ? "right" : "FAILED\n" + fault);
-  std::fflush(stdout);
-  return fault.empty();
+struct Item {
+  const Pattern& pattern;
+  const Case &a, &b;
+};
+
+std::string run_item(const StageOptions& options, Communicator& communicator, const Item& item) {
+  for (const bool zero_copy : {false, true}) {
+    const std::string fault =
+        run_family(options, communicator, item.a, item.b, zero_copy, item.pattern);
+    if (!fault.empty()) return (zero_copy ? "zero copy: " : "staged: ") + fault;
+  }
+  if (communicator.rank() == 0) {
+    fmt::print("graph, {}, {}: right\n", item.pattern.name, item.a.name);
+    std::fflush(stdout);
+  }
+  return "";
 }
 
 }  // namespace
@@ -244,23 +247,28 @@ bool check_graphs(const StageOptions& options) {
     }
     families.push_back(std::move(*c));
   }
-  const TimeLimit limit(options.seconds);
-  uint32_t right = 0, wrong = 0, late = 0;
-  ++(check_abort(options) ? right : wrong);
+  std::vector<Item> items;
   for (size_t i = 0; i < families.size(); ++i) {
     const Case& a = families[i];
     if (a.name.find(options.filter) == std::string::npos) continue;
     for (const Pattern& pattern : kPatterns) {
-      if (limit.over()) {
-        ++late;
-        continue;
-      }
-      ++(run_pattern(options, pattern, a, families[(i + 1) % families.size()]) ? right : wrong);
+      items.push_back({pattern, a, families[(i + 1) % families.size()]});
     }
   }
-  fmt::print("graph patterns at {}: {} right, {} wrong{}\n", text(options), right, wrong,
-             left_out(late));
-  return wrong == 0;
+  const bool aborted = check_abort(options);
+  const Tally tally = run_series(
+      options, items.size(),
+      [&](Communicator& communicator, size_t i) {
+        return run_item(options, communicator, items[i]);
+      },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("graph, {}, {}: FAILED\n{}\n", items[i].pattern.name, items[i].a.name, fault);
+        std::fflush(stdout);
+      });
+  fmt::print("graph patterns at {}: {} right, {} wrong{}\n", text(options),
+             tally.right + (aborted ? 1 : 0), tally.wrong + (aborted ? 0 : 1),
+             left_out(tally.late));
+  return aborted && tally.wrong == 0;
 }
 
 }  // namespace mscclc::testing

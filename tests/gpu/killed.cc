@@ -1,7 +1,6 @@
 #include "tests/gpu/killed.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <csignal>
@@ -9,6 +8,7 @@
 
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"
+#include "tests/gpu/shared_value.h"
 
 namespace mscclc::testing {
 namespace {
@@ -19,24 +19,8 @@ constexpr uint64_t kCallsBefore = 2'000;
 constexpr std::chrono::milliseconds kBound{5'000};
 constexpr std::chrono::milliseconds kWaits{600'000};  // deaths are noticed without it
 
-/// Memory that forks share: when the victim died, by the clock that processes share.
-class TimeOfDeath {
- public:
-  TimeOfDeath()
-      : at_(static_cast<std::atomic<int64_t>*>(mmap(nullptr, sizeof(std::atomic<int64_t>),
-                                                    PROT_READ | PROT_WRITE,
-                                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
-  ~TimeOfDeath() {
-    if (mapped()) munmap(at_, sizeof *at_);
-  }
-  TimeOfDeath(const TimeOfDeath&) = delete;
-  TimeOfDeath& operator=(const TimeOfDeath&) = delete;
-  bool mapped() const { return at_ != MAP_FAILED; }
-  std::atomic<int64_t>& at() { return *at_; }
-
- private:
-  std::atomic<int64_t>* at_;
-};
+/// When the victim died, by the clock that processes share.
+using TimeOfDeath = SharedValue;
 
 int64_t now() { return Clock::now().time_since_epoch().count(); }
 

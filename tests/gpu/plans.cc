@@ -94,15 +94,6 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
   return "";
 }
 
-/// A case that fails leaves a communicator that nobody can use, so each has its own ranks.
-bool run_alone(const StageOptions& options, const Case& c) {
-  const std::string fault = run_ranks(
-      options, [&](Communicator& communicator) { return run_case(options, communicator, c); });
-  if (!fault.empty()) fmt::print("{}: FAILED\n{}\n", c.name, fault);
-  std::fflush(stdout);
-  return fault.empty();
-}
-
 }  // namespace
 
 bool check_plans(const StageOptions& options) {
@@ -112,15 +103,18 @@ bool check_plans(const StageOptions& options) {
     fmt::print("{}: left out, the prover refuses it\n", name);
   }
   std::fflush(stdout);  // before ranks are forked
-  const TimeLimit limit(options.seconds);
-  uint64_t right = 0, wrong = 0;
-  for (const Case& c : cases) {
-    if (!limit.over()) ++(run_alone(options, c) ? right : wrong);
-  }
+  const Tally tally = run_series(
+      options, cases.size(),
+      [&](Communicator& communicator, size_t i) {
+        return run_case(options, communicator, cases[i]);
+      },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("{}: FAILED\n{}\n", cases[i].name, fault);
+        std::fflush(stdout);
+      });
   fmt::print("plans at {}, {}: {} right, {} wrong{}\n", text(options),
-             options.graph ? "in graphs" : "eager", right, wrong,
-             left_out(cases.size() - right - wrong));
-  return wrong == 0 && right > 0;
+             options.graph ? "in graphs" : "eager", tally.right, tally.wrong, left_out(tally.late));
+  return tally.wrong == 0 && tally.right > 0;
 }
 
 }  // namespace mscclc::testing

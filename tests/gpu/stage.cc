@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "runtime/cuda/open.h"
 #include "tests/gpu/graphs.h"
+#include "tests/gpu/shared_value.h"
 
 namespace mscclc::testing {
 
@@ -40,6 +44,57 @@ bool TimeLimit::ask(Communicator& communicator, bool& over, Diagnostics& diagnos
   }
   for (const std::vector<uint8_t>& said : all) over |= said == std::vector<uint8_t>{1};
   return true;
+}
+
+namespace {
+
+/// Collective: is all right at every rank? False too if they could not talk.
+bool all_right(Communicator& communicator, bool right, Diagnostics& diagnostics) {
+  const uint8_t own = right;
+  std::vector<std::vector<uint8_t>> all;
+  return communicator.bootstrap().all_gather({&own, 1}, "compare results", all, diagnostics) &&
+         std::ranges::all_of(all, [](const auto& said) { return said == std::vector<uint8_t>{1}; });
+}
+
+/// A rank's part of a series, from item `done` on, which it counts up.
+std::string serve(Communicator& communicator, TimeLimit& limit, size_t count,
+                  std::atomic<int64_t>& done,
+                  const std::function<std::string(Communicator&, size_t)>& body) {
+  for (size_t item = done; item < count; ++item) {
+    Diagnostics diagnostics;
+    bool over = false;
+    if (!limit.ask(communicator, over, diagnostics)) return text(diagnostics);
+    if (over) return "";
+    const std::string fault = body(communicator, item);
+    if (!all_right(communicator, fault.empty(), diagnostics)) {
+      return fault.empty() ? text(diagnostics) : fault;
+    }
+    if (communicator.rank() == 0) done = static_cast<int64_t>(item + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+Tally run_series(const StageOptions& options, size_t count,
+                 const std::function<std::string(Communicator&, size_t)>& body,
+                 const std::function<void(size_t, const std::string&)>& failed) {
+  Tally tally;
+  TimeLimit limit(options.seconds);
+  SharedValue done;
+  if (!done.mapped()) std::abort();
+  while (static_cast<size_t>(done.at()) < count && !limit.over()) {
+    const std::string fault = run_ranks(options, [&](Communicator& communicator) {
+      return serve(communicator, limit, count, done.at(), body);
+    });
+    if (fault.empty()) continue;
+    failed(done.at(), fault);
+    ++tally.wrong;
+    ++done.at();
+  }
+  tally.late = count - done.at();
+  tally.right = done.at() - tally.wrong;
+  return tally;
 }
 
 std::unique_ptr<Graphs> make_graphs(const StageOptions& options, Communicator& communicator,

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -49,6 +50,18 @@ class TimeLimit {
   const uint64_t seconds_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+/// How many of a part's items came out right, came out wrong, or were left out for the time.
+struct Tally {
+  uint64_t right = 0, wrong = 0, late = 0;
+};
+
+/// Tries items 0 to count − 1, `body` for each on all ranks. Ranks serve one item after the other
+/// until one goes wrong: that leaves a communicator that nobody can use, and new ranks go on behind
+/// it. `failed`, in this process, is told of each such item. Begins none after options.seconds.
+Tally run_series(const StageOptions& options, size_t count,
+                 const std::function<std::string(Communicator&, size_t item)>& body,
+                 const std::function<void(size_t item, const std::string& fault)>& failed);
 
 /// "2 ranks as processes", for the last line of a part.
 std::string text(const StageOptions& options);
