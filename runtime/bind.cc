@@ -35,6 +35,8 @@ class Binder {
   std::shared_ptr<BoundCall::State> run();
 
  private:
+  std::shared_ptr<BoundCall::State> run_together();
+  std::shared_ptr<BoundCall::State> make();
   std::shared_ptr<BoundCall::State> blank();
   bool prepare();
   bool patch();
@@ -45,7 +47,7 @@ class Binder {
   bool place_registered(uint32_t side);
   RankPlaces staged_places(uint32_t rank) const;
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
-  bool collect_places(bool able);
+  bool exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages);
   std::optional<uint64_t> buffer_of(const Switches::Members& members, uint32_t side) const;
   bool join_buffers();
   uint8_t* address(uint32_t rank, uint32_t buffer);
@@ -247,18 +249,12 @@ bool Binder::join_buffers() {
   return true;
 }
 
-// Collective if it is zero copy. False: some rank cannot make this call.
-bool Binder::collect_places(bool able) {
-  if (!x_.collective_bind()) {
-    for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
-    return able;
-  }
+// Collective. False: some rank cannot make this call, and all know it.
+bool Binder::exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages) {
   places_.assign(places_.size(), {});
   std::vector<uint8_t> message;
   able = able && choose_places(message);
-  std::vector<std::vector<uint8_t>> messages;
-  return x_.group->exchange(able, message, "bind a call", messages, diagnostics_) &&
-         take_places(messages) && join_buffers();
+  return x_.group->exchange(able, message, "bind a call", messages, diagnostics_);
 }
 
 uint8_t* Binder::place_address(uint32_t rank, uint32_t side) const {
@@ -408,8 +404,7 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
   return made;
 }
 
-std::shared_ptr<BoundCall::State> Binder::run() {
-  if (!collect_places(prepare())) return nullptr;
+std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
   if (!write_programs(*made)) return nullptr;
   plan_copies(*made);
@@ -424,6 +419,27 @@ std::shared_ptr<BoundCall::State> Binder::run() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (!check_fit(made->launch)) return nullptr;
   return made;
+}
+
+std::shared_ptr<BoundCall::State> Binder::run() {
+  if (x_.collective_bind()) return run_together();
+  if (!prepare()) return nullptr;
+  for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
+  return make();
+}
+
+// Collective: no rank is left with a call that another cannot make.
+std::shared_ptr<BoundCall::State> Binder::run_together() {
+  Group& group = *x_.group;
+  std::vector<std::vector<uint8_t>> messages;
+  if (!exchange_places(prepare(), messages)) return nullptr;
+  bool able = take_places(messages);
+  if (!x_.switches.teams().empty()) {  // joining is for all or nobody
+    if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;
+    able = join_buffers();
+  }
+  std::shared_ptr<BoundCall::State> made = able ? make() : nullptr;
+  return group.agree(made != nullptr, "bind a call", diagnostics_) ? made : nullptr;
 }
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,

@@ -213,5 +213,34 @@ TEST_CASE("a call whose kernel does not hold all blocks is refused") {
   world.check_clean();
 }
 
+TEST_CASE("ranks that bind together all learn that one cannot") {
+  World world({.devices = 2});
+  world.most_uneven_blocks = 0;
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans().back();
+    CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
+            Diagnostics d;
+            const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+            const auto memory = communicator.device().allocate(16384, "buffers", d);
+            if (loaded == nullptr || memory == nullptr) return testing::text(d);
+            const auto buffer = communicator.register_buffer(memory->data(), 16384, d);
+            if (buffer == nullptr) return testing::text(d);
+            const bool odd = communicator.rank() == 1;
+            CallOptions call{.bytes = 4096,
+                             .dtype = Dtype::f32,
+                             .input = memory->data() + (odd ? 4 : 0),
+                             .output = memory->data() + 8192};
+            if (loaded->bind(call, d)) return "a call that a rank cannot make was bound";
+            if (!cuda::has_code(d, odd ? "too-many-blocks" : "peer-failed")) {
+              return testing::text(d);
+            }
+            call.input = memory->data();
+            return loaded->bind(call, d) ? "" : testing::text(d);
+          }) == "");
+  }
+  world.check_clean();
+}
+
 }  // namespace
 }  // namespace mscclc
