@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <new>
 
@@ -121,13 +122,17 @@ int measure(const Options& options) {
     put(fmt::format("# left out: {}: {}\n", l.who, l.why));
     if (!file.append(left_out_line(l))) return failed("cannot write the results");
   }
-  void* shared = shared_memory(sizeof(SpinBarrier));
-  if (shared == nullptr) return failed("cannot share memory between ranks");
-  auto* barrier = new (shared) SpinBarrier(options.gpus);
-  const Run run{options, plans, before, *barrier, file.fd()};
-  const int code = run_ranks(options.gpus, [&](std::unique_ptr<Bootstrap> bootstrap) {
-    return run_session(run, std::move(bootstrap));
-  });
+  void* shared[] = {shared_memory(sizeof(SpinBarrier)), shared_memory(sizeof(Watch))};
+  if (shared[0] == nullptr || shared[1] == nullptr) {
+    return failed("cannot share memory between ranks");
+  }
+  auto* barrier = new (shared[0]) SpinBarrier(options.gpus);
+  auto* watch = new (shared[1]) Watch;
+  const Run run{options, plans, before, *barrier, *watch, file.fd()};
+  const std::chrono::seconds patience(options.timeout);
+  const int code = run_ranks(
+      options.gpus, *watch, patience,
+      [&](std::unique_ptr<Bootstrap> bootstrap) { return run_session(run, std::move(bootstrap)); });
   Record record;
   if (!read(file.path(), record, error)) return failed(error);
   const int ended = end(record, options);

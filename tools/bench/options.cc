@@ -71,6 +71,8 @@ void add_nccl_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("-r,--root", o.root, "root of broadcast and reduce (default: 0)");
   app.add_option("-z,--blocking", w.blocking, "1: the host waits for each call (or graph)")
       ->check(CLI::Range(0, 1));
+  app.add_option("-T,--timeout", o.timeout,
+                 "seconds that a step may take before all is ended; 0: any time (default: 120)");
   app.add_option("-J,--json", o.json, "write results to this file, one JSON object a line");
 }
 

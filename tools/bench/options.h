@@ -25,6 +25,7 @@ struct Options {
   uint32_t repeats = 9;     ///< batches that count
   uint32_t check = 2;       ///< calls whose results are compared
   uint64_t offset = 0;      ///< bytes by which buffers are moved
+  uint32_t timeout = 120;   ///< seconds that a step may take; 0: any time
   bool eager = true, graph = false, blocking = false;
   bool out_of_place = true, in_place = true;
   bool best = false, every_size = false;

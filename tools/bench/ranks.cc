@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/bootstrap/job.h"
@@ -53,6 +55,60 @@ int run_rank(uint32_t rank, uint32_t ranks, const int ids[2],
   return kBrokeOff;
 }
 
+/// Waits for a child to end; 0: nothing has begun for longer than `patience`.
+pid_t wait_for_one(const Watch& watch, std::chrono::seconds patience, int& status) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause{20};
+  uint64_t begun = watch.begun();
+  auto since = Clock::now();
+  for (;;) {
+    const pid_t ended = waitpid(-1, &status, WNOHANG);
+    if (ended != 0) return ended;
+    std::this_thread::sleep_for(kPause);
+    if (watch.begun() != begun) {
+      begun = watch.begun();
+      since = Clock::now();
+    }
+    if (patience.count() != 0 && Clock::now() - since > patience) return 0;
+  }
+}
+
+void end_all(const std::vector<pid_t>& children) {
+  for (const pid_t child : children) kill(child, SIGKILL);
+}
+
+/// Waits for all; the first code that is not 0.
+int wait_for(std::vector<pid_t> children, const Watch& watch, std::chrono::seconds patience) {
+  const std::vector<pid_t> ranks = children;
+  int code = 0;
+  while (!children.empty()) {
+    int status = 0;
+    const pid_t ended = wait_for_one(watch, patience, status);
+    if (ended < 0) return kBrokeOff;
+    if (ended == 0) {
+      fmt::print(
+          stderr,
+          "mscclc-bench: no end after {} s: {}; the ranks are ended (--timeout sets how long "
+          "a step may take)\n",
+          patience.count(), watch.what());
+      code = kBrokeOff;
+      end_all(children);
+      patience = {};
+      continue;
+    }
+    std::erase(children, ended);
+    const int own = WIFEXITED(status) ? WEXITSTATUS(status) : kBrokeOff;
+    if (own == 0 || code != 0) continue;
+    code = own;
+    end_all(children);
+    if (!WIFSIGNALED(status)) continue;
+    fmt::print(stderr, "mscclc-bench: rank {} was ended by signal {} ({})\n",
+               std::ranges::find(ranks, ended) - ranks.begin(), WTERMSIG(status),
+               strsignal(WTERMSIG(status)));
+  }
+  return code;
+}
+
 }  // namespace
 
 void* shared_memory(size_t bytes) {
@@ -60,7 +116,8 @@ void* shared_memory(size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-int run_ranks(uint32_t ranks, const std::function<int(std::unique_ptr<Bootstrap>)>& fn) {
+int run_ranks(uint32_t ranks, const Watch& watch, std::chrono::seconds patience,
+              const std::function<int(std::unique_ptr<Bootstrap>)>& fn) {
   int ids[2];
   if (pipe(ids) != 0) return kBrokeOff;
   std::fflush(nullptr);  // or each child would print what is buffered here
@@ -74,22 +131,7 @@ int run_ranks(uint32_t ranks, const std::function<int(std::unique_ptr<Bootstrap>
     }
     children.push_back(child);
   }
-  int code = 0;
-  for (size_t left = children.size(); left > 0; --left) {
-    int status = 0;
-    const pid_t ended = wait(&status);
-    const int own = WIFEXITED(status) ? WEXITSTATUS(status) : kBrokeOff;
-    if (own == 0 || code != 0) continue;
-    code = own;
-    for (size_t r = 0; r < children.size(); ++r) {
-      if (children[r] != ended) {
-        kill(children[r], SIGKILL);
-      } else if (WIFSIGNALED(status)) {
-        fmt::print(stderr, "mscclc-bench: rank {} was ended by signal {} ({})\n", r,
-                   WTERMSIG(status), strsignal(WTERMSIG(status)));
-      }
-    }
-  }
+  const int code = wait_for(children, watch, patience);
   close(ids[0]);
   close(ids[1]);
   return code;

@@ -74,6 +74,8 @@ class Session {
                                    std::vector<Result>& rows) const;
   bool broke_off() const;
   bool end(Diagnostics& diagnostics) const;
+  void at(std::string_view what) const;
+  void at(const Table& table, const Contender& contender, const Workload& workload) const;
 
   const Run& run_;
   const Options& options_;
@@ -161,7 +163,18 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
              : make_handwritten_two_shot(communicator_, *peers_, diagnostics);
 }
 
+/// What this run is at, for who watches it.
+void Session::at(std::string_view what) const {
+  if (communicator_.rank() == 0) run_.watch.begin(what);
+}
+void Session::at(const Table& table, const Contender& contender, const Workload& w) const {
+  at(fmt::format("{}, {} of {} bytes, {}, {}{}", contender.name(), collective_, w.bytes,
+                 info(table.dtype).name, table.graph ? "CUDA graph" : "eager",
+                 w.in_place ? ", in place" : ""));
+}
+
 void Session::open_peer(const std::string& peer) {
+  at("setting up " + peer);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
   auto made = make_peer(peer, diagnostics);
@@ -184,6 +197,7 @@ bool Session::run() {
 std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind, Dtype dtype) {
   std::vector<std::unique_ptr<Contender>> loaded;
   for (const BenchPlan& plan : run_.plans.plans_for(kind, communicator_.size())) {
+    at("loading " + plan.program->name);
     Diagnostics diagnostics;
     const auto begin = Clock::now();
     auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
@@ -391,6 +405,7 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
   std::vector<Taking> taking;
   for (Contender* contender : table.contenders) {
     bool takes_part = false;
+    at(table, *contender, w);
     if (!try_out(table, *contender, w, rows, takes_part)) return false;
     if (!takes_part) continue;
     Diagnostics diagnostics;
@@ -408,11 +423,13 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
   for (uint32_t i = 0; i < options_.repeats; ++i) {
     for (Taking& t : taking) {
       double time = 0;
+      at(table, *t.contender, w);
       if (!t.timed->repeat(run_.barrier, time, diagnostics)) return end(diagnostics);
       t.times.push_back(time);
     }
   }
   for (Taking& t : taking) {
+    at(table, *t.contender, w);
     if (!t.timed->units(run_.barrier, t.units, diagnostics)) return end(diagnostics);
     if (!slowest_of_ranks(communicator_, t.times, diagnostics) ||
         !slowest_of_ranks(communicator_, t.units, diagnostics)) {

@@ -8,6 +8,7 @@
 #include "tools/bench/plan_source.h"
 #include "tools/bench/result.h"
 #include "tools/bench/timing.h"
+#include "tools/bench/watch.h"
 
 namespace mscclc::bench {
 
@@ -16,7 +17,8 @@ struct Run {
   const Options& options;
   const PlanSource& plans;
   const Record& before;  ///< what was measured by others, or before
-  SpinBarrier& barrier;  ///< in shared memory
+  SpinBarrier& barrier;  ///< in shared memory, like
+  Watch& watch;
   int record_file = -1;  ///< lines of record.h are appended (by rank 0)
 };
 
