@@ -42,6 +42,20 @@ inline std::string exchange(const std::string& body, const std::string& more = "
 /// Everyone is in this call: the caller's buffers may be touched.
 inline const std::string kEnter = "signal down relaxed\nwait down relaxed\nsync\n";
 
+/// An allreduce of two ranks over scratch `buffer`.
+inline std::string reduction(const std::string& buffer, const std::string& body,
+                             bool shared = true) {
+  return "program t\ncollective allreduce(ranks: 2)\n" +
+         std::string(shared ? "launch reuse_scratch: true\n" : "") + "rank r in 0..2 {\n  buffer " +
+         buffer + "\n  channel ch = memory(1 - r)\n  tb 0 {\n" + body + "  }\n}\n";
+}
+/// What its block may do: by a put, by a put that is answered, by packets.
+inline const std::string kInCopies =
+    "put ch.s[0] <- input\nsync\nsignal ch\nwait ch\nsync\nreduce output <- input, s[0]\n";
+inline const std::string kWithAnswer = kInCopies + "sync\nsignal ch\nwait ch\n";
+inline const std::string kPackets =
+    "put_packets ch.s[0] <- input\nreduce_packets output <- input, s[0]\n";
+
 /// "race: race at X: nothing orders two accesses"
 inline std::string race(const std::string& chunk) {
   return "race: race at " + chunk + ": nothing orders two accesses";

@@ -10,6 +10,10 @@ namespace mscclc {
 namespace {
 
 using testing::as_written;
+using testing::kInCopies;
+using testing::kPackets;
+using testing::kWithAnswer;
+using testing::reduction;
 
 /// A set under test; plans are called p0, p1 …
 class Set {
@@ -56,17 +60,6 @@ class Set {
   std::vector<SharedPlan> plans_;
   std::vector<PlacedPlan> placed_;
 };
-
-/// An allreduce of two ranks over scratch `buffer`.
-std::string reduction(const std::string& buffer, const std::string& body, bool shared = true) {
-  return "program t\ncollective allreduce(ranks: 2)\n" +
-         std::string(shared ? "launch reuse_scratch: true\n" : "") + "rank r in 0..2 {\n  buffer " +
-         buffer + "\n  channel ch = memory(1 - r)\n  tb 0 {\n" + body + "  }\n}\n";
-}
-const std::string kInCopies =
-    "put ch.s[0] <- input\nsync\nsignal ch\nwait ch\nsync\nreduce output <- input, s[0]\n";
-const std::string kWithAnswer = kInCopies + "sync\nsignal ch\nwait ch\n";
-const std::string kPackets = "put_packets ch.s[0] <- input\nreduce_packets output <- input, s[0]\n";
 
 TEST_CASE("scratch that is not laid out alike") {
   const auto verdict = [](bool first, bool second) {
