@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "runtime/bootstrap/hub.h"
 #include "runtime/bootstrap/launcher.h"
@@ -238,67 +239,50 @@ TEST_CASE("nobody runs the hub") {
   CHECK(processes.wait(0, kBound) == kNamed);
 }
 
-TEST_CASE("a rank gives up") {
+/// All but the victim end with this error; `victim`: what that one does, 0 if all was well.
+void check_named(std::chrono::milliseconds timeout, const std::string& code,
+                 const std::string& words, const std::function<int(Bootstrap&)>& victim) {
   const UniqueId id = testing::spare_id();
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
     processes.start([&, r] {
-      if (r != kVictim) {
-        return run_until_error(launch(id, r, 30s), "rank-gave-up",
-                               ") has given up: no memory left");
-      }
+      const LaunchedRank rank = launch(id, r, timeout);
+      if (r != kVictim) return run_until_error(rank, code, words);
       Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
-      if (!bootstrap || !bootstrap->barrier("step", diagnostics)) return 1;
-      bootstrap->fail("no memory left");
-      return bootstrap->barrier("after", diagnostics) ? 1 : 0;
+      const auto bootstrap = make_bootstrap(rank, diagnostics);
+      return bootstrap ? victim(*bootstrap) : 1;
     });
   }
   for (uint32_t r = 0; r < kSize; ++r) {
     CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
   }
+}
+
+TEST_CASE("a rank gives up") {
+  check_named(30s, "rank-gave-up", ") has given up: no memory left", [](Bootstrap& bootstrap) {
+    Diagnostics diagnostics;
+    if (!bootstrap.barrier("step", diagnostics)) return 1;
+    bootstrap.fail("no memory left");
+    return bootstrap.barrier("after", diagnostics) ? 1 : 0;
+  });
 }
 
 TEST_CASE("a rank is at another step") {
-  const UniqueId id = testing::spare_id();
-  Processes processes;
-  for (uint32_t r = 0; r < kSize; ++r) {
-    processes.start([&, r] {
-      if (r != kVictim) {
-        return run_until_error(launch(id, r, 30s), "bootstrap-mismatch", "'other'");
-      }
-      Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
-      if (!bootstrap || bootstrap->barrier("other", diagnostics)) return 1;
-      return diagnostics.all().front().code == "bootstrap-mismatch" ? 0 : 1;
-    });
-  }
-  for (uint32_t r = 0; r < kSize; ++r) {
-    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
-  }
+  check_named(30s, "bootstrap-mismatch", "'other'", [](Bootstrap& bootstrap) {
+    Diagnostics diagnostics;
+    if (bootstrap.barrier("other", diagnostics)) return 1;
+    return diagnostics.all().front().code == "bootstrap-mismatch" ? 0 : 1;
+  });
 }
 
 TEST_CASE("a rank that does not come to a step is named by all") {
-  const UniqueId id = testing::spare_id();
-  Processes processes;
-  for (uint32_t r = 0; r < kSize; ++r) {
-    processes.start([&, r] {
-      if (r != kVictim) {
-        return run_until_error(launch(id, r, 500ms), "bootstrap-timeout",
-                               "rank 2 did not come to 'step' within 0.5 s");
-      }
-      Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(id, r, 500ms), diagnostics);
-      std::atomic<bool> told = false;
-      if (!bootstrap) return 1;
-      bootstrap->on_failure([&](const std::string&) { told = true; });
-      for (int i = 0; i < 1000 && !told; ++i) std::this_thread::sleep_for(5ms);
-      return told ? 0 : 1;
-    });
-  }
-  for (uint32_t r = 0; r < kSize; ++r) {
-    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
-  }
+  check_named(500ms, "bootstrap-timeout", "rank 2 did not come to 'step' within 0.5 s",
+              [](Bootstrap& bootstrap) {
+                std::atomic<bool> told = false;
+                bootstrap.on_failure([&](const std::string&) { told = true; });
+                for (int i = 0; i < 1000 && !told; ++i) std::this_thread::sleep_for(5ms);
+                return told ? 0 : 1;
+              });
 }
 
 }  // namespace
