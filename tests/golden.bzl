@@ -1,4 +1,4 @@
-"""golden_test: one test target per folder of tests/golden (tests/golden_runner.cc)."""
+"""Tests by tests/golden_runner.cc: golden_test, one target per folder of tests/golden; document_test."""
 
 def golden_test(name, folder, data = [], **kwargs):
     """Runs the golden cases under tests/golden/<folder>.
@@ -18,4 +18,18 @@ def golden_test(name, folder, data = [], **kwargs):
         data = native.glob(["golden/" + folder + "/**"]) + ["//tools:mscclc"] + data,
         deps = [":golden_runner"],
         **kwargs
+    )
+
+def document_test(name, documents):
+    """Runs the commands that documents show.
+
+    Args:
+      name: the target.
+      documents: labels of .md files.
+    """
+    native.cc_test(
+        name = name,
+        args = ["$(rootpath //tools:mscclc)"] + ["$(rootpath %s)" % file for file in documents],
+        data = documents + ["//plans:library", "//tools:mscclc"],
+        deps = [":golden_runner"],
     )

@@ -8,27 +8,27 @@
 // commands run in its own folder, so that messages name it shortly; those of a .test file run at
 // the repository's root. %s is the file, %t a scratch path of the case.
 //
-//   golden_runner MSCCLC FOLDER…            compares; exit code 1 if anything differs
-//   golden_runner --update MSCCLC FOLDER…   rewrites the .out files
-#include <fcntl.h>
+// Documents are cases, too (tests/document.h).
+//
+//   golden_runner MSCCLC FOLDER|FILE.md…            compares; exit code 1 if anything differs
+//   golden_runner --update MSCCLC FOLDER|FILE.md…   rewrites the .out files, and what documents
+//   show
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/document.h"
+#include "tests/shell.h"
+
 namespace fs = std::filesystem;
+using namespace mscclc::testing;
 
 namespace {
-
-constexpr rlim_t kMaxCpuSeconds = 300;
 
 struct Step {
   std::string command;
@@ -41,24 +41,6 @@ struct Runner {
   int passed = 0, failed = 0, updated = 0;
 };
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-std::string replaced(std::string text, std::string_view from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 std::vector<Step> steps_of(const fs::path& path) {
   std::vector<Step> steps;
   std::ifstream in(path);
@@ -69,31 +51,6 @@ std::vector<Step> steps_of(const fs::path& path) {
     }
   }
   return steps;
-}
-
-void redirect(int fd, const fs::path& path, int flags) {
-  const int file = open(path.c_str(), flags, 0666);
-  if (file < 0 || dup2(file, fd) < 0) _exit(126);
-}
-
-// Runs `command` in `folder` with its output in files out and err; returns its exit code, or
-// 128 + the signal that ended it.
-int run_shell(const std::string& command, const fs::path& folder, const fs::path& out,
-              const fs::path& err) {
-  const pid_t child = fork();
-  if (child == 0) {
-    redirect(0, "/dev/null", O_RDONLY);
-    redirect(1, out, O_WRONLY | O_CREAT | O_TRUNC);
-    redirect(2, err, O_WRONLY | O_CREAT | O_TRUNC);
-    const rlimit limit{kMaxCpuSeconds, kMaxCpuSeconds};
-    setrlimit(RLIMIT_CPU, &limit);
-    if (chdir(folder.c_str()) != 0) _exit(126);
-    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 // What the case prints, or nothing after saying what went wrong.
@@ -112,10 +69,10 @@ bool output_of(const Runner& runner, const fs::path& path, std::string& output) 
     const std::string command = replaced(replaced(step.command, "%s", file), "%t", temporary);
     const int code = run_shell(command, folder, out, err);
     if (steps.size() > 1) output += "$ " + step.command + "\n";
-    output += read(out) + read(err);
+    output += read_whole(out) + read_whole(err);
     if (code == step.exit_code) continue;
     fmt::print("{}: '{}' exits with {}, expected {}\n{}{}", path.string(), step.command, code,
-               step.exit_code, read(out), read(err));
+               step.exit_code, read_whole(out), read_whole(err));
     return false;
   }
   // Scratch paths differ from machine to machine.
@@ -123,25 +80,14 @@ bool output_of(const Runner& runner, const fs::path& path, std::string& output) 
   return true;
 }
 
-void show_difference(const Runner& runner, const fs::path& expected, const std::string& actual) {
-  const fs::path got = runner.scratch / "actual";
-  write(got, actual);
-  fmt::print("{} differs from what is printed now:\n", expected.string());
-  std::fflush(stdout);
-  // Plans have lines of many kilobytes.
-  const std::string command =
-      fmt::format("diff -u '{}' '{}' | cut -c1-240 | head -n 40", expected.string(), got.string());
-  if (std::system(command.c_str()) == -1) fmt::print("(no diff: cannot run a shell)\n");
-}
-
 bool run_case(Runner& runner, const fs::path& path) {
   std::string actual;
   if (!output_of(runner, path, actual)) return false;
   const fs::path expected = fs::path(path).replace_extension(".out");
   const bool exists = fs::exists(expected);
-  if (exists && read(expected) == actual) return true;
+  if (exists && read_whole(expected) == actual) return true;
   if (runner.update) {
-    write(expected, actual);
+    write_whole(expected, actual);
     fmt::print("wrote {}\n", expected.string());
     ++runner.updated;
     return true;
@@ -150,7 +96,10 @@ bool run_case(Runner& runner, const fs::path& path) {
     fmt::print("{} is missing; 'bazel run //tests:update_golden' writes it\n", expected.string());
     return false;
   }
-  show_difference(runner, expected, actual);
+  const fs::path got = runner.scratch / "actual";
+  write_whole(got, actual);
+  fmt::print("{} differs from what is printed now:\n", expected.string());
+  show_difference(expected, got);
   return false;
 }
 
@@ -182,11 +131,11 @@ void run_folder(Runner& runner, const fs::path& folder) {
   }
 }
 
-fs::path scratch_folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string pattern =
-      (base != nullptr ? base : fs::temp_directory_path().string()) + "/golden_XXXXXX";
-  return mkdtemp(pattern.data()) == nullptr ? fs::path() : fs::path(pattern);
+void run_argument(Runner& runner, const fs::path& path) {
+  if (path.extension() != ".md") return run_folder(runner, path);
+  const DocumentResult result = check_document(path, runner.scratch, runner.update);
+  runner.passed += result.passed;
+  runner.failed += result.failed;
 }
 
 }  // namespace
@@ -197,15 +146,11 @@ int main(int argc, char** argv) {
   runner.update = !arguments.empty() && arguments[0] == "--update";
   if (runner.update) arguments.erase(arguments.begin());
   if (arguments.size() < 2) {
-    fmt::print(stderr, "usage: golden_runner [--update] MSCCLC FOLDER...\n");
+    fmt::print(stderr, "usage: golden_runner [--update] MSCCLC FOLDER|FILE.md...\n");
     return 2;
   }
-  const std::string tools = fs::absolute(arguments[0]).parent_path().string();
-  setenv("PATH", (tools + ":" + std::getenv("PATH")).c_str(), 1);
-  setenv("LC_ALL", "C", 1);
-  if (const char* root = std::getenv("BUILD_WORKSPACE_DIRECTORY")) fs::current_path(root);
-  runner.scratch = scratch_folder();
-  for (size_t i = 1; i < arguments.size(); ++i) run_folder(runner, arguments[i]);
+  runner.scratch = set_up(arguments[0]);
+  for (size_t i = 1; i < arguments.size(); ++i) run_argument(runner, arguments[i]);
   fs::remove_all(runner.scratch);
   fmt::print("golden: {} cases passed, {} failed\n", runner.passed, runner.failed);
   return runner.failed == 0 && runner.passed > 0 ? 0 : 1;

@@ -1,0 +1,73 @@
+// What documents show is what commands print, and what they do not show is found.
+#include "tests/document.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/shell.h"
+
+namespace mscclc::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  Case() : scratch(set_up("mscclc")), path(scratch / "page.md") {}
+  ~Case() { fs::remove_all(scratch); }
+  DocumentResult check(const std::string& text, bool update = false) {
+    fs::remove_all(scratch / "page");
+    write_whole(path, text);
+    return check_document(path, scratch, update);
+  }
+  const fs::path scratch, path;
+};
+
+std::string session(const std::string& lines) {
+  return "Text.\n\n```\n" + lines + "```\n\nMore.\n";
+}
+
+TEST_CASE("documents: commands and what they print") {
+  Case c;
+  const auto right = [&](const std::string& lines) {
+    const DocumentResult result = c.check(session(lines));
+    CHECK(result.passed + result.failed == 1);
+    return result.failed == 0;
+  };
+  CHECK(right("$ echo one\none\n"));
+  CHECK_FALSE(right("$ echo one\ntwo\n"));
+  CHECK_FALSE(right("$ echo one\n"));
+  CHECK_FALSE(right("$ echo one\none\ntwo\n"));
+  CHECK(right("$ true\n"));
+  CHECK(right("$ echo out; echo err >&2\nout\nerr\n"));
+  CHECK(right("$ echo '  time  12.5 us'\n time 3.25 us\n"));
+  CHECK_FALSE(right("$ echo 12\n13\n"));
+  CHECK(right("$ seq 5\n1\n…\n4\n5\n"));
+  CHECK(right("$ seq 5\n…\n"));
+  CHECK_FALSE(right("$ seq 5\n1\n…\n4\n"));
+  CHECK(c.check(session("make it so\n")).passed == 0);
+}
+
+TEST_CASE("documents: files") {
+  Case c;
+  const std::string page = "`a.txt`:\n\n```\nhello\n```\n\n" + session("$ cat a.txt\nhello\n");
+  CHECK(c.check(page).passed == 1);
+  // The repository's own are compared, but for comments at their head.
+  const std::string shown = read_whole("plans/sendrecv.mscl");
+  const std::string body = shown.substr(shown.find("\nprogram") + 1);
+  const auto block = [](const std::string& text) {
+    return "`plans/sendrecv.mscl`:\n\n```mscl\n" + text + "```\n";
+  };
+  REQUIRE(!body.empty());
+  CHECK(c.check(block(body)).passed == 1);
+  CHECK(c.check(block(body + "\n# more\n")).failed == 1);
+}
+
+TEST_CASE("documents: what is printed now is written down") {
+  Case c;
+  const std::string page = session("$ echo one\ntwo\n$ seq 3\n…\n3\n");
+  CHECK(c.check(page, true).failed == 0);
+  CHECK(read_whole(c.path) == session("$ echo one\none\n$ seq 3\n…\n3\n"));
+  CHECK(check_document(c.scratch / "none.md", c.scratch, false).failed == 1);
+}
+
+}  // namespace
+}  // namespace mscclc::testing
