@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "executor/cuda/access.cuh"
+#include "executor/cuda/clocks.cuh"
 #include "executor/cuda/ports.cuh"
 #include "executor/cuda/wait.cuh"
 #include "executor/interpreter/steps.h"
@@ -21,7 +22,7 @@ using device::StepTarget;
 using device::Unit;
 
 /// What the threads of a block share, in shared memory.
-struct BlockState {
+struct BlockState : BlockClock {
   WaitState waits;
   const RankContext* rank;
   uint64_t* calls;                       ///< the block's counts in device memory (LaunchPlan) ...

@@ -262,6 +262,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   }
 
   __device__ void run_step(const Step& step) {
+    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.kind));
     this->enter(step);
     switch (step.kind) {
       case OpKind::copy:

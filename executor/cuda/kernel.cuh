@@ -17,6 +17,7 @@ namespace mscclc::cuda {
 /// The parameters: 4 KiB at most, which cost a launch no time.
 struct Arguments {
   LaunchPlan plan;
+  uint64_t* clocks = nullptr;                          ///< rows of stamps (clocks.h); nullptr: none
   alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried
 };
 static_assert(sizeof(Arguments) <= 4096);
@@ -71,6 +72,7 @@ template <class Fn>
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
                                              uint4* lines, Fn beside) {
   const LaunchPlan& plan = arguments.plan;
+  state.begin_clock(arguments.clocks, clock_now());
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
   const bool counts = threadIdx.x < plan.call_counts;
   uint64_t count = 0;
@@ -92,11 +94,14 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.waits = {state.rank, calls, number, plan.patience, 0};
   }
   __syncthreads();
+  state.stamp_clock(kClockProgram);
   await_kernel_ahead();
+  state.stamp_clock(kClockAhead);
   if (counts && plan.early) count = load_relaxed(calls + threadIdx.x);
   beside();
   if (counts) state.counts[threadIdx.x] = count;
   __syncthreads();
+  state.stamp_clock(kClockCounts);
   return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
 }
 
@@ -117,6 +122,7 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
   }
   Block machine(state, arguments.plan, call);
   device::run_ops(machine, program, program.steps, header->steps);
+  state.stamp_clock(kClockEnd);
 }
 
 /// Machines whose programs lie in shared memory.
@@ -130,6 +136,7 @@ __global__ void __launch_bounds__(kThreads)
   if (call == kGaveUp) return;
   if (threadIdx.x == 0) *state.calls = call + 1;
   Block(state, arguments.plan, call).run();
+  state.stamp_clock(kClockEnd);
 }
 
 /// A kernel, and the threads of a block that it takes at most.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/cuda/clocks.h"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {
@@ -59,12 +60,27 @@ bool is_valid(const LaunchPlan& plan) {
          (!plan.carried || programs <= device::kMostCarried);
 }
 
+uint64_t* clocks = nullptr;
+
 }  // namespace
+
+bool has_clocks() {
+#ifdef MSCCLC_CLOCKS
+  return true;
+#else
+  return false;
+#endif
+}
+
+void set_clocks(uint64_t* rows) {
+  if (has_clocks()) clocks = rows;
+}
 
 int launch(const LaunchPlan& plan, void* stream) {
   if (!is_valid(plan)) return cudaErrorInvalidConfiguration;
   Arguments arguments;
   arguments.plan = plan;
+  arguments.clocks = clocks;
   if (plan.carried) {
     std::memcpy(arguments.programs, plan.programs, size_t{plan.blocks} * plan.program_bytes);
   }

@@ -99,6 +99,10 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
   app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
+  app.add_flag(
+      "--clocks", o.clocks,
+      "tell where the time of our plans' thread blocks goes, in cycles (needs a build with "
+      "--define=clocks=on)");
   app.add_flag("--cliffs", o.cliffs, "fail if time jumps between neighbouring sizes");
   app.add_option("plans", o.plans,
                  "programs or plans; prog.mscl:B=4,I=2 sets parameters (default: what the library "

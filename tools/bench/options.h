@@ -35,6 +35,7 @@ struct Options {
   std::vector<std::string> recorded;  ///< files with results of peers
   std::string json, svg, from_json;
   bool cliffs = false;
+  bool clocks = false;  ///< where the time of thread blocks goes
 
   bool has_peer(const std::string& name) const;
 };

@@ -1,0 +1,73 @@
+#include "tools/bench/clocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "executor/cuda/clocks.h"
+#include "ir/ops.h"
+#include "tools/bench/statistics.h"
+
+namespace mscclc::bench {
+namespace {
+
+using namespace cuda;
+
+/// Stamps of a block: what each is, and its cycles.
+struct Row {
+  std::vector<uint32_t> what;
+  std::vector<double> cycles;
+};
+
+Row row_of(std::span<const uint64_t> words) {
+  Row row;
+  const uint64_t stamps = std::min<uint64_t>(words[0], kClockWords - 1);
+  for (uint64_t i = 1; i <= stamps; ++i) {
+    row.what.push_back(static_cast<uint32_t>(words[i] >> kClockShift));
+    row.cycles.push_back(static_cast<double>(words[i] & ((uint64_t{1} << kClockShift) - 1)));
+  }
+  return row;
+}
+
+std::string name_of(uint32_t what) {
+  switch (what) {
+    case kClockProgram:
+      return "program";
+    case kClockAhead:
+      return "ahead";
+    case kClockCounts:
+      return "counts";
+    case kClockEnd:
+      return "end";
+    default: {
+      const uint32_t kind = what - kClockSteps;
+      return kind < op_table().size() ? std::string(op_table()[kind].name) : "?";
+    }
+  }
+}
+
+}  // namespace
+
+std::string clocks_text(std::span<const uint64_t> rows) {
+  std::map<std::vector<uint32_t>, std::vector<std::vector<double>>> kinds;
+  for (size_t at = 0; at + kClockWords <= rows.size(); at += kClockWords) {
+    Row row = row_of(rows.subspan(at, kClockWords));
+    if (!row.what.empty()) kinds[row.what].push_back(std::move(row.cycles));
+  }
+  std::string text;
+  for (const auto& [what, blocks] : kinds) {
+    text += fmt::format("# {:4} blocks:", blocks.size());
+    for (size_t i = 0; i < what.size(); ++i) {
+      std::vector<double> cycles;
+      for (const auto& block : blocks) cycles.push_back(block[i]);
+      text +=
+          fmt::format("{} {} {:.0f}", i == 0 ? "" : ",", name_of(what[i]), quantile(cycles, 0.5));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace mscclc::bench

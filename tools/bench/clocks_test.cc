@@ -1,0 +1,45 @@
+#include "tools/bench/clocks.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "executor/cuda/clocks.h"
+#include "ir/ops.h"
+
+namespace mscclc::bench {
+namespace {
+
+using namespace cuda;
+
+struct Stamp {
+  uint32_t what;
+  uint64_t cycles;
+};
+
+std::vector<uint64_t> row(const std::vector<Stamp>& stamps) {
+  std::vector<uint64_t> words(kClockWords);
+  words[0] = stamps.size();
+  for (size_t i = 0; i < stamps.size(); ++i) {
+    words[i + 1] = uint64_t{stamps[i].what} << kClockShift | stamps[i].cycles;
+  }
+  return words;
+}
+
+TEST_CASE("bench: stamps of blocks, by kind of block") {
+  const uint32_t put = kClockSteps + static_cast<uint32_t>(OpKind::put_packets);
+  std::vector<uint64_t> rows;
+  for (const uint64_t cycles : {100, 300, 200}) {
+    const auto one = row({{kClockProgram, 10}, {put, cycles}, {kClockEnd, cycles + 50}});
+    rows.insert(rows.end(), one.begin(), one.end());
+  }
+  for (const auto& one : {row({{kClockCounts, 7}}), row({})}) {
+    rows.insert(rows.end(), one.begin(), one.end());
+  }
+  CHECK(clocks_text(rows) ==
+        "#    3 blocks: program 10, put_packets 200, end 250\n"
+        "#    1 blocks: counts 7\n");
+  CHECK(clocks_text({}).empty());
+}
+
+}  // namespace
+}  // namespace mscclc::bench
