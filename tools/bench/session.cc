@@ -6,11 +6,10 @@
 #include <chrono>
 #include <set>
 
-#include "executor/cuda/clocks.h"
 #include "executor/lower.h"
 #include "runtime/cuda/open.h"
 #include "tools/bench/checker.h"
-#include "tools/bench/clocks.h"
+#include "tools/bench/clock_rows.h"
 #include "tools/bench/comparison.h"
 #include "tools/bench/record.h"
 #include "tools/bench/run_log.h"
@@ -76,7 +75,6 @@ class Session {
                                    std::vector<Result>& rows) const;
   bool broke_off() const;
   bool end(Diagnostics& diagnostics) const;
-  bool open_clocks(Diagnostics& diagnostics);
   bool show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics);
   void at(std::string_view what) const;
   void at(const Table& table, const Contender& contender, const Workload& workload) const;
@@ -92,7 +90,7 @@ class Session {
   std::unique_ptr<PeerMemory> peers_;
   std::vector<std::unique_ptr<Contender>> contenders_;  ///< that are no plans
   std::unique_ptr<Checker> checker_;
-  std::unique_ptr<Memory> clocks_;  ///< rows of executor/cuda/clocks.h
+  std::unique_ptr<ClockRows> clocks_;  ///< if they are asked for
   std::string collective_;
   std::set<std::string> called_;
   bool shown_first_plan_ = false;
@@ -123,7 +121,9 @@ bool Session::open() {
   }
   stream_ = static_cast<cudaStream_t>(communicator_.device().create_stream(diagnostics));
   std::string why;
-  const bool able = registered_ != nullptr && stream_ != nullptr && open_clocks(diagnostics);
+  if (options_.clocks) clocks_ = ClockRows::open(communicator_.device(), diagnostics);
+  const bool able =
+      registered_ != nullptr && stream_ != nullptr && (clocks_ != nullptr || !options_.clocks);
   if (!all_able(communicator_, able, diagnostics, why)) {
     if (communicator_.rank() == 0) fmt::print(stderr, "mscclc-bench: {}\n", why);
     return false;
@@ -168,35 +168,13 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
              : make_handwritten_two_shot(communicator_, *peers_, diagnostics);
 }
 
-/// Calls from here on leave stamps.
-bool Session::open_clocks(Diagnostics& diagnostics) {
-  if (!options_.clocks) return true;
-  if (!cuda::has_clocks()) {
-    diagnostics.error("no-clocks", {}, "--clocks needs a build with --define=clocks=on");
-    return false;
-  }
-  const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMostClockBlocks;
-  clocks_ = communicator_.device().allocate(bytes, "clocks", diagnostics);
-  if (clocks_ != nullptr) cuda::set_clocks(reinterpret_cast<uint64_t*>(clocks_->data()));
-  return clocks_ != nullptr;
-}
-
-/// What the last of some calls back to back has left.
+/// What a plan's blocks were doing when.
 bool Session::show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics) {
-  if (contender.role() != Role::plan) return true;
-  std::vector<uint64_t> rows(clocks_->bytes() / sizeof(uint64_t));
-  const bool good =
-      succeeded(cudaMemset(clocks_->data(), 0, clocks_->bytes()), "clear stamps", diagnostics) &&
-      timed.run_unit(diagnostics) &&
-      succeeded(cudaStreamSynchronize(stream_), "wait for a unit", diagnostics) &&
-      succeeded(cudaMemcpy(rows.data(), clocks_->data(), rows.size() * sizeof(uint64_t),
-                           cudaMemcpyDeviceToHost),
-                "read stamps", diagnostics);
-  if (good) {
-    log_.print(
-        fmt::format("# {}: cycles of rank 0's blocks\n{}", contender.name(), clocks_text(rows)));
-  }
-  return good;
+  if (clocks_ == nullptr || contender.role() != Role::plan) return true;
+  std::string text;
+  if (!clocks_->read(timed, stream_, text, diagnostics)) return false;
+  log_.print(fmt::format("# {}: cycles of rank 0's blocks\n{}", contender.name(), text));
+  return true;
 }
 
 /// What this run is at, for who watches it.
@@ -471,9 +449,7 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
         !slowest_of_ranks(communicator_, t.units, diagnostics)) {
       return end(diagnostics);
     }
-    if (clocks_ != nullptr && !show_clocks(*t.timed, *t.contender, diagnostics)) {
-      return end(diagnostics);
-    }
+    if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
     Result& row = row_of(table, w, *t.contender, rows);
     std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
     if (!times) times.emplace();

@@ -1,0 +1,32 @@
+// The stamps of a rank's thread blocks (executor/cuda/clocks.h), on its GPU.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/device.h"
+#include "tools/bench/timing.h"
+
+namespace mscclc::bench {
+
+class ClockRows {
+ public:
+  /// Calls from here on leave stamps. nullptr: reported; the build may have none.
+  static std::unique_ptr<ClockRows> open(Device& device, Diagnostics& diagnostics);
+  /// Stamps go nowhere again.
+  ~ClockRows();
+  ClockRows(const ClockRows&) = delete;
+  ClockRows& operator=(const ClockRows&) = delete;
+
+  /// Runs a unit, and says what its last call has left (clocks_text()).
+  bool read(Timed& timed, cudaStream_t stream, std::string& text, Diagnostics& diagnostics);
+
+ private:
+  explicit ClockRows(std::unique_ptr<Memory> rows);
+
+  const std::unique_ptr<Memory> rows_;
+};
+
+}  // namespace mscclc::bench
