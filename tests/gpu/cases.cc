@@ -31,11 +31,16 @@ std::optional<Case> compiled(std::string_view name, const Defines& defines, std:
 // theirs says anything of the runtime.
 void add_peers(const StageOptions& options, std::vector<Case>& cases,
                std::vector<std::string>& refused) {
+  std::vector<std::filesystem::path> files;  // in one order: a seed means the same everywhere
   for (const auto& file : std::filesystem::directory_iterator("tests/peer_plans")) {
-    const std::string name = file.path().filename();
-    if (file.path().extension() != ".json" || !passes(options, name)) continue;
+    files.push_back(file.path());
+  }
+  std::ranges::sort(files);
+  for (const std::filesystem::path& file : files) {
+    const std::string name = file.filename();
+    if (file.extension() != ".json" || !passes(options, name)) continue;
     std::ostringstream json;
-    json << std::ifstream(file.path()).rdbuf();
+    json << std::ifstream(file).rdbuf();
     Diagnostics diagnostics;
     auto plan = read_plan(json.str(), name, diagnostics);
     if (!plan || plan->ranks.size() != options.ranks) continue;
