@@ -41,12 +41,12 @@ void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) 
                       ->allow_extra_args(false));
 }
 
-void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without) {
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
+                       const char* what) {
   std::vector<std::string> names;
   for (const Target& t : builtin_targets()) names.push_back(t.name);
   line.takes(app.add_option("--target", target,
-                            fmt::format("whose limits the plan must keep: {}, or a target file "
-                                        "(default: {})",
+                            fmt::format("{}: {}, or a target file (default: {})", what,
                                         fmt::join(names, ", "), without))
                  ->type_name("TARGET"),
              names);

@@ -25,8 +25,9 @@ void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options);
 /// Declares --diagnostics alone.
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
 
-/// Declares --target; `without` says what it means to leave it out.
-void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without);
+/// Declares --target; `without` says what it means to leave it out, `what` what its limits are for.
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
+                       const char* what = "whose limits the plan must keep");
 
 enum class InputKind { program, ir, plan };
 

@@ -46,7 +46,7 @@ bool run_one(HostRunner& runner, Input& input, const RunSpec& spec, Totals& tota
 /// Replays a schedule.
 int run_schedule(const RunOptions& options) {
   Input input(options.input);
-  if (const int code = load_to_run(input); code != kFine) return code;
+  if (const int code = load_to_run(options, input); code != kFine) return code;
   std::string error;
   const auto text = read_file(options.schedule, error);
   if (!text) return Input::usage(error);
@@ -85,7 +85,7 @@ int run_run(RunOptions& options) {
     return Input::usage(error);
   }
   Input input(options.input);
-  if (const int code = load_to_run(input); code != kFine) return code;
+  if (const int code = load_to_run(options, input); code != kFine) return code;
   const Program& program = input.program;
   for (const std::string& error :
        {check_placement(options, program.contract), check_memory(program, work.sizes)}) {
@@ -182,6 +182,8 @@ void add_run(CommandLine& line) {
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options->input);
+  add_target_option(line, app, options->target, "no limits",
+                    "whose limits ops are compiled for, as by 'mscclc verify --target'");
   add_diagnostics_option(line, app, options->input.diagnostics);
   line.takes(app.add_option("--device", options->device,
                             "host: this process simulates all ranks; processes: each rank is a "

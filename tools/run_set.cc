@@ -19,7 +19,7 @@ int load_all(const RunOptions& options, std::deque<PlacedInput>& inputs) {
   for (const std::string& name : options.files) {
     PlacedInput& one = inputs.emplace_back(options.input, name);
     if (const std::string error = one.split_name(); !error.empty()) return Input::usage(error);
-    if (const int code = load_to_run(one.input); code != kFine) return code;
+    if (const int code = load_to_run(options, one.input); code != kFine) return code;
     if (const std::string error = one.choose_ranks(); !error.empty()) return Input::usage(error);
   }
   return kFine;

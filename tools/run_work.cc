@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plans/target.h"
 #include "tools/files.h"
 #include "tools/sizes.h"
 #include "tools/summary.h"
@@ -128,11 +129,18 @@ std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<ui
                      fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB);
 }
 
-int load_to_run(Input& input) {
-  if (const int code = input.load({}); code != kFine) return code;
+int load_to_run(const RunOptions& options, Input& input) {
+  PipelineOptions passes;
+  if (!options.target.empty()) {
+    const auto target = find_target(options.target, input.diagnostics);
+    input.report();
+    if (!target) return kWrongProgram;
+    passes.limits = target->op_limits();
+  }
+  if (const int code = input.load(passes); code != kFine) return code;
   Program& program = input.program;
   // IR text comes as it was written; what was printed before the passes ran has them ahead.
-  if (!program.split && !run_passes(program, {}, input.diagnostics)) {
+  if (!program.split && !run_passes(program, passes, input.diagnostics)) {
     input.report();
     return kWrongProgram;
   }

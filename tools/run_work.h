@@ -19,6 +19,7 @@ inline constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceO
 struct RunOptions {
   std::vector<std::string> files;  ///< several: run together by a schedule
   InputOptions input;              ///< its file: the first
+  std::string target;              ///< name or file; empty: no limits
   std::string bytes = "1M", accumulate;
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
   bool in_place = false, adversarial = false;
@@ -67,7 +68,7 @@ std::string check_memory(const Program& program, const std::vector<uint64_t>& si
 std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes);
 /// Loads the input and brings it to a program that can be run. Returns kFine, or prints why not and
 /// returns the exit code.
-int load_to_run(Input& input);
+int load_to_run(const RunOptions& options, Input& input);
 /// "" if the program can be run in place, if that was asked for.
 std::string check_placement(const RunOptions& options, const Contract& contract);
 

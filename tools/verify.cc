@@ -30,6 +30,7 @@ struct VerifyOptions {
 ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::string>& files) {
   std::string command = fmt::format("mscclc run {}", fmt::join(files, " "));
   for (const std::string& define : options.input.defines) command += " -D " + define;
+  if (!options.target.empty()) command += " --target " + options.target;
   return {options.witness, command, options.input.diagnostics == "json"};
 }
 

@@ -133,8 +133,11 @@ class ScheduleReader {
     if (said == out) return true;
     const std::string which =
         plans_.size() == 1 ? "this one's" : fmt::format("that of '{}'", plan.name);
-    return json_.fail(node, "schedule-plan",
-                      fmt::format("the schedule is for another plan; {} is {}", which, out));
+    return json_.fail(
+        node, "schedule-plan",
+        fmt::format("the schedule is for another plan; {} is {} (FILE, -D and --target "
+                    "must be those of when it was written)",
+                    which, out));
   }
 
   bool read_plans(NodeId list, Schedule& out) const {

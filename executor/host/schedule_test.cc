@@ -8,6 +8,8 @@
 namespace mscclc {
 namespace {
 
+const std::string kSameAsThen = " (FILE, -D and --target must be those of when it was written)\n";
+
 using namespace testing;
 
 Schedule sample(const Program& program) {
@@ -236,7 +238,7 @@ TEST_CASE("a schedule of several plans is for these plans, all of them") {
         "s.json: plans: error: the schedule is for 2 plans; 3 are given\n");
   CHECK(error_of({two.plans[0], {&two.first.program, "c", {2, 1}}}, text) ==
         "s.json: plans[1].plan: error: the schedule is for another plan; that of 'c' is " +
-            plan_hash(two.first.program) + "\n");
+            plan_hash(two.first.program) + kSameAsThen);
   CHECK(error_of(two.plans, write_schedule(sample(two.first.program))) ==
         "s.json: error: the schedule is for one plan; 2 are given\n");
 }
@@ -247,7 +249,7 @@ TEST_CASE("a schedule for another plan is refused") {
   CHECK(!read_schedule(write_schedule(sample(t.program)), "s.json", other.program, diagnostics));
   CHECK(render_text(diagnostics, Sources{}) ==
         "s.json: plan: error: the schedule is for another plan; this one's is " +
-            plan_hash(other.program) + "\n");
+            plan_hash(other.program) + kSameAsThen);
 }
 
 }  // namespace
