@@ -4,10 +4,13 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
@@ -24,6 +27,7 @@ struct LibraryOptions {
   std::vector<int64_t> shifts;
   std::vector<std::string> collectives;
   std::string library, output, target = "sm_90", diagnostics = "text";
+  uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
 };
 
 /// "allreduce_1shot-R4-FLL16-B8.json": short, and without characters that shells mind.
@@ -33,6 +37,32 @@ std::string file_name(const LibraryRow& row) {
   if (row.shift) name += fmt::format("-shift{}", *row.shift);
   for (const auto& [key, value] : row.choice.params) name += fmt::format("-{}{}", key, value);
   return name + ".json";
+}
+
+using Params = decltype(LibraryChoice::params);
+
+uint32_t most_blocks(const Program& program) {
+  uint32_t most = 0;
+  for (const Rank& rank : program.ranks) most = std::max(most, rank.blocks);
+  return most;
+}
+
+/// Lowers the numbers of blocks and instances in a program's parameters, as much as `blocks` are
+/// too many. False: they are not, or there is nothing to lower.
+bool lower_blocks(Params& params, uint32_t blocks, uint64_t most) {
+  if (most == 0 || blocks <= most) return false;
+  bool lowered = false;
+  for (auto& [name, value] : params) {
+    if (name != "B" && name != "own" && name != "I") continue;
+    uint64_t now = 0;
+    const char* const end = value.data() + value.size();
+    if (std::from_chars(value.data(), end, now).ptr != end || now > ~uint32_t{0}) continue;
+    const uint64_t less = std::max<uint64_t>(1, now * most / blocks);
+    if (less >= now) continue;
+    lowered = true;
+    value = std::to_string(less);
+  }
+  return lowered;
 }
 
 class LibraryWriter {
@@ -106,19 +136,39 @@ class LibraryWriter {
     return kFine;
   }
 
-  int write_plan_of(const LibraryRow& row) {
-    const std::string name = file_name(row);
-    if (!written_.insert(name).second) return kFine;
+  InputOptions program_of(const LibraryRow& row) const {
     InputOptions program{.file = library_.path_of(row.choice),
                          .defines = {fmt::format("R={}", row.min_ranks)},
                          .diagnostics = options_.diagnostics};
     if (row.root) program.defines.push_back(fmt::format("root={}", *row.root));
     if (row.shift) program.defines.push_back(fmt::format("shift={}", *row.shift));
     for (const auto& [key, value] : row.choice.params) program.defines.push_back(key + "=" + value);
-    Input input(program);
+    return program;
+  }
+
+  /// Compiles a row's program, and changes the row's parameters if the target has room for fewer
+  /// blocks than they ask for. Proves and writes the plan, unless another row has the same.
+  int write_plan_of(LibraryRow& row) {
+    const auto [known, fresh] = fitting_.try_emplace(file_name(row));
+    if (!fresh) {
+      row.choice.params = known->second;
+      return kFine;
+    }
     PipelineOptions pipeline;
     pipeline.limits = target_.op_limits();
-    if (const int code = input.load(pipeline); code != kFine) return code;
+    InputOptions program = program_of(row);
+    auto input = std::make_unique<Input>(program);
+    if (const int code = input->load(pipeline); code != kFine) return code;
+    while (lower_blocks(row.choice.params, most_blocks(input->program), target_.max_blocks)) {
+      program = program_of(row);
+      input = std::make_unique<Input>(program);
+      if (const int code = input->load(pipeline); code != kFine) return code;
+    }
+    known->second = row.choice.params;
+    return written_.insert(file_name(row)).second ? write_plan_file(file_name(row), *input) : kFine;
+  }
+
+  int write_plan_file(const std::string& name, Input& input) {
     input.shorten_file_names();
     const Proof proof = prove(input.program, input.diagnostics);
     FileWriter file(path_of(name));
@@ -139,6 +189,8 @@ class LibraryWriter {
   const Target& target_;
   std::vector<LibraryRow> rows_;
   std::set<std::string> written_;
+  std::map<std::string, Params>
+      fitting_;  ///< by file name as asked for: what the target has room for
   uint64_t bytes_ = 0;
 };
 
@@ -150,7 +202,7 @@ int refuse(const std::string& why) {
 int run_library(const LibraryOptions& options) {
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
-  const auto target = library ? find_target(options.target, diagnostics) : std::nullopt;
+  auto target = library ? find_target(options.target, diagnostics) : std::nullopt;
   if (!target) {
     put_error(render_text(diagnostics, Sources(), 1));
     return kUsage;
@@ -169,6 +221,10 @@ int run_library(const LibraryOptions& options) {
   for (const LibraryRow& row : library->table.rows()) {
     if (!row.choice.plan.empty()) return refuse("the library holds plans, not programs");
   }
+  if (options.max_blocks != 0 &&
+      (target->max_blocks == 0 || options.max_blocks < target->max_blocks)) {
+    target->max_blocks = options.max_blocks;
+  }
   return LibraryWriter(options, *library, *target).run(kinds);
 }
 
@@ -178,7 +234,8 @@ void add_library(CommandLine& line) {
   Command& command = line.add(
       "library", "compile all that the library picks, for jobs to pick from",
       "  mscclc library --ranks 4 -o /opt/plans\n"
-      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n");
+      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
+      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n");
   auto options = std::make_shared<LibraryOptions>();
   CLI::App& app = *command.app;
   line.takes_text(app.add_option("--ranks", options->ranks, "numbers of ranks, separated by commas")
@@ -205,6 +262,11 @@ void add_library(CommandLine& line) {
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
   add_target_option(line, app, options->target, "sm_90");
+  line.takes_text(app.add_option("--max-thread-blocks", options->max_blocks,
+                                 "thread blocks that a rank may have: programs that ask for more "
+                                 "get fewer (the target's)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1, 65536)));
   add_diagnostics_option(line, app, options->diagnostics);
   command.run = [options] { return run_library(*options); };
 }

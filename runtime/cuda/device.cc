@@ -133,12 +133,16 @@ bool CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) 
       return false;
     }
     if (blocks <= most) continue;
-    diagnostics
-        .error("too-many-blocks", {},
-               fmt::format("the plan has {} thread blocks of {} threads for {}, which holds {} at "
-                           "once; thread blocks wait for one another, so all must be there",
-                           blocks, threads, name(), most))
-        .notes.push_back({"compile the plan with fewer instances, or with fewer threads"});
+    Diagnostic& d = diagnostics.error(
+        "too-many-blocks", {},
+        fmt::format("the plan has {} thread blocks of {} threads for {}, which holds {} at "
+                    "once; thread blocks wait for one another, so all must be there",
+                    blocks, threads, name(), most));
+    d.notes.push_back({"compile the plan with fewer blocks, instances or threads"});
+    if (most > 0) {
+      d.notes.push_back(
+          {fmt::format("for all of the library: 'mscclc library --max-thread-blocks {}'", most)});
+    }
     return false;
   }
   return true;

@@ -348,7 +348,8 @@ TEST_CASE("cuda: all blocks must be resident") {
     CHECK(text_of(diagnostics) ==
           "too-many-blocks: the plan has 265 thread blocks of 512 threads for cuda:0 (Fake GPU), "
           "which holds 264 at once; thread blocks wait for one another, so all must be there\n"
-          "  compile the plan with fewer instances, or with fewer threads\n");
+          "  compile the plan with fewer blocks, instances or threads\n"
+          "  for all of the library: 'mscclc library --max-thread-blocks 264'\n");
     Diagnostics threads;
     CHECK(!device->fits({.blocks = 1, .threads = 1024}, threads));
     CHECK(has_code(threads, "too-many-blocks"));
