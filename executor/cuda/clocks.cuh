@@ -13,11 +13,11 @@ struct BlockClock {
   uint64_t began;
   uint32_t stamps;
 
-  __device__ void begin_clock(uint64_t* rows, uint64_t now) {
+  __device__ void begin_clock(uint64_t* rows) {
     if (threadIdx.x != 0) return;
     row = rows != nullptr && blockIdx.x < kMostClockBlocks ? rows + blockIdx.x * kClockWords
                                                            : nullptr;
-    began = now;
+    began = static_cast<uint64_t>(clock64());
     stamps = 0;
   }
   __device__ void stamp_clock(uint32_t what) {
@@ -26,15 +26,13 @@ struct BlockClock {
     row[0] = stamps;
   }
 };
-__device__ inline uint64_t clock_now() { return static_cast<uint64_t>(clock64()); }
 
 #else
 
 struct BlockClock {
-  __device__ static void begin_clock(uint64_t*, uint64_t) {}
+  __device__ static void begin_clock(uint64_t*) {}
   __device__ static void stamp_clock(uint32_t) {}
 };
-__device__ inline uint64_t clock_now() { return 0; }
 
 #endif
 

@@ -72,7 +72,7 @@ template <class Fn>
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
                                              uint4* lines, Fn beside) {
   const LaunchPlan& plan = arguments.plan;
-  state.begin_clock(arguments.clocks, clock_now());
+  state.begin_clock(arguments.clocks);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
   const bool counts = threadIdx.x < plan.call_counts;
   uint64_t count = 0;

@@ -31,13 +31,22 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
   if (plan.program_bytes > kMostShared) return {};
   if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses);
   if (!adds_up_as_usual(plan) || !adds(plan.reduce)) return {};
-  if (plan.dtype == Dtype::f32) return kernel_f32(plan.uses);
-  if (plan.dtype == Dtype::f16) return kernel_f16(plan.uses);
-  if (plan.dtype == Dtype::bf16) return kernel_bf16(plan.uses);
-  if (plan.dtype == Dtype::e4m3) return kernel_e4m3(plan.uses);
-  if (plan.dtype == Dtype::e5m2) return kernel_e5m2(plan.uses);
-  if (plan.dtype == Dtype::i32) return kernel_i32(plan.uses);
-  return {};
+  switch (plan.dtype) {
+    case Dtype::f32:
+      return kernel_f32(plan.uses);
+    case Dtype::f16:
+      return kernel_f16(plan.uses);
+    case Dtype::bf16:
+      return kernel_bf16(plan.uses);
+    case Dtype::e4m3:
+      return kernel_e4m3(plan.uses);
+    case Dtype::e5m2:
+      return kernel_e5m2(plan.uses);
+    case Dtype::i32:
+      return kernel_i32(plan.uses);
+    default:
+      return {};
+  }
 }
 
 Kernel kernel_for(const LaunchPlan& plan) {

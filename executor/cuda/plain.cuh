@@ -43,7 +43,6 @@ __device__ inline void scatter_words(uint8_t* to, const uint4& data) {
 }
 
 // Not inlined: the fast path is one access.
-
 static __device__ __noinline__ uint4 load_slow(const uint8_t* from, uint32_t bytes) {
   if (bytes == 16) {
     if ((low_bits(from) & 7) == 0) return gather_words<uint64_t>(from);
