@@ -156,16 +156,15 @@ class LibraryWriter {
     }
     PipelineOptions pipeline;
     pipeline.limits = target_.op_limits();
-    InputOptions program = program_of(row);
-    auto input = std::make_unique<Input>(program);
-    if (const int code = input->load(pipeline); code != kFine) return code;
-    while (lower_blocks(row.choice.params, most_blocks(input->program), target_.max_blocks)) {
-      program = program_of(row);
-      input = std::make_unique<Input>(program);
-      if (const int code = input->load(pipeline); code != kFine) return code;
+    for (;;) {
+      const InputOptions program = program_of(row);
+      Input input(program);
+      if (const int code = input.load(pipeline); code != kFine) return code;
+      if (lower_blocks(row.choice.params, most_blocks(input.program), target_.max_blocks)) continue;
+      known->second = row.choice.params;
+      const std::string name = file_name(row);
+      return written_.insert(name).second ? write_plan_file(name, input) : kFine;
     }
-    known->second = row.choice.params;
-    return written_.insert(file_name(row)).second ? write_plan_file(file_name(row), *input) : kFine;
   }
 
   int write_plan_file(const std::string& name, Input& input) {

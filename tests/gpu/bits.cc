@@ -152,15 +152,9 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
 bool check_bits(const StageOptions& options) {
   std::vector<Case> cases = library_cases(options);
   std::erase_if(cases, [](const Case& c) { return !c.plan->contract.reduces(); });
-  const Tally tally = run_series(
-      options, cases.size(),
-      [&](Communicator& communicator, size_t i) {
-        return run_case(options, communicator, cases[i]);
-      },
-      [&](size_t i, const std::string& fault) {
-        fmt::print("{}: FAILED\n{}\n", cases[i].name, fault);
-        std::fflush(stdout);
-      });
+  const Tally tally = run_cases(options, cases, [&](Communicator& communicator, const Case& c) {
+    return run_case(options, communicator, c);
+  });
   fmt::print("bits at {}: {} plans right, {} wrong{}\n", text(options), tally.right, tally.wrong,
              left_out(tally.late));
   return tally.wrong == 0 && tally.right > 0;

@@ -125,6 +125,17 @@ std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string
   return cases;
 }
 
+Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
+                const std::function<std::string(Communicator&, const Case&)>& run) {
+  return run_series(
+      options, cases.size(),
+      [&](Communicator& communicator, size_t i) { return run(communicator, cases[i]); },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("{}: FAILED\n{}\n", cases[i].name, fault);
+        std::fflush(stdout);
+      });
+}
+
 std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error) {
   return compiled(name, {{"R", std::to_string(ranks)}}, error);
 }

@@ -1,6 +1,7 @@
 // The plans that are tried on GPUs, each with what may be asked of it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ struct Case {
 /// `refused`: names of the peer's plans that are left out, as the prover refuses them.
 std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string>& refused);
 std::vector<Case> library_cases(const StageOptions& options);
+/// Tries each case, `run` on all ranks (run_series()), and says which goes wrong.
+Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
+                const std::function<std::string(Communicator&, const Case&)>& run);
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
 std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error);
 

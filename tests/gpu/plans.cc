@@ -103,15 +103,9 @@ bool check_plans(const StageOptions& options) {
     fmt::print("{}: left out, the prover refuses it\n", name);
   }
   std::fflush(stdout);  // before ranks are forked
-  const Tally tally = run_series(
-      options, cases.size(),
-      [&](Communicator& communicator, size_t i) {
-        return run_case(options, communicator, cases[i]);
-      },
-      [&](size_t i, const std::string& fault) {
-        fmt::print("{}: FAILED\n{}\n", cases[i].name, fault);
-        std::fflush(stdout);
-      });
+  const Tally tally = run_cases(options, cases, [&](Communicator& communicator, const Case& c) {
+    return run_case(options, communicator, c);
+  });
   fmt::print("plans at {}, {}: {} right, {} wrong{}\n", text(options),
              options.graph ? "in graphs" : "eager", tally.right, tally.wrong, left_out(tally.late));
   return tally.wrong == 0 && tally.right > 0;

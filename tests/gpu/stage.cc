@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "runtime/cuda/open.h"
@@ -36,25 +35,25 @@ double TimeLimit::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-bool TimeLimit::ask(Communicator& communicator, bool& over, Diagnostics& diagnostics) {
-  const uint8_t own = this->over();
+namespace {
+
+/// Collective: sets `any` on all ranks if it is so on one. False: the ranks could not talk.
+bool ask_all(Communicator& communicator, bool own, std::string_view what, bool& any,
+             Diagnostics& diagnostics) {
+  const uint8_t byte = own;
   std::vector<std::vector<uint8_t>> all;
-  if (!communicator.bootstrap().all_gather({&own, 1}, "ask for the time", all, diagnostics)) {
-    return false;
-  }
-  for (const std::vector<uint8_t>& said : all) over |= said == std::vector<uint8_t>{1};
+  if (!communicator.bootstrap().all_gather({&byte, 1}, what, all, diagnostics)) return false;
+  for (const std::vector<uint8_t>& said : all) any |= said == std::vector<uint8_t>{1};
   return true;
 }
 
-namespace {
+}  // namespace
 
-/// Collective: is all right at every rank? False too if they could not talk.
-bool all_right(Communicator& communicator, bool right, Diagnostics& diagnostics) {
-  const uint8_t own = right;
-  std::vector<std::vector<uint8_t>> all;
-  return communicator.bootstrap().all_gather({&own, 1}, "compare results", all, diagnostics) &&
-         std::ranges::all_of(all, [](const auto& said) { return said == std::vector<uint8_t>{1}; });
+bool TimeLimit::ask(Communicator& communicator, bool& over, Diagnostics& diagnostics) {
+  return ask_all(communicator, this->over(), "ask for the time", over, diagnostics);
 }
+
+namespace {
 
 /// A rank's part of a series, from item `done` on, which it counts up.
 std::string serve(Communicator& communicator, TimeLimit& limit, size_t count,
@@ -62,13 +61,13 @@ std::string serve(Communicator& communicator, TimeLimit& limit, size_t count,
                   const std::function<std::string(Communicator&, size_t)>& body) {
   for (size_t item = done; item < count; ++item) {
     Diagnostics diagnostics;
-    bool over = false;
+    bool over = false, wrong = false;
     if (!limit.ask(communicator, over, diagnostics)) return text(diagnostics);
     if (over) return "";
     const std::string fault = body(communicator, item);
-    if (!all_right(communicator, fault.empty(), diagnostics)) {
-      return fault.empty() ? text(diagnostics) : fault;
-    }
+    const bool talked =
+        ask_all(communicator, !fault.empty(), "compare results", wrong, diagnostics);
+    if (!talked || wrong) return fault.empty() ? text(diagnostics) : fault;
     if (communicator.rank() == 0) done = static_cast<int64_t>(item + 1);
   }
   return "";

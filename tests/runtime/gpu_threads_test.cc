@@ -189,7 +189,11 @@ TEST_CASE("registered buffers are joined at a switch, once") {
   }
 }
 
-TEST_CASE("a call whose kernel does not hold all blocks is refused") {
+/// Binds calls on two GPUs that hold no block of a launch at odd addresses: `bind` is given a call
+/// whose input is at the begin of `memory`.
+void with_no_room_for_odd_calls(
+    bool zero_copy, const std::function<std::string(uint32_t rank, Executable& loaded,
+                                                    CallOptions call, Diagnostics& d)>& bind) {
   World world({.devices = 2});
   world.most_uneven_blocks = 0;
   {
@@ -197,49 +201,51 @@ TEST_CASE("a call whose kernel does not hold all blocks is refused") {
     const auto plan = plans().back();
     CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
             Diagnostics d;
-            const auto loaded = communicator.load(plan, {.max_bytes = 4096}, d);
+            const auto loaded =
+                communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy}, d);
             const auto memory = communicator.device().allocate(16384, "buffers", d);
             if (loaded == nullptr || memory == nullptr) return testing::text(d);
-            CallOptions call{.bytes = 4096,
-                             .dtype = Dtype::f32,
-                             .input = memory->data(),
-                             .output = memory->data() + 8192};
-            if (!loaded->bind(call, d)) return testing::text(d);
-            call.input = memory->data() + 4;
-            if (loaded->bind(call, d)) return "an odd address was taken";
-            return cuda::has_code(d, "too-many-blocks") ? "" : testing::text(d);
+            std::unique_ptr<RegisteredBuffer> buffer;
+            if (zero_copy) {
+              buffer = communicator.register_buffer(memory->data(), 16384, d);
+              if (buffer == nullptr) return testing::text(d);
+            }
+            return bind(communicator.rank(), *loaded,
+                        {.bytes = 4096,
+                         .dtype = Dtype::f32,
+                         .input = memory->data(),
+                         .output = memory->data() + 8192},
+                        d);
           }) == "");
   }
   world.check_clean();
 }
 
+CallOptions odd(CallOptions call) {
+  call.input = static_cast<const uint8_t*>(call.input) + 4;
+  return call;
+}
+
+TEST_CASE("a call whose kernel does not hold all blocks is refused") {
+  with_no_room_for_odd_calls(
+      false, [](uint32_t, Executable& loaded, const CallOptions& call, Diagnostics& d) {
+        if (!loaded.bind(call, d)) return testing::text(d);
+        if (loaded.bind(odd(call), d)) return std::string("an odd address was taken");
+        return cuda::has_code(d, "too-many-blocks") ? "" : testing::text(d);
+      });
+}
+
 TEST_CASE("ranks that bind together all learn that one cannot") {
-  World world({.devices = 2});
-  world.most_uneven_blocks = 0;
-  {
-    cuda::ContextKeeper keeper;
-    const auto plan = plans().back();
-    CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
-            Diagnostics d;
-            const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
-            const auto memory = communicator.device().allocate(16384, "buffers", d);
-            if (loaded == nullptr || memory == nullptr) return testing::text(d);
-            const auto buffer = communicator.register_buffer(memory->data(), 16384, d);
-            if (buffer == nullptr) return testing::text(d);
-            const bool odd = communicator.rank() == 1;
-            CallOptions call{.bytes = 4096,
-                             .dtype = Dtype::f32,
-                             .input = memory->data() + (odd ? 4 : 0),
-                             .output = memory->data() + 8192};
-            if (loaded->bind(call, d)) return "a call that a rank cannot make was bound";
-            if (!cuda::has_code(d, odd ? "too-many-blocks" : "peer-failed")) {
-              return testing::text(d);
-            }
-            call.input = memory->data();
-            return loaded->bind(call, d) ? "" : testing::text(d);
-          }) == "");
-  }
-  world.check_clean();
+  with_no_room_for_odd_calls(
+      true, [](uint32_t rank, Executable& loaded, const CallOptions& call, Diagnostics& d) {
+        if (loaded.bind(rank == 1 ? odd(call) : call, d)) {
+          return std::string("a call that a rank cannot make was bound");
+        }
+        if (!cuda::has_code(d, rank == 1 ? "too-many-blocks" : "peer-failed")) {
+          return testing::text(d);
+        }
+        return loaded.bind(call, d) ? "" : testing::text(d);
+      });
 }
 
 }  // namespace

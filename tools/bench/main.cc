@@ -100,6 +100,12 @@ bool add_library(const Options& options, PlanSource& plans, std::string& error) 
   return true;
 }
 
+/// What processes share.
+struct Shared {
+  SpinBarrier barrier;
+  Watch watch;
+};
+
 int measure(const Options& options) {
   turn_multicast_off();
   const RecordFile file(options.json);
@@ -122,16 +128,13 @@ int measure(const Options& options) {
     put(fmt::format("# left out: {}: {}\n", l.who, l.why));
     if (!file.append(left_out_line(l))) return failed("cannot write the results");
   }
-  void* shared[] = {shared_memory(sizeof(SpinBarrier)), shared_memory(sizeof(Watch))};
-  if (shared[0] == nullptr || shared[1] == nullptr) {
-    return failed("cannot share memory between ranks");
-  }
-  auto* barrier = new (shared[0]) SpinBarrier(options.gpus);
-  auto* watch = new (shared[1]) Watch;
-  const Run run{options, plans, before, *barrier, *watch, file.fd()};
+  void* memory = shared_memory(sizeof(Shared));
+  if (memory == nullptr) return failed("cannot share memory between ranks");
+  auto& [barrier, watch] = *new (memory) Shared{SpinBarrier(options.gpus), {}};
+  const Run run{options, plans, before, barrier, watch, file.fd()};
   const std::chrono::seconds patience(options.timeout);
   const int code = run_ranks(
-      options.gpus, *watch, patience,
+      options.gpus, watch, patience,
       [&](std::unique_ptr<Bootstrap> bootstrap) { return run_session(run, std::move(bootstrap)); });
   Record record;
   if (!read(file.path(), record, error)) return failed(error);

@@ -17,8 +17,8 @@ struct Run {
   const Options& options;
   const PlanSource& plans;
   const Record& before;  ///< what was measured by others, or before
-  SpinBarrier& barrier;  ///< in shared memory, like
-  Watch& watch;
+  SpinBarrier& barrier;  ///< in shared memory ...
+  Watch& watch;          ///< ... like this one
   int record_file = -1;  ///< lines of record.h are appended (by rank 0)
 };
 
