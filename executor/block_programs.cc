@@ -236,6 +236,7 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     steps_.pop_back();
   }
   steps_.push_back(step);
+  ++moved_;
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
     const Move& each = rank_->moves[op.first + i];
@@ -257,11 +258,25 @@ void BlockPrograms::note_rows(size_t first_operand) {
 }
 
 void BlockPrograms::add_moves(const DeviceOp& op) {
+  const uint32_t before = moved_;
+  bool whole = true;
   for (uint32_t i = 0; i < op.count;) {
     const Alike moves = alike_from(op, i);
-    const uint32_t runs = rank_->moves[op.first + i].run_count;
+    const uint32_t runs = rank_->moves[op.first + i].run_count, least = moved_ + 1;
     for (uint32_t r = 0; r < runs; ++r) add_step(op, moves, r);
+    whole &= moved_ >= least;
     i += moves.count;
+  }
+  settle_early_launch(op, moved_ - before, whole);
+}
+
+/// The next launch may begin behind the last of an op's `count` steps, and only if the block has
+/// polled what shows it that its peers have begun: `whole` says that no move is empty.
+void BlockPrograms::settle_early_launch(const DeviceOp& op, uint32_t count, bool whole) {
+  Block& block = blocks_.back();
+  block.blind |= !whole && (op.flags & device::kShowsPeers) != 0;
+  for (uint32_t k = block.blind ? 0 : 1; k < count; ++k) {
+    steps_[steps_.size() - 1 - k].flags &= ~device::kFreesNext;
   }
 }
 
@@ -315,6 +330,7 @@ void BlockPrograms::add_targets(const DeviceOp& op) {
   step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
   for (uint32_t i = 0; i < op.count; ++i) targets_.push_back(target_of(op, op.first + i));
   steps_.push_back(step);
+  settle_early_launch(op, 1, true);
 }
 
 void BlockPrograms::add_op(uint32_t index) {

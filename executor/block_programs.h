@@ -71,6 +71,7 @@ class BlockPrograms {
   struct Block {
     size_t steps, operands, targets;
     bool extras;
+    bool blind = false;       ///< it may not have heard from all peers (early_launch.h)
     uint32_t row_at = kNone;  ///< low bits of the address of an operand of sums
     uint32_t row_line = 128;  ///< device::StepHeader
   };
@@ -84,6 +85,7 @@ class BlockPrograms {
   void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
+  void settle_early_launch(const device::DeviceOp& op, uint32_t count, bool whole);
   bool takes_copy(const device::DeviceOp& op, const device::Step& step) const;
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
@@ -105,6 +107,7 @@ class BlockPrograms {
   std::vector<device::StepExtra> extras_;  ///< parallel to operands
   std::vector<device::StepTarget> targets_;
   std::vector<Block> blocks_;
+  uint32_t moved_ = 0;  ///< steps that move data, so far
   bool good_ = true;
 
   struct Line {

@@ -162,6 +162,9 @@ struct LaunchPlan {
   /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
   /// wait for that end.
   bool early = false;
+  /// Its blocks let the next launch begin as soon as the kernel ahead has ended; otherwise behind
+  /// the steps with kFreesNext.
+  bool frees_next = false;
 
   uint32_t blocks = 0, threads = 0;
   Dtype dtype = Dtype::f32;

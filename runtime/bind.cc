@@ -18,6 +18,10 @@ bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text)
 Side side_of(uint32_t side) { return side == kInput ? Side::input : Side::output; }
 const char* name_of(uint32_t side) { return side == kInput ? "input" : "output"; }
 
+/// Messages up to which calls begin early. A launch takes a microsecond or two, of some 80 for so
+/// many bytes; blocks of the next call that wait longer take room from kernels of other streams.
+constexpr uint64_t kMostEarlyBytes = uint64_t{16} << 20;
+
 }  // namespace
 
 /// One bind().
@@ -410,7 +414,8 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   plan_copies(*made);
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early = x_.group->device->launches_early(made->launch.blocks, made->launch.threads);
+  made->launch.early =
+      options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;

@@ -114,8 +114,8 @@ class Device {
   virtual bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) = 0;
   /// Does a launch take short programs along (LaunchPlan::carried)?
   virtual bool carries_programs() const { return false; }
-  /// May launches of that many blocks and threads a block begin early (LaunchPlan::early)?
-  virtual bool launches_early(uint32_t /*blocks*/, uint32_t /*threads*/) const { return false; }
+  /// May launches begin early (LaunchPlan::early)? launch() knows which of them.
+  virtual bool launches_early() const { return false; }
   /// Starts one call on a stream. Does not wait.
   virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                       Diagnostics& diagnostics) = 0;

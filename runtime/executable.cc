@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/early_launch.h"
 #include "ir/verify.h"
 #include "plans/plan_json.h"
 #include "runtime/bytes.h"
@@ -145,6 +146,7 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) {
     return false;
   }
+  if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
   const auto hash = plan_hash(*plan, diagnostics);

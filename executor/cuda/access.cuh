@@ -7,12 +7,6 @@
 
 namespace mscclc::cuda {
 
-/// Loads a word into the cache.
-__device__ inline void touch(const uint8_t* at) {
-  uint32_t word;
-  asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(at));
-}
-
 // Packets: one access each, never from a cache line read before.
 __device__ inline void load_volatile16(const uint8_t* at, uint64_t* words) {
   asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
@@ -78,7 +72,15 @@ __device__ inline void store_release(uint64_t* word, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-// Semaphores and barriers.
+// Counts of a block, semaphores and barriers.
+__device__ inline uint64_t fetch_add_relaxed_gpu(uint64_t* count) {
+  uint64_t before;
+  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;"
+               : "=l"(before)
+               : "l"(count)
+               : "memory");
+  return before;
+}
 __device__ inline void add_release_gpu(uint64_t* count) {
   asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
 }

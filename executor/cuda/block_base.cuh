@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "executor/cuda/access.cuh"
+#include "executor/cuda/ahead.cuh"
 #include "executor/cuda/clocks.cuh"
 #include "executor/cuda/ports.cuh"
 #include "executor/cuda/wait.cuh"
@@ -43,6 +44,8 @@ class BlockBase {
         stamp_(device::stamp_of(call, arithmetic_.element())) {}
 
   __device__ void enter(const Step& step) {
+    if (frees_next_) let_next_begin();
+    frees_next_ = threadIdx.x == 0 && (step.flags & device::kFreesNext) != 0;
     source_ = step.source;
     if (gave_up(state_.waits)) exit_thread();
   }
@@ -136,7 +139,8 @@ class BlockBase {
   const uint64_t call_;
   const Arithmetic arithmetic_;
   const device::Stamp stamp_;
-  uint32_t source_ = 0;  ///< of the step at hand: the op's index in the IR
+  uint32_t source_ = 0;      ///< of the step at hand: the op's index in the IR
+  bool frees_next_ = false;  ///< behind that step this thread lets the next launch begin
 
  private:
   /// Takes a signal of those that arrive at an end; returns how many were taken before.

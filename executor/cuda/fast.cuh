@@ -57,38 +57,20 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 
   static constexpr bool kHasPackets = F != PacketFormat::none;
   static constexpr bool kLine = F == PacketFormat::LL128;
-  /// Data stands beside flags, in two rows of a slot.
+  /// Data stands beside flags, half of a row.
   static constexpr bool kHalves = F == PacketFormat::LL8 || F == PacketFormat::LL16;
-  static constexpr uint32_t kLanes = kLine ? 8 : 1;  ///< threads that share a unit
+  static constexpr uint32_t kLanes = kLine ? 8 : kHalves ? 2 : 1;  ///< threads that share a unit
+  static constexpr uint32_t kFewRows = 2 * 16;  ///< bytes of a thread
+  static constexpr uint32_t kPart = kHalves ? 8 : 16;  ///< bytes of data in a row of packets
   /// May plain data end inside a word?
   static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
 
  public:
-  __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call)
+  /// `alone`: the kernel ahead has ended.
+  __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call, bool alone)
       : Base(state, plan, call),
-        operands_(sizeof(StepHeader) / 16 + shared_header().steps * (sizeof(Step) / 16)) {}
-
-  /// Loads, into the cache, what this thread's first packet is made of. The call's number is still
-  /// under way then, without which no packet can be sent.
-  static __device__ void ask_ahead() {
-    if constexpr (kHasPackets) {
-      const StepHeader& header = shared_header();
-      if (header.steps == 0) return;
-      const Step step = load_step(0);
-      if (step.kind != OpKind::copy_packets || step.dsts != 1) return;
-      const uint64_t unit = step.begin - step.run_begin + threadIdx.x / kLanes;
-      const uint64_t offset = unit * Unit<F>::kData + threadIdx.x % kLanes * 16;
-      if (unit >= step.end - step.run_begin || offset + 4 > step.length) return;
-      const uint32_t line =
-          sizeof(StepHeader) / 16 + header.steps * (sizeof(Step) / 16) + step.first + step.dsts;
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (j >= step.count) break;
-        const StepOperand from = shared_operand(line + j * 2, 0);
-        if ((from.flags & device::kPackets) == 0) touch(from.address + offset);
-      }
-    }
-  }
+        operands_(sizeof(StepHeader) / 16 + shared_header().steps * (sizeof(Step) / 16)),
+        ahead_(alone ? 0 : kStillRuns) {}
 
   /// Runs the program in shared memory.
   __device__ void run() {
@@ -103,7 +85,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
           body_end = device::kNoChannel;
         }
       }
-      if (i == shared_header().steps) return;
+      if (i == shared_header().steps) break;
       const Step step = load_step(i);
       if (step.kind == OpKind::pipeline) {
         loop_ = i;
@@ -116,6 +98,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       at_ = i++;
       run_step(step);
     }
+    await_call_ahead();  // the launch behind takes this one's end for that of all ahead of it
   }
 
  private:
@@ -128,17 +111,21 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   __device__ void run_step(const Step& step) {
     state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.kind));
     this->enter(step);
+    if (step.kind == OpKind::copy_packets) {
+      if constexpr (kHasPackets) move_units(step);
+      return;
+    }
+    if (step.kind == OpKind::reduce_packets) {
+      if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
+      return;
+    }
+    await_call_ahead();
+    check_call_ahead();
     switch (step.kind) {
       case OpKind::copy:
         return copy_rows(step);
       case OpKind::reduce:
         if constexpr (Arithmetic::kSums) add_rows(step);
-        return;
-      case OpKind::copy_packets:
-        if constexpr (kHasPackets) move_units(step);
-        return;
-      case OpKind::reduce_packets:
-        if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
         return;
       case OpKind::sync:
         return this->sync();
@@ -172,6 +159,19 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     return *reinterpret_cast<const StepTarget*>(shared_lines() + line);
   }
 
+  /// Comes before the first access to data, and before anybody is told anything: until then the
+  /// call ahead may run. What it left in the block's counts is under way then, beside that access.
+  __device__ void await_call_ahead() {
+    if (ahead_ != kStillRuns) return;
+    await_kernel_ahead(this->plan_);
+    state_.stamp_clock(kClockAhead);
+    ahead_ = load_relaxed(reinterpret_cast<const uint32_t*>(state_.calls) + 1);
+  }
+  /// Ends the thread if the call ahead gave up.
+  __device__ void check_call_ahead() const {
+    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
+
   /// What the block moves now of the step's run; false: nothing.
   __device__ bool range(const Step& step, uint64_t& begin, uint64_t& end) const {
     begin = step.begin;
@@ -199,6 +199,9 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     uint64_t begin, end;
     if (!range(step, begin, end)) return;
     uint32_t line = operands_ + step.first;
+    if (!kUneven && step.count > 1 && step.dsts == 1 && end - begin <= blockDim.x * kFewRows) {
+      return copy_beside(line, step.count, begin, end);
+    }
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; ++i, line += operands_of(step)) {
       const uint8_t* from = operand(line + step.dsts).address + begin;
@@ -210,6 +213,26 @@ class FastBlock : public BlockBase<Arithmetic, false> {
           copy_uneven(to, from, end - begin);
         } else {
           copy_words<uint4, 4>(to, from, (end - begin) / 16);
+        }
+      }
+    }
+  }
+
+  /// Moves of few rows a thread, kAtOnce moves at a time: the loads of one wait beside those of the
+  /// others.
+  __device__ void copy_beside(uint32_t line, uint32_t count, uint64_t begin, uint64_t end) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < count; i += kAtOnce, line += 2 * kAtOnce) {
+#pragma unroll 1
+      for (uint64_t at = begin + threadIdx.x * 16; at < end; at += blockDim.x * 16) {
+        uint4 rows[kAtOnce];
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (i + j < count) rows[j] = WholeRow{at}.load(operand(line + 2 * j + 1).address);
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (i + j < count) WholeRow{at}.store(operand(line + 2 * j).address, rows[j]);
         }
       }
     }
@@ -254,13 +277,33 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       Part part;
       part.unit = i / kLanes;
       part.lane = i % kLanes;
-      part.offset = uint64_t{part.unit} * kData + part.lane * 16;
-      part.bytes = kLine && part.lane == 7 ? 8 : 16;
+      part.offset = uint64_t{part.unit} * kData + part.lane * kPart;
+      part.bytes = kLine && part.lane == 7 ? 8 : kPart;
       if (part.offset + part.bytes > step.length) {
         part.bytes =
             part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
       }
       fn(part);
+    }
+  }
+
+  /// Where a part lies in up to kAtOnce operands.
+  struct Places {
+    uint8_t* at[kAtOnce];
+    uint32_t packets;  ///< bit j: place j holds packets
+    __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
+  };
+  /// In `n` operands from `line` on that are `apart`.
+  __device__ void find(uint32_t line, uint32_t apart, uint32_t n, const Part& part,
+                       Places& places) const {
+    places.packets = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      if (j >= n) continue;
+      const StepOperand found = operand(line + j * apart);
+      const bool packets = (found.flags & device::kPackets) != 0;
+      places.at[j] = found.address + (packets ? slot_offset(part) : part.offset);
+      places.packets |= packets ? 1u << j : 0;
     }
   }
 
@@ -270,54 +313,43 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   }
   __device__ static uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
-    if (whole(from, part)) return *reinterpret_cast<const uint4*>(from);
+    if (!kHalves && whole(from, part)) return *reinterpret_cast<const uint4*>(from);
     uint2 low = {0, 0}, high = {0, 0};
     if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
-    if (part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    if (!kHalves && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
     return {low.x, low.y, high.x, high.y};
   }
   __device__ static void store_part(uint8_t* to, const Part& part, const uint4& row) {
     if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
-    if (whole(to, part)) {
+    if (!kHalves && whole(to, part)) {
       *reinterpret_cast<uint4*>(to) = row;
       return;
     }
     if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
-    if (part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+    if (!kHalves && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
   }
 
-  /// Loads what stands in the slots that are there (not nullptr); true if all packets have come.
-  /// Slots of one access are all loaded before the first look at what came, without a branch, or
-  /// each load would wait for the one ahead. Where a slot takes two, that was slower.
-  __device__ bool take(const uint8_t* const* slots, const Part& part, uint4* rows) const {
-    bool all = true;
-    if constexpr (kHalves) {
+  /// Loads the rows that stand in the places that hold packets; true if all have come. All are
+  /// loaded before the first look at what came, without a branch, or each load would wait for the
+  /// one ahead.
+  __device__ bool take(const Places& from, uint4* rows) const {
+    uint32_t all = 1;
+    if constexpr (kLine) __syncwarp(line_mask());  // a line's eight loads are one instruction
 #pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (slots[j] != nullptr) all &= take_halves(slots[j], rows[j]);
-      }
-    } else {
-      if constexpr (kLine) __syncwarp(line_mask());  // a line's eight loads are one instruction
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        load_packet_if(slots[j] != nullptr, slots[j] + (kLine ? part.lane * 16 : 0), rows[j]);
-      }
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        all &= static_cast<uint32_t>(slots[j] == nullptr) | has_come(rows[j]);
-      }
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
     }
-    return all;
-  }
-  /// LL8 and LL16: data stands beside flags, in two rows.
-  __device__ bool take_halves(const uint8_t* slot, uint4& row) const {
-    const uint4 low = load_packet(slot), high = load_packet(slot + 16);
-    row = {low.x, low.z, high.x, high.z};
-    const uint32_t flag = stamp_.flag32;
-    return low.y == flag && low.w == flag && high.y == flag && high.w == flag;
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(rows[j]);
+    }
+    return all != 0;
   }
   __device__ uint32_t has_come(const uint4& row) const {
-    if constexpr (kLine) {
+    if constexpr (kHalves) {
+      return static_cast<uint32_t>(row.y == stamp_.flag32) &
+             static_cast<uint32_t>(row.w == stamp_.flag32);
+    } else if constexpr (kLine) {
       const uint64_t flag = uint64_t{__shfl_sync(line_mask(), row.w, 7, 8)} << 32 |
                             __shfl_sync(line_mask(), row.z, 7, 8);
       return flag == stamp_.flag64;
@@ -328,82 +360,73 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
   __device__ void put(uint8_t* slot, const Part& part, uint4 row) const {
-    if constexpr (kLine) {
+    if constexpr (kHalves) {
+      row = {row.x, stamp_.flag32, row.y, stamp_.flag32};
+    } else if constexpr (kLine) {
       if (part.lane == 7) {
         row.z = static_cast<uint32_t>(stamp_.flag64);
         row.w = static_cast<uint32_t>(stamp_.flag64 >> 32);
       }
       __syncwarp(line_mask());  // a line's eight stores are one instruction
-      store_packet(slot + part.lane * 16, row);
-    } else if constexpr (F == PacketFormat::sentinel) {
-      store_packet(slot, row);
-    } else {
-      const uint32_t flag = stamp_.flag32;
-      const uint4 low = {row.x, flag, row.y, flag}, high = {row.z, flag, row.w, flag};
-      if constexpr (F == PacketFormat::LL8) {
-        store_halves(slot, low);
-        store_halves(slot + 16, high);
-      } else {
-        store_packet(slot, low);
-        store_packet(slot + 16, high);
-      }
     }
-  }
-  __device__ static void store_halves(uint8_t* slot, const uint4& row) {
-    store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
-    store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
+    if constexpr (F == PacketFormat::LL8) {
+      store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
+      store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
+    } else {
+      store_packet(slot, row);
+    }
   }
   __device__ static uint64_t slot_offset(const Part& part) {
-    return uint64_t{part.unit} * Unit<F>::kWire;
+    return uint64_t{part.unit} * Unit<F>::kWire + part.lane * 16;
   }
 
-  /// Reads a part of `n` sources, whose lines are `apart`; packets are polled in one loop, and
-  /// `slots` says where they were (nullptr: plain). Plain data beside sentinels loses its -0.0.
-  /// `meanwhile` is called while loads of plain data are under way and packets not yet waited for.
+  /// Reads a part of `n` sources; packets are polled in one loop. Plain data beside sentinels loses
+  /// its -0.0. `meanwhile` is called while loads of plain data are under way and packets not yet
+  /// waited for. For reports: the operands are in lines `apart` from `line` on.
   template <class Fn>
-  __device__ void read(const Step& step, uint32_t line, uint32_t apart, uint32_t n,
-                       const Part& part, uint4* rows, const uint8_t** slots, Fn meanwhile) {
-    bool any = false;
+  __device__ void read(const Step& step, const Places& from, uint32_t line, uint32_t apart,
+                       uint32_t n, const Part& part, uint4* rows, Fn meanwhile) {
+    await_call_ahead();
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
-      slots[j] = nullptr;
-      if constexpr (!kHalves) rows[j] = {};
-      if (j >= n) continue;
-      const StepOperand from = operand(line + j * apart);
-      if ((from.flags & device::kPackets) != 0) {
-        slots[j] = from.address + slot_offset(part);
-        any = true;
-      } else {
-        rows[j] = load_part(from.address + part.offset, part);
-      }
+      rows[j] = {};
+      if (j < n && !from.holds_packets(j)) rows[j] = load_part(from.at[j], part);
     }
     meanwhile();
-    if (any) poll(step, slots, line, apart, n, part, rows);
+    if (from.packets != 0) {
+      poll(step, from, line, apart, n, part, rows);
+      if constexpr (kHalves) {
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (from.holds_packets(j)) rows[j] = {rows[j].x, rows[j].z, 0, 0};
+        }
+      }
+    }
     if constexpr (F == PacketFormat::sentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (j < n && slots[j] == nullptr) rows[j] = drop_minus_zeros(rows[j], this->element());
+        if (j < n && !from.holds_packets(j)) {
+          rows[j] = drop_minus_zeros(rows[j], this->element());
+        }
       }
     }
   }
   /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
   /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
-  __device__ void empty(const uint8_t* const* slots) const {
+  __device__ void empty(const Places& from) const {
     if constexpr (F == PacketFormat::sentinel) {
       const auto word = static_cast<uint32_t>(stamp_.sentinel);
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (slots[j] != nullptr) {
-          store_packet(const_cast<uint8_t*>(slots[j]), {word, word, word, word});
-        }
+        if (from.holds_packets(j)) store_packet(from.at[j], {word, word, word, word});
       }
     }
   }
-  __device__ void poll(const Step& step, const uint8_t* const* slots, uint32_t line, uint32_t apart,
+  __device__ void poll(const Step& step, const Places& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows) {
     uint32_t left = kPollsPerLook;
     uint64_t start = 0;
-    while (!take(slots, part, rows)) {
+    while (!take(from, rows)) {
       if (--left != 0) continue;
       start = look(state_.waits, start);
       if (start == 0) {
@@ -417,61 +440,65 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  /// Up to kAtOnce operands from `line` on that are `apart`.
-  __device__ void load_operands(uint32_t line, uint32_t apart, uint32_t n, StepOperand* to) const {
+  /// Writes a row to the first `n` of the places.
+  __device__ void write(const Places& to, uint32_t n, const Part& part, const uint4& row) const {
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
-      if (j < n) to[j] = operand(line + j * apart);
+      if (j < n) write_one(to, j, part, row);
     }
   }
-  /// Writes a row to the destinations of a move. The first kAtOnce of them were read before, ahead
-  /// of the wait for their data.
-  __device__ void write(const Step& step, uint32_t line, StepOperand* to, const Part& part,
-                        const uint4& row) {
-#pragma unroll 1
-    for (uint32_t k = 0;;) {
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < step.dsts) write_one(to[j], part, row);
-      }
-      k += kAtOnce;
-      if (k >= step.dsts) return;
-      load_operands(line + k, 1, step.dsts - k, to);
-    }
-  }
-  /// Destinations of a move but for its first.
-  __device__ void write_rest(const Step& step, uint32_t line, const Part& part, const uint4& row) {
-#pragma unroll 1
-    for (uint32_t k = 1; k < step.dsts; ++k) write_one(operand(line + k), part, row);
-  }
-  __device__ void write_one(const StepOperand& to, const Part& part, const uint4& row) {
-    if ((to.flags & device::kPackets) != 0) {
-      put(to.address + slot_offset(part), part, row);
+  __device__ void write_one(const Places& to, uint32_t j, const Part& part,
+                            const uint4& row) const {
+    if (to.holds_packets(j)) {
+      put(to.at[j], part, row);
     } else {
-      store_part(to.address + part.offset, part, row);
+      store_part(to.at[j], part, row);
     }
+  }
+  /// Writes a row to operands [line, end) too: those that are not among the places found before.
+  __device__ void write_rest(uint32_t line, uint32_t end, const Part& part,
+                             const uint4& row) const {
+#pragma unroll 1
+    for (; line < end; ++line) {
+      Places to;
+      find(line, 1, 1, part, to);
+      write_one(to, 0, part, row);
+    }
+  }
+  /// The packets of peers are there, so whoever this launch depends on has begun.
+  __device__ void free_next() const {
+    if (this->frees_next_) let_next_begin();
   }
 
-  /// The moves have one source each; those of kAtOnce moves are read together.
+  /// The moves have one source each; those of kAtOnce moves are read together. Found while data is
+  /// under way: the first destination of each or, of a move by itself, its first kAtOnce.
   __device__ void move_units(const Step& step) {
     const uint32_t apart = step.dsts + 1u;
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; i += kAtOnce) {
       const uint32_t line = operands_ + step.first + i * apart, left = step.count - i;
       const uint32_t n = left < kAtOnce ? left : kAtOnce;
+      const bool single = n == 1;
       for_each_part(step, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        StepOperand to[kAtOnce];  // the first destination of each
-        const uint8_t* slots[kAtOnce];
-        read(step, line + step.dsts, apart, n, part, rows, slots,
-             [&] { load_operands(line, apart, n, to); });
+        Places from, to;
+        find(line + step.dsts, apart, n, part, from);
+        read(step, from, line + step.dsts, apart, n, part, rows,
+             [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
+        check_call_ahead();
+        if (left <= kAtOnce) free_next();
+        if (single) {
+          write(to, step.dsts, part, rows[0]);
+          write_rest(line + kAtOnce, line + step.dsts, part, rows[0]);
+        } else {
 #pragma unroll
-        for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j >= n) continue;
-          write_one(to[j], part, rows[j]);
-          write_rest(step, line + j * apart, part, rows[j]);
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j >= n) continue;
+            write_one(to, j, part, rows[j]);
+            write_rest(line + j * apart + 1, line + j * apart + step.dsts, part, rows[j]);
+          }
         }
-        empty(slots);
+        empty(from);
       });
     }
   }
@@ -480,32 +507,42 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; ++i) {
       const uint32_t line = operands_ + step.first + i * operands_of(step);
+      const uint32_t sources = line + step.dsts;
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
-        StepOperand to[kAtOnce];
-        const uint8_t* slots[kAtOnce];
+        Places from, to;
 #pragma unroll 1
-        for (uint32_t k = 0; k < step.srcs; k += kAtOnce) {
+        for (uint32_t k = 0;;) {
           const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
           uint4 rows[kAtOnce];
-          if (k > 0) empty(slots);
-          read(step, line + step.dsts + k, 1, n, part, rows, slots, [&] {
-            if (left <= kAtOnce) load_operands(line, 1, step.dsts, to);
+          find(sources + k, 1, n, part, from);
+          read(step, from, sources + k, 1, n, part, rows, [&] {
+            if (left <= kAtOnce) find(line, 1, step.dsts, part, to);
           });
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
             if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
           }
+          if (left <= kAtOnce) break;
+          empty(from);
+          k += kAtOnce;
         }
+        check_call_ahead();
+        if (i + 1 == step.count) free_next();
         uint4 row = Arithmetic::finish(sums, divisor(step));
         if constexpr (F == PacketFormat::sentinel) row = drop_minus_zeros(row, this->element());
-        write(step, line, to, part, row);
-        empty(slots);
+        write(to, step.dsts, part, row);
+        write_rest(line + kAtOnce, sources, part, row);
+        empty(from);
       });
     }
   }
 
   const uint32_t operands_;   ///< line of the first operand
+  /// The upper half of the block's first count as the call ahead left it; while that one may run
+  /// kStillRuns, more than any count has there.
+  uint32_t ahead_;
+  static constexpr uint32_t kStillRuns = 0x7fffffff;
   uint32_t at_ = 0;           ///< the step at hand
   uint32_t loop_ = 0;         ///< the pipeline at hand ...
   uint64_t round_begin_ = 0;  ///< ... and where its round begins, in virtual bytes

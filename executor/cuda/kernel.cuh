@@ -1,13 +1,14 @@
 // The interpreter kernel, as a template over the machine of a block; kernel_*.cu instantiate it.
 //
-// A block first fetches all that it will read again into shared memory, in one go: its steps from
-// the parameters of the launch or from device memory, and its counts. A launch that may begin
-// before the end of the kernel ahead (LaunchPlan::early) waits for it between the two: no call
-// changes steps.
+// A block first fetches what it will read again into shared memory, in one go: its steps, from the
+// parameters of the launch or from device memory, and the number of its call. A launch that may
+// begin before the end of the kernel ahead (LaunchPlan::early) does so while that one runs: no call
+// changes steps, and the call ahead has counted itself before it let this one begin.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include "executor/cuda/ahead.cuh"
 #include "executor/cuda/block_base.cuh"
 #include "executor/cuda/kernel.h"
 #include "executor/interpreter/dispatch.h"
@@ -55,28 +56,15 @@ __device__ inline void settle_copies(const device::Steps& program, uint32_t oper
   }
 }
 
-/// Waits until the kernel ahead of this one on the stream has ended, and what it wrote is seen;
-/// then the one behind may begin. Not before: each would hold room on the GPU that calls of other
-/// streams may need. Does nothing in a launch that is not early.
-__device__ inline void await_kernel_ahead() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-/// What a block does first. Fetches its counts, and its program if that is to lie in shared memory;
-/// returns where the program begins. `beside`, called once the program is there and buffers may be
-/// read, can ask for memory while the counts are under way.
-template <class Fn>
+/// What a block does first: counts its call, and fetches its program if that is to lie in shared
+/// memory. Returns where the program begins.
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
-                                             uint4* lines, Fn beside) {
+                                             uint4* lines) {
   const LaunchPlan& plan = arguments.plan;
   state.begin_clock(arguments.clocks);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
-  const bool counts = threadIdx.x < plan.call_counts;
-  uint64_t count = 0;
-  if (counts && !plan.early) count = load_relaxed(calls + threadIdx.x);  // beside the program
+  uint64_t call = 0;
+  if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
   const bool shared = plan.program_bytes <= kMostShared;
   if (plan.carried) {
@@ -92,17 +80,28 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.calls = calls;
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {state.rank, calls, number, plan.patience, 0};
+    state.counts[0] = call;
   }
   __syncthreads();
   state.stamp_clock(kClockProgram);
-  await_kernel_ahead();
+  return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
+}
+
+/// Waits for the kernel ahead, and fetches the other counts, which it may have changed: the signals
+/// that were taken. The number of the call becomes kGaveUp if that kernel gave up.
+__device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
+  await_kernel_ahead(plan);
   state.stamp_clock(kClockAhead);
-  if (counts && plan.early) count = load_relaxed(calls + threadIdx.x);
-  beside();
-  if (counts) state.counts[threadIdx.x] = count;
+  if (threadIdx.x < plan.call_counts) {
+    const uint64_t count = load_relaxed(state.calls + threadIdx.x);
+    if (threadIdx.x != 0) {
+      state.counts[threadIdx.x] = count;
+    } else if (has_given_up(count)) {
+      state.counts[0] = kGaveUp;
+    }
+  }
   __syncthreads();
   state.stamp_clock(kClockCounts);
-  return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
 }
 
 /// The machine for all plans.
@@ -110,10 +109,10 @@ template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Arguments arguments) {
   __shared__ BlockState state;
   extern __shared__ uint4 shared_program[];
-  const uint8_t* begin = begin_block(arguments, state, shared_program, [] {});
+  const uint8_t* begin = begin_block(arguments, state, shared_program);
+  fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
-  if (call == kGaveUp) return;
-  if (threadIdx.x == 0) *state.calls = call + 1;
+  if (has_given_up(call)) return;
   const auto* header = reinterpret_cast<const device::StepHeader*>(begin);
   const device::Steps program(header);
   if (arguments.plan.program_bytes <= kMostShared) {
@@ -125,17 +124,19 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
   state.stamp_clock(kClockEnd);
 }
 
-/// Machines whose programs lie in shared memory.
+/// Machines whose programs lie in shared memory. Where the number of the call is all the counts,
+/// nothing but data has to wait for the kernel ahead.
 template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads)
     interpret_shared(const __grid_constant__ Arguments arguments) {
   __shared__ BlockState state;
   extern __shared__ uint4 shared_program[];
-  begin_block(arguments, state, shared_program, [] { Block::ask_ahead(); });
+  begin_block(arguments, state, shared_program);
+  const bool counts = arguments.plan.call_counts > 1;
+  if (counts || has_given_up(state.counts[0])) fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
-  if (call == kGaveUp) return;
-  if (threadIdx.x == 0) *state.calls = call + 1;
-  Block(state, arguments.plan, call).run();
+  if (has_given_up(call)) return;
+  Block(state, arguments.plan, call, counts).run();
   state.stamp_clock(kClockEnd);
 }
 

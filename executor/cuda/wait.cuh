@@ -28,9 +28,10 @@ struct WaitState {
   uint32_t gave_up;
 };
 
-/// Stands for the number of a block's calls once it has given up: the calls behind do nothing, as
+/// The number of a block's calls once it has given up, plus the calls since: they do nothing, as
 /// peers would take their signals for those that are missing.
-inline constexpr uint64_t kGaveUp = ~uint64_t{0};
+inline constexpr uint64_t kGaveUp = uint64_t{1} << 63;
+__device__ inline bool has_given_up(uint64_t call) { return (call & kGaveUp) != 0; }
 
 /// Polls between two looks at the abort word, which costs a trip to the host's memory.
 inline constexpr uint32_t kPollsPerLook = 4096;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/cuda/copy_lane.h"
+#include "runtime/cuda/early_launches.h"
 #include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
@@ -32,11 +33,13 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
 }
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-                       uint64_t most_early_threads, KernelLauncher launcher, Exchange exchange)
+                       bool early, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       multicast_(multicast),
-      most_early_threads_(most_early_threads),
+      early_(early),
+      most_small_threads_(uint64_t{kSmallThreads} *
+                          static_cast<uint32_t>(context_->attribute(abi::kMultiprocessorCount))),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -51,10 +54,8 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
   const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
-  const int processors = early ? context->attribute(abi::kMultiprocessorCount) : 0;
   return std::unique_ptr<CudaDevice>(
-      new CudaDevice(std::move(context), std::move(stream), multicast,
-                     static_cast<uint64_t>(processors) * kMostEarlyThreads, std::move(launcher),
+      new CudaDevice(std::move(context), std::move(stream), multicast, early, std::move(launcher),
                      std::move(exchange)));
 }
 
@@ -152,8 +153,18 @@ bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
                         Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
-  const int error = launcher_.launch(plan, stream);
+  device::LaunchPlan timed = plan;
+  const auto note = [&](bool small) {
+    return EarlyLaunches::of_process().note(context_->ordinal(), stream, small,
+                                            [&] { return is_capturing(stream); });
+  };
+  if (plan.early) {
+    timed.frees_next = uint64_t{plan.blocks} * plan.threads <= most_small_threads_;
+    timed.early = note(timed.frees_next);
+  }
+  const int error = launcher_.launch(timed, stream);
   if (error == 0) return true;
+  note(true);  // the launch ahead of this one is ahead of the next one, and may be small
   diagnostics.error("cuda", {},
                     fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
                                 name(), plan.blocks, plan.threads, launcher_.error_text(error)));

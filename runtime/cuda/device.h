@@ -33,15 +33,9 @@ struct CudaOptions {
   /// Switch channels may use multicast. Only ever true because the user asks: see
   /// options_from_environment().
   bool multicast = false;
-  /// Small launches may begin early (LaunchPlan::early) on GPUs that can do that.
+  /// Launches may begin early (LaunchPlan::early) on GPUs that can do that.
   bool early = true;
 };
-
-/// Threads for each multiprocessor, on average, that a launch may have to begin early: a quarter of
-/// those that fit with 128 registers each. Ranks wait for one another for ever if two GPUs are full
-/// of calls of different streams. A stream holds two calls, so such calls of three streams never
-/// fill two GPUs so. Larger calls take so long that it makes little difference.
-inline constexpr uint32_t kMostEarlyThreads = 128;
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
 bool options_from_environment(const Environment& environment, CudaOptions& options,
@@ -75,9 +69,7 @@ class CudaDevice final : public Device {
 
   bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
   bool carries_programs() const override { return true; }
-  bool launches_early(uint32_t blocks, uint32_t threads) const override {
-    return uint64_t{blocks} * threads <= most_early_threads_;
-  }
+  bool launches_early() const override { return early_; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -100,12 +92,13 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-             uint64_t most_early_threads, KernelLauncher launcher, Exchange exchange);
+             bool early, KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
   const bool multicast_;
-  const uint64_t most_early_threads_;
+  const bool early_;
+  const uint64_t most_small_threads_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

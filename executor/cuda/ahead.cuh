@@ -1,0 +1,26 @@
+// What orders a launch with the kernels ahead of it and behind it on its stream (programmatic
+// dependent launch, compute capability 9.0 and up; executor/early_launch.h says when the one behind
+// may begin). On older devices, and in launches that are not early, streams order kernels anyway.
+#pragma once
+
+#include "executor/launch.h"
+
+namespace mscclc::cuda {
+
+/// Lets the launch behind begin, once a thread of every block has called this, or the block has
+/// ended. REQUIRES: await_kernel_ahead(), or there would be three launches at once.
+__device__ inline void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Waits until the kernel ahead has ended, and what it wrote is seen. Costs nothing once it has.
+__device__ inline void await_kernel_ahead(const device::LaunchPlan& plan) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  if (plan.frees_next) let_next_begin();
+}
+
+}  // namespace mscclc::cuda

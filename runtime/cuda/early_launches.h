@@ -1,0 +1,41 @@
+// Which launches may begin before the call ahead of them on their stream has ended.
+//
+// A call that is small lets the next one begin at once, others when they know that all they depend
+// on has begun (executor/early_launch.h). Behind a small one only small ones may begin early:
+// otherwise calls of a few streams could fill one GPU, those of others another, and none would end.
+// Two calls of a stream that are both small hold at most half a GPU.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "runtime/device.h"
+
+namespace mscclc::cuda {
+
+/// Threads for each multiprocessor, on average, of a small launch: a quarter of those that fit with
+/// 128 registers each.
+inline constexpr uint32_t kSmallThreads = 128;
+
+/// What was launched on the streams of the process, by any communicator. Thread-safe.
+class EarlyLaunches {
+ public:
+  static EarlyLaunches& of_process();
+
+  /// Notes a launch on a stream of device `ordinal`; true: it may begin early. `capturing` says
+  /// whether a capture takes it. A stream handle may be used again for another stream: that is
+  /// taken for more calls of the first.
+  bool note(int ordinal, StreamHandle stream, bool small, const std::function<bool()>& capturing);
+
+ private:
+  /// Device, stream, captured or not.
+  using Key = std::pair<std::pair<int, StreamHandle>, bool>;
+
+  std::mutex mutex_;
+  std::set<Key> behind_small_;  ///< where the last launch was small
+};
+
+}  // namespace mscclc::cuda
