@@ -31,10 +31,11 @@ uint8_t* put(uint8_t* to, const T* from, size_t count) {
 
 }  // namespace
 
-WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size(), device::kNoSlot) {
+WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
   struct End {
     uint32_t block = kNone;
-    bool shared = false;
+    bool shared = false, in_loop = false;
+    uint32_t waits = 0, at = 0;  ///< in a call, and those met so far
     uint16_t slot = device::kNoSlot;
   };
   std::vector<End> ends;
@@ -42,26 +43,34 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size(), devi
     for (uint32_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
       for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
         const DeviceOp& op = rank.ops[i];
-        for (uint32_t t = 0; op.kind == OpKind::wait && t < op.count; ++t) fn(b, op.first + t);
+        for (uint32_t t = 0; op.kind == OpKind::wait && t < op.count; ++t) {
+          fn(b, op.first + t, (op.flags & device::kInLoop) != 0);
+        }
       }
     }
   };
-  for_each_wait([&](uint32_t block, uint32_t target) {
+  for_each_wait([&](uint32_t block, uint32_t target, bool in_loop) {
     const uint32_t channel = rank.targets[target];
     if (ends.size() <= channel) ends.resize(channel + 1);
     End& end = ends[channel];
     end.shared |= end.block != kNone && end.block != block;
+    end.in_loop |= in_loop;
     end.block = block;
+    ++end.waits;
   });
   uint32_t block_at = kNone, next = 1;
-  for_each_wait([&](uint32_t block, uint32_t target) {
+  for_each_wait([&](uint32_t block, uint32_t target, bool) {
     if (block != block_at) next = 1;
     block_at = block;
     End& end = ends[rank.targets[target]];
     if (end.shared) return;
+    if (!end.in_loop && end.waits <= device::kMostCounted) {
+      slots_[target] = {device::counted_slot(end.waits, end.at++), true};
+      return;
+    }
     if (end.slot == device::kNoSlot && next < device::kMostCounts)
       end.slot = static_cast<uint16_t>(next++);
-    slots_[target] = end.slot;
+    slots_[target].slot = end.slot;
     per_block_ = std::max(per_block_, next);
   });
 }
@@ -311,7 +320,9 @@ StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
     case OpKind::wait: {
       StepTarget made = channel_target(index);
       made.address = places_.ends[index].arrived;
-      made.slot = slots_->of_target(target);
+      const WaitSlots::Slot slot = slots_->of_target(target);
+      made.slot = slot.slot;
+      if (slot.counted) made.flags |= device::kCounted;
       return made;
     }
     case OpKind::release:

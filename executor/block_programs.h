@@ -20,18 +20,23 @@
 
 namespace mscclc {
 
-/// Where each block counts the signals that it has taken. A block owns a count for every channel
-/// end at which it alone waits; ends at which several blocks wait have none (device::kNoSlot).
+/// How blocks know how many signals they have taken. Where a block alone waits at a channel end, as
+/// often in every call, that follows from the number of the call; where it does so in a pipeline, it
+/// owns a count; ends at which several blocks wait have neither (device::kNoSlot).
 class WaitSlots {
  public:
+  struct Slot {
+    uint16_t slot = device::kNoSlot;
+    bool counted = false;  ///< device::counted_slot()
+  };
   explicit WaitSlots(const RankProgram& rank);
   /// Of a target of a wait, by index among the rank's targets.
-  uint16_t of_target(uint32_t target) const { return slots_[target]; }
+  Slot of_target(uint32_t target) const { return slots_[target]; }
   /// Counts of a block: the number of its calls, then its slots. The same for all blocks.
   uint32_t per_block() const { return per_block_; }
 
  private:
-  std::vector<uint16_t> slots_;
+  std::vector<Slot> slots_;
   uint32_t per_block_ = 1;
 };
 

@@ -30,35 +30,10 @@ std::vector<uint32_t> free_next(const Program& program, uint32_t rank) {
 
 using Ops = std::vector<uint32_t>;
 
-/// Every rank sends a packet of each of its chunks to all others, which add up: op 0 sends, op 1
-/// adds.
-TestProgram one_shot(uint32_t ranks, uint32_t chunks = 1) {
-  TestProgram t(ranks, chunks);
-  t.program.contract.kind = CollectiveKind::allreduce;
-  connect_all(t, ChannelKind::memory);
-  uint32_t inbox = 0;
-  for (uint32_t r = 0; r < ranks; ++r) {
-    inbox = t.buffer(r, "inbox", ranks * chunks, PacketFormat::LL16, 2);
-  }
-  for (uint32_t r = 0; r < ranks; ++r) {
-    for (uint32_t b = 0; b < chunks; ++b) {
-      std::vector<Operand> to, own, sources = {local(kInput, b)};
-      for (const uint32_t p : others(r, ranks)) {
-        to.push_back(far(mesh(r, p), inbox, r * chunks + b));
-        own.push_back(local(kInput, b));
-        sources.push_back(local(inbox, p * chunks + b));
-      }
-      add_op(t, r, b, OpKind::put_packets, to, own);
-      add_op(t, r, b, OpKind::reduce_packets, {local(kOutput, b)}, sources);
-    }
-  }
-  return t;
-}
-
 TEST_CASE("packets of all peers let the next launch begin") {
-  CHECK(free_next(one_shot(2).program, 0) == Ops{1});
-  CHECK(free_next(one_shot(4).program, 3) == Ops{1});
-  CHECK(free_next(one_shot(4, 2).program, 1) == Ops{1, 3});
+  CHECK(free_next(one_shot(2, 1, PacketFormat::LL16).program, 0) == Ops{1});
+  CHECK(free_next(one_shot(4, 1, PacketFormat::sentinel).program, 3) == Ops{1});
+  CHECK(free_next(one_shot(4, 2, PacketFormat::LL128).program, 1) == Ops{1, 3});
 }
 
 TEST_CASE("waits let the next launch begin where the block meets behind them") {

@@ -74,6 +74,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 
   /// Runs the program in shared memory.
   __device__ void run() {
+    if constexpr (!kHasPackets) start_alone();
     uint32_t body_end = device::kNoChannel;  // of the pipeline at hand, if there is one
     for (uint32_t i = 0;;) {
       if (i == body_end) {
@@ -119,8 +120,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
       return;
     }
-    await_call_ahead();
-    check_call_ahead();
+    if constexpr (kHasPackets) start_alone();
     switch (step.kind) {
       case OpKind::copy:
         return copy_rows(step);
@@ -170,6 +170,11 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   /// Ends the thread if the call ahead gave up.
   __device__ void check_call_ahead() const {
     if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
+
+  __device__ void start_alone() {
+    await_call_ahead();
+    check_call_ahead();
   }
 
   /// What the block moves now of the step's run; false: nothing.
@@ -264,6 +269,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     uint32_t unit, lane;
     uint32_t bytes;   ///< how much of it is data
     uint64_t offset;  ///< in plain data
+    uint32_t warp;    ///< lines: which threads of this one's warp have a part
   };
 
   template <class Fn>
@@ -277,6 +283,10 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       Part part;
       part.unit = i / kLanes;
       part.lane = i % kLanes;
+      if constexpr (kLine) {
+        const uint32_t left = lanes - i + threadIdx.x % 32;
+        part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
+      }
       part.offset = uint64_t{part.unit} * kData + part.lane * kPart;
       part.bytes = kLine && part.lane == 7 ? 8 : kPart;
       if (part.offset + part.bytes > step.length) {
@@ -307,52 +317,53 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16.
-  __device__ static bool whole(const uint8_t* at, const Part& part) {
-    return part.bytes == 16 && (!kLine || (low_bits(at) & 15) == 0);
-  }
+  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16. Two accesses of
+  // 8 bytes for all are faster than one of 16 for every other line.
   __device__ static uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
-    if (!kHalves && whole(from, part)) return *reinterpret_cast<const uint4*>(from);
+    if constexpr (F == PacketFormat::sentinel) {
+      return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
+    }
     uint2 low = {0, 0}, high = {0, 0};
     if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
-    if (!kHalves && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    if (kLine && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
     return {low.x, low.y, high.x, high.y};
   }
   __device__ static void store_part(uint8_t* to, const Part& part, const uint4& row) {
     if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
-    if (!kHalves && whole(to, part)) {
-      *reinterpret_cast<uint4*>(to) = row;
+    if constexpr (F == PacketFormat::sentinel) {
+      if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
       return;
     }
     if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
-    if (!kHalves && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+    if (kLine && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
   }
 
   /// Loads the rows that stand in the places that hold packets; true if all have come. All are
   /// loaded before the first look at what came, without a branch, or each load would wait for the
   /// one ahead.
-  __device__ bool take(const Places& from, uint4* rows) const {
+  __device__ bool take(const Places& from, const Part& part, uint4* rows) const {
     uint32_t all = 1;
-    if constexpr (kLine) __syncwarp(line_mask());  // a line's eight loads are one instruction
+    if constexpr (kLine) __syncwarp(part.warp);  // a line's eight loads are one instruction
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
     }
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
-      all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(rows[j]);
+      all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(rows[j], part);
     }
+    if constexpr (kLine) return __all_sync(part.warp, all) != 0;  // the flags are in one lane
     return all != 0;
   }
-  __device__ uint32_t has_come(const uint4& row) const {
+  __device__ uint32_t has_come(const uint4& row, const Part& part) const {
     if constexpr (kHalves) {
       return static_cast<uint32_t>(row.y == stamp_.flag32) &
              static_cast<uint32_t>(row.w == stamp_.flag32);
     } else if constexpr (kLine) {
-      const uint64_t flag = uint64_t{__shfl_sync(line_mask(), row.w, 7, 8)} << 32 |
-                            __shfl_sync(line_mask(), row.z, 7, 8);
-      return flag == stamp_.flag64;
+      return static_cast<uint32_t>(part.lane != 7) |
+             (static_cast<uint32_t>(row.z == static_cast<uint32_t>(stamp_.flag64)) &
+              static_cast<uint32_t>(row.w == static_cast<uint32_t>(stamp_.flag64 >> 32)));
     } else {
       const auto empty = static_cast<uint32_t>(stamp_.sentinel);
       return static_cast<uint32_t>(row.x != empty) & static_cast<uint32_t>(row.y != empty) &
@@ -367,7 +378,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         row.z = static_cast<uint32_t>(stamp_.flag64);
         row.w = static_cast<uint32_t>(stamp_.flag64 >> 32);
       }
-      __syncwarp(line_mask());  // a line's eight stores are one instruction
+      __syncwarp(part.warp);  // a line's eight stores are one instruction
     }
     if constexpr (F == PacketFormat::LL8) {
       store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
@@ -426,9 +437,12 @@ class FastBlock : public BlockBase<Arithmetic, false> {
                        uint32_t n, const Part& part, uint4* rows) {
     uint32_t left = kPollsPerLook;
     uint64_t start = 0;
-    while (!take(from, rows)) {
+    while (!take(from, part, rows)) {
       if (--left != 0) continue;
       start = look(state_.waits, start);
+      if constexpr (kLine) {
+        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
+      }
       if (start == 0) {
         give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
                            kLine                         ? stamp_.flag64

@@ -169,8 +169,11 @@ void ProcessMachine::signal(const device::StepTarget& target, bool) {
 }
 
 void ProcessMachine::wait(const device::StepTarget& target, bool) {
+  uint64_t counted = device::taken_before(target, call_);
   const bool own = target.slot != device::kNoSlot;
-  uint64_t& taken = own ? calls_[target.slot] : rank_.channels[target.index].taken;
+  uint64_t& taken = (target.flags & device::kCounted) != 0 ? counted
+                    : own                                  ? calls_[target.slot]
+                                                           : rank_.channels[target.index].taken;
   await({WaitFor::signal, target.index, taken + 1}, [&](uint64_t& seen) {
     seen = load_acquire<uint64_t>(target.address);
     return seen > taken;

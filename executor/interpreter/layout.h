@@ -80,6 +80,7 @@ static_assert(sizeof(Run) == 32);
 enum OperandFlags : uint32_t {
   kPackets = 1,  ///< in a packet buffer
   kPort = 2,     ///< behind a port channel: a proxy moves it
+  kCounted = 4,  ///< a wait's target: what was taken follows from the number of the call
 };
 /// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.
 inline constexpr uint32_t kUnitsShift = 16;

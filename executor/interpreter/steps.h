@@ -45,11 +45,20 @@ struct StepTarget {
   uint64_t* address;  ///< signal: the partner's count, or nullptr; wait: the count here; semaphore;
                       ///< Barrier
   uint32_t index;     ///< channel, semaphore or barrier of the rank
-  uint16_t slot;      ///< wait: where the block counts what it has taken, or kNoSlot
+  uint16_t slot;      ///< wait: where the block counts what it has taken, or kNoSlot; kCounted:
+                      ///< counted_slot()
   uint16_t flags;     ///< OperandFlags
 };
 static_assert(sizeof(StepTarget) == 16);
 inline constexpr uint16_t kNoSlot = 0xffff;
+
+/// The slot of the `i`-th of `n` signals that a block, and no other, takes at one end in every call.
+inline constexpr uint32_t kMostCounted = 254;
+constexpr uint16_t counted_slot(uint32_t n, uint32_t i) { return static_cast<uint16_t>(n << 8 | i); }
+/// How many signals were taken there before. REQUIRES: kCounted.
+MSCCLC_HD inline uint64_t taken_before(const StepTarget& target, uint64_t call) {
+  return call * (target.slot >> 8) + (target.slot & 0xffu);
+}
 
 /// What few operands have; an array beside that of the operands, where any has.
 struct StepExtra {
