@@ -21,8 +21,8 @@
 namespace mscclc {
 
 /// How blocks know how many signals they have taken. Where a block alone waits at a channel end, as
-/// often in every call, that follows from the number of the call; where it does so in a pipeline, it
-/// owns a count; ends at which several blocks wait have neither (device::kNoSlot).
+/// often in every call, that follows from the number of the call; where it does so in a pipeline,
+/// it owns a count; ends at which several blocks wait have neither (device::kNoSlot).
 class WaitSlots {
  public:
   struct Slot {

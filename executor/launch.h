@@ -167,6 +167,7 @@ struct LaunchPlan {
   bool frees_next = false;
 
   uint32_t blocks = 0, threads = 0;
+  uint32_t most_blocks = 0;  ///< such blocks that the device holds at once, at least; 0: not known
   Dtype dtype = Dtype::f32;
   Dtype accumulate = Dtype::f32;
   ReduceOp reduce = ReduceOp::sum;

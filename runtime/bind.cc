@@ -61,7 +61,7 @@ class Binder {
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
-  bool check_fit(const device::LaunchPlan& launch);
+  bool check_fit(device::LaunchPlan& launch);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -389,11 +389,16 @@ void Binder::plan_copies(BoundCall::State& made) const {
 }
 
 // Odd addresses and lengths may need another kernel than the one that load() has asked about.
-bool Binder::check_fit(const device::LaunchPlan& launch) {
+bool Binder::check_fit(device::LaunchPlan& launch) {
   const std::pair key(launch.uses, launch.program_bytes);
-  if (launch.blocks == 0 || x_.fitting.contains(key)) return true;
-  if (!x_.group->device->fits(launch, diagnostics_)) return false;
-  x_.fitting.insert(key);
+  if (launch.blocks == 0) return true;
+  auto known = x_.fitting.find(key);
+  if (known == x_.fitting.end()) {
+    const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
+    if (!most) return false;
+    known = x_.fitting.emplace(key, *most).first;
+  }
+  launch.most_blocks = known->second;
   return true;
 }
 
@@ -414,8 +419,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   plan_copies(*made);
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early =
-      options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
+  made->launch.early = options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;

@@ -109,9 +109,10 @@ class Device {
   virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
                     Diagnostics& diagnostics) = 0;
 
-  /// Checks that launches like `plan` are resident as a whole, whatever their data type. Errors
-  /// (too-many-blocks).
-  virtual bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) = 0;
+  /// Checks that launches like `plan` are resident as a whole, whatever their data type; returns
+  /// how many blocks like theirs are at once, at least. Errors (too-many-blocks).
+  virtual std::optional<uint32_t> fits(const device::LaunchPlan& plan,
+                                       Diagnostics& diagnostics) = 0;
   /// Does a launch take short programs along (LaunchPlan::carried)?
   virtual bool carries_programs() const { return false; }
   /// May launches begin early (LaunchPlan::early)? launch() knows which of them.

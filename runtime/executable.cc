@@ -64,7 +64,7 @@ bool Executable::State::check_fit(Diagnostics& diagnostics) const {
   like.programs = programs.data();
   like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(program) / like.blocks);
   like.uses = programs.uses();
-  return group->device->fits(like, diagnostics);
+  return group->device->fits(like, diagnostics).has_value();
 }
 
 bool Executable::State::together(uint32_t r) const {

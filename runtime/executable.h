@@ -2,8 +2,8 @@
 // for each call (bind.cc).
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,7 +99,7 @@ struct Executable::State {
   std::vector<RankPlaces> places;
   std::vector<device::BaseAddress> bases;
   /// Device::Uses and bytes of programs of calls whose kernel holds all blocks: asked once each.
-  std::set<std::pair<uint32_t, uint32_t>> fitting;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> fitting;
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
   /// True if a call that is not zero copy needs staging for this buffer.

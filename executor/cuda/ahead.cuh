@@ -3,8 +3,6 @@
 // may begin). On older devices, and in launches that are not early, streams order kernels anyway.
 #pragma once
 
-#include "executor/launch.h"
-
 namespace mscclc::cuda {
 
 /// Lets the launch behind begin, once a thread of every block has called this, or the block has
@@ -16,11 +14,12 @@ __device__ inline void let_next_begin() {
 }
 
 /// Waits until the kernel ahead has ended, and what it wrote is seen. Costs nothing once it has.
-__device__ inline void await_kernel_ahead(const device::LaunchPlan& plan) {
+/// `frees_next`: the launch behind may begin then (LaunchPlan::frees_next).
+__device__ inline void await_kernel_ahead(bool frees_next) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  if (plan.frees_next) let_next_begin();
+  if (frees_next) let_next_begin();
 }
 
 }  // namespace mscclc::cuda

@@ -60,7 +60,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   /// Data stands beside flags, half of a row.
   static constexpr bool kHalves = F == PacketFormat::LL8 || F == PacketFormat::LL16;
   static constexpr uint32_t kLanes = kLine ? 8 : kHalves ? 2 : 1;  ///< threads that share a unit
-  static constexpr uint32_t kFewRows = 2 * 16;  ///< bytes of a thread
+  static constexpr uint32_t kFewRows = 2 * 16;                     ///< bytes of a thread
   static constexpr uint32_t kPart = kHalves ? 8 : 16;  ///< bytes of data in a row of packets
   /// May plain data end inside a word?
   static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
@@ -163,7 +163,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   /// call ahead may run. What it left in the block's counts is under way then, beside that access.
   __device__ void await_call_ahead() {
     if (ahead_ != kStillRuns) return;
-    await_kernel_ahead(this->plan_);
+    await_kernel_ahead(this->plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     ahead_ = load_relaxed(reinterpret_cast<const uint32_t*>(state_.calls) + 1);
   }
@@ -552,7 +552,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  const uint32_t operands_;   ///< line of the first operand
+  const uint32_t operands_;  ///< line of the first operand
   /// The upper half of the block's first count as the call ahead left it; while that one may run
   /// kStillRuns, more than any count has there.
   uint32_t ahead_;

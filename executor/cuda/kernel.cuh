@@ -90,7 +90,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
 /// Waits for the kernel ahead, and fetches the other counts, which it may have changed: the signals
 /// that were taken. The number of the call becomes kGaveUp if that kernel gave up.
 __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
-  await_kernel_ahead(plan);
+  await_kernel_ahead(plan.frees_next);
   state.stamp_clock(kClockAhead);
   if (threadIdx.x < plan.call_counts) {
     const uint64_t count = load_relaxed(state.calls + threadIdx.x);

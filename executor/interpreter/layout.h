@@ -36,7 +36,8 @@ enum OpFlags : uint8_t {
   kComplete = 2,  ///< the result holds every contribution: avg divides here
   kInLoop = 4,    ///< part of a pipeline's body
   kPosts = 8,     ///< sends through the proxy: one thread of a block does, in order
-  /// Of a CUDA launch: behind it the next one on the stream may begin, as far as this block goes ...
+  /// Of a CUDA launch: behind it the next one on the stream may begin, as far as this block goes
+  /// ...
   kFreesNext = 16,
   kShowsPeers = 32,  ///< ... which it knows by the packets of this op, among others
 };

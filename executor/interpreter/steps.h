@@ -52,9 +52,12 @@ struct StepTarget {
 static_assert(sizeof(StepTarget) == 16);
 inline constexpr uint16_t kNoSlot = 0xffff;
 
-/// The slot of the `i`-th of `n` signals that a block, and no other, takes at one end in every call.
+/// The slot of the `i`-th of `n` signals that a block, and no other, takes at one end in every
+/// call.
 inline constexpr uint32_t kMostCounted = 254;
-constexpr uint16_t counted_slot(uint32_t n, uint32_t i) { return static_cast<uint16_t>(n << 8 | i); }
+constexpr uint16_t counted_slot(uint32_t n, uint32_t i) {
+  return static_cast<uint16_t>(n << 8 | i);
+}
 /// How many signals were taken there before. REQUIRES: kCounted.
 MSCCLC_HD inline uint64_t taken_before(const StepTarget& target, uint64_t call) {
   return call * (target.slot >> 8) + (target.slot & 0xffu);

@@ -45,7 +45,6 @@ enum Result : int {
 
 /// CUdevice_attribute.
 enum Attribute : int {
-  kMultiprocessorCount = 16,
   kComputeCapabilityMajor = 75,
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,

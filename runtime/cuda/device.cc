@@ -38,8 +38,6 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
       stream_(std::move(stream)),
       multicast_(multicast),
       early_(early),
-      most_small_threads_(uint64_t{kSmallThreads} *
-                          static_cast<uint32_t>(context_->attribute(abi::kMultiprocessorCount))),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -54,9 +52,9 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
   const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
-  return std::unique_ptr<CudaDevice>(
-      new CudaDevice(std::move(context), std::move(stream), multicast, early, std::move(launcher),
-                     std::move(exchange)));
+  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
+                                                    multicast, early, std::move(launcher),
+                                                    std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -117,12 +115,13 @@ void CudaDevice::set_timeout(std::chrono::milliseconds timeout) {
 }
 
 // Kernels differ by data type, and so do their registers: all must fit.
-bool CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) {
+std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());  // a first question loads the kernel
-  if (!current.is_set(diagnostics)) return false;
+  if (!current.is_set(diagnostics)) return std::nullopt;
   device::LaunchPlan plan = like;
   const uint32_t blocks = plan.blocks, threads = plan.threads;
+  uint32_t least = std::numeric_limits<uint32_t>::max();
   for (const Dtype dtype : kDtypes) {
     plan.dtype = plan.accumulate = dtype;
     int error = 0;
@@ -131,8 +130,9 @@ bool CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) 
       diagnostics.error("cuda", {},
                         fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
                                     name(), threads, launcher_.error_text(error)));
-      return false;
+      return std::nullopt;
     }
+    least = std::min(least, most);
     if (blocks <= most) continue;
     Diagnostic& d = diagnostics.error(
         "too-many-blocks", {},
@@ -144,9 +144,9 @@ bool CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) 
       d.notes.push_back(
           {fmt::format("for all of the library: 'mscclc library --max-thread-blocks {}'", most)});
     }
-    return false;
+    return std::nullopt;
   }
-  return true;
+  return least;
 }
 
 bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
@@ -158,13 +158,14 @@ bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
     return EarlyLaunches::of_process().note(context_->ordinal(), stream, small,
                                             [&] { return is_capturing(stream); });
   };
-  if (plan.early) {
-    timed.frees_next = uint64_t{plan.blocks} * plan.threads <= most_small_threads_;
-    timed.early = note(timed.frees_next);
+  if (early_) {
+    timed.frees_next = plan.early && is_small(plan);
+    timed.early = note(timed.frees_next) && plan.early;
   }
   const int error = launcher_.launch(timed, stream);
   if (error == 0) return true;
-  note(true);  // the launch ahead of this one is ahead of the next one, and may be small
+  if (early_)
+    note(true);  // the launch ahead of this one is ahead of the next one, and may be small
   diagnostics.error("cuda", {},
                     fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
                                 name(), plan.blocks, plan.threads, launcher_.error_text(error)));

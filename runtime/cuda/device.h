@@ -67,7 +67,7 @@ class CudaDevice final : public Device {
   bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
             Diagnostics& diagnostics) override;
 
-  bool fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
+  std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
   bool carries_programs() const override { return true; }
   bool launches_early() const override { return early_; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
@@ -91,14 +91,13 @@ class CudaDevice final : public Device {
   const Exchange& exchange() const { return exchange_; }
 
  private:
-  CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-             bool early, KernelLauncher launcher, Exchange exchange);
+  CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast, bool early,
+             KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
   const bool multicast_;
   const bool early_;
-  const uint64_t most_small_threads_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

@@ -342,16 +342,16 @@ TEST_CASE("cuda: all blocks must be resident") {
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
-    CHECK(device->fits({.blocks = 264, .threads = 512}, diagnostics));
+    CHECK(device->fits({.blocks = 264, .threads = 512}, diagnostics) == 264u);
     CHECK(text_of(diagnostics) == "");
-    CHECK(!device->fits({.blocks = 265, .threads = 512}, diagnostics));
+    CHECK(!device->fits({.blocks = 265, .threads = 512}, diagnostics).has_value());
     CHECK(text_of(diagnostics) ==
           "too-many-blocks: the plan has 265 thread blocks of 512 threads for cuda:0 (Fake GPU), "
           "which holds 264 at once; thread blocks wait for one another, so all must be there\n"
           "  compile the plan with fewer blocks, instances or threads\n"
           "  for all of the library: 'mscclc library --max-thread-blocks 264'\n");
     Diagnostics threads;
-    CHECK(!device->fits({.blocks = 1, .threads = 1024}, threads));
+    CHECK(!device->fits({.blocks = 1, .threads = 1024}, threads).has_value());
     CHECK(has_code(threads, "too-many-blocks"));
   }
   world.check_clean();
@@ -370,6 +370,38 @@ TEST_CASE("cuda: calls begin early") {
   CHECK(!early({}, {{"MSCCLC_EARLY_LAUNCH", "0"}}));
   CHECK(!early({.capability = 8}, {}));
   CHECK(text_of(diagnostics) == "");
+}
+
+TEST_CASE("cuda: small calls let the next one begin at once, and large ones behind them wait") {
+  World world;
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const StreamHandle stream = device->create_stream(diagnostics);
+    std::vector<std::pair<bool, bool>> launched;  // early, frees_next
+    world.on_launch = [&](const device::LaunchPlan& plan) {
+      launched.emplace_back(plan.early, plan.frees_next);
+    };
+    const auto launch = [&](uint32_t blocks, bool early) {
+      REQUIRE(device->launch({.early = early, .blocks = blocks, .threads = 128, .most_blocks = 400},
+                             stream, diagnostics));
+      return launched.back();
+    };
+    using Flags = std::pair<bool, bool>;
+    launch(101, true);  // the handle may have been that of another stream
+    CHECK(launch(101, true) == Flags(true, false));
+    CHECK(launch(100, true) == Flags(true, true));
+    CHECK(launch(101, true) == Flags(false, false));
+    CHECK(launch(101, true) == Flags(true, false));
+    CHECK(launch(100, false) == Flags(false, false));
+    world.launch_error = 1;  // the launch ahead may be small
+    CHECK(!device->launch({.early = true, .blocks = 101, .threads = 128, .most_blocks = 400},
+                          stream, diagnostics));
+    world.launch_error = 0;
+    CHECK(launch(101, true) == Flags(false, false));
+    device->destroy_stream(stream);
+  }
+  world.check_clean();
 }
 
 TEST_CASE("cuda: MSCCLC_MULTICAST asks for multicast") {

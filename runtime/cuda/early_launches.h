@@ -3,7 +3,8 @@
 // A call that is small lets the next one begin at once, others when they know that all they depend
 // on has begun (executor/early_launch.h). Behind a small one only small ones may begin early:
 // otherwise calls of a few streams could fill one GPU, those of others another, and none would end.
-// Two calls of a stream that are both small hold at most half a GPU.
+// A small call takes a quarter of a GPU at most, so it takes four streams to fill two GPUs so, two
+// calls of each.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,7 @@
 
 namespace mscclc::cuda {
 
-/// Threads for each multiprocessor, on average, of a small launch: a quarter of those that fit with
-/// 128 registers each.
-inline constexpr uint32_t kSmallThreads = 128;
+inline bool is_small(const device::LaunchPlan& plan) { return plan.blocks <= plan.most_blocks / 4; }
 
 /// What was launched on the streams of the process, by any communicator. Thread-safe.
 class EarlyLaunches {

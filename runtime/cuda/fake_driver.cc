@@ -317,9 +317,6 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
     case abi::kMulticastSupported:
       *value = options_.multicast;
       return abi::kSuccess;
-    case abi::kMultiprocessorCount:
-      *value = 132;
-      return abi::kSuccess;
     case abi::kComputeCapabilityMajor:
       *value = options_.capability;
       return abi::kSuccess;

@@ -11,7 +11,8 @@ abi::Result FakeDriver::StreamCreate(abi::Stream* stream, unsigned flags) {
   if (flags != abi::kStreamNonBlocking) {
     return misuse("creates a stream that waits for stream 0", abi::kInvalidValue);
   }
-  *stream = reinterpret_cast<abi::Stream>(static_cast<uintptr_t>(next_number_++));
+  // Not 1 or 2, which are names of default streams.
+  *stream = reinterpret_cast<abi::Stream>(static_cast<uintptr_t>(0x1000 + next_number_++));
   process().streams[*stream] = {.device = device, .work = {}};
   return abi::kSuccess;
 }

@@ -95,7 +95,9 @@ class HostDevice final : public Device {
     return true;
   }
 
-  bool fits(const device::LaunchPlan&, Diagnostics&) override { return true; }
+  std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics&) override {
+    return plan.blocks;
+  }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream, Diagnostics&) override {
     static_cast<HostStream*>(stream)->launch(plan);
     return true;

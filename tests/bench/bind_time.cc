@@ -48,7 +48,9 @@ class ProgramTaker final : public Device {
     return host_->read(to, from, bytes, diagnostics);
   }
   bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return true; }
-  bool fits(const device::LaunchPlan&, Diagnostics&) override { return true; }
+  std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics&) override {
+    return plan.blocks;
+  }
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
   bool synchronize(StreamHandle, Diagnostics&) override { return true; }
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }

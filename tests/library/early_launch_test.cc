@@ -22,7 +22,8 @@ class Standstill {
     for (const Rank& rank : program.ranks) {
       at_.emplace_back();
       const std::vector<uint32_t> begin = block_offsets(rank);
-      for (uint32_t b = 0; b + 1 < begin.size(); ++b) at_.back().push_back({begin[b], begin[b + 1]});
+      for (uint32_t b = 0; b + 1 < begin.size(); ++b)
+        at_.back().push_back({begin[b], begin[b + 1]});
       signals_.emplace_back(rank.channels.size());
       semaphores_.emplace_back();
       for (const Semaphore& s : rank.semaphores) semaphores_.back().push_back(s.initial);
@@ -71,7 +72,8 @@ class Standstill {
       case OpKind::acquire:
         return all([&](const Operand& o) { return semaphores_[rank][o.first] > 0; });
       case OpKind::barrier:  // members pass it together: each must stand at one, or be behind
-        return all([&](const Operand& o) { return o.first == block || reached(rank, o.first, op); });
+        return all(
+            [&](const Operand& o) { return o.first == block || reached(rank, o.first, op); });
       default:
         break;
     }
@@ -126,10 +128,10 @@ class Standstill {
 
   const Program& program_;
   const Block absent_;
-  std::vector<std::vector<At>> at_;                    // by rank, block
-  std::vector<std::vector<uint32_t>> signals_;         // by rank, channel: there to be taken
-  std::vector<std::vector<uint32_t>> semaphores_;      // by rank
-  std::vector<std::vector<std::vector<bool>>> full_;   // by rank, buffer, chunk
+  std::vector<std::vector<At>> at_;                   // by rank, block
+  std::vector<std::vector<uint32_t>> signals_;        // by rank, channel: there to be taken
+  std::vector<std::vector<uint32_t>> semaphores_;     // by rank
+  std::vector<std::vector<std::vector<bool>>> full_;  // by rank, buffer, chunk
 };
 
 /// By block: the op (of the rank) behind which it lets the next launch begin; kNone: its end does.
@@ -155,7 +157,8 @@ std::string stuck(const Program& program, const Standstill& run,
     bool ended = true, next_begins = true;
     for (uint32_t b = 0; b < marks[r].size(); ++b) {
       ended &= run.has_ended(r, b);
-      next_begins &= run.has_ended(r, b) || (marks[r][b] != kNone && run.has_done(r, b, marks[r][b]));
+      next_begins &=
+          run.has_ended(r, b) || (marks[r][b] != kNone && run.has_done(r, b, marks[r][b]));
     }
     if (next_begins && !ended) {
       return fmt::format("rank {} without block {} of rank {}", r, absent.second, absent.first);

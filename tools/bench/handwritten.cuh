@@ -7,7 +7,31 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "executor/cuda/ahead.cuh"
+
 namespace mscclc::bench {
+
+/// Launches a kernel that may begin early, as small calls of plans do. It awaits the kernel ahead
+/// before it reads anything.
+template <class Call>
+cudaError_t launch_early(void (*kernel)(Call), const Call& call, cudaStream_t stream) {
+  int device = 0, major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error != cudaSuccess) return error;
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(call.blocks);
+  config.blockDim = dim3(call.threads);
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = major >= 9 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, call);
+}
 
 __device__ inline void store_now(uint4* at, uint4 v) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y),
@@ -85,18 +109,14 @@ template <class Launch>
 cudaError_t launch_for_ranks(uint32_t ranks, const Launch& launch) {
   switch (ranks) {
     case 2:
-      launch(std::integral_constant<uint32_t, 2>());
-      break;
+      return launch(std::integral_constant<uint32_t, 2>());
     case 4:
-      launch(std::integral_constant<uint32_t, 4>());
-      break;
+      return launch(std::integral_constant<uint32_t, 4>());
     case 8:
-      launch(std::integral_constant<uint32_t, 8>());
-      break;
+      return launch(std::integral_constant<uint32_t, 8>());
     default:
       return cudaErrorInvalidValue;
   }
-  return cudaGetLastError();
 }
 
 }  // namespace mscclc::bench

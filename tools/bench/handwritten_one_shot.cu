@@ -12,6 +12,7 @@ __device__ uint4 packet(float2 value, uint32_t flag) {
 
 template <uint32_t kRanks>
 __global__ void __launch_bounds__(512) one_shot(__grid_constant__ const OneShot call) {
+  cuda::await_kernel_ahead(true);
   const uint32_t rank = call.who.rank;
   const uint32_t epoch = call.epochs[blockIdx.x] + 1;
   const uint64_t units = (call.count + 1) / 2;
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(512) one_shot(__grid_constant__ const OneShot 
 
 cudaError_t launch_one_shot(const OneShot& call, cudaStream_t stream) {
   return launch_for_ranks(call.who.ranks, [&](auto ranks) {
-    one_shot<ranks.value><<<call.blocks, call.threads, 0, stream>>>(call);
+    return launch_early(one_shot<ranks.value>, call, stream);
   });
 }
 

@@ -61,6 +61,7 @@ __device__ void await(const uint4* inbox, uint64_t row, uint32_t rank, Lane lane
 
 template <uint32_t kRanks>
 __global__ void __launch_bounds__(576) two_shot_lines(__grid_constant__ const TwoShotLines call) {
+  cuda::await_kernel_ahead(true);
   const uint32_t rank = call.who.rank;
   const uint32_t epoch = call.epochs[blockIdx.x] + 1;
   const uint64_t share = ((call.count + kRanks - 1) / kRanks + 1) / 2 * 2;
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(576) two_shot_lines(__grid_constant__ const Tw
 
 cudaError_t launch_two_shot_lines(const TwoShotLines& call, cudaStream_t stream) {
   return launch_for_ranks(call.who.ranks, [&](auto ranks) {
-    two_shot_lines<ranks.value><<<call.blocks, call.threads, 0, stream>>>(call);
+    return launch_early(two_shot_lines<ranks.value>, call, stream);
   });
 }
 

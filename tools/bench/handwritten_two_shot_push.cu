@@ -143,6 +143,7 @@ struct Push {
 
 template <uint32_t kRanks>
 __global__ void __launch_bounds__(1024, 1) two_shot_push(__grid_constant__ const TwoShotPush call) {
+  cuda::await_kernel_ahead(true);
   const Push<kRanks> push{call};
   if (threadIdx.x < push.workers) {
     push.work();
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(1024, 1) two_shot_push(__grid_constant__ const
 
 cudaError_t launch_two_shot_push(const TwoShotPush& call, cudaStream_t stream) {
   return launch_for_ranks(call.who.ranks, [&](auto ranks) {
-    two_shot_push<ranks.value><<<call.blocks, call.threads, 0, stream>>>(call);
+    return launch_early(two_shot_push<ranks.value>, call, stream);
   });
 }
 
