@@ -31,6 +31,8 @@ class Dependences {
   /// Who sends what an op of `rank` waits for. `single`: each of its packets and signals has one
   /// sender, so that having taken them shows that all these have begun.
   Senders senders(uint32_t rank, const Op& op, bool& single) const;
+  /// False: packets go through a switch, and who sends which is not looked up.
+  bool known() const { return known_; }
   /// For whom a block waits itself.
   const Senders& of(BlockId block) const { return needs_[block]; }
 
@@ -42,6 +44,7 @@ class Dependences {
   std::vector<std::vector<Senders>> signals_;              // by rank, channel
   std::vector<std::vector<std::vector<Senders>>> chunks_;  // by rank, buffer, chunk
   std::vector<Senders> needs_;                             // by block
+  bool known_ = true;
 };
 
 Dependences::Dependences(const Program& program) : program_(program) {
@@ -85,8 +88,10 @@ void Dependences::add_sends(uint32_t rank, const Op& op) {
       signals_[channel->peer][channel->partner].blocks.insert(block);
     }
     if (!row.moves_data()) continue;
-    // At a switch whoever reads does not find a sender, so nothing is known there.
-    if (channel != nullptr && channel->kind == ChannelKind::switch_) continue;
+    if (channel != nullptr && channel->kind == ChannelKind::switch_) {
+      known_ &= program_.buffer_of(rank, to).packets == PacketFormat::none;
+      continue;
+    }
     auto& chunks = chunks_[program_.owner_of(rank, to)][to.buffer];
     if (chunks.empty()) continue;
     for (uint32_t c = to.first; c < to.first + to.count; ++c) chunks[c].blocks.insert(block);
@@ -204,7 +209,7 @@ void mark_early_launch(const Program& program, uint32_t rank, RankProgram& lower
   const Dependences dependences(program);
   const uint32_t blocks = program.ranks[rank].blocks;
   BlockIds needed, heard;
-  if (!depended_on(dependences, rank, blocks, needed)) return;
+  if (!dependences.known() || !depended_on(dependences, rank, blocks, needed)) return;
   for (uint32_t b = 0; b < blocks; ++b) {
     const BlockIds& own = dependences.of(dependences.id(rank, b)).blocks;
     heard.insert(own.begin(), own.end());

@@ -92,6 +92,22 @@ TEST_CASE("blocks that wait for blocks of their rank hear from others through th
   CHECK(free_next(t.program, 1) == Ops{1, 3});
 }
 
+TEST_CASE("packets through a switch say nothing of who sent them") {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  uint32_t inbox = 0, own = 0, all = 0;
+  for (uint32_t r = 0; r < 2; ++r) {
+    inbox = t.buffer(r, "inbox", 1, PacketFormat::LL16, 2);
+    own = t.buffer(r, "own", 1, PacketFormat::LL16, 2);
+    all = t.switch_channel(r, "all", {0, 1});
+  }
+  add_op(t, 0, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, 0)});
+  add_op(t, 1, 0, OpKind::unpack_packets, {local(kOutput, 0)}, {local(inbox, 0)});
+  CHECK(free_next(t.program, 1) == Ops{0});
+  add_op(t, 0, 1, OpKind::switch_broadcast_packets, {far(all, inbox, 0)}, {local(own, 0)});
+  CHECK(free_next(t.program, 1).empty());
+}
+
 /// Flags of the steps of a rank's block 0.
 std::vector<uint8_t> step_flags(TestProgram& t, uint64_t bytes) {
   DeviceProgram device;

@@ -3,9 +3,9 @@
 // them: a row is sent as packets, then unpacked into.
 //
 // Claimed for packet ops alone, as all executors deal out packets in the same way: unit i of a run
-// (lane i of LL128) goes to thread i mod T, whatever the length of the message (for_each_piece of
-// the machines; the peer's packet loops). A run begins with a reference's first chunk, or where
-// some operand does not continue. So two ops agree if
+// (lane i where threads share a unit) goes to thread i mod T, whatever the length of the message
+// (for_each_piece of the machines; the peer's packet loops). A run begins with a reference's first
+// chunk, or where some operand does not continue. So two ops agree if
 //  - they have one packet format, hence units of one size,
 //  - they refer to the same run of chunks, and are the same part of a group's op,
 //  - runs break alike: the reference is one chunk, or no other operand of either op could break it
