@@ -15,11 +15,55 @@ using BlockIds = std::set<BlockId>;
 struct Senders {
   BlockIds blocks;
   bool known = true;
+  bool home = false;  ///< blocks of the same rank too; which ones is not said
 };
 
 bool contains(const BlockIds& all, const BlockIds& some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
+
+/// Who writes packets to the chunks of a buffer, of which there may be billions.
+class ChunkWriters {
+ public:
+  void add(uint32_t first, uint32_t count, BlockId block) {
+    writes_.push_back({first, uint64_t{first} + count, block});
+    longest_ = std::max<uint64_t>(longest_, count);
+  }
+  /// Comes before of().
+  void settle() {
+    std::sort(writes_.begin(), writes_.end());
+    writes_.erase(std::unique(writes_.begin(), writes_.end()), writes_.end());
+  }
+  /// The writers of `count` chunks from `first` on. `single` becomes false if a chunk has several.
+  Senders of(uint32_t first, uint32_t count, bool& single) const {
+    const uint64_t end = uint64_t{first} + count;
+    const Write least{first < longest_ ? 0 : first - longest_, 0, 0};
+    Senders out;
+    uint64_t covered = first;  // by writes so far ...
+    BlockId last = kNone;      // ... of which this block's goes farthest
+    for (auto w = std::lower_bound(writes_.begin(), writes_.end(), least);
+         w != writes_.end() && w->begin < end; ++w) {
+      if (w->end <= first) continue;
+      out.known &= w->begin <= covered;
+      single &= w->begin >= covered || last == kNone || last == w->block;
+      out.blocks.insert(w->block);
+      if (w->end <= covered) continue;
+      covered = w->end;
+      last = w->block;
+    }
+    out.known &= covered >= end;
+    return out;
+  }
+
+ private:
+  struct Write {
+    uint64_t begin, end;
+    BlockId block;
+    auto operator<=>(const Write&) const = default;
+  };
+  std::vector<Write> writes_;
+  uint64_t longest_ = 0;
+};
 
 /// Who waits for whom in a plan.
 class Dependences {
@@ -40,10 +84,10 @@ class Dependences {
   void add_sends(uint32_t rank, const Op& op);
 
   const Program& program_;
-  std::vector<BlockId> first_;                             // of each rank
-  std::vector<std::vector<Senders>> signals_;              // by rank, channel
-  std::vector<std::vector<std::vector<Senders>>> chunks_;  // by rank, buffer, chunk
-  std::vector<Senders> needs_;                             // by block
+  std::vector<BlockId> first_;                      // of each rank
+  std::vector<std::vector<Senders>> signals_;       // by rank, channel
+  std::vector<std::vector<ChunkWriters>> writers_;  // by rank, buffer
+  std::vector<Senders> needs_;                      // by block
   bool known_ = true;
 };
 
@@ -52,14 +96,14 @@ Dependences::Dependences(const Program& program) : program_(program) {
   for (const Rank& rank : program.ranks) {
     first_.push_back(first_.back() + rank.blocks);
     signals_.emplace_back(rank.channels.size());
-    auto& buffers = chunks_.emplace_back(rank.buffers.size());
-    for (size_t b = 0; b < buffers.size(); ++b) {
-      if (rank.buffers[b].packets != PacketFormat::none) buffers[b].resize(rank.buffers[b].chunks);
-    }
+    writers_.emplace_back(rank.buffers.size());
   }
   const auto ranks = static_cast<uint32_t>(program.ranks.size());
   for (uint32_t r = 0; r < ranks; ++r) {
     for (const Op& op : program.ranks[r].ops) add_sends(r, op);
+  }
+  for (auto& buffers : writers_) {
+    for (ChunkWriters& writers : buffers) writers.settle();
   }
   needs_.resize(first_.back());
   for (uint32_t r = 0; r < ranks; ++r) {
@@ -69,6 +113,7 @@ Dependences::Dependences(const Program& program) : program_(program) {
       Senders& needs = needs_[id(r, op.block)];
       needs.blocks.merge(senders.blocks);
       needs.known &= senders.known;
+      needs.home |= senders.home;
     }
   }
 }
@@ -92,9 +137,8 @@ void Dependences::add_sends(uint32_t rank, const Op& op) {
       known_ &= program_.buffer_of(rank, to).packets == PacketFormat::none;
       continue;
     }
-    auto& chunks = chunks_[program_.owner_of(rank, to)][to.buffer];
-    if (chunks.empty()) continue;
-    for (uint32_t c = to.first; c < to.first + to.count; ++c) chunks[c].blocks.insert(block);
+    if (program_.buffer_of(rank, to).packets == PacketFormat::none) continue;
+    writers_[program_.owner_of(rank, to)][to.buffer].add(to.first, to.count, block);
   }
 }
 
@@ -102,45 +146,66 @@ Senders Dependences::senders(uint32_t rank, const Op& op, bool& single) const {
   Senders out;
   single = true;
   const auto add = [&](const Senders& some) {
-    out.known &= !some.blocks.empty();
-    single &= some.blocks.size() == 1;
+    out.known &= some.known && !some.blocks.empty();
     out.blocks.insert(some.blocks.begin(), some.blocks.end());
   };
   if (op.kind == OpKind::wait) {
-    for (const Operand& o : program_.dsts(op)) add(signals_[rank][o.channel]);
+    for (const Operand& o : program_.dsts(op)) {
+      const Senders& signallers = signals_[rank][o.channel];
+      single &= signallers.blocks.size() == 1;
+      add(signallers);
+    }
   } else if (info(op.kind).has(kAcquires) || info(op.kind).has(kMeets)) {
-    // Blocks of this rank. Which ones does not matter: all must let the next launch begin.
     single = false;
-    for (uint32_t b = 0; b < program_.ranks[rank].blocks; ++b) out.blocks.insert(id(rank, b));
+    out.home = true;  // all of them must let the next launch begin
   } else if (info(op.kind).has(kPolls)) {
     for (const Operand& o : program_.srcs(op)) {
-      const Buffer& buffer = program_.buffer_of(rank, o);
-      if (buffer.packets == PacketFormat::none) continue;
-      for (uint32_t c = o.first; c < o.first + o.count; ++c) add(chunks_[rank][o.buffer][c]);
+      if (program_.buffer_of(rank, o).packets == PacketFormat::none) continue;
+      add(writers_[rank][o.buffer].of(o.first, o.count, single));
     }
   }
   return out;
 }
 
-/// The blocks of other ranks that blocks of `rank` depend on, directly or not. False: not known.
-bool depended_on(const Dependences& dependences, uint32_t rank, uint32_t blocks, BlockIds& others) {
-  BlockIds seen;
-  std::vector<BlockId> ahead;
-  for (uint32_t b = 0; b < blocks; ++b) ahead.push_back(dependences.id(rank, b));
-  seen.insert(ahead.begin(), ahead.end());
-  while (!ahead.empty()) {
-    const Senders& needs = dependences.of(ahead.back());
-    ahead.pop_back();
-    if (!needs.known) return false;
-    for (const BlockId next : needs.blocks) {
-      if (seen.insert(next).second) ahead.push_back(next);
+/// Finds the blocks of other ranks that blocks of one rank depend on, directly or not.
+class DependenceSearch {
+ public:
+  DependenceSearch(const Program& program, const Dependences& dependences)
+      : program_(program), dependences_(dependences), ranks_(program.ranks.size()) {}
+
+  /// False: not known.
+  bool run(uint32_t rank, BlockIds& others) {
+    add_rank(rank);
+    while (!ahead_.empty()) {
+      const BlockId block = ahead_.back();
+      ahead_.pop_back();
+      const Senders& needs = dependences_.of(block);
+      if (!needs.known) return false;
+      if (needs.home) add_rank(dependences_.rank_of(block));
+      for (const BlockId next : needs.blocks) add(next);
     }
+    for (const BlockId block : seen_) {
+      if (dependences_.rank_of(block) != rank) others.insert(block);
+    }
+    return true;
   }
-  for (const BlockId block : seen) {
-    if (dependences.rank_of(block) != rank) others.insert(block);
+
+ private:
+  void add(BlockId block) {
+    if (seen_.insert(block).second) ahead_.push_back(block);
   }
-  return true;
-}
+  void add_rank(uint32_t rank) {
+    if (ranks_[rank]) return;
+    ranks_[rank] = true;
+    for (uint32_t b = 0; b < program_.ranks[rank].blocks; ++b) add(dependences_.id(rank, b));
+  }
+
+  const Program& program_;
+  const Dependences& dependences_;
+  BlockIds seen_;
+  std::vector<bool> ranks_;  // whose blocks have all been added
+  std::vector<BlockId> ahead_;
+};
 
 /// Goes over the ops of a block and finds where it has heard from all that it waits for itself.
 class BlockMarker {
@@ -209,7 +274,7 @@ void mark_early_launch(const Program& program, uint32_t rank, RankProgram& lower
   const Dependences dependences(program);
   const uint32_t blocks = program.ranks[rank].blocks;
   BlockIds needed, heard;
-  if (!dependences.known() || !depended_on(dependences, rank, blocks, needed)) return;
+  if (!dependences.known() || !DependenceSearch(program, dependences).run(rank, needed)) return;
   for (uint32_t b = 0; b < blocks; ++b) {
     const BlockIds& own = dependences.of(dependences.id(rank, b)).blocks;
     heard.insert(own.begin(), own.end());

@@ -92,6 +92,36 @@ TEST_CASE("blocks that wait for blocks of their rank hear from others through th
   CHECK(free_next(t.program, 1) == Ops{1, 3});
 }
 
+/// Rank 0 unpacks chunks [0, n) of packets that rank 1 sends, `sent` of them in each op and block.
+TestProgram in_parts(uint32_t n, const std::vector<std::pair<uint32_t, uint32_t>>& sent) {
+  TestProgram t(2, n);
+  connect_all(t, ChannelKind::memory);
+  uint32_t inbox = 0;
+  for (uint32_t r = 0; r < 2; ++r) inbox = t.buffer(r, "inbox", n, PacketFormat::LL16, 2);
+  uint32_t block = 0;
+  for (const auto& [first, count] : sent) {
+    add_op(t, 1, block++, OpKind::put_packets, {far(0, inbox, first, count)},
+           {local(kInput, first, count)});
+  }
+  add_op(t, 0, 0, OpKind::unpack_packets, {local(kOutput, 0, n)}, {local(inbox, 0, n)});
+  return t;
+}
+
+TEST_CASE("chunks that are sent in parts have a sender each, or several, or none") {
+  CHECK(free_next(in_parts(8, {{0, 8}}).program, 0) == Ops{0});
+  CHECK(free_next(in_parts(8, {{0, 4}, {4, 4}}).program, 0) == Ops{0});
+  CHECK(free_next(in_parts(8, {{0, 5}, {4, 4}}).program, 0).empty());
+  CHECK(free_next(in_parts(8, {{0, 8}, {3, 1}}).program, 0).empty());
+  CHECK(free_next(in_parts(8, {{0, 4}, {5, 3}}).program, 0).empty());
+  CHECK(free_next(in_parts(8, {{0, 4}}).program, 0).empty());
+  CHECK(free_next(in_parts(8, {{1, 7}}).program, 0).empty());
+}
+
+TEST_CASE("billions of chunks take no longer than one") {
+  constexpr uint32_t kMany = 0xfffffff0;
+  CHECK(free_next(in_parts(kMany, {{0, kMany}}).program, 0) == Ops{0});
+}
+
 TEST_CASE("packets through a switch say nothing of who sent them") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);

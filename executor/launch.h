@@ -148,7 +148,7 @@ struct LaunchPlan {
   const uint32_t* rank_of_block = nullptr;
   const uint32_t* number_of_block = nullptr;  ///< ... and which of its blocks
 
-  /// By block of the grid, `call_counts` each: how many calls it has ended, then the slots of
+  /// By block of the grid, `call_counts` each: how many calls it has had, then the slots of
   /// WaitSlots.
   uint64_t* calls = nullptr;
   uint32_t call_counts = 1;
