@@ -171,6 +171,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
   }
 
+  /// For steps that are not packets: nothing of theirs may overlap the call ahead.
   __device__ void start_alone() {
     await_call_ahead();
     check_call_ahead();
