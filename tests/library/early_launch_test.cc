@@ -94,7 +94,8 @@ class Standstill {
     const std::vector<uint32_t> begin = block_offsets(program_.ranks[rank]);
     for (uint32_t i = begin[block]; i <= at.next && i < at.end; ++i) {
       const Op& theirs = program_.ranks[rank].ops[i];
-      if (theirs.kind == OpKind::barrier && theirs.dsts == members.size()) return true;
+      if (theirs.kind != OpKind::barrier) continue;
+      if (std::ranges::equal(program_.dsts(theirs), members)) return true;
     }
     return false;
   }
