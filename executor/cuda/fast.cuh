@@ -4,16 +4,16 @@
 // instructions before each access, and hold so many registers that they spill
 // (docs/performance.md has the figures).
 //
-// Who gets which unit of packets, and the order of sums, is the same. So that a thread meets its
-// own bytes again (passes/thread_partition.h), a block cuts all its plain sums in one way.
+// The order of sums is the same. So that a thread meets its own bytes again
+// (passes/thread_partition.h), a block deals out the units of its packets in one way, and cuts all
+// its plain sums in one.
 #pragma once
 
 #include <cstdint>
 
 #include "executor/cuda/arithmetic.cuh"
 #include "executor/cuda/block_base.cuh"
-#include "executor/cuda/packet_mark.cuh"
-#include "executor/cuda/plain_sums.cuh"
+#include "executor/cuda/packet_rows.cuh"
 
 namespace mscclc::cuda {
 
@@ -56,13 +56,12 @@ class FastBlock : public BlockBase<Arithmetic, false> {
   using Base::state_;
 
   static constexpr bool kHasPackets = F != PacketFormat::none;
-  static constexpr bool kLine = F == PacketFormat::LL128;
-  /// Data stands beside flags, half of a row.
-  static constexpr bool kHalves = F == PacketFormat::LL8 || F == PacketFormat::LL16;
-  static constexpr uint32_t kLanes = kLine ? 8 : kHalves ? 2 : 1;  ///< threads that share a unit
-  static constexpr uint32_t kPart = kHalves ? 8 : 16;  ///< bytes of data in a row of packets
   /// May plain data end inside a word?
   static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
+
+  using Rows = PacketRows<F, kUneven, kTails>;
+  using Part = typename Rows::Part;
+  using Places = typename Rows::Places;
 
  public:
   /// `alone`: the kernel ahead has ended.
@@ -241,31 +240,24 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 
   // Packets.
 
-  /// A thread's part of a unit.
-  struct Part {
-    uint32_t unit, lane;
-    uint32_t bytes;   ///< how much of it is data
-    uint64_t offset;  ///< in plain data
-    uint32_t warp;    ///< lines: which threads of this one's warp have a part
-  };
-
   template <class Fn>
   __device__ void for_each_part(const Step& step, Fn fn) {
     constexpr uint32_t kData = Unit<F>::kData;
     uint64_t begin, end;
     if (!range(step, begin, end)) return;
-    const auto lanes = static_cast<uint32_t>(end) * kLanes;
+    const auto lanes = static_cast<uint32_t>(end) * Rows::kLanes;
 #pragma unroll 1
-    for (auto i = static_cast<uint32_t>(begin) * kLanes + threadIdx.x; i < lanes; i += blockDim.x) {
+    for (auto i = static_cast<uint32_t>(begin) * Rows::kLanes + threadIdx.x; i < lanes;
+         i += blockDim.x) {
       Part part;
-      part.unit = i / kLanes;
-      part.lane = i % kLanes;
-      if constexpr (kLine) {
+      part.unit = i / Rows::kLanes;
+      part.lane = i % Rows::kLanes;
+      if constexpr (Rows::kLine) {
         const uint32_t left = lanes - i + threadIdx.x % 32;
         part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
       }
-      part.offset = uint64_t{part.unit} * kData + part.lane * kPart;
-      part.bytes = kLine && part.lane == 7 ? 8 : kPart;
+      part.offset = uint64_t{part.unit} * kData + part.lane * Rows::kPart;
+      part.bytes = Rows::kLine && part.lane == 7 ? 8 : Rows::kPart;
       if (part.offset + part.bytes > step.length) {
         part.bytes =
             part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
@@ -274,12 +266,6 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  /// Where a part lies in up to kAtOnce operands.
-  struct Places {
-    uint8_t* at[kAtOnce];
-    uint32_t packets;  ///< bit j: place j holds packets
-    __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
-  };
   /// In `n` operands from `line` on that are `apart`.
   __device__ void find(uint32_t line, uint32_t apart, uint32_t n, const Part& part,
                        Places& places) const {
@@ -289,83 +275,9 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       if (j >= n) continue;
       const StepOperand found = operand(line + j * apart);
       const bool packets = (found.flags & device::kPackets) != 0;
-      places.at[j] = found.address + (packets ? slot_offset(part) : part.offset);
+      places.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
       places.packets |= packets ? 1u << j : 0;
     }
-  }
-
-  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16. Two accesses of
-  // 8 bytes for all are faster than one of 16 for every other line.
-  __device__ static uint4 load_part(const uint8_t* from, const Part& part) {
-    if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
-    if constexpr (F == PacketFormat::sentinel) {
-      return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
-    }
-    uint2 low = {0, 0}, high = {0, 0};
-    if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
-    if (kLine && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
-    return {low.x, low.y, high.x, high.y};
-  }
-  __device__ static void store_part(uint8_t* to, const Part& part, const uint4& row) {
-    if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
-    if constexpr (F == PacketFormat::sentinel) {
-      if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
-      return;
-    }
-    if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
-    if (kLine && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
-  }
-
-  /// Loads the rows that stand in the places that hold packets; true if all have come. All are
-  /// loaded before the first look at what came, without a branch, or each load would wait for the
-  /// one ahead.
-  __device__ bool take(const Places& from, const Part& part, uint4* rows) const {
-    uint32_t all = 1;
-    if constexpr (kLine) __syncwarp(part.warp);  // a line's eight loads are one instruction
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
-    }
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(rows[j], part);
-    }
-    if constexpr (kLine) return __all_sync(part.warp, all) != 0;  // the flags are in one lane
-    return all != 0;
-  }
-  __device__ uint32_t has_come(const uint4& row, const Part& part) const {
-    if constexpr (kHalves) {
-      return static_cast<uint32_t>(row.y == stamp_.flag32) &
-             static_cast<uint32_t>(row.w == stamp_.flag32);
-    } else if constexpr (kLine) {
-      return static_cast<uint32_t>(part.lane != 7) |
-             (static_cast<uint32_t>(row.z == static_cast<uint32_t>(stamp_.flag64)) &
-              static_cast<uint32_t>(row.w == static_cast<uint32_t>(stamp_.flag64 >> 32)));
-    } else {
-      const auto empty = static_cast<uint32_t>(stamp_.sentinel);
-      return static_cast<uint32_t>(row.x != empty) & static_cast<uint32_t>(row.y != empty) &
-             static_cast<uint32_t>(row.z != empty) & static_cast<uint32_t>(row.w != empty);
-    }
-  }
-  __device__ void put(uint8_t* slot, const Part& part, uint4 row) const {
-    if constexpr (kHalves) {
-      row = {row.x, stamp_.flag32, row.y, stamp_.flag32};
-    } else if constexpr (kLine) {
-      if (part.lane == 7) {
-        row.z = static_cast<uint32_t>(stamp_.flag64);
-        row.w = static_cast<uint32_t>(stamp_.flag64 >> 32);
-      }
-      __syncwarp(part.warp);  // a line's eight stores are one instruction
-    }
-    if constexpr (F == PacketFormat::LL8) {
-      store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
-      store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
-    } else {
-      store_packet(slot, row);
-    }
-  }
-  __device__ static uint64_t slot_offset(const Part& part) {
-    return uint64_t{part.unit} * Unit<F>::kWire + part.lane * 16;
   }
 
   /// Reads a part of `n` sources; packets are polled in one loop. Plain data beside sentinels loses
@@ -378,12 +290,12 @@ class FastBlock : public BlockBase<Arithmetic, false> {
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       rows[j] = {};
-      if (j < n && !from.holds_packets(j)) rows[j] = load_part(from.at[j], part);
+      if (j < n && !from.holds_packets(j)) rows[j] = Rows::load_part(from.at[j], part);
     }
     meanwhile();
     if (from.packets != 0) {
       poll(step, from, line, apart, n, part, rows);
-      if constexpr (kHalves) {
+      if constexpr (Rows::kHalves) {
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
           if (from.holds_packets(j)) rows[j] = {rows[j].x, rows[j].z, 0, 0};
@@ -399,30 +311,19 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       }
     }
   }
-  /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
-  /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
-  __device__ void empty(const Places& from) const {
-    if constexpr (F == PacketFormat::sentinel) {
-      const auto word = static_cast<uint32_t>(stamp_.sentinel);
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (from.holds_packets(j)) store_packet(from.at[j], {word, word, word, word});
-      }
-    }
-  }
   __device__ void poll(const Step& step, const Places& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows) {
     uint32_t left = kPollsPerLook;
     uint64_t start = 0;
-    while (!take(from, part, rows)) {
+    while (!Rows::take(stamp_, from, part, rows)) {
       if (--left != 0) continue;
       start = look(state_.waits, start);
-      if constexpr (kLine) {
+      if constexpr (Rows::kLine) {
         if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
       }
       if (start == 0) {
         give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
-                           kLine                         ? stamp_.flag64
+                           Rows::kLine                   ? stamp_.flag64
                            : F == PacketFormat::sentinel ? stamp_.sentinel
                                                          : stamp_.flag32,
                            call32());
@@ -431,21 +332,6 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     }
   }
 
-  /// Writes a row to the first `n` of the places.
-  __device__ void write(const Places& to, uint32_t n, const Part& part, const uint4& row) const {
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      if (j < n) write_one(to, j, part, row);
-    }
-  }
-  __device__ void write_one(const Places& to, uint32_t j, const Part& part,
-                            const uint4& row) const {
-    if (to.holds_packets(j)) {
-      put(to.at[j], part, row);
-    } else {
-      store_part(to.at[j], part, row);
-    }
-  }
   /// Writes a row to operands [line, end) too: those that are not among the places found before.
   __device__ void write_rest(uint32_t line, uint32_t end, const Part& part,
                              const uint4& row) const {
@@ -453,7 +339,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     for (; line < end; ++line) {
       Places to;
       find(line, 1, 1, part, to);
-      write_one(to, 0, part, row);
+      Rows::write_one(stamp_, to, 0, part, row);
     }
   }
   /// The packets of peers are there, so whoever this launch depends on has begun.
@@ -479,17 +365,17 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         check_call_ahead();
         if (left <= kAtOnce) free_next();
         if (single) {
-          write(to, step.dsts, part, rows[0]);
+          Rows::write(stamp_, to, step.dsts, part, rows[0]);
           write_rest(line + kAtOnce, line + step.dsts, part, rows[0]);
         } else {
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
             if (j >= n) continue;
-            write_one(to, j, part, rows[j]);
+            Rows::write_one(stamp_, to, j, part, rows[j]);
             write_rest(line + j * apart + 1, line + j * apart + step.dsts, part, rows[j]);
           }
         }
-        empty(from);
+        Rows::empty(stamp_, from);
       });
     }
   }
@@ -515,7 +401,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
             if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
           }
           if (left <= kAtOnce) break;
-          empty(from);
+          Rows::empty(stamp_, from);
           k += kAtOnce;
         }
         check_call_ahead();
@@ -526,10 +412,10 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         if constexpr (kUneven) {
           write_rest(line, sources, part, row);
         } else {
-          write(to, step.dsts, part, row);
+          Rows::write(stamp_, to, step.dsts, part, row);
           write_rest(line + kAtOnce, sources, part, row);
         }
-        empty(from);
+        Rows::empty(stamp_, from);
       });
     }
   }

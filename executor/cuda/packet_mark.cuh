@@ -9,6 +9,7 @@
 
 namespace mscclc::cuda {
 
+using device::Stamp;
 using device::Unit;
 
 /// The eight lanes of a warp that share a line with this one.
