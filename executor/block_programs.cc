@@ -209,7 +209,7 @@ bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
          copy.end - copy.run_begin == std::min((step.end - step.run_begin) * data, step.length);
 }
 
-void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
+bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
   const Move& move = rank_->moves[op.first + moves.first];
   const Run& run = rank_->runs[move.runs + r];
   Step step = begin_step(op);
@@ -220,7 +220,7 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     step.begin = std::max(step.begin, move.begin);
     step.end = std::min(step.end, move.end);
   }
-  if (step.begin >= step.end) return;
+  if (step.begin >= step.end) return false;
   note_begin(rank_->align);
   uint64_t ends = run.length;
   if (op.format == PacketFormat::none) {
@@ -245,7 +245,6 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     steps_.pop_back();
   }
   steps_.push_back(step);
-  ++moved_;
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
     const Move& each = rank_->moves[op.first + i];
@@ -254,6 +253,7 @@ void BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     }
   }
   if (step.kind == OpKind::reduce) note_rows(first);
+  return true;
 }
 
 void BlockPrograms::note_rows(size_t first_operand) {
@@ -267,16 +267,16 @@ void BlockPrograms::note_rows(size_t first_operand) {
 }
 
 void BlockPrograms::add_moves(const DeviceOp& op) {
-  const uint32_t before = moved_;
+  uint32_t steps = 0;
   bool whole = true;
   for (uint32_t i = 0; i < op.count;) {
     const Alike moves = alike_from(op, i);
-    const uint32_t runs = rank_->moves[op.first + i].run_count, least = moved_ + 1;
-    for (uint32_t r = 0; r < runs; ++r) add_step(op, moves, r);
-    whole &= moved_ >= least;
+    const uint32_t runs = rank_->moves[op.first + i].run_count, before = steps;
+    for (uint32_t r = 0; r < runs; ++r) steps += add_step(op, moves, r) ? 1 : 0;
+    whole &= steps > before;
     i += moves.count;
   }
-  settle_early_launch(op, moved_ - before, whole);
+  settle_early_launch(op, steps, whole);
 }
 
 /// The next launch may begin behind the last of an op's `count` steps, and only if the block has

@@ -86,7 +86,8 @@ class BlockPrograms {
   void add_moves(const device::DeviceOp& op);
   void add_posts(const device::DeviceOp& op);
   void add_targets(const device::DeviceOp& op);
-  void add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
+  /// False: nothing of that run is this block's, so there is no step.
+  bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
@@ -112,7 +113,6 @@ class BlockPrograms {
   std::vector<device::StepExtra> extras_;  ///< parallel to operands
   std::vector<device::StepTarget> targets_;
   std::vector<Block> blocks_;
-  uint32_t moved_ = 0;  ///< steps that move data, so far
   bool good_ = true;
 
   struct Line {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace mscclc {
@@ -11,11 +12,19 @@ namespace {
 using BlockId = uint32_t;
 using BlockIds = std::set<BlockId>;
 
-/// Who sends what a wait takes, or packets of a chunk.
+/// Who sends what an op, or a block, waits for.
 struct Senders {
   BlockIds blocks;
-  bool known = true;
-  bool home = false;  ///< blocks of the same rank too; which ones is not said
+  bool known = true;   ///< all that is waited for has a sender among them
+  bool single = true;  ///< and no more than one: having taken it shows that these have begun
+  bool home = false;   ///< blocks of the same rank too; which ones is not said
+
+  void add(const Senders& more) {
+    blocks.insert(more.blocks.begin(), more.blocks.end());
+    known &= more.known;
+    single &= more.single;
+    home |= more.home;
+  }
 };
 
 bool contains(const BlockIds& all, const BlockIds& some) {
@@ -34,8 +43,8 @@ class ChunkWriters {
     std::sort(writes_.begin(), writes_.end());
     writes_.erase(std::unique(writes_.begin(), writes_.end()), writes_.end());
   }
-  /// The writers of `count` chunks from `first` on. `single` becomes false if a chunk has several.
-  Senders of(uint32_t first, uint32_t count, bool& single) const {
+  /// The writers of `count` chunks from `first` on.
+  Senders of(uint32_t first, uint32_t count) const {
     const uint64_t end = uint64_t{first} + count;
     const Write least{first < longest_ ? 0 : first - longest_, 0, 0};
     Senders out;
@@ -45,13 +54,13 @@ class ChunkWriters {
          w != writes_.end() && w->begin < end; ++w) {
       if (w->end <= first) continue;
       out.known &= w->begin <= covered;
-      single &= w->begin >= covered || last == kNone || last == w->block;
+      out.single &= w->begin >= covered || last == kNone || last == w->block;
       out.blocks.insert(w->block);
       if (w->end <= covered) continue;
       covered = w->end;
       last = w->block;
     }
-    out.known &= covered >= end;
+    out.known &= covered >= end && !out.blocks.empty();
     return out;
   }
 
@@ -72,9 +81,10 @@ class Dependences {
 
   BlockId id(uint32_t rank, uint32_t block) const { return first_[rank] + block; }
   uint32_t rank_of(BlockId block) const;
-  /// Who sends what an op of `rank` waits for. `single`: each of its packets and signals has one
-  /// sender, so that having taken them shows that all these have begun.
-  Senders senders(uint32_t rank, const Op& op, bool& single) const;
+  /// Those of some blocks that are not of `rank`.
+  BlockIds elsewhere(uint32_t rank, const BlockIds& blocks) const;
+  /// Who sends what an op of `rank` waits for.
+  Senders senders(uint32_t rank, const Op& op) const;
   /// False: packets go through a switch, and who sends which is not looked up.
   bool known() const { return known_; }
   /// For whom a block waits itself.
@@ -85,7 +95,7 @@ class Dependences {
 
   const Program& program_;
   std::vector<BlockId> first_;                      // of each rank
-  std::vector<std::vector<Senders>> signals_;       // by rank, channel
+  std::vector<std::vector<BlockIds>> signallers_;   // by rank, channel
   std::vector<std::vector<ChunkWriters>> writers_;  // by rank, buffer
   std::vector<Senders> needs_;                      // by block
   bool known_ = true;
@@ -95,7 +105,7 @@ Dependences::Dependences(const Program& program) : program_(program) {
   first_.push_back(0);
   for (const Rank& rank : program.ranks) {
     first_.push_back(first_.back() + rank.blocks);
-    signals_.emplace_back(rank.channels.size());
+    signallers_.emplace_back(rank.channels.size());
     writers_.emplace_back(rank.buffers.size());
   }
   const auto ranks = static_cast<uint32_t>(program.ranks.size());
@@ -107,20 +117,21 @@ Dependences::Dependences(const Program& program) : program_(program) {
   }
   needs_.resize(first_.back());
   for (uint32_t r = 0; r < ranks; ++r) {
-    for (const Op& op : program.ranks[r].ops) {
-      bool single;
-      Senders senders = this->senders(r, op, single);
-      Senders& needs = needs_[id(r, op.block)];
-      needs.blocks.merge(senders.blocks);
-      needs.known &= senders.known;
-      needs.home |= senders.home;
-    }
+    for (const Op& op : program.ranks[r].ops) needs_[id(r, op.block)].add(senders(r, op));
   }
 }
 
 uint32_t Dependences::rank_of(BlockId block) const {
   return static_cast<uint32_t>(std::upper_bound(first_.begin(), first_.end(), block) -
                                first_.begin() - 1);
+}
+
+BlockIds Dependences::elsewhere(uint32_t rank, const BlockIds& blocks) const {
+  BlockIds out;
+  for (const BlockId block : blocks) {
+    if (rank_of(block) != rank) out.insert(block);
+  }
+  return out;
 }
 
 void Dependences::add_sends(uint32_t rank, const Op& op) {
@@ -130,7 +141,7 @@ void Dependences::add_sends(uint32_t rank, const Op& op) {
     const Channel* channel =
         to.channel == kNone ? nullptr : &program_.ranks[rank].channels[to.channel];
     if (row.has(kSignals) && channel != nullptr && channel->partner != kNone) {
-      signals_[channel->peer][channel->partner].blocks.insert(block);
+      signallers_[channel->peer][channel->partner].insert(block);
     }
     if (!row.moves_data()) continue;
     if (channel != nullptr && channel->kind == ChannelKind::switch_) {
@@ -142,26 +153,20 @@ void Dependences::add_sends(uint32_t rank, const Op& op) {
   }
 }
 
-Senders Dependences::senders(uint32_t rank, const Op& op, bool& single) const {
+Senders Dependences::senders(uint32_t rank, const Op& op) const {
   Senders out;
-  single = true;
-  const auto add = [&](const Senders& some) {
-    out.known &= some.known && !some.blocks.empty();
-    out.blocks.insert(some.blocks.begin(), some.blocks.end());
-  };
   if (op.kind == OpKind::wait) {
     for (const Operand& o : program_.dsts(op)) {
-      const Senders& signallers = signals_[rank][o.channel];
-      single &= signallers.blocks.size() == 1;
-      add(signallers);
+      const BlockIds& blocks = signallers_[rank][o.channel];
+      out.add({.blocks = blocks, .known = !blocks.empty(), .single = blocks.size() == 1});
     }
   } else if (info(op.kind).has(kAcquires) || info(op.kind).has(kMeets)) {
-    single = false;
+    out.single = false;
     out.home = true;  // all of them must let the next launch begin
   } else if (info(op.kind).has(kPolls)) {
     for (const Operand& o : program_.srcs(op)) {
       if (program_.buffer_of(rank, o).packets == PacketFormat::none) continue;
-      add(writers_[rank][o.buffer].of(o.first, o.count, single));
+      out.add(writers_[rank][o.buffer].of(o.first, o.count));
     }
   }
   return out;
@@ -184,9 +189,7 @@ class DependenceSearch {
       if (needs.home) add_rank(dependences_.rank_of(block));
       for (const BlockId next : needs.blocks) add(next);
     }
-    for (const BlockId block : seen_) {
-      if (dependences_.rank_of(block) != rank) others.insert(block);
-    }
+    others = dependences_.elsewhere(rank, seen_);
     return true;
   }
 
@@ -207,65 +210,42 @@ class DependenceSearch {
   std::vector<BlockId> ahead_;
 };
 
-/// Goes over the ops of a block and finds where it has heard from all that it waits for itself.
-class BlockMarker {
- public:
-  BlockMarker(const Program& program, uint32_t rank, const Dependences& dependences)
-      : program_(program), rank_(rank), dependences_(dependences) {}
-
-  /// Marks among the block's `count` ops from `ops` on; false: there is no such place.
-  bool mark(uint32_t block, device::DeviceOp* ops, uint32_t count);
-
- private:
-  BlockIds from_others(const BlockIds& blocks) const;
-
-  const Program& program_;
-  const uint32_t rank_;
-  const Dependences& dependences_;
-};
-
-BlockIds BlockMarker::from_others(const BlockIds& blocks) const {
-  BlockIds others;
-  for (const BlockId b : blocks) {
-    if (dependences_.rank_of(b) != rank_) others.insert(b);
-  }
-  return others;
-}
-
-bool BlockMarker::mark(uint32_t block, device::DeviceOp* ops, uint32_t count) {
-  const BlockIds needs = from_others(dependences_.of(dependences_.id(rank_, block)).blocks);
+/// Marks, among the ops of a block, where it has heard from all that it waits for itself.
+void mark_block(const Program& program, const Dependences& dependences, uint32_t rank,
+                uint32_t block, std::span<device::DeviceOp> ops) {
+  const BlockIds needs =
+      dependences.elsewhere(rank, dependences.of(dependences.id(rank, block)).blocks);
   if (needs.empty()) {
-    const uint32_t first = count > 0 && ops[0].kind == OpKind::pipeline ? 1 : 0;
-    if (first < count) ops[first].flags |= device::kFreesNext;
-    return true;
+    const uint32_t first = !ops.empty() && ops[0].kind == OpKind::pipeline ? 1 : 0;
+    if (first < ops.size()) ops[first].flags |= device::kFreesNext;
+    return;
   }
   // What is known: by all threads, since the block met; by the first one, which has a part in each
   // op that polls; and by some.
   BlockIds by_all, by_first, by_some;
-  for (device::DeviceOp* op = ops; op < ops + count; ++op) {
-    if (op->kind == OpKind::pipeline) {
-      op += op->count;  // may run no round
+  for (size_t i = 0; i < ops.size(); ++i) {
+    device::DeviceOp& op = ops[i];
+    if (op.kind == OpKind::pipeline) {
+      i += op.count;  // may run no round
       continue;
     }
-    const Op& source = program_.ranks[rank_].ops[op->source];
+    const Op& source = program.ranks[rank].ops[op.source];
     if (info(source.kind).has(kSyncs)) {
       by_all.merge(by_some);
       by_first.insert(by_all.begin(), by_all.end());
     }
-    bool single;
-    const Senders senders = dependences_.senders(rank_, source, single);
-    if (single) {
+    const Senders senders = dependences.senders(rank, source);
+    if (senders.single) {
       by_some.insert(senders.blocks.begin(), senders.blocks.end());
       if (info(source.kind).has(kPolls)) {
         by_first.insert(senders.blocks.begin(), senders.blocks.end());
-        op->flags |= device::kShowsPeers;
+        op.flags |= device::kShowsPeers;
       }
     }
     if (!contains(by_first, needs)) continue;
-    op->flags |= device::kFreesNext;
-    return true;
+    op.flags |= device::kFreesNext;
+    return;
   }
-  return false;
 }
 
 }  // namespace
@@ -280,10 +260,9 @@ void mark_early_launch(const Program& program, uint32_t rank, RankProgram& lower
     heard.insert(own.begin(), own.end());
   }
   if (!contains(heard, needed)) return;
-  BlockMarker marker(program, rank, dependences);
   for (uint32_t b = 0; b < blocks; ++b) {
-    const uint32_t begin = lowered.block_begin[b];
-    marker.mark(b, lowered.ops.data() + begin, lowered.block_begin[b + 1] - begin);
+    const uint32_t begin = lowered.block_begin[b], end = lowered.block_begin[b + 1];
+    mark_block(program, dependences, rank, b, {lowered.ops.data() + begin, end - begin});
   }
 }
 

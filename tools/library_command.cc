@@ -188,8 +188,8 @@ class LibraryWriter {
   const Target& target_;
   std::vector<LibraryRow> rows_;
   std::set<std::string> written_;
-  std::map<std::string, Params>
-      fitting_;  ///< by file name as asked for: what the target has room for
+  /// By file name as asked for: what the target has room for.
+  std::map<std::string, Params> fitting_;
   uint64_t bytes_ = 0;
 };
 

@@ -3,7 +3,17 @@
 // may begin). On older devices, and in launches that are not early, streams order kernels anyway.
 #pragma once
 
+#include <cuda_runtime.h>
+
 namespace mscclc::cuda {
+
+/// What a launch has that may begin before the kernel ahead has ended.
+inline cudaLaunchAttribute may_begin_early() {
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  return early;
+}
 
 /// Lets the launch behind begin, once a thread of every block has called this, or the block has
 /// ended. REQUIRES: await_kernel_ahead(), or there would be three launches at once.

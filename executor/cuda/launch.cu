@@ -95,9 +95,7 @@ int launch(const LaunchPlan& plan, void* stream) {
   }
   void* parameters[] = {&arguments};
   const Kernel kernel = kernel_for(plan);
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute early = may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(plan.blocks);
   config.blockDim = dim3(threads_of(plan, kernel));

@@ -164,8 +164,8 @@ bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
   }
   const int error = launcher_.launch(timed, stream);
   if (error == 0) return true;
-  if (early_)
-    note(true);  // the launch ahead of this one is ahead of the next one, and may be small
+  // The launch ahead of this one is ahead of the next one, and may be small.
+  if (early_) note(true);
   diagnostics.error("cuda", {},
                     fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
                                 name(), plan.blocks, plan.threads, launcher_.error_text(error)));

@@ -23,13 +23,14 @@ EarlyLaunches& EarlyLaunches::of_process() {
 bool EarlyLaunches::note(int ordinal, StreamHandle stream, bool small,
                          const std::function<bool()>& capturing) {
   if (stands_for_many(stream)) return small;
-  const std::pair key(ordinal, known_as(stream));
   const bool captured = !small && capturing();
   const std::lock_guard lock(mutex_);
-  if (!small) return behind_small_.erase({key, captured}) == 0;
-  behind_small_.insert({key, false});
-  behind_small_.insert({key, true});
-  return true;
+  SmallAhead& ahead = ahead_[{ordinal, known_as(stream)}];
+  if (small) {
+    ahead = {true, true};
+    return true;
+  }
+  return !std::exchange(captured ? ahead.captured : ahead.run, false);
 }
 
 }  // namespace mscclc::cuda

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "runtime/device.h"
@@ -30,11 +30,13 @@ class EarlyLaunches {
   bool note(int ordinal, StreamHandle stream, bool small, const std::function<bool()>& capturing);
 
  private:
-  /// Device, stream, captured or not.
-  using Key = std::pair<std::pair<int, StreamHandle>, bool>;
+  /// Was the last launch small, of those that ran and of those that were captured?
+  struct SmallAhead {
+    bool run = false, captured = false;
+  };
 
   std::mutex mutex_;
-  std::set<Key> behind_small_;  ///< where the last launch was small
+  std::map<std::pair<int, StreamHandle>, SmallAhead> ahead_;  ///< by device and stream
 };
 
 }  // namespace mscclc::cuda

@@ -11,25 +11,29 @@
 
 namespace mscclc::bench {
 
+/// Can the GPU of this process launch early? Asked once: a rank has one GPU.
+inline bool launches_early() {
+  static const bool able = [] {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
+           major >= 9;
+  }();
+  return able;
+}
+
 /// Launches a kernel that may begin early, as small calls of plans do. It awaits the kernel ahead
 /// before it reads anything.
 template <class Call>
 cudaError_t launch_early(void (*kernel)(Call), const Call& call, cudaStream_t stream) {
-  int device = 0, major = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  }
-  if (error != cudaSuccess) return error;
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute early = cuda::may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(call.blocks);
   config.blockDim = dim3(call.threads);
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = major >= 9 ? 1 : 0;
+  config.numAttrs = launches_early() ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, call);
 }
 
