@@ -169,16 +169,19 @@ void ProcessMachine::signal(const device::StepTarget& target, bool) {
 }
 
 void ProcessMachine::wait(const device::StepTarget& target, bool) {
-  uint64_t counted = device::taken_before(target, call_);
-  const bool own = target.slot != device::kNoSlot;
-  uint64_t& taken = (target.flags & device::kCounted) != 0 ? counted
-                    : own                                  ? calls_[target.slot]
-                                                           : rank_.channels[target.index].taken;
-  await({WaitFor::signal, target.index, taken + 1}, [&](uint64_t& seen) {
+  uint64_t counted = 0;
+  uint64_t* taken = &rank_.channels[target.index].taken;  // other blocks may take meanwhile
+  if ((target.flags & device::kCounted) != 0) {
+    counted = device::taken_before(target, call_);
+    taken = &counted;
+  } else if (target.slot != device::kNoSlot) {
+    taken = &calls_[target.slot];
+  }
+  await({WaitFor::signal, target.index, *taken + 1}, [&](uint64_t& seen) {
     seen = load_acquire<uint64_t>(target.address);
-    return seen > taken;
+    return seen > *taken;
   });
-  ++taken;
+  ++*taken;
 }
 
 void ProcessMachine::acquire(const device::StepTarget& target) {

@@ -32,13 +32,11 @@ namespace mscclc::device {
 inline constexpr uint32_t kNoChannel = 0xffffffffu;
 
 enum OpFlags : uint8_t {
-  kRelaxed = 1,   ///< a signal or wait that orders no data
-  kComplete = 2,  ///< the result holds every contribution: avg divides here
-  kInLoop = 4,    ///< part of a pipeline's body
-  kPosts = 8,     ///< sends through the proxy: one thread of a block does, in order
-  /// Of a CUDA launch: behind it the next one on the stream may begin, as far as this block goes
-  /// ...
-  kFreesNext = 16,
+  kRelaxed = 1,      ///< a signal or wait that orders no data
+  kComplete = 2,     ///< the result holds every contribution: avg divides here
+  kInLoop = 4,       ///< part of a pipeline's body
+  kPosts = 8,        ///< sends through the proxy: one thread of a block does, in order
+  kFreesNext = 16,   ///< CUDA: behind it this block lets the next launch on the stream begin ...
   kShowsPeers = 32,  ///< ... which it knows by the packets of this op, among others
 };
 
