@@ -110,7 +110,10 @@ OpKind BlockPrograms::handled_as(const DeviceOp& op) const {
 
 void BlockPrograms::note_uses(const DeviceOp& op) {
   if (info(op.kind).has(kReduces)) uses_ |= device::kUsesSums;
-  if (op.flags & device::kPosts) uses_ |= device::kUsesProxy;
+  if (op.flags & device::kPosts) {
+    uses_ |= device::kUsesProxy;
+    if (op.format != PacketFormat::none) uses_ |= device::kUsesSentPackets;
+  }
   uses_ |= device::uses_of(op.format);
   const bool adds =
       op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum || op.reduce == ReduceOp::avg;

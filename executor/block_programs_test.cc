@@ -7,6 +7,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "executor/host/op_plans.h"
 #include "executor/host/test_plans.h"
 #include "executor/interpreter/dispatch.h"
 
@@ -187,6 +188,7 @@ TEST_CASE("steps do what ops do, for every size") {
   plans.push_back(one_shot(4, 4, PacketFormat::LL128));
   plans.push_back(one_shot(8, 2, PacketFormat::sentinel));
   plans.push_back(two_shot(4));
+  plans.push_back(two_shot_by_ports(4, PacketFormat::sentinel));
   plans.push_back(exchange(ChannelKind::port));
   plans.push_back(exchange(ChannelKind::memory));
   for (TestProgram& t : plans) {
@@ -227,6 +229,22 @@ TEST_CASE("kinds that do the same become one") {
   Patched q(ports, 0, 4096);
   REQUIRE(q.pack(programs));
   CHECK(programs.uses() == device::kUsesProxy);
+}
+
+TEST_CASE("packets that ports send are told apart from plain data beside packets") {
+  const auto uses_of_rank_0 = [](TestProgram t) {
+    Patched p(t, 0, 4096);
+    BlockPrograms programs;
+    REQUIRE(p.pack(programs));
+    return programs.uses();
+  };
+  const uint32_t beside = uses_of_rank_0(two_shot_by_ports(4, PacketFormat::LL128));
+  CHECK(beside == (device::kUsesLL128 | device::kUsesSums | device::kUsesProxy));
+  for (const OpPlan& plan : op_plans()) {
+    if (plan.name != "put_packets by port") continue;
+    const uint32_t sent = uses_of_rank_0(plan.build(PacketFormat::LL16));
+    CHECK((sent & device::kUsesSentPackets) != 0);
+  }
 }
 
 TEST_CASE("plain data that is not cut in 16 bytes is told") {

@@ -102,15 +102,16 @@ enum Uses : uint32_t {
   kUsesLL16 = 4,
   kUsesLL128 = 8,
   kUsesSentinel = 16,
-  kUsesProxy = 32,       ///< port channels
-  kUsesSwitch = 64,      ///< ops of switch channels
-  kUsesUnits = 128,      ///< buffers that hold a few units of a pipeline
-  kUsesUneven = 256,     ///< plain data that does not begin or end at multiples of 16 bytes
-  kUsesOtherSums = 512,  ///< reductions that are always another than sum
-  kUsesCopies = 1024,    ///< buffers of more than two copies
-  kUsesLong = 2048,      ///< packets: more than kMostShort in one run
-  kUsesOdd = 4096,       ///< plain data that does not begin at multiples of 4 bytes
-  kUsesAll = 8191,
+  kUsesProxy = 32,          ///< port channels
+  kUsesSwitch = 64,         ///< ops of switch channels
+  kUsesUnits = 128,         ///< buffers that hold a few units of a pipeline
+  kUsesUneven = 256,        ///< plain data that does not begin or end at multiples of 16 bytes
+  kUsesOtherSums = 512,     ///< reductions that are always another than sum
+  kUsesCopies = 1024,       ///< buffers of more than two copies
+  kUsesLong = 2048,         ///< packets: more than kMostShort in one run
+  kUsesOdd = 4096,          ///< plain data that does not begin at multiples of 4 bytes
+  kUsesSentPackets = 8192,  ///< packets that the proxy sends as they lie
+  kUsesAll = 16383,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room

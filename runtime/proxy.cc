@@ -1,6 +1,7 @@
 #include "runtime/proxy.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "executor/host/words.h"
 #include "runtime/host/idle.h"
@@ -10,6 +11,9 @@ namespace mscclc {
 
 using device::PortRequest;
 using device::PortWhat;
+
+/// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for its.
+constexpr std::chrono::milliseconds kAwake{10};
 
 std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
                                     uint64_t* claimed, std::function<void(const std::string&)> fail,
@@ -76,7 +80,7 @@ bool Proxy::flush_all(Diagnostics& problems) {
 
 /// Until it is to stop; false: a copy has failed.
 bool Proxy::serve_all(Diagnostics& problems) {
-  Idle idle;
+  Idle idle(kAwake);
   uint64_t number = 0;
   for (;;) {
     const bool stopping = stop_;  // asked first: what was asked for before it is done

@@ -47,15 +47,21 @@ static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t
   return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
 }
 
+/// Packets of plans whose steps may post to the proxy: what copy engines hand on is made of many
+/// bytes, which come in these formats.
+inline constexpr uint32_t kFormatsWithPorts = device::kUsesLL128 | device::kUsesSentinel;
+constexpr bool has_ports(PacketFormat F) { return (device::uses_of(F) & kFormatsWithPorts) != 0; }
+
 /// `kUneven`: plain data begins at multiples of 4 bytes, and ends anywhere; else both at multiples
 /// of 16.
 template <class Arithmetic, PacketFormat F, bool kUneven>
-class FastBlock : public BlockBase<Arithmetic, false> {
-  using Base = BlockBase<Arithmetic, false>;
+class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
+  using Base = BlockBase<Arithmetic, has_ports(F)>;
   using Base::stamp_;
   using Base::state_;
 
   static constexpr bool kHasPackets = F != PacketFormat::none;
+  static constexpr bool kHasPorts = has_ports(F);
   /// May plain data end inside a word?
   static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
 
@@ -121,7 +127,7 @@ class FastBlock : public BlockBase<Arithmetic, false> {
     if constexpr (kHasPackets) start_alone();
     switch (step.kind) {
       case OpKind::copy:
-        return copy_rows(step);
+        return posts(step) ? post_puts(step) : copy_rows(step);
       case OpKind::reduce:
         if constexpr (Arithmetic::kSums) add_rows(step);
         return;
@@ -132,8 +138,14 @@ class FastBlock : public BlockBase<Arithmetic, false> {
       default:
         break;
     }
+    // One thread posts, in order.
+    const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
+    const uint32_t apart = posts(step) ? 1 : blockDim.x;
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < step.count; i += blockDim.x) synchronise(step, i);
+    for (uint32_t i = first; i < step.count; i += apart) synchronise(step, i);
+  }
+  __device__ static bool posts(const Step& step) {
+    return kHasPorts && (step.flags & device::kPosts) != 0;
   }
 
   __device__ void synchronise(const Step& step, uint32_t i) {
@@ -148,6 +160,9 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         return this->release(t);
       case OpKind::acquire:
         return this->acquire(t);
+      case OpKind::flush:
+        if constexpr (kHasPorts) this->flush(t);
+        return;
       default:
         return;
     }
@@ -215,6 +230,26 @@ class FastBlock : public BlockBase<Arithmetic, false> {
         } else {
           copy_words<uint4, 4>(to, from, (end - begin) / 16);
         }
+      }
+    }
+  }
+
+  /// By one thread: the proxy reads the sources later.
+  __device__ void post_puts(const Step& step) {
+    uint64_t begin, end;
+    if (threadIdx.x != 0 || !range(step, begin, end) || begin == end) return;
+    const uint32_t extras = shared_header().operands + shared_header().targets;
+    uint32_t line = operands_ + step.first;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i, line += operands_of(step)) {
+      const uint8_t* from = operand(line + step.dsts).address + begin;
+#pragma unroll 1
+      for (uint32_t k = 0; k < step.dsts; ++k) {
+        const auto* extra =
+            reinterpret_cast<const device::StepExtra*>(shared_lines() + line + k + extras);
+        this->post({PortWhat::put, extra->channel,
+                    reinterpret_cast<uint64_t>(operand(line + k).address + begin),
+                    reinterpret_cast<uint64_t>(from), end - begin, 0});
       }
     }
   }

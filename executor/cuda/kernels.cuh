@@ -49,10 +49,11 @@ Kernel fast_kernel_for(uint32_t formats) {
 }
 
 /// The kernel of an arithmetic that offers `uses`: there is one for each packet format, and one
-/// more for plain data at multiples of 4 bytes.
+/// more for plain data at multiples of 4 bytes. Some have ports, whether they are used or not.
 template <class Arithmetic>
 Kernel fast_kernel(uint32_t uses) {
-  const uint32_t formats = uses & ~uint32_t{device::kUsesSums | device::kUsesUneven};
+  uint32_t formats = uses & ~uint32_t{device::kUsesSums | device::kUsesUneven};
+  if ((formats & kFormatsWithPorts) != 0) formats &= ~uint32_t{device::kUsesProxy};
   return (uses & device::kUsesUneven) != 0 ? fast_kernel_for<Arithmetic, true>(formats)
                                            : fast_kernel_for<Arithmetic, false>(formats);
 }

@@ -167,6 +167,22 @@ TEST_CASE("whole collectives, in place and not, on the GPU") {
   }
 }
 
+TEST_CASE("sums that ports hand on") {
+  if (no_gpu()) return;
+  for (const PacketFormat format :
+       {PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
+    const TestProgram t = with_syncs(two_shot_by_ports(4, format));
+    Pair pair(t.program);
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::i32}) {
+      if (!carries(format, info(dtype))) continue;
+      run_places("two-shot by ports " + std::string(name(format)), pair, dtype, false);
+      Diagnostics diagnostics;
+      REQUIRE(pair.gpu.prepare(pair.call(4096, dtype), {}, diagnostics));
+      CHECK(pair.gpu.has_fast_kernel() == (format != PacketFormat::LL16));
+    }
+  }
+}
+
 TEST_CASE("every accumulation type on the GPU") {
   if (no_gpu()) return;
   for_each_plan([](const OpPlan& plan, PacketFormat format, Pair& pair) {

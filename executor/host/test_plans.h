@@ -107,6 +107,34 @@ inline TestProgram two_shot(uint32_t ranks) {
   return t;
 }
 
+/// Allreduce in two steps: chunk r comes to rank r as packets and is added up there, and ports hand
+/// the sum to everyone. Out of place.
+inline TestProgram two_shot_by_ports(uint32_t ranks, PacketFormat format) {
+  TestProgram t(ranks, ranks);
+  connect_all(t, ChannelKind::memory);
+  connect_all(t, ChannelKind::port, "data");
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const uint32_t parts = t.buffer(r, "parts", ranks - 1, format);
+    std::vector<Operand> ends, to, shares, outputs, sources = {local(kInput, r)};
+    for (const uint32_t p : others(r, ranks)) {
+      const uint32_t data = ranks - 1 + mesh(r, p);
+      ends.push_back(end_of(data));
+      to.push_back(far(mesh(r, p), parts, mesh(p, r)));
+      shares.push_back(local(kInput, p));
+      outputs.push_back(far(data, kOutput, r));
+      sources.push_back(local(parts, mesh(r, p)));
+    }
+    const std::vector<Operand> sums(outputs.size(), local(kOutput, r));
+    add_op(t, r, 0, OpKind::put_packets, to, shares);
+    add_op(t, r, 0, OpKind::reduce_packets, {local(kOutput, r)}, sources).complete = true;
+    add_op(t, r, 0, OpKind::put, outputs, sums);
+    add_op(t, r, 0, OpKind::signal, ends);
+    add_op(t, r, 0, OpKind::flush, ends);
+    add_op(t, r, 0, OpKind::wait, ends);
+  }
+  return t;
+}
+
 /// The plan with a meeting between any two ops of a block, which fibers do without.
 inline TestProgram with_syncs(TestProgram t) {
   for (Rank& rank : t.program.ranks) {

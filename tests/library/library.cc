@@ -42,6 +42,22 @@ std::vector<Defines> with_own_blocks(std::vector<Defines> worlds) {
   return worlds;
 }
 
+/// These worlds with formats, and two in which blocks of their own take what arrives.
+std::vector<Defines> with_formats_apart(std::vector<Defines> worlds) {
+  worlds = with_formats(std::move(worlds));
+  worlds.push_back({{"R", "4"}, {"apart", "true"}});
+  worlds.push_back({{"R", "3"}, {"F", "LL128"}, {"apart", "true"}});
+  return worlds;
+}
+
+/// The same, and some with one copy of the scratch.
+std::vector<Defines> with_formats_apart_and_copies(std::vector<Defines> worlds) {
+  worlds = with_formats_apart(std::move(worlds));
+  worlds.push_back({{"R", "4"}, {"C", "1"}});
+  worlds.push_back({{"R", "4"}, {"F", "LL128"}, {"apart", "true"}, {"C", "1"}});
+  return worlds;
+}
+
 /// These worlds, and one in which copy engines serve one peer after the other.
 std::vector<Defines> with_turns(std::vector<Defines> worlds) {
   worlds.push_back({{"R", "4"}, {"in_turn", "true"}});
@@ -152,6 +168,7 @@ class PairwiseRows {
 const std::vector<LibraryProgram>& library() {
   static const auto all = ranks({2, 3, 4, 5, 8, 16});
   static const auto formats = with_formats(all);
+  static const auto apart = with_formats_apart(all);
   static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
   static const std::vector<LibraryProgram> programs = {
       {"allgather_copy_engine", with_turns(all)},
@@ -159,15 +176,16 @@ const std::vector<LibraryProgram>& library() {
       {"allgather_groups", all},
       {"allgather_hier", shapes},
       {"allgather_hier_packets", shapes},
-      {"allgather_packets", formats},
+      {"allgather_packets", apart},
       {"allgather_ring", all},
       {"allgather_switch", all},
       {"allgather_switch_packets", all},
       {"allreduce_1shot", formats},
       {"allreduce_1shot_ordered", all},
       {"allreduce_2shot", all},
-      {"allreduce_2shot_packets", formats},
+      {"allreduce_2shot_packets", apart},
       {"allreduce_allpairs", all},
+      {"allreduce_copy_engine", with_formats(all)},
       {"allreduce_halving_doubling", ranks({2, 4, 8, 16})},
       {"allreduce_hier", shapes},
       {"allreduce_hier_packets", shapes},
@@ -191,12 +209,13 @@ const std::vector<LibraryProgram>& library() {
       {"broadcast_tree", with_roots()},
       {"gather_direct", with_roots()},
       {"gather_packets", with_roots_and_formats()},
+      {"reduce_2shot_packets", with_roots_and_formats()},
       {"reduce_direct", with_roots_and_leaves()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},
       {"reducescatter_hier_packets", shapes},
-      {"reducescatter_packets", formats},
+      {"reducescatter_packets", with_formats_apart_and_copies(all)},
       {"scatter_direct", with_roots()},
       {"scatter_packets", with_roots_and_formats()},
       {"sendrecv", all},
