@@ -240,11 +240,10 @@ TEST_CASE("packets that ports send are told apart from plain data beside packets
   };
   const uint32_t beside = uses_of_rank_0(two_shot_by_ports(4, PacketFormat::LL128));
   CHECK(beside == (device::kUsesLL128 | device::kUsesSums | device::kUsesProxy));
-  for (const OpPlan& plan : op_plans()) {
-    if (plan.name != "put_packets by port") continue;
-    const uint32_t sent = uses_of_rank_0(plan.build(PacketFormat::LL16));
-    CHECK((sent & device::kUsesSentPackets) != 0);
-  }
+  const auto plan = std::ranges::find(op_plans(), "put_packets by port", &OpPlan::name);
+  REQUIRE(plan != op_plans().end());
+  const uint32_t sent = uses_of_rank_0(plan->build(PacketFormat::LL16));
+  CHECK((sent & device::kUsesSentPackets) != 0);
 }
 
 TEST_CASE("plain data that is not cut in 16 bytes is told") {

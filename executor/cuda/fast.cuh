@@ -138,7 +138,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
       default:
         break;
     }
-    // One thread posts, in order.
+    // One thread posts, in order. One loop, or the kernel would hold its body twice.
     const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
     const uint32_t apart = posts(step) ? 1 : blockDim.x;
 #pragma unroll 1
