@@ -48,6 +48,13 @@ std::string name_of(uint32_t what) {
   }
 }
 
+/// "200", or "200 (100 to 300)": the median, the least and the most.
+std::string spread_of(const std::vector<double>& cycles) {
+  const auto [least, most] = std::ranges::minmax(cycles);
+  const std::string median = fmt::format("{:.0f}", quantile(cycles, 0.5));
+  return least == most ? median : fmt::format("{} ({:.0f} to {:.0f})", median, least, most);
+}
+
 }  // namespace
 
 std::string clocks_text(std::span<const uint64_t> rows) {
@@ -62,8 +69,7 @@ std::string clocks_text(std::span<const uint64_t> rows) {
     for (size_t i = 0; i < what.size(); ++i) {
       std::vector<double> cycles;
       for (const auto& block : blocks) cycles.push_back(block[i]);
-      text +=
-          fmt::format("{} {} {:.0f}", i == 0 ? "" : ",", name_of(what[i]), quantile(cycles, 0.5));
+      text += fmt::format("{} {} {}", i == 0 ? "" : ",", name_of(what[i]), spread_of(cycles));
     }
     text += "\n";
   }

@@ -36,7 +36,7 @@ TEST_CASE("bench: stamps of blocks, by kind of block") {
     rows.insert(rows.end(), one.begin(), one.end());
   }
   CHECK(clocks_text(rows) ==
-        "#    3 blocks: program 10, put_packets 200, end 250\n"
+        "#    3 blocks: program 10, put_packets 200 (100 to 300), end 250 (150 to 350)\n"
         "#    1 blocks: counts 7\n");
   CHECK(clocks_text({}).empty());
 }

@@ -64,6 +64,10 @@ std::unique_ptr<Contender> make_copy_contender(const PeerMemory& buffers);
 /// One-shot AllReduce in LL16 packets, f32 sums of small messages. nullptr: reported.
 std::unique_ptr<Contender> make_handwritten_one_shot(Communicator& communicator,
                                                      Diagnostics& diagnostics);
+/// AllGather, AllToAll and ReduceScatter of f32 sums out of place, up to 4 MiB, in LL128 lines.
+/// nullptr: reported.
+std::unique_ptr<Contender> make_handwritten_exchange(Communicator& communicator,
+                                                     Diagnostics& diagnostics);
 /// Two-shot AllReduce, f32 sums: in LL128 lines up to 4 MiB, above that pushed step by step with
 /// sums stored straight into the peers' outputs. nullptr: reported.
 std::unique_ptr<Contender> make_handwritten_two_shot(Communicator& communicator,

@@ -1,5 +1,5 @@
 // Kernels of the benchmark, launched from C++: what moves bytes only, what compares results, and
-// AllReduce written by hand.
+// collectives written by hand.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,7 @@ cudaError_t launch_copy(const CopyMoves& moves, uint32_t element, cudaStream_t s
 cudaError_t launch_count_different(const uint8_t* a, const uint8_t* b, uint64_t elements,
                                    uint32_t element, uint64_t* count, cudaStream_t stream);
 
-/// Who takes part in an AllReduce of floats.
+/// Who takes part in a collective of floats.
 struct Ranks {
   uint32_t rank = 0, ranks = 0;
 };
@@ -64,6 +64,26 @@ struct TwoShotLines {
   uint32_t blocks = 1, threads = 128;
 };
 cudaError_t launch_two_shot_lines(const TwoShotLines& call, cudaStream_t stream);
+
+/// What ranks send each other in one step: the same part to all (AllGather), a row of its own to
+/// each (AllToAll), or such rows, which are added up (ReduceScatter).
+enum class Exchanged { part, rows, sums };
+
+/// One step in LL128 lines. Scratch of each rank: two halves of `ranks` rows of `row` lines.
+/// Ordered as one-shot. Not in place.
+struct ExchangeLines {
+  static constexpr uint32_t kMostBlocks = 264;
+  Exchanged what = Exchanged::part;
+  Ranks who;
+  const float* input = nullptr;
+  float* output = nullptr;
+  uint64_t part = 0;  ///< floats that a rank sends to another
+  PeerPointers scratch;
+  uint64_t row = 0;  ///< lines
+  uint32_t* epochs = nullptr;
+  uint32_t blocks = 1, threads = 128;
+};
+cudaError_t launch_exchange_lines(const ExchangeLines& call, cudaStream_t stream);
 
 /// Two-shot for large messages: every step pushes a slice of each share to its owner, and adds up
 /// the slice that has come the step before, storing the sum into all outputs. Flags count steps; a

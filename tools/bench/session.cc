@@ -142,6 +142,7 @@ void Session::open_peers() {
     if (peer == "handwritten") {
       open_peer("handwritten-1shot");
       open_peer("handwritten-2shot");
+      open_peer("handwritten-exchange");
     } else if (peer != "torch") {
       open_peer(peer);
     }
@@ -163,9 +164,9 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
     return nullptr;
   }
   if (peer == "copy") return make_copy_contender(*peers_);
-  return peer == "handwritten-1shot"
-             ? make_handwritten_one_shot(communicator_, diagnostics)
-             : make_handwritten_two_shot(communicator_, *peers_, diagnostics);
+  if (peer == "handwritten-1shot") return make_handwritten_one_shot(communicator_, diagnostics);
+  if (peer == "handwritten-exchange") return make_handwritten_exchange(communicator_, diagnostics);
+  return make_handwritten_two_shot(communicator_, *peers_, diagnostics);
 }
 
 /// What a plan's blocks were doing when.
