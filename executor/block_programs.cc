@@ -256,7 +256,43 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     }
   }
   if (step.kind == OpKind::reduce) note_rows(first);
+  if (step.kind == OpKind::copy_packets) join_moves_of_one_source(steps_.back());
   return true;
+}
+
+/// Moves that send the same data to several peers become one with as many destinations, which loads
+/// it once. REQUIRES: the step is the last one, and each move has one source.
+void BlockPrograms::join_moves_of_one_source(Step& step) {
+  const uint32_t apart = step.dsts + 1u;
+  const size_t begin = blocks_.back().operands + step.first;
+  const auto source = [&](uint32_t i) { return begin + i * apart + step.dsts; };
+  for (uint32_t i = 1; i < step.count; ++i) {
+    if (!is_same(source(0), source(i))) return;
+  }
+  if (step.count < 2 || uint64_t{step.count} * step.dsts > kMostOperands) return;
+  const StepOperand from = operands_[source(0)];
+  const StepExtra extra = extras_[source(0)];
+  size_t to = begin;
+  for (uint32_t i = 0; i < step.count; ++i) {
+    for (uint32_t k = 0; k < step.dsts; ++k, ++to) {
+      operands_[to] = operands_[begin + i * apart + k];
+      extras_[to] = extras_[begin + i * apart + k];
+    }
+  }
+  operands_[to] = from;
+  extras_[to] = extra;
+  operands_.resize(to + 1);
+  extras_.resize(to + 1);
+  step.dsts = static_cast<uint16_t>(step.count * step.dsts);
+  step.count = 1;
+}
+
+bool BlockPrograms::is_same(size_t a, size_t b) const {
+  const StepOperand &x = operands_[a], &y = operands_[b];
+  const StepExtra &xe = extras_[a], &ye = extras_[b];
+  return x.address == y.address && x.stride == y.stride && x.copies == y.copies &&
+         x.flags == y.flags && xe.channel == ye.channel && xe.units == ye.units &&
+         xe.multicast == ye.multicast;
 }
 
 void BlockPrograms::note_rows(size_t first_operand) {

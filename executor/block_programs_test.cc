@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <set>
 #include <tuple>
 
 #include "executor/host/op_plans.h"
@@ -63,6 +64,7 @@ using Access = std::tuple<uint32_t, const void*, uint64_t, uint32_t>;
 class Recorder {
  public:
   static constexpr uint32_t kTogether = 3;
+  static constexpr uint32_t kLoad = 0;  ///< of plain data, beside packets
   struct Tile {};
   struct Sums {};
   struct Arith {
@@ -99,7 +101,9 @@ class Recorder {
   }
   template <PacketFormat F>
   void fetch(const device::Source* sources, uint32_t n, const device::Piece& piece, Tile*) {
-    for (uint32_t i = 0; i < n; ++i) note(sources[i].address, piece.bytes, sources[i].packets);
+    for (uint32_t i = 0; i < n; ++i) {
+      note(sources[i].address, piece.bytes, sources[i].packets ? 1 : kLoad);
+    }
   }
   void store(uint8_t* to, const device::Piece& piece, const Tile&) { note(to, piece.bytes, 2); }
   template <PacketFormat F>
@@ -146,13 +150,18 @@ class Recorder {
   uint32_t source_ = 0;
 };
 
-/// Moves of an op have no order among themselves, nor have an op's runs.
+/// Moves of an op have no order among themselves, nor have an op's runs. What several moves load is
+/// loaded once (Recorder::kLoad).
 std::vector<Access> sorted_by_op(std::vector<Access> seen) {
   auto begin = seen.begin();
   for (auto at = seen.begin(); at != seen.end(); begin = at) {
     while (at != seen.end() && std::get<0>(*at) == std::get<0>(*begin)) ++at;
     std::sort(begin, at);
   }
+  const auto is_again = [](const Access& a, const Access& b) {
+    return a == b && std::get<3>(a) == Recorder::kLoad;
+  };
+  seen.erase(std::unique(seen.begin(), seen.end(), is_again), seen.end());
   return seen;
 }
 
@@ -208,9 +217,30 @@ TEST_CASE("a block's program holds what it names, and no more") {
   Patched p(t, 3, 1 << 14);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
-  // One step for 7 puts, one for the sum: 7 x (1 + 1) and 1 + 8 operands.
-  CHECK(programs.stride() <= sizeof(StepHeader) + 2 * sizeof(Step) + 23 * 16 + 16);
+  // One step for 7 puts of the same data, one for the sum: 7 + 1 and 1 + 8 operands.
+  CHECK(programs.stride() <= sizeof(StepHeader) + 2 * sizeof(Step) + 17 * 16 + 16);
   CHECK(programs.uses() == (device::kUsesLL16 | device::kUsesSums));
+}
+
+TEST_CASE("moves that send the same data are one, with a destination for each") {
+  TestProgram same = one_shot(4, 4, PacketFormat::LL16);
+  Patched p(same, 1, 4096);
+  BlockPrograms programs;
+  REQUIRE(p.pack(programs));
+  uint32_t count = 0;
+  Steps steps = steps_of(programs, 0, count);
+  CHECK(steps.steps[0].count == 1);
+  CHECK(steps.steps[0].dsts == 3);
+  const device::StepOperand* operands = steps.operands + steps.steps[0].first;
+  CHECK(std::set{operands[0].address, operands[1].address, operands[2].address}.size() == 3);
+  CHECK(operands[3].address == p.bases[kInput + 1].address);
+
+  TestProgram rows = two_shot_by_ports(4, PacketFormat::LL128);  // a row of its own to each
+  Patched q(rows, 1, 4096);
+  REQUIRE(q.pack(programs));
+  steps = steps_of(programs, 0, count);
+  CHECK(steps.steps[0].count == 3);
+  CHECK(steps.steps[0].dsts == 1);
 }
 
 TEST_CASE("kinds that do the same become one") {
