@@ -63,6 +63,26 @@ TEST_CASE("puts with signals and flushes") {
         race("input[0] of rank 1"));
 }
 
+TEST_CASE("a put of what came out of packets is behind the loads that they were made of") {
+  // In place a put overwrites what its peer sends: everyone's input[p] is output[p] of rank p.
+  const auto in_place = [](const std::string& contract, const std::string& body) {
+    return "program t\ncollective " + contract +
+           "\nrank r in 0..2 {\n"
+           "  let p = 1 - r\n  buffer parts[1] packets: LL16, copies: 2\n  buffer s[1]\n"
+           "  channel mem = memory(p)\n  channel net = port(p)\n  tb 0 {\n"
+           "    put_packets mem.parts <- input[p]\n" +
+           body + "    signal net\n    flush net\n    wait net\n  }\n}\n";
+  };
+  CHECK(verdict(in_place("allreduce(ranks: 2, chunks: 2)",
+                         "reduce_packets output[r] <- input[r], parts\nsync\n"
+                         "put net.output[r] <- output[r]\n")) == "proved");
+  // That some packet has come tells a put of something else nothing.
+  CHECK(verdict(in_place("alltoall(ranks: 2, chunks: 1)",
+                         "copy output[r] <- input[r]\nunpack_packets s <- parts\nsync\n"
+                         "put net.output[r] <- input[p]\n")) ==
+        race("output[0] of rank 1 in place"));
+}
+
 TEST_CASE("packets through a port are sent as they lie, when they are there") {
   const auto packets = [](const std::string& copies, const std::string& sync) {
     return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"

@@ -258,6 +258,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
                  {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
+  } else {
+    take_values(from, extent);
   }
   add_value(values_[from].read(extent, mixed_));
   size_value(block.rank, src, k);
