@@ -64,6 +64,12 @@ std::vector<Defines> with_turns(std::vector<Defines> worlds) {
   return worlds;
 }
 
+/// These worlds, and one whose blocks go slice by slice.
+std::vector<Defines> with_slices(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "4"}, {"S", "3"}});
+  return worlds;
+}
+
 std::vector<Defines> with_roots() {
   std::vector<Defines> worlds = ranks({2, 3, 4, 5, 8, 16});
   worlds.push_back({{"R", "5"}, {"root", "3"}});
@@ -191,6 +197,7 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_hier_packets", shapes},
       {"allreduce_hier_pipeline", shapes},
       {"allreduce_hybrid", formats},
+      {"allreduce_push", with_slices(all)},
       {"allreduce_ring", all},
       {"allreduce_switch", all},
       {"allreduce_switch_direct", all},
