@@ -93,6 +93,13 @@ std::vector<Defines> with_roots_and_formats() {
   return worlds;
 }
 
+/// The same, and one with a single copy of the scratch.
+std::vector<Defines> with_roots_formats_and_copies() {
+  std::vector<Defines> worlds = with_roots_and_formats();
+  worlds.push_back({{"R", "4"}, {"root", "1"}, {"C", "1"}});
+  return worlds;
+}
+
 /// Counts with pairs of ranks that have nothing to say to each other, one way or both, and with
 /// ranks that send nothing, get nothing, or are not there at all.
 std::vector<Defines> with_silent_pairs() {
@@ -209,6 +216,7 @@ const std::vector<LibraryProgram>& library() {
       {"alltoall_scratch", all},
       {"alltoallv", with_silent_pairs()},
       {"alltoallv_packets", with_silent_pairs()},
+      {"broadcast_chain_packets", with_roots()},
       {"broadcast_direct", with_roots()},
       {"broadcast_packets", with_roots()},
       {"broadcast_scatter", with_roots()},
@@ -217,6 +225,7 @@ const std::vector<LibraryProgram>& library() {
       {"gather_direct", with_roots()},
       {"gather_packets", with_roots_and_formats()},
       {"reduce_2shot_packets", with_roots_and_formats()},
+      {"reduce_chain_packets", with_roots_formats_and_copies()},
       {"reduce_direct", with_roots_and_leaves()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
