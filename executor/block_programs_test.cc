@@ -125,8 +125,10 @@ class Recorder {
   }
   void wait(uint32_t channel, bool) { note(patched_.ends[channel].arrived, channel, 9); }
   void wait(const device::StepTarget& t, bool) { note(t.address, t.index, 9); }
-  void flush(uint32_t channel) { note(nullptr, channel, 10); }
-  void flush(const device::StepTarget& t) { note(nullptr, t.index, 10); }
+  template <class ChannelOf>
+  void flush(uint32_t n, ChannelOf channel_of) {
+    for (uint32_t i = 0; i < n; ++i) note(nullptr, channel_of(i), 10);
+  }
   void release(uint32_t s) { note(patched_.semaphores + s, s, 11); }
   void release(const device::StepTarget& t) { note(t.address, t.index, 11); }
   void acquire(uint32_t s) { note(patched_.semaphores + s, s, 12); }

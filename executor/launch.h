@@ -58,12 +58,14 @@ struct PortRequest {
 static_assert(sizeof(PortRequest) == 40);
 
 /// The requests of a rank, in the order in which blocks took numbers. A block may write request n
-/// once *handled + capacity > n. The proxy handles requests in order and then counts them: a flush
-/// is handled when all that its channel was asked before has been read from its source.
+/// once *handled + capacity > n. The proxy handles requests in order and then counts them; copies
+/// have only begun by then. Request n, a flush of channel c, sets flushed[c] to n + 1 when all that
+/// c was asked for before it, by whatever block, has been read from its source.
 struct PortQueue {
   PortRequest* slots;  ///< host memory that both see; request n lies in slot n % capacity
   uint64_t capacity;
   uint64_t* claimed;        ///< the rank's memory: numbers taken by blocks
+  uint64_t* flushed;        ///< the rank's memory, by channel
   const uint64_t* handled;  ///< host memory: requests that the proxy has handled
 };
 

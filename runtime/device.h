@@ -46,10 +46,12 @@ class StreamMark {
 class CopyLane {
  public:
   virtual ~CopyLane() = default;
-  /// Begins to copy; the source may not change before flush().
+  /// Begins to copy; the source may not change before a signal behind it has come, or flush() has
+  /// returned.
   virtual bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
-  /// Behind all puts so far: sets the peer's count `*arrived` to `value`.
-  virtual bool signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) = 0;
+  /// When all puts so far have been done: sets `*count`, a count of the peer or of this rank, to
+  /// `value`. Does not wait for that.
+  virtual bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) = 0;
   /// Waits until all that was begun has been done.
   virtual bool flush(Diagnostics& diagnostics) = 0;
 };

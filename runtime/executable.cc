@@ -99,7 +99,7 @@ uint64_t Executable::State::memory_bytes() const {
          Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
          Image::bytes_of<uint64_t>(own.semaphores.size()) +
          Image::bytes_of<device::Barrier>(program.barriers.size()) + Image::bytes_of<uint64_t>(1) +
-         Image::bytes_of<uint64_t>(counts());
+         Image::bytes_of<uint64_t>(own.channels.size()) + Image::bytes_of<uint64_t>(counts());
 }
 
 /// Counts that all blocks keep from call to call.
@@ -269,12 +269,12 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
     ports.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
   }
   if (!any) return true;
-  auto* claimed = context.queue.claimed;
   const std::weak_ptr<Group> weak = group;
   const auto fail = [weak](const std::string& why) {
     if (const auto held = weak.lock()) held->fail("proxy", why);
   };
-  proxy = Proxy::start(group->device, std::move(ports), claimed, fail, diagnostics);
+  proxy = Proxy::start(group->device, std::move(ports), context.queue.claimed,
+                       context.queue.flushed, fail, diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   return true;
@@ -294,6 +294,7 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   where.barriers = image.add(barriers);
   calls_ended = image.add(std::vector<uint64_t>(counts()));
   context.queue.claimed = image.add(zero);
+  context.queue.flushed = image.add(std::vector<uint64_t>(ends.size()));
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
   return image.write(*group->device, diagnostics);

@@ -1,7 +1,6 @@
 #include "runtime/proxy.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "executor/host/words.h"
 #include "runtime/host/idle.h"
@@ -12,20 +11,18 @@ namespace mscclc {
 using device::PortRequest;
 using device::PortWhat;
 
-/// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for its.
-constexpr std::chrono::milliseconds kAwake{10};
-
 std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                    uint64_t* claimed, std::function<void(const std::string&)> fail,
-                                    Diagnostics& diagnostics) {
-  std::unique_ptr<Proxy> proxy(new Proxy);
+                                    uint64_t* claimed, uint64_t* flushed,
+                                    std::function<void(const std::string&)> fail,
+                                    Diagnostics& diagnostics, std::chrono::microseconds awake) {
+  std::unique_ptr<Proxy> proxy(new Proxy(awake));
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
   proxy->memory_ =
       device->allocate_visible(kSlots + sizeof(uint64_t), "the queue of the proxy", diagnostics);
   if (proxy->memory_ == nullptr) return nullptr;
   proxy->handled_ = reinterpret_cast<uint64_t*>(proxy->memory_->data() + kSlots);
   proxy->queue_ = {reinterpret_cast<PortRequest*>(proxy->memory_->data()), kCapacity, claimed,
-                   proxy->handled_};
+                   flushed, proxy->handled_};
   for (const Port& port : ports) {
     if (!port.used) continue;
     proxy->lanes_.resize(std::max<size_t>(proxy->lanes_.size(), port.peer + 1));
@@ -45,7 +42,8 @@ Proxy::~Proxy() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Proxy::handle(const PortRequest& request, Diagnostics& problems) {
+// Nothing here waits for a copy: the lanes of other peers would have to wait with it.
+bool Proxy::handle(const PortRequest& request, uint64_t number, Diagnostics& problems) {
   Port& port = ports_[request.channel];
   CopyLane& lane = *lanes_[port.peer];
   switch (request.what) {
@@ -55,7 +53,7 @@ bool Proxy::handle(const PortRequest& request, Diagnostics& problems) {
     case PortWhat::signal:
       return port.arrived == nullptr || lane.signal(port.arrived, ++port.sent, problems);
     case PortWhat::flush:
-      return lane.flush(problems);
+      return lane.signal(queue_.flushed + request.channel, number + 1, problems);
   }
   return true;
 }
@@ -66,7 +64,7 @@ bool Proxy::asked(uint64_t number) const {
 
 // A failed copy must not look like one that has been done: the count stays where it is.
 bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
-  if (!handle(queue_.slots[number % kCapacity], problems)) return false;
+  if (!handle(queue_.slots[number % kCapacity], number, problems)) return false;
   store_release<uint64_t>(handled_, number + 1);
   return true;
 }
@@ -78,9 +76,11 @@ bool Proxy::flush_all(Diagnostics& problems) {
   return true;
 }
 
+// The proxy waits for copies only where no block runs, or where none has asked for anything for
+// long: then so that a copy that has failed is found.
 /// Until it is to stop; false: a copy has failed.
 bool Proxy::serve_all(Diagnostics& problems) {
-  Idle idle(kAwake);
+  Idle idle(awake_);
   uint64_t number = 0;
   for (;;) {
     const bool stopping = stop_;  // asked first: what was asked for before it is done
@@ -88,7 +88,7 @@ bool Proxy::serve_all(Diagnostics& problems) {
       if (!serve_next(number, problems)) return false;
       ++number;
       idle.reset();
-    } else if (settled_ != number) {
+    } else if (settled_ != number && (stopping || waiting_ > 0 || idle.is_tired())) {
       if (!flush_all(problems)) return false;
       settled_ = number;
     } else if (stopping) {
@@ -107,10 +107,12 @@ void Proxy::serve() {
   ended_ = true;
 }
 
-void Proxy::settle() const {
+void Proxy::settle() {
   Idle idle;
+  ++waiting_;
   // A slot may have been used again since: what has been handled counts too.
   while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_))) idle.rest();
+  --waiting_;
 }
 
 }  // namespace mscclc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -24,31 +25,39 @@ class Proxy {
   };
   /// Requests that the queue holds: blocks wait when it is full.
   static constexpr uint64_t kCapacity = 256;
+  /// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for
+  /// its.
+  static constexpr std::chrono::milliseconds kAwake{10};
 
-  /// `ports`: by channel. `claimed`: a zero in the rank's memory. `fail(why)` is called if a copy
-  /// fails; the proxy does nothing more then. Other failures do not concern it: what blocks have
-  /// asked for before they gave up is done, as peers may count on it. nullptr: reported.
+  /// `ports`: by channel. `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
+  /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
+  /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
+  /// peers may count on it. `awake`: how long nobody asks for anything before it sleeps, and
+  /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
+  /// reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                      uint64_t* claimed,
+                                      uint64_t* claimed, uint64_t* flushed,
                                       std::function<void(const std::string&)> fail,
-                                      Diagnostics& diagnostics);
+                                      Diagnostics& diagnostics,
+                                      std::chrono::microseconds awake = kAwake);
   /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy();
 
   /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
   /// then it touches no memory any more. REQUIRES: no block runs.
-  void settle() const;
+  void settle();
   const device::PortQueue& queue() const { return queue_; }
 
  private:
-  Proxy() = default;
+  explicit Proxy(std::chrono::microseconds awake) : awake_(awake) {}
   void serve();
   bool serve_all(Diagnostics& problems);
   bool serve_next(uint64_t number, Diagnostics& problems);
   bool flush_all(Diagnostics& problems);
   bool asked(uint64_t number) const;
-  bool handle(const device::PortRequest& request, Diagnostics& problems);
+  bool handle(const device::PortRequest& request, uint64_t number, Diagnostics& problems);
 
+  const std::chrono::microseconds awake_;
   std::shared_ptr<Device> device_;
   std::vector<Port> ports_;
   std::vector<std::unique_ptr<CopyLane>> lanes_;  ///< by peer
@@ -58,6 +67,7 @@ class Proxy {
   uint64_t* handled_ = nullptr;
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_{false};
+  std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
   std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
   std::thread thread_;
 };

@@ -88,9 +88,10 @@ class BlockBase {
         },
         [&] { return Fault{WaitFor::signal, target.index, source_, 0, before + 1, arrived}; });
   }
-  __device__ void flush(const StepTarget& target) { flush(target.index); }
-  __device__ void flush(uint32_t channel) {
-    flush_requests(state_.rank->queue, state_.waits, source_, channel);
+  template <class ChannelOf>
+  __device__ void flush(uint32_t n, ChannelOf channel_of) {
+    if (threadIdx.x != 0) return;
+    flush_channels(state_.rank->queue, state_.waits, source_, n, channel_of);
   }
   __device__ void release(const StepTarget& target) { add_release_gpu(target.address); }
   __device__ void acquire(const StepTarget& target) {

@@ -135,6 +135,11 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
         return this->sync();
       case OpKind::barrier:
         return this->meet(target(step, 0));
+      case OpKind::flush:
+        if constexpr (kHasPorts) {
+          this->flush(step.count, [&](uint32_t i) { return target(step, i).index; });
+        }
+        return;
       default:
         break;
     }
@@ -160,9 +165,6 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
         return this->release(t);
       case OpKind::acquire:
         return this->acquire(t);
-      case OpKind::flush:
-        if constexpr (kHasPorts) this->flush(t);
-        return;
       default:
         return;
     }

@@ -79,7 +79,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.rank = plan.contexts + rank;
     state.calls = calls;
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
-    state.waits = {state.rank, calls, number, plan.patience, 0};
+    state.waits = {state.rank, calls, number, plan.patience, 0, 0};
     state.counts[0] = call;
   }
   __syncthreads();

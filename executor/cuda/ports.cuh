@@ -17,16 +17,19 @@ static __device__ __noinline__ uint64_t post_request(const PortQueue& queue, Wai
                                                      uint32_t op, const PortRequest& request) {
   if (gave_up(state)) exit_thread();
   const uint64_t number = atomicAdd(reinterpret_cast<unsigned long long*>(queue.claimed), 1ull);
-  uint64_t handled = 0;
-  await(
-      state,
-      [&] {
-        handled = load_acquire(queue.handled);
-        return handled + queue.capacity > number;
-      },
-      [&] {
-        return Fault{WaitFor::queue, request.channel, op, 0, number - queue.capacity + 1, handled};
-      });
+  // What was seen last will do, unless the queue seems full: a look is a trip to the host's memory.
+  if (state.handled + queue.capacity <= number) {
+    await(
+        state,
+        [&] {
+          state.handled = load_acquire(queue.handled);
+          return state.handled + queue.capacity > number;
+        },
+        [&] {
+          return Fault{WaitFor::queue, request.channel, op, 0, number - queue.capacity + 1,
+                       state.handled};
+        });
+  }
   PortRequest& slot = queue.slots[number % queue.capacity];
   slot.what = request.what;
   slot.channel = request.channel;
@@ -37,18 +40,34 @@ static __device__ __noinline__ uint64_t post_request(const PortQueue& queue, Wai
   return number;
 }
 
-/// Waits until the proxy has handled all that this thread has posted.
-static __device__ __noinline__ void flush_requests(const PortQueue& queue, WaitState& state,
-                                                   uint32_t op, uint32_t channel) {
-  const uint64_t number = post_request(queue, state, op, {PortWhat::flush, channel, 0, 0, 0, 0});
-  uint64_t handled = 0;
+/// Waits for a flush of a channel that has this number or a later one.
+static __device__ __noinline__ void await_flush(const PortQueue& queue, WaitState& state,
+                                                uint32_t op, uint32_t channel, uint64_t number) {
+  uint64_t flushed = 0;
   await(
       state,
       [&] {
-        handled = load_acquire(queue.handled);
-        return handled > number;
+        flushed = load_acquire(queue.flushed + channel);
+        return flushed > number;
       },
-      [&] { return Fault{WaitFor::flush, channel, op, 0, number + 1, handled}; });
+      [&] { return Fault{WaitFor::flush, channel, op, 0, number + 1, flushed}; });
+}
+
+/// Waits until what this thread has posted to `n` channels has been read from its sources. All are
+/// asked before the first is awaited. What the thread had put has numbers below that of its first
+/// flush, so a flush of any thread that has that number or a later one covers it.
+template <class ChannelOf>
+__device__ __forceinline__ void flush_channels(const PortQueue& queue, WaitState& state,
+                                               uint32_t op, uint32_t n, ChannelOf channel_of) {
+  uint64_t first = 0;
+#pragma unroll 1
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t number =
+        post_request(queue, state, op, {PortWhat::flush, channel_of(i), 0, 0, 0, 0});
+    if (i == 0) first = number;
+  }
+#pragma unroll 1
+  for (uint32_t i = 0; i < n; ++i) await_flush(queue, state, op, channel_of(i), first);
 }
 
 }  // namespace mscclc::cuda

@@ -30,7 +30,7 @@ constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks 
 struct RankMemory {
   std::vector<DeviceMemory> buffers;
   std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
-  DeviceMemory channels, arrived, semaphores, barriers, claimed;
+  DeviceMemory channels, arrived, semaphores, barriers, claimed, flushed;
   VisibleMemory faults, requests, handled;
 };
 
@@ -132,7 +132,8 @@ bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
   for (const BarrierMembers& b : device.ranks[rank].barriers)
     barriers.push_back({0, b.blocks.size()});
   return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d) &&
-         own.claimed.allocate(sizeof(uint64_t), d);
+         own.claimed.allocate(sizeof(uint64_t), d) &&
+         own.flushed.allocate(program.ranks[rank].channels.size() * sizeof(uint64_t), d);
 }
 
 bool CudaRanks::State::allocate_visible(uint32_t rank, Diagnostics& d) {
@@ -174,7 +175,7 @@ RankContext CudaRanks::State::context(uint32_t rank) const {
   RankContext c{};
   c.channels = own.channels.data<ChannelEnd>();
   c.queue = {own.requests.data<PortRequest>(), kQueue, own.claimed.data<uint64_t>(),
-             own.handled.data<uint64_t>()};
+             own.flushed.data<uint64_t>(), own.handled.data<uint64_t>()};
   c.faults = own.faults.data<Fault>();
   c.abort = abort.data<uint32_t>();
   return c;
@@ -259,8 +260,11 @@ bool CudaRanks::State::fits(Diagnostics& d) const {
 void CudaRanks::State::start_proxy() {
   std::vector<RanksProxy::Rank> queues;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
-    RanksProxy::Rank queue{
-        ranks[r].requests.data<PortRequest>(), kQueue, ranks[r].handled.data<uint64_t>(), {}};
+    RanksProxy::Rank queue{ranks[r].requests.data<PortRequest>(),
+                           kQueue,
+                           ranks[r].handled.data<uint64_t>(),
+                           ranks[r].flushed.data<uint64_t>(),
+                           {}};
     for (const Channel& end : program.ranks[r].channels) queue.partners.push_back(partner_of(end));
     queues.push_back(std::move(queue));
   }

@@ -29,20 +29,27 @@ RanksProxy::Slowest RanksProxy::slowest() const {
   return {slowest_bytes_.load(), slowest_time_.load()};
 }
 
+// serve_rank() waits for the copy before the next count is staged.
+cudaError_t RanksProxy::write_count(uint64_t* count, uint64_t value) {
+  *staging_ = value;
+  return cudaMemcpyAsync(count, staging_, sizeof *count, cudaMemcpyDefault, stream_);
+}
+
 // Only a proxy adds to a port's count, and it alone knows it: it reads, adds, and writes back.
-cudaError_t RanksProxy::handle(const Rank& rank, const PortRequest& request) {
+cudaError_t RanksProxy::handle(const Rank& rank, const PortRequest& request, uint64_t number) {
   if (request.what == PortWhat::put) {
     return cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
                            reinterpret_cast<const void*>(request.from), request.bytes,
                            cudaMemcpyDefault, stream_);
   }
+  if (request.what == PortWhat::flush) {
+    return write_count(rank.flushed + request.channel, number + 1);
+  }
   uint64_t* count = rank.partners[request.channel];
-  if (request.what != PortWhat::signal || count == nullptr) return cudaSuccess;
+  if (count == nullptr) return cudaSuccess;
   cudaError_t result = cudaMemcpyAsync(staging_, count, sizeof *count, cudaMemcpyDefault, stream_);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
-  ++*staging_;
-  if (result != cudaSuccess) return result;
-  return cudaMemcpyAsync(count, staging_, sizeof *count, cudaMemcpyDefault, stream_);
+  return result == cudaSuccess ? write_count(count, *staging_ + 1) : result;
 }
 
 /// True if there was a request.
@@ -52,7 +59,7 @@ bool RanksProxy::serve_rank(Rank& rank) {
   // Pairs with the release store in post_request().
   if (std::atomic_ref(slot.ready).load(std::memory_order_acquire) != number + 1) return false;
   const auto begin = std::chrono::steady_clock::now();
-  cudaError_t result = handle(rank, slot);
+  cudaError_t result = handle(rank, slot, number);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   if (static_cast<uint64_t>(took.count()) > slowest_time_) {

@@ -21,6 +21,7 @@ class RanksProxy {
     device::PortRequest* slots;
     uint64_t capacity;
     uint64_t* handled;
+    uint64_t* flushed;
     std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: nobody
   };
 
@@ -45,7 +46,8 @@ class RanksProxy {
  private:
   void serve(int device);
   bool serve_rank(Rank& rank);
-  cudaError_t handle(const Rank& rank, const device::PortRequest& request);
+  cudaError_t handle(const Rank& rank, const device::PortRequest& request, uint64_t number);
+  cudaError_t write_count(uint64_t* count, uint64_t value);
 
   std::vector<Rank> ranks_;
   cudaStream_t stream_ = nullptr;

@@ -67,6 +67,10 @@ class LaneMachine : public HostMachine {
 
   void signal(uint32_t channel, bool relaxed);
   void wait(uint32_t channel, bool relaxed);
+  template <class ChannelOf>
+  void flush(uint32_t n, ChannelOf channel_of) {
+    for (uint32_t i = 0; i < n; ++i) flush(channel_of(i));
+  }
   void flush(uint32_t channel);
   void release(uint32_t semaphore);
   void acquire(uint32_t semaphore);

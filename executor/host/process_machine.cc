@@ -229,11 +229,11 @@ void ProcessMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from
         reinterpret_cast<uint64_t>(from), bytes, 0});
 }
 
-void ProcessMachine::flush(uint32_t channel) {
-  const uint64_t n = post({device::PortWhat::flush, channel, 0, 0, 0, 0});
-  await({WaitFor::flush, channel, n + 1}, [&](uint64_t& seen) {
-    seen = load_acquire<uint64_t>(rank_.queue.handled);
-    return seen > n;
+/// Waits for a flush of the channel that has this number or a later one.
+void ProcessMachine::await_flush(uint32_t channel, uint64_t number) {
+  await({WaitFor::flush, channel, number + 1}, [&](uint64_t& seen) {
+    seen = load_acquire<uint64_t>(rank_.queue.flushed + channel);
+    return seen > number;
   });
 }
 

@@ -86,8 +86,15 @@ class ProcessMachine {
 
   void signal(const device::StepTarget& target, bool relaxed);
   void wait(const device::StepTarget& target, bool relaxed);
-  void flush(const device::StepTarget& target) { flush(target.index); }
-  void flush(uint32_t channel);
+  template <class ChannelOf>
+  void flush(uint32_t n, ChannelOf channel_of) {
+    uint64_t first = 0;  // all are asked before the first is awaited (executor/cuda/ports.cuh)
+    for (uint32_t i = 0; i < n; ++i) {
+      const uint64_t number = post({device::PortWhat::flush, channel_of(i), 0, 0, 0, 0});
+      if (i == 0) first = number;
+    }
+    for (uint32_t i = 0; i < n; ++i) await_flush(channel_of(i), first);
+  }
   void release(const device::StepTarget& target) { add_release(target.address); }
   void acquire(const device::StepTarget& target);
   void meet(const device::StepTarget& target);
@@ -116,6 +123,7 @@ class ProcessMachine {
   void give_up(const Waiting& waiting, uint64_t seen);
   void stop();
   uint64_t post(const device::PortRequest& request);
+  void await_flush(uint32_t channel, uint64_t number);
 
   const device::LaunchPlan& plan_;
   const device::RankContext& rank_;

@@ -123,6 +123,9 @@ inline FrameStretch stretch_beside(const Frame& f, const FrameStretch& s, uint32
 inline uint32_t target_of(const Frame& f, const DeviceOp& op, uint32_t i) {
   return f.rank.targets[op.first + i];
 }
+inline uint32_t channel_of_target(const Frame& f, const DeviceOp& op, uint32_t i) {
+  return target_of(f, op, i);
+}
 /// The channel of the first destination of move i.
 inline uint32_t channel_of_move(const Frame& f, const DeviceOp& op, uint32_t i) {
   return f.rank.operands[f.rank.moves[op.first + i].operands].channel;

@@ -63,7 +63,7 @@ template <class M, class P>
 MSCCLC_RUN inline void run_put_with_signal_and_flush(M& m, const P& p, const typename P::Op& op) {
   run_put_with_signal(m, p, op);
   if constexpr (std::is_same_v<P, Frame>) {
-    m.for_each_post(op.count, [&](uint32_t i) { m.flush(channel_of_move(p, op, i)); });
+    m.flush(op.count, [&](uint32_t i) { return channel_of_move(p, op, i); });
   }
 }
 

@@ -142,7 +142,7 @@ MSCCLC_RUN inline void run_put_packets(M& m, const P& p, const typename P::Op& o
 template <class M, class P>
 MSCCLC_RUN inline void flush_posts(M& m, const P& p, const typename P::Op& op, uint32_t i) {
   for_each_stretch<PacketFormat::sentinel>(p, op, i, [&](const typename P::Stretch& s) {
-    m.for_each_post(dsts_of(s), [&](uint32_t k) { m.flush(channel_of(p, s, k)); });
+    m.flush(dsts_of(s), [&](uint32_t k) { return channel_of(p, s, k); });
   });
 }
 

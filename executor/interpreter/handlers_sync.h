@@ -37,7 +37,7 @@ MSCCLC_RUN inline void run_wait(M& m, const P& p, const typename P::Op& op) {
 
 template <class M, class P>
 MSCCLC_RUN inline void run_flush(M& m, const P& p, const typename P::Op& op) {
-  on_posts(m, p, op, [&](const auto& channel) { m.flush(channel); });
+  m.flush(op.count, [&](uint32_t i) { return channel_of_target(p, op, i); });
 }
 
 template <class M, class P>

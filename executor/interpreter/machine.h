@@ -22,11 +22,13 @@
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
 //   m.empty_packets(slot, piece)       puts the sentinel back
 //   m.copy(to, from, bytes)            plain bytes
-//   m.signal(c, relaxed), m.wait(c, relaxed), m.flush(c), m.release(s), m.acquire(s)
+//   m.signal(c, relaxed), m.wait(c, relaxed), m.release(s), m.acquire(s)
 //                                      channels and semaphores of this rank, by index (frames) or
 //                                      as targets (steps); called by one thread, in
-//                                      for_each_target; signals of ports and flushes in
-//                                      for_each_post
+//                                      for_each_target; signals of ports in for_each_post
+//   m.flush(n, fn)                     waits until the sources of puts over the channels fn(i),
+//                                      i < n, may change; called by all threads, of which the one
+//                                      that posts waits
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
 //   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
 //                                      threads, of which one posts
@@ -40,6 +42,7 @@
 //   sources_of<F>(m, p, s, piece)      goes over the places to read a piece from, in written order
 //   in_step<M>(p, op, i), stretch_beside(p, s, n)   moves that can be done together
 //   target_of(p, op, i)                what the i-th target of a synchronising op is
+//   channel_of_target(p, op, i)        its channel
 #pragma once
 
 #include "executor/interpreter/layout.h"

@@ -197,6 +197,9 @@ MSCCLC_RUN inline StepStretch stretch_beside(const Steps&, const StepStretch& s,
 MSCCLC_RUN inline const StepTarget& target_of(const Steps& p, const Step& step, uint32_t i) {
   return p.targets[step.first + i];
 }
+MSCCLC_RUN inline uint32_t channel_of_target(const Steps& p, const Step& step, uint32_t i) {
+  return target_of(p, step, i).index;
+}
 MSCCLC_RUN inline bool goes_by_port(const Steps& p, const Step& step, uint32_t i) {
   const uint32_t operands = uint32_t{step.dsts} + step.srcs;
   return (p.operands[step.first + i * operands].flags & kPort) != 0;

@@ -30,29 +30,29 @@ bool CudaLane::put(void* to, const void* from, uint64_t bytes, Diagnostics& diag
              [&] { return fmt::format("copy {} bytes to a peer", bytes); }, diagnostics);
 }
 
-bool CudaLane::signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) {
+bool CudaLane::signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
   if (writes_) {
     const abi::Result result = context_->driver().StreamWriteValue64(
-        stream_->get(), address_of(arrived), value, abi::kWriteValueDefault);
+        stream_->get(), address_of(count), value, abi::kWriteValueDefault);
     if (result == abi::kSuccess) return true;
     if (result != abi::kNotSupported && result != abi::kInvalidValue) {
-      return context_->ok(result, "signal to a peer", diagnostics);
+      return context_->ok(result, "set a count behind copies", diagnostics);
     }
     writes_ = false;
   }
-  return copy_count(arrived, value, diagnostics);
+  return copy_count(count, value, diagnostics);
 }
 
-bool CudaLane::copy_count(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) {
+bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
   if (used_ == kSlots && !flush(diagnostics)) return false;
   auto* slot = reinterpret_cast<uint64_t*>(slots_->data()) + used_++;
   *slot = value;
   return context_->ok(
-      context_->driver().MemcpyAsync(address_of(arrived), address_of(slot), sizeof *slot,
+      context_->driver().MemcpyAsync(address_of(count), address_of(slot), sizeof *slot,
                                      stream_->get()),
-      [] { return "copy a signal to a peer"; }, diagnostics);
+      [] { return "copy a count behind copies"; }, diagnostics);
 }
 
 bool CudaLane::flush(Diagnostics& diagnostics) {

@@ -1,13 +1,14 @@
 // Copies to a peer by a copy engine: what a port channel's proxy does with a GPU.
 //
-// Order. A lane is one stream, so orders are carried out one after the other. What the peer's
-// kernel sees: the count is written by cuStreamWriteValue64, which "will provide a memory fence
-// before the write, which has similar semantics to __threadfence_system() but is scoped to the
-// stream" (CUDA driver API, CUstreamWriteValue_flags; CU_STREAM_WRITE_VALUE_DEFAULT). So the data
-// of all puts of the lane is performed at system scope before the count, and the waiter's
-// ld.acquire.sys of the count orders its own loads of the data behind it. Where the driver refuses
-// such a write to a mapping of peer memory, the count is copied from pinned memory as 8 bytes: a
-// copy begins when its predecessors in the stream have completed (CUDA programming guide, streams),
+// Order. A lane is one stream, so orders are carried out one after the other. What the kernel sees
+// that waits for a count (a peer's for data, this rank's for a flush): the count is written by
+// cuStreamWriteValue64, which "will provide a memory fence before the write, which has similar
+// semantics to __threadfence_system() but is scoped to the stream" (CUDA driver API,
+// CUstreamWriteValue_flags; CU_STREAM_WRITE_VALUE_DEFAULT). So the data of all puts of the lane is
+// performed at system scope before the count, and the waiter's ld.acquire.sys of the count orders
+// its own loads of the data, and stores to the sources, behind it. Where the driver refuses such a
+// write to a mapping of peer memory, the count is copied from pinned memory as 8 bytes: a copy
+// begins when its predecessors in the stream have completed (CUDA programming guide, streams),
 // which includes that their data has been written, and 8 aligned bytes arrive as one.
 //
 // The driver sets no device by itself (the runtime would take GPU 0 and leave a context there), and
@@ -29,23 +30,23 @@ class CudaLane final : public CopyLane {
   ~CudaLane() override;
 
   bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
-  bool signal(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics) override;
+  bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override;
   bool flush(Diagnostics& diagnostics) override;
 
  private:
-  /// Counts on their way: a slot is used again after a flush.
+  /// Counts on their way: a slot is used again after flush().
   static constexpr uint64_t kSlots = 512;
 
   CudaLane(SharedContext context, std::unique_ptr<OwnStream> stream)
       : context_(std::move(context)), stream_(std::move(stream)) {}
-  bool copy_count(uint64_t* arrived, uint64_t value, Diagnostics& diagnostics);
+  bool copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnostics);
   bool synchronize(Diagnostics& diagnostics);
 
   SharedContext context_;
   std::unique_ptr<Memory> slots_;
   std::unique_ptr<OwnStream> stream_;
   bool writes_ = true;  ///< the driver writes counts itself
-  uint64_t used_ = 0;   ///< slots since the last flush
+  uint64_t used_ = 0;   ///< slots since the last flush()
 };
 
 }  // namespace mscclc::cuda

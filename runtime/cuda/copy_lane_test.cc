@@ -25,8 +25,9 @@ struct Pair {
     from.reset();
     FakeDriver::enter(1);
   }
-  uint64_t word(World& world, uint64_t at) {
-    const std::vector<uint8_t> bytes = world.fake.bytes_at(address_of(mapped->data()) + at, 8);
+  uint64_t word(World& world, uint64_t at) { return word_of(world, *mapped, at); }
+  static uint64_t word_of(World& world, const Memory& memory, uint64_t at) {
+    const std::vector<uint8_t> bytes = world.fake.bytes_at(address_of(memory.data()) + at, 8);
     uint64_t value = 0;
     std::memcpy(&value, bytes.data(), 8);
     return value;
@@ -51,9 +52,15 @@ TEST_CASE("cuda: a lane carries out its orders in order, flush waits for them") 
         CHECK(pair.lane->put(pair.mapped->data(), pair.source->data(), 0, pair.diagnostics));
         CHECK(pair.lane->signal(counts, 1, pair.diagnostics));
         CHECK(pair.lane->signal(counts, 2, pair.diagnostics));
-        if (deferred) CHECK(pair.word(world, 0) == 0);
+        auto* own = reinterpret_cast<uint64_t*>(pair.source->data() + 512);
+        CHECK(pair.lane->signal(own, 9, pair.diagnostics));
+        if (deferred) {
+          CHECK(pair.word(world, 0) == 0);
+          CHECK(Pair::word_of(world, *pair.source, 512) == 0);
+        }
         CHECK(pair.lane->flush(pair.diagnostics));
         CHECK(pair.word(world, 0) == 2);
+        CHECK(Pair::word_of(world, *pair.source, 512) == 9);
         CHECK(pair.word(world, 64) == 77);
         CHECK((world.fake.calls("StreamWriteValue64") > 0) == writes);
         CHECK(text_of(pair.diagnostics) == "");

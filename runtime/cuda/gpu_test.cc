@@ -129,11 +129,14 @@ int two_gpus() {
     NEED(lane != nullptr);
     NEED(lane->put(seen_here->data(), own->data(), 8992, p.diagnostics));
     NEED(lane->signal(reinterpret_cast<uint64_t*>(seen_here->data() + 8992), 42, p.diagnostics));
+    NEED(lane->signal(reinterpret_cast<uint64_t*>(own->data() + 8992), 43, p.diagnostics));
     NEED(lane->flush(p.diagnostics));
     NEED(b->read(seen.data(), data + 104, 9000, p.diagnostics));
     uint64_t count = 0;
     std::memcpy(&count, seen.data() + 8992, 8);
     NEED(count == 42);
+    NEED(a->read(&count, own->data() + 8992, 8, p.diagnostics));
+    NEED(count == 43);
     NEED(std::equal(sent.begin(), sent.begin() + 8992, seen.begin()));
   }
   const CurrentContext current(*b->context());

@@ -35,8 +35,8 @@ class HostLane final : public CopyLane {
     copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);
     return true;
   }
-  bool signal(uint64_t* arrived, uint64_t value, Diagnostics&) override {
-    store_release(arrived, value);
+  bool signal(uint64_t* count, uint64_t value, Diagnostics&) override {
+    store_release(count, value);
     return true;
   }
   bool flush(Diagnostics&) override { return true; }

@@ -20,14 +20,17 @@ class Idle {
   void reset() { rests_ = 0; }
   void rest() {
     if (rests_ == 0) since_ = Clock::now();
+    const bool sleeps = is_tired();
     ++rests_;
     if (rests_ < kSpins) return;
-    if (rests_ < kYields || Clock::now() - since_ < awake_) {
-      sched_yield();
-    } else {
+    if (sleeps) {
       std::this_thread::sleep_for(kSleep);
+    } else {
+      sched_yield();
     }
   }
+  /// Has so long been idle that it sleeps in its next rest.
+  bool is_tired() const { return rests_ >= kYields && Clock::now() - since_ >= awake_; }
 
  private:
   static constexpr uint64_t kSpins = 64, kYields = 2048;

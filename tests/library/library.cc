@@ -58,12 +58,6 @@ std::vector<Defines> with_formats_apart_and_copies(std::vector<Defines> worlds) 
   return worlds;
 }
 
-/// These worlds, and one in which copy engines serve one peer after the other.
-std::vector<Defines> with_turns(std::vector<Defines> worlds) {
-  worlds.push_back({{"R", "4"}, {"in_turn", "true"}});
-  return worlds;
-}
-
 /// These worlds, and one whose blocks go slice by slice.
 std::vector<Defines> with_slices(std::vector<Defines> worlds) {
   worlds.push_back({{"R", "4"}, {"S", "3"}});
@@ -184,7 +178,7 @@ const std::vector<LibraryProgram>& library() {
   static const auto apart = with_formats_apart(all);
   static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
   static const std::vector<LibraryProgram> programs = {
-      {"allgather_copy_engine", with_turns(all)},
+      {"allgather_copy_engine", all},
       {"allgather_direct", with_own_blocks(all)},
       {"allgather_groups", all},
       {"allgather_hier", shapes},
@@ -208,7 +202,7 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_ring", all},
       {"allreduce_switch", all},
       {"allreduce_switch_direct", all},
-      {"alltoall_copy_engine", with_turns(all)},
+      {"alltoall_copy_engine", all},
       {"alltoall_direct", with_own_blocks(all)},
       {"alltoall_packets", formats},
       {"alltoall_pipeline", all},

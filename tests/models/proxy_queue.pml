@@ -1,18 +1,23 @@
-/* A port channel: a block posts puts and signals into a queue of bounded depth, its proxy serves
-   them in order: it reads the source, and the network lands the data before the signal that was
-   posted behind it. After a flush the block changes the source. The peer waits for the signal,
-   checks the data, and tells that its chunk is free.
+/* A port channel: a block posts puts, signals and flushes into a queue of bounded depth, its proxy
+   hands them to a lane in order and counts them handled. The lane does one after the other: it reads
+   the source, and the network lands the data before the signal that was posted behind it; at a flush
+   it says so to the block, which then changes the source. The peer waits for the signal, checks the
+   data, and tells that its chunk is free.
 
-   BROKEN 1: a flush returns when the proxy has begun with what was posted, not ended.
+   BROKEN 1: a flush returns when the proxy has handed on what was posted.
    BROKEN 2: a full queue is not waited for, so an entry is overwritten.
    BROKEN 3: the network lets the signal overtake the data. */
 #define CALLS 3
 #define DEPTH 2
 #define PUTS 3 /* a call: more entries than the queue has */
+#define SIGNAL PUTS
+#define FLUSH (PUTS + 1)
 
 byte source[PUTS];
-byte queue[DEPTH];          /* chunk to put; PUTS: a signal */
-byte posted, begun, served; /* entries, by all calls */
+byte queue[DEPTH];          /* chunk to put, SIGNAL or FLUSH */
+byte posted, handled;       /* entries, by all calls */
+chan lane = [2] of { byte, byte }; /* an entry, and its number + 1 */
+byte flushed;               /* the second of the last flush that is over */
 byte in_flight[PUTS];       /* data on its way; 0: none */
 byte there[PUTS];           /* the peer's chunks */
 byte told, freed;           /* signals that have arrived at the peer, and at the block */
@@ -20,7 +25,7 @@ byte calls;                 /* ended at the peer */
 
 inline post(entry) {
 #if BROKEN != 2
-  posted - served < DEPTH;
+  posted - handled < DEPTH;
 #endif
   queue[posted % DEPTH] = entry;
   posted++
@@ -31,35 +36,43 @@ active proctype block() {
   for (call : 1 .. CALLS) {
     for (i : 0 .. PUTS - 1) { source[i] = call }
     for (i : 0 .. PUTS - 1) { post(i) }
+    post(FLUSH);
 #if BROKEN == 1
-    begun == posted;
+    handled == posted;
 #else
-    served == posted; /* flush */
+    flushed == posted;
 #endif
     for (i : 0 .. PUTS - 1) { source[i] = 99 }
-    post(PUTS);
+    post(SIGNAL);
     freed == call
   }
 }
 
 active proctype proxy() {
-  byte entry;
 end:
   do
-  :: served < posted ->
-     entry = queue[served % DEPTH];
-     begun++;
+  :: handled < posted ->
+     lane ! queue[handled % DEPTH], handled + 1;
+     handled++
+  od
+}
+
+active proctype copies() {
+  byte entry, number;
+end:
+  do
+  :: lane ? entry, number ->
      if
-     :: entry == PUTS ->
+     :: entry == SIGNAL ->
 #if BROKEN != 3
         in_flight[0] == 0 && in_flight[1] == 0 && in_flight[2] == 0;
 #endif
         told++
+     :: entry == FLUSH -> flushed = number
      :: else ->
         in_flight[entry] == 0;
         in_flight[entry] = source[entry]
-     fi;
-     served++
+     fi
   od
 }
 
@@ -82,5 +95,5 @@ active proctype peer() {
   }
 }
 
-ltl bounded { [] (posted - served <= DEPTH) }
+ltl bounded { [] (posted - handled <= DEPTH) }
 ltl end_comes { <> (calls == CALLS) }
