@@ -1,5 +1,6 @@
 // The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
-// (executor/launch.h), in order, each peer's over a lane of its own.
+// (executor/launch.h), in order, each peer's over a lane of its own. It waits for no copy while
+// blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
 #pragma once
 
 #include <atomic>

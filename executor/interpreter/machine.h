@@ -17,7 +17,8 @@
 //                           (passes/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
-//   proxy m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
+//                                      proxy
+//   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
 //   m.empty_packets(slot, piece)       puts the sentinel back

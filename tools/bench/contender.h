@@ -73,5 +73,10 @@ std::unique_ptr<Contender> make_handwritten_exchange(Communicator& communicator,
 std::unique_ptr<Contender> make_handwritten_two_shot(Communicator& communicator,
                                                      const PeerMemory& buffers,
                                                      Diagnostics& diagnostics);
+/// Two-shot AllReduce, f32 sums, from 8 MiB to `most` bytes, slice by slice through scratch for all
+/// shares. nullptr: reported.
+std::unique_ptr<Contender> make_handwritten_slices(Communicator& communicator,
+                                                   const PeerMemory& buffers, uint64_t most,
+                                                   Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench

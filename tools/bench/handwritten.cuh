@@ -63,6 +63,21 @@ class Patience {
   uint32_t polls_ = 0;
 };
 
+/// Publishes what the thread saw before, which behind a block barrier is all that its block wrote.
+__device__ inline void raise(uint32_t* flag, uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+}
+/// Waits until a flag has come so far, and sees what was published.
+__device__ inline void await(const uint32_t* flag, uint32_t value) {
+  Patience patience;
+  for (bool ready = false; !ready;) {
+    uint32_t seen = 0;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    ready = static_cast<int32_t>(seen - value) >= 0;
+    patience.wait(ready);
+  }
+}
+
 /// Floats i and i + 1 of `count`, 0 behind the end; any alignment of a float.
 __device__ inline float2 load_pair(const float* from, uint64_t i, uint64_t count) {
   if (i + 1 < count && (reinterpret_cast<uintptr_t>(from + i) & 7) == 0) {

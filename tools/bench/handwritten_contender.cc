@@ -172,6 +172,60 @@ class TwoShotContender : public Contender {
   TwoShotPush push_;
 };
 
+class SlicesContender : public Contender {
+ public:
+  SlicesContender(Communicator& communicator, const PeerMemory& buffers, uint64_t most)
+      : communicator_(communicator), buffers_(buffers), most_(most) {
+    call_.who = {communicator.rank(), communicator.size()};
+  }
+  bool open(Diagnostics& diagnostics) {
+    const uint64_t ranks = communicator_.size();
+    // Slices are whole lines, so the last one of a share may end behind it.
+    const uint64_t slack = uint64_t{TwoShotSlices::kBlocks} * kMostSlices * 8;
+    call_.row = (most_ / 16 + ranks - 1) / ranks + slack;
+    const uint64_t flags = TwoShotSlices::kBlocks * ranks * sizeof(uint32_t);
+    return scratch_.open(communicator_, ranks * call_.row * 16, TwoShotSlices::kBlocks,
+                         diagnostics) &&
+           flag_scratch_.open(communicator_, flags, 1, diagnostics);
+  }
+  std::string name() const override { return "handwritten-slices"; }
+  Role role() const override { return Role::handwritten; }
+  std::string ordered_by() const override { return "meeting"; }
+
+  bool prepare(const Workload& w, Diagnostics& diagnostics) override {
+    const auto bits = reinterpret_cast<uintptr_t>(w.input) | reinterpret_cast<uintptr_t>(w.output);
+    if (!is_float_sum(w) || w.bytes < kLeast || w.bytes > most_ || (bits | w.bytes) % 16 != 0) {
+      return false;
+    }
+    const auto output = w.output - buffers_.pointers().of[buffers_.rank()];
+    call_.input = reinterpret_cast<const float*>(w.input);
+    call_.outputs = buffers_.pointers();
+    for (uint32_t r = 0; r < buffers_.ranks(); ++r) call_.outputs.of[r] += output;
+    call_.count = w.bytes / sizeof(float);
+    call_.scratch = scratch_.at(0);
+    call_.flags = flag_scratch_.at(0);
+    call_.epochs = scratch_.epochs();
+    call_.slices = w.bytes <= 24 * kMiB ? kMostSlices : 1;
+    call_.threads = w.bytes <= 24 * kMiB ? 512 : 1024;
+    const uint64_t share = (w.bytes / 16 + communicator_.size() - 1) / communicator_.size();
+    const uint64_t all = uint64_t{call_.blocks} * call_.slices;
+    call_.slice = ((share + all - 1) / all + 7) / 8 * 8;
+    return scratch_.clear(diagnostics) && flag_scratch_.clear(diagnostics);
+  }
+  bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
+    return succeeded(launch_two_shot_slices(call_, stream), "launch a kernel", diagnostics);
+  }
+
+ private:
+  static constexpr uint64_t kLeast = 8 * kMiB;
+  static constexpr uint32_t kMostSlices = 2;
+  Communicator& communicator_;
+  const PeerMemory& buffers_;
+  const uint64_t most_;
+  Scratch scratch_, flag_scratch_;
+  TwoShotSlices call_;
+};
+
 /// What such a call exchanges in one step; nothing: another collective.
 std::optional<Exchanged> exchanged(const Workload& w) {
   switch (w.contract->kind) {
@@ -246,6 +300,13 @@ std::unique_ptr<Contender> make_handwritten_one_shot(Communicator& communicator,
 std::unique_ptr<Contender> make_handwritten_exchange(Communicator& communicator,
                                                      Diagnostics& diagnostics) {
   return opened(std::make_unique<ExchangeContender>(communicator), communicator.size(),
+                diagnostics);
+}
+
+std::unique_ptr<Contender> make_handwritten_slices(Communicator& communicator,
+                                                   const PeerMemory& buffers, uint64_t most,
+                                                   Diagnostics& diagnostics) {
+  return opened(std::make_unique<SlicesContender>(communicator, buffers, most), communicator.size(),
                 diagnostics);
 }
 

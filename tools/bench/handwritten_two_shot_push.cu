@@ -23,18 +23,6 @@ __device__ void arrive(uint32_t barrier) {
 __device__ void meet(uint32_t barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(blockDim.x) : "memory");
 }
-__device__ void raise(uint32_t* flag, uint32_t value) {
-  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
-}
-__device__ void await(const uint32_t* flag, uint32_t value) {
-  Patience patience;
-  for (bool ready = false; !ready;) {
-    uint32_t seen = 0;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-    ready = static_cast<int32_t>(seen - value) >= 0;
-    patience.wait(ready);
-  }
-}
 
 template <uint32_t kRanks>
 struct Push {

@@ -104,4 +104,23 @@ struct TwoShotPush {
 };
 cudaError_t launch_two_shot_push(const TwoShotPush& call, cudaStream_t stream);
 
+/// The same, with scratch for all shares: a block puts a slice, signals, and adds up the slice
+/// before. Scratch of each rank: `ranks` rows of `row` pieces of 16 bytes. A rank leaves a call
+/// when all peers have ended it.
+struct TwoShotSlices {
+  static constexpr uint32_t kBlocks = 128;
+  Ranks who;
+  const float* input = nullptr;
+  PeerPointers outputs;
+  uint64_t count = 0;
+  PeerPointers scratch;
+  uint64_t row = 0;
+  PeerPointers flags;  ///< uint32_t [block][source]
+  uint32_t* epochs = nullptr;
+  uint32_t blocks = kBlocks, threads = 1024;
+  uint32_t slices = 1;  ///< of a block's part of a share
+  uint64_t slice = 0;   ///< pieces of one: whole lines of 128 bytes
+};
+cudaError_t launch_two_shot_slices(const TwoShotSlices& call, cudaStream_t stream);
+
 }  // namespace mscclc::bench

@@ -143,6 +143,7 @@ void Session::open_peers() {
       open_peer("handwritten-1shot");
       open_peer("handwritten-2shot");
       open_peer("handwritten-exchange");
+      open_peer("handwritten-slices");
     } else if (peer != "torch") {
       open_peer(peer);
     }
@@ -166,6 +167,9 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
   if (peer == "copy") return make_copy_contender(*peers_);
   if (peer == "handwritten-1shot") return make_handwritten_one_shot(communicator_, diagnostics);
   if (peer == "handwritten-exchange") return make_handwritten_exchange(communicator_, diagnostics);
+  if (peer == "handwritten-slices") {
+    return make_handwritten_slices(communicator_, *peers_, side_, diagnostics);
+  }
   return make_handwritten_two_shot(communicator_, *peers_, diagnostics);
 }
 
