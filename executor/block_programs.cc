@@ -266,12 +266,12 @@ void BlockPrograms::join_moves_of_one_source(Step& step) {
   const uint32_t apart = step.dsts + 1u;
   const size_t begin = blocks_.back().operands + step.first;
   const auto source = [&](uint32_t i) { return begin + i * apart + step.dsts; };
-  for (uint32_t i = 1; i < step.count; ++i) {
-    if (!is_same(source(0), source(i))) return;
-  }
   if (step.count < 2 || uint64_t{step.count} * step.dsts > kMostOperands) return;
   const StepOperand from = operands_[source(0)];
   const StepExtra extra = extras_[source(0)];
+  for (uint32_t i = 1; i < step.count; ++i) {
+    if (operands_[source(i)] != from || extras_[source(i)] != extra) return;
+  }
   size_t to = begin;
   for (uint32_t i = 0; i < step.count; ++i) {
     for (uint32_t k = 0; k < step.dsts; ++k, ++to) {
@@ -285,14 +285,6 @@ void BlockPrograms::join_moves_of_one_source(Step& step) {
   extras_.resize(to + 1);
   step.dsts = static_cast<uint16_t>(step.count * step.dsts);
   step.count = 1;
-}
-
-bool BlockPrograms::is_same(size_t a, size_t b) const {
-  const StepOperand &x = operands_[a], &y = operands_[b];
-  const StepExtra &xe = extras_[a], &ye = extras_[b];
-  return x.address == y.address && x.stride == y.stride && x.copies == y.copies &&
-         x.flags == y.flags && xe.channel == ye.channel && xe.units == ye.units &&
-         xe.multicast == ye.multicast;
 }
 
 void BlockPrograms::note_rows(size_t first_operand) {

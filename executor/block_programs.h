@@ -92,7 +92,6 @@ class BlockPrograms {
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
   void join_moves_of_one_source(device::Step& step);
-  bool is_same(size_t a, size_t b) const;
   void settle_early_launch(const device::DeviceOp& op, uint32_t count, bool whole);
   bool takes_copy(const device::DeviceOp& op, const device::Step& step) const;
   device::Step begin_step(const device::DeviceOp& op) const;

@@ -76,9 +76,8 @@ bool Proxy::flush_all(Diagnostics& problems) {
   return true;
 }
 
-// The proxy waits for copies only where no block runs, or where none has asked for anything for
-// long: then so that a copy that has failed is found.
-/// Until it is to stop; false: a copy has failed.
+/// Until it is to stop; false: a copy has failed. It waits for copies only where no block runs, or
+/// where none has asked for anything for long: then so that a copy that has failed is found.
 bool Proxy::serve_all(Diagnostics& problems) {
   Idle idle(awake_);
   uint64_t number = 0;

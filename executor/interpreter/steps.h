@@ -36,6 +36,7 @@ struct StepOperand {
   uint32_t stride;   ///< from one copy to the next, in lines of 128 bytes
   uint16_t copies;   ///< call k uses copy k % copies; 0 or 1: there is one
   uint16_t flags;    ///< OperandFlags
+  bool operator==(const StepOperand&) const = default;
 };
 static_assert(sizeof(StepOperand) == 16);
 inline constexpr uint32_t kCopyLine = 128;
@@ -68,6 +69,7 @@ struct StepExtra {
   uint32_t channel;    ///< the rank's channel it goes through, or kNoChannel
   uint32_t units;      ///< how many units of a pipeline a chunk of the buffer holds, 0 if all of it
   uint8_t* multicast;  ///< a switch's own address for all ranks (BaseAddress), or nullptr
+  bool operator==(const StepExtra&) const = default;
 };
 static_assert(sizeof(StepExtra) == 16);
 

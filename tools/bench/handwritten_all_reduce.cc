@@ -10,6 +10,22 @@ bool is_float_sum(const Workload& w) {
          w.op == ReduceOp::sum && w.bytes > 0;
 }
 
+bool is_aligned(const Workload& w) {
+  const auto bits = reinterpret_cast<uintptr_t>(w.input) | reinterpret_cast<uintptr_t>(w.output);
+  return (bits | w.bytes) % 16 == 0;
+}
+
+/// Gives a call its input, everyone's outputs, which lie alike in `buffers`, and how many floats
+/// there are.
+template <class Call>
+void set_data(Call& call, const Workload& w, const PeerMemory& buffers) {
+  const auto output = w.output - buffers.pointers().of[buffers.rank()];
+  call.input = reinterpret_cast<const float*>(w.input);
+  call.outputs = buffers.pointers();
+  for (uint32_t r = 0; r < buffers.ranks(); ++r) call.outputs.of[r] += output;
+  call.count = w.bytes / sizeof(float);
+}
+
 class OneShotContender : public Contender {
  public:
   explicit OneShotContender(Communicator& communicator) : communicator_(communicator) {
@@ -94,13 +110,8 @@ class TwoShotContender : public Contender {
   }
 
   bool prepare_push(const Workload& w, Diagnostics& diagnostics) {
-    const auto bits = reinterpret_cast<uintptr_t>(w.input) | reinterpret_cast<uintptr_t>(w.output);
-    if ((bits | w.bytes) % 16 != 0) return false;
-    const auto output = w.output - buffers_.pointers().of[buffers_.rank()];
-    push_.input = reinterpret_cast<const float*>(w.input);
-    push_.outputs = buffers_.pointers();
-    for (uint32_t r = 0; r < buffers_.ranks(); ++r) push_.outputs.of[r] += output;
-    push_.count = w.bytes / sizeof(float);
+    if (!is_aligned(w)) return false;
+    set_data(push_, w, buffers_);
     push_.scratch = ring_scratch_.at(0);
     push_.flags = flag_scratch_.at(0);
     push_.epochs = ring_scratch_.epochs();
@@ -138,15 +149,8 @@ class SlicesContender : public Contender {
   std::string ordered_by() const override { return "meeting"; }
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
-    const auto bits = reinterpret_cast<uintptr_t>(w.input) | reinterpret_cast<uintptr_t>(w.output);
-    if (!is_float_sum(w) || w.bytes < kLeast || w.bytes > most_ || (bits | w.bytes) % 16 != 0) {
-      return false;
-    }
-    const auto output = w.output - buffers_.pointers().of[buffers_.rank()];
-    call_.input = reinterpret_cast<const float*>(w.input);
-    call_.outputs = buffers_.pointers();
-    for (uint32_t r = 0; r < buffers_.ranks(); ++r) call_.outputs.of[r] += output;
-    call_.count = w.bytes / sizeof(float);
+    if (!is_float_sum(w) || !is_aligned(w) || w.bytes < kLeast || w.bytes > most_) return false;
+    set_data(call_, w, buffers_);
     call_.scratch = scratch_.at(0);
     call_.flags = flag_scratch_.at(0);
     call_.epochs = scratch_.epochs();

@@ -1,26 +1,12 @@
 // Two-shot AllReduce for large messages as one kernel, as plans/allreduce_push.mscl has it: a block
 // puts a slice of every share into the scratch of the share's owner, signals, and adds up the slice
 // before of its own share, storing the sum into all outputs.
+#include "tools/bench/copying.cuh"
 #include "tools/bench/handwritten.cuh"
 #include "tools/bench/kernels.h"
 
 namespace mscclc::bench {
 namespace {
-
-constexpr uint32_t kTogether = 4;  // 16-byte pieces that a thread has under way
-
-__device__ void copy(uint4* to, const uint4* from, uint64_t count) {
-  const uint64_t step = blockDim.x;
-  uint64_t i = threadIdx.x;
-  for (; i + (kTogether - 1) * step < count; i += kTogether * step) {
-    uint4 pieces[kTogether];
-#pragma unroll
-    for (uint32_t k = 0; k < kTogether; ++k) pieces[k] = from[i + k * step];
-#pragma unroll
-    for (uint32_t k = 0; k < kTogether; ++k) to[i + k * step] = pieces[k];
-  }
-  for (; i < count; i += step) to[i] = from[i];
-}
 
 template <uint32_t kRanks>
 struct Slices {
@@ -52,7 +38,8 @@ struct Slices {
 #pragma unroll 1
     for (uint32_t p = 1; p < kRanks; ++p) {
       const uint32_t peer = (rank + p) % kRanks;
-      copy(part(peer, rank, step), input + peer * share + begin(step), length(peer, step));
+      copy_pieces(part(peer, rank, step), input + peer * share + begin(step), length(peer, step),
+                  threadIdx.x, blockDim.x);
     }
   }
   __device__ void add_up(uint32_t step) const {

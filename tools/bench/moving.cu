@@ -1,4 +1,5 @@
 // Kernels that move bytes only, and that compare them.
+#include "tools/bench/copying.cuh"
 #include "tools/bench/kernels.h"
 
 namespace mscclc::bench {
@@ -6,23 +7,12 @@ namespace {
 
 constexpr uint32_t kThreads = 512;
 constexpr uint64_t kMostBlocks = 264;  // two a multiprocessor
-constexpr uint32_t kInFlight = 4;
 
 template <class Piece>
 __device__ void move_all(const CopyMove& move) {
-  const uint64_t pieces = move.bytes / sizeof(Piece);
-  const auto* from = reinterpret_cast<const Piece*>(move.from);
-  auto* to = reinterpret_cast<Piece*>(move.to);
-  const uint64_t stride = uint64_t{gridDim.x} * kThreads;
-  uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  for (; at + (kInFlight - 1) * stride < pieces; at += kInFlight * stride) {
-    Piece held[kInFlight];
-#pragma unroll
-    for (uint32_t i = 0; i < kInFlight; ++i) held[i] = from[at + i * stride];
-#pragma unroll
-    for (uint32_t i = 0; i < kInFlight; ++i) to[at + i * stride] = held[i];
-  }
-  for (; at < pieces; at += stride) to[at] = from[at];
+  copy_pieces(reinterpret_cast<Piece*>(move.to), reinterpret_cast<const Piece*>(move.from),
+              move.bytes / sizeof(Piece), uint64_t{blockIdx.x} * kThreads + threadIdx.x,
+              uint64_t{gridDim.x} * kThreads);
 }
 
 template <class Element>
