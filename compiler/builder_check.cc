@@ -120,11 +120,28 @@ class Checker {
     }
   }
 
-  void note_rounds(Diagnostic& d, uint32_t rounds) {
-    if (rounds == 0) return;
+  /// "in each round of a pipeline with unit: 1024", or "outside pipelines".
+  std::string where(uint32_t rounds) const {
     for (const auto& [ratio, id] : s_.round_classes) {
-      if (id == rounds) d.notes.push_back({"in each round of a pipeline", d.span});
+      if (id != rounds) continue;
+      return fmt::format("in each round of a pipeline with unit: {}{}", ratio.first,
+                         ratio.second == 1 ? "" : fmt::format(", chunks: {}", ratio.second));
     }
+    return "outside pipelines";
+  }
+  void note_rounds(Diagnostic& d, uint32_t rounds) {
+    if (rounds != 0) d.notes.push_back({where(rounds), d.span});
+  }
+  /// Where the partner waits instead: rounds of another pipeline are more, or fewer.
+  void note_elsewhere(Diagnostic& d, const Tally& signals, uint64_t signal_key, const Tally& waits,
+                      uint64_t wait_key, uint32_t peer) {
+    each_class(signals, waits, [&](uint32_t rounds) {
+      if (count(waits, wait_key, rounds) <= count(signals, signal_key, rounds)) return;
+      d.notes.push_back({fmt::format("rank {} waits {}; how many rounds a pipeline has depends on "
+                                     "the size of the message",
+                                     peer, where(rounds)),
+                         d.span});
+    });
   }
 
   /// Compares the signals of an end with the waits of its partner.
@@ -144,6 +161,7 @@ class Checker {
       s_.note(d, s_.ranks[channel.peer].ends[channel.partner].mark,
               fmt::format("the other end is '{}' of rank {}", theirs, channel.peer));
       note_rounds(d, rounds);
+      if (given > taken) note_elsewhere(d, signals, signal_key, waits, wait_key, channel.peer);
     });
   }
 

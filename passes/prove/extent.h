@@ -16,10 +16,15 @@ namespace mscclc::proof {
 struct Extent {
   uint32_t way = 0;    ///< 0: the whole chunk
   uint32_t piece = 0;  ///< which of the way's pieces
+  /// Of a unit of scratch: which loops, in which call, use it there. Where others left off depends
+  /// on the number of rounds, so their units are any (lemma R3).
+  uint32_t turn = 0;
   bool operator==(const Extent&) const = default;
 
   bool whole() const { return way == 0; }
-  bool may_touch(const Extent& o) const { return way != o.way || whole() || piece == o.piece; }
+  bool may_touch(const Extent& o) const {
+    return way != o.way || turn != o.turn || whole() || piece == o.piece;
+  }
   /// True if every byte of `o` is one of these.
   bool covers(const Extent& o) const { return whole() || *this == o; }
 };

@@ -30,6 +30,8 @@ struct Finding {
     stuck,        ///< thread blocks wait for ever
     unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,      ///< a barrier that a rank may leave before another rank is in
+    unpaired,     ///< what `first` gives and `second` takes in rounds does not pair up (LoopGroups)
+    out_of_step,  ///< `waiting`: blocks that cannot do their rounds one by one with the others
     undecided,    ///< outside what the prover can decide
   };
   Kind kind;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/rank_parts.h"
+#include "passes/prove/loop_groups.h"
 #include "passes/prove/report.h"
 #include "passes/prove/rounds.h"
 #include "passes/prove/run.h"
@@ -17,12 +18,15 @@ namespace mscclc {
 namespace {
 
 using proof::Finding;
+using proof::LoopGroups;
 using proof::Run;
 using proof::RunFacts;
+using proof::RunOptions;
 using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMostCopies = 16;
+constexpr uint32_t kMostUnits = 4096;
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
@@ -74,6 +78,10 @@ class Prover {
           return refuse(fmt::format("a buffer has {} copies; up to {} are looked at", buffer.copies,
                                     kMostCopies));
         }
+        if (buffer.units > kMostUnits) {
+          return refuse(fmt::format("a buffer holds {} units of a pipeline; up to {} are looked at",
+                                    buffer.units, kMostUnits));
+        }
         chunks += uint64_t{buffer.chunks} * buffer.copies;
       }
     }
@@ -109,14 +117,56 @@ class Prover {
 
   void run_placement(Placement& placement) const {
     const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
-    for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
-      Run run(system, symbols_,
-              {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
-      run.go();
-      placement.facts.join(run.facts());
-      placement.findings = run.findings();
-      if (!placement.findings.empty()) return;
+    const LoopGroups groups(system);
+    placement.findings = groups.findings();
+    if (!placement.findings.empty()) return;
+    for (const RunOptions& options : runs(system.period() + 1)) {
+      run(placement, groups, options);
+      if (placement.findings.empty()) continue;
+      if (out_of_step(placement)) look_for_more(placement, groups, options);
+      return;
     }
+  }
+
+  /// What is to be run: all numbers of rounds that matter, or a message without bytes, which is all
+  /// that a barrier has. (No other call without bytes is ever made.)
+  std::vector<RunOptions> runs(uint32_t calls) const {
+    RunOptions options;
+    options.calls = calls;
+    options.divides = divides_;
+    if (program_.contract.kind == CollectiveKind::barrier) {
+      options.empty = true;
+      options.rounds.assign(program_.loops.size(), 0);
+      return {options};
+    }
+    std::vector<RunOptions> all;
+    for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
+      options.rounds = rounds;
+      all.push_back(options);
+    }
+    return all;
+  }
+
+  void run(Placement& placement, const LoopGroups& groups, const RunOptions& options) const {
+    Run run(*placement.system, groups, symbols_, options);
+    run.go();
+    placement.facts.join(run.facts());
+    placement.findings = run.findings();
+  }
+
+  static bool out_of_step(const Placement& placement) {
+    return placement.findings.size() == 1 &&
+           placement.findings[0].kind == Finding::Kind::out_of_step;
+  }
+
+  /// Loops do not go in step, so nothing is decided; but if so many rounds that no credit is left
+  /// go wrong, it is better to say how.
+  void look_for_more(Placement& placement, const LoopGroups& groups, RunOptions options) const {
+    const std::vector<Finding> before = placement.findings;
+    options.in_step = false;
+    options.rounds.assign(program_.loops.size(), proof::rounds_beyond_credits(program_));
+    run(placement, groups, options);
+    if (placement.findings.empty()) placement.findings = before;
   }
 
   bool accept(const Placement& placement) {

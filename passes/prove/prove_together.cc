@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "passes/prove/loop_groups.h"
 #include "passes/prove/prove.h"
 #include "passes/prove/report.h"
 #include "passes/prove/rounds.h"
@@ -41,6 +42,7 @@ class TogetherProver {
     if (!scratch_fits()) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);
+      groups_.emplace(system);  // finds nothing, as no plan alone has such counts
       if (!same_order(system)) return false;
       if (call_order == CallOrder::own && !own_orders(system)) return false;
     }
@@ -205,7 +207,8 @@ class TogetherProver {
 
   bool try_order(const System& system, const Order& order) {
     for (const std::vector<uint32_t>& rounds : proof::round_choices(joint_.program)) {
-      Run run(system, symbols_, {.rounds = rounds, .order = order, .part_divides = divides_});
+      Run run(system, *groups_, symbols_,
+              {.rounds = rounds, .order = order, .part_divides = divides_});
       run.go();
       if (run.findings().empty()) continue;
       report(system, order, run.findings());
@@ -269,7 +272,8 @@ class TogetherProver {
   Diagnostics& diagnostics_;
   RefusedCalls* const refused_;
   const Joint joint_;
-  const proof::Symmetry symmetry_;  ///< none: every rank is run
+  const proof::Symmetry symmetry_;           ///< none: every rank is run
+  std::optional<proof::LoopGroups> groups_;  ///< of the system at hand
   const proof::Symbols symbols_;
   std::vector<bool> divides_;
 };

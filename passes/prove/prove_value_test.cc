@@ -101,6 +101,22 @@ TEST_CASE("signals and waits balance") {
       "unbalanced: in each call 'extra' of rank 0 is signalled 1 time more than it is waited for");
 }
 
+TEST_CASE("what is added very often does not vanish") {
+  // 2^128 times a number is 0 modulo 2^128.
+  const auto doubled = [](uint32_t times) {
+    return verdict(
+        "program t\ncollective allreduce(ranks: 1)\nrank 0 {\n  buffer s[1]\n  tb 0 {\n"
+        "    copy s[0] <- input[0]\n    sync\n    for i in 0.." +
+        std::to_string(times) +
+        " { reduce s[0] <- s[0], s[0] ; sync }\n"
+        "    reduce output[0] <- input[0], s[0]\n  }\n}\n");
+  };
+  const std::string wrong =
+      "wrong-result: output[0] of rank 0 does not hold what the collective promises at the end of "
+      "a call";
+  for (const uint32_t times : {1, 63, 64, 65, 127, 128, 129, 200}) CHECK(doubled(times) == wrong);
+}
+
 TEST_CASE("nobody leaves a barrier before all are in") {
   CHECK(verdict(exchange("tb 0 { signal up relaxed ; wait up relaxed }", "",
                          "barrier(ranks: 2)")) == "proved");

@@ -33,6 +33,10 @@ class Reporter {
         return unbalanced();
       case Finding::Kind::not_met:
         return not_met();
+      case Finding::Kind::unpaired:
+        return unpaired();
+      case Finding::Kind::out_of_step:
+        return out_of_step();
       case Finding::Kind::undecided:
         return undecided();
     }
@@ -125,7 +129,19 @@ class Reporter {
     note(d, b,
          fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
                      place(b)));
+    note_units(d);
     d.notes.push_back({remedy()});
+  }
+
+  /// Why ops that seem to touch different units may touch the same.
+  void note_units(Diagnostic& d) const {
+    const ChunkName& c = finding_.chunk;
+    const uint32_t units = program_.ranks[c.rank].buffers[c.buffer].units;
+    if (units == 0) return;
+    d.notes.push_back(
+        {fmt::format("it holds {} units of the pipeline, and round i uses unit i % "
+                     "{}: one of the two may be {} rounds ahead, or more",
+                     units, units, units)});
   }
 
   /// Two plans in one place of scratch.
@@ -279,6 +295,39 @@ class Reporter {
     diagnostics_.error("not-met", {},
                        fmt::format("rank {} may leave the barrier before rank {} has come",
                                    finding_.rank, finding_.chunk.rank));
+  }
+
+  /// "in each round of a pipeline (unit 1024, chunks 2)", or "outside pipelines".
+  std::string rounds(const Event& e) const {
+    const Origin o = origin(e);
+    if (o.op.loop == kNone) return "outside pipelines";
+    const Loop& loop = o.program().loops[o.op.loop];
+    return fmt::format("in each round of a pipeline with unit: {}, chunks: {}", loop.unit,
+                       loop.chunks);
+  }
+  void note_rounds(Diagnostic& d, const Event& e) const {
+    note(d, e, fmt::format("{} runs {}{}", who(e), rounds(e), place(e)));
+  }
+
+  void unpaired() {
+    Diagnostic& d = error("unpaired-rounds", "not decided: " + finding_.text);
+    note_rounds(d, finding_.first);
+    note_rounds(d, finding_.second);
+    d.notes.push_back(
+        {"what one round gives, the same round of a pipeline with equally many rounds must take"});
+  }
+
+  void out_of_step() {
+    Diagnostic& d = error(
+        "out-of-step",
+        "not decided: pipelines that signal each other cannot do their rounds one by one together");
+    constexpr size_t kTold = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+      const Event& e = finding_.waiting[i];
+      note(d, e, fmt::format("waits for others' rounds: {}{}", who(e), place(e)));
+    }
+    d.notes.push_back(
+        {"one of them must end, or another begin, before they can; join them to one pipeline"});
   }
 
   void undecided() {

@@ -1,4 +1,6 @@
-// How many rounds of its pipelines a proof runs.
+// Which numbers of rounds of its pipelines a proof runs, so that it holds for all numbers.
+//
+// Lemma R2 of docs/verification.md: a plan that is right with these is right with any.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +10,12 @@
 
 namespace mscclc::proof {
 
-/// What to try: the rounds of each pipeline, by loop of the program. Pipelines whose units are the
-/// same part of their bytes have equally many rounds for every message; others have their own
-/// number.
+/// The numbers of rounds to run, none of them zero: of each choice the rounds of each pipeline, by
+/// loop of the program. One choice without a pipeline.
 std::vector<std::vector<uint32_t>> round_choices(const Program& program);
+
+/// A number of rounds in which processes use up what credit they have, as far as a search may go
+/// that proves nothing.
+uint32_t rounds_beyond_credits(const Program& program);
 
 }  // namespace mscclc::proof

@@ -14,9 +14,10 @@ bool has_packets(const Program& program) {
 
 }  // namespace
 
-Run::Run(const System& system, const Symbols& symbols, RunOptions options)
+Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols, RunOptions options)
     : system_(system),
       program_(system.program()),
+      groups_(groups),
       symbols_(symbols),
       turned_(symbols, system.symmetry()),
       options_(std::move(options)),
@@ -36,6 +37,9 @@ Run::Run(const System& system, const Symbols& symbols, RunOptions options)
       left_(system.ranks(), 0),
       caller_(system.ranks()),
       nodes_read_(system.ranks()),
+      steps_(groups.groups().size()),
+      begun_(groups.loops(), 0),
+      in_step_(options_.in_step),
       shared_scratch_(system.ranks(), system.parts().size()) {
   for (uint32_t r = 0; r < system.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
@@ -69,15 +73,18 @@ void Run::go() {
   find_sharing();
   if (!findings_.empty()) return;
   for (uint32_t r = 0; r < system_.ranks(); ++r) enter_call(r);
-  while (!ready_.empty()) {
-    const uint32_t process = ready_.back();
-    ready_.pop_back();
-    advance(process);
-  }
+  do {
+    while (!ready_.empty()) {
+      const uint32_t process = ready_.back();
+      ready_.pop_back();
+      advance(process);
+    }
+  } while (release_held());
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
     if (calls_[r] < calls_of(r)) return report_stuck();
   }
   report_balance();
+  if (!released_.empty()) report_out_of_step();
 }
 
 // ---- calls ----
@@ -124,7 +131,7 @@ void Run::leave_call(uint32_t rank) {
   }
   caller.share_pages(pages_);
   caller_touches(rank, calls_[rank], true);
-  check_outputs(rank, calls_[rank]);
+  if (!options_.empty) check_outputs(rank, calls_[rank]);
   check_met(rank, calls_[rank]);
   ++calls_[rank];
 }
@@ -180,12 +187,14 @@ Run::Promised Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
   Promise promise;
   if (part.contract().promise(part.local[rank], chunk, promise)) {
     promised.made = true;
+    promised.symbol.terms = 0;
     promised.sum = promise.inputs.size() > 1;
     const uint64_t number = instance(rank, call);
     for (const Place& p : promise.inputs) {
       const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
       promised.symbol.low += term.low;
       promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
+      promised.symbol.terms = added_terms(promised.symbol.terms, term.terms);
     }
     if (promise.reduced && promised.sum && divides(rank, call)) {
       promised.symbol = symbols_.rounded(promised.symbol, true);
@@ -224,8 +233,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
 /// turn with the least number.
 void Run::check_order(const Symbol& found) {
   const uint32_t turns = system_.symmetry().turns();
-  Symbol sum = found;
-  sum.size = 0;
+  const Symbol sum = found.plain();
   uint64_t least = sum.low;
   for (uint32_t k = 1; k < turns; ++k) least = std::min(least, turned_.turned(sum, k).low);
   for (uint32_t k = 0; k < turns; ++k) {
@@ -278,10 +286,11 @@ void Run::advance(uint32_t process) {
       ++block.op;
       continue;
     }
+    if (op.loop != kNone && block.loop == kNone && !begin_round(process, op.loop)) return;
     const uint32_t at = block.op, round = block.round;
     if (!do_op(process, op)) return;
     if (block.op != at || block.round != round) return;  // a barrier went on with it
-    next_op(block);
+    next_op(process);
   }
   block.done = true;
   if (--left_[block.rank] > 0) return;
@@ -290,13 +299,15 @@ void Run::advance(uint32_t process) {
 }
 
 /// Goes to the next op: the body of a pipeline begins again until all rounds are done.
-void Run::next_op(Block& block) {
+void Run::next_op(uint32_t process) {
+  Block& block = blocks_[process];
   const std::vector<Op>& ops = program_.ranks[block.rank].ops;
   const uint32_t loop = ops[block.op].loop;
   ++block.now;
   block.operand = 0;
   ++block.op;
   if (loop == kNone || (block.op < block.end && ops[block.op].loop == loop)) return;
+  end_round(block);
   if (++block.round == cuts_.rounds(loop)) {
     block.round = 0;
     return;
@@ -307,6 +318,10 @@ void Run::next_op(Block& block) {
 bool Run::do_op(uint32_t process, const Op& op) {
   const OpInfo& row = info(op.kind);
   if (!row.moves_data()) return do_control(process, op, row);
+  if (options_.empty) {  // nothing to wait for, nothing to move
+    tell_of_move(process, op, row);
+    return true;
+  }
   nodes_.clear();
   if (row.has(kPolls) && !await_packets(process, op)) return false;
   move(process, op, row);

@@ -2,7 +2,8 @@
 // others. Who meets whom does not depend on the schedule (`find_sharing` refuses plans where it
 // does), so what this run shows holds for all: docs/verification.md has the argument.
 //
-// In this run every process goes as far as it can; ports move their data at once.
+// In this run every process goes as far as it can, but for loops, which go in step (LoopGroups);
+// ports move their data at once.
 #pragma once
 
 #include <optional>
@@ -18,6 +19,7 @@
 #include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
 #include "passes/prove/history.h"
+#include "passes/prove/loop_groups.h"
 #include "passes/prove/shared_scratch.h"
 #include "passes/prove/system.h"
 #include "passes/prove/values.h"
@@ -26,8 +28,11 @@ namespace mscclc::proof {
 
 struct RunOptions {
   uint32_t calls = 2;
-  std::vector<uint32_t> rounds;  ///< by loop of the program
-  bool divides = false;          ///< the reduction may be avg
+  std::vector<uint32_t> rounds = {};  ///< by loop of the program
+  /// The message has no bytes: no op moves data, no packet comes, no pipeline has a round.
+  bool empty = false;
+  bool in_step = true;   ///< loops of a group wait for each other
+  bool divides = false;  ///< the reduction may be avg
   /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
@@ -48,7 +53,8 @@ struct RunFacts {
 
 class Run {
  public:
-  Run(const System& system, const Symbols& symbols, RunOptions options);
+  /// REQUIRES: `groups` is of `system`, and has found nothing.
+  Run(const System& system, const LoopGroups& groups, const Symbols& symbols, RunOptions options);
   /// Runs all calls, or as far as it gets.
   void go();
   const std::vector<Finding>& findings() const { return findings_; }
@@ -74,6 +80,7 @@ class Run {
   /// A semaphore that several blocks release: who, and how often in a call.
   struct Shared {
     uint32_t initial = 0, total = 0;
+    bool in_loop = false;  ///< released in a pipeline
     std::vector<uint32_t> releasers, releases;
   };
   struct Barrier {
@@ -90,7 +97,14 @@ class Run {
     std::vector<News> gains;   ///< what single threads know, and all after the next meeting
     Provenance nodes;          ///< packets that it has read in this call
     size_t settled_nodes = 0;  ///< how many of them all its threads know of
+    uint32_t loop = kNone;     ///< of LoopGroups: the one of which it does a round
     bool done = false;         ///< with this call
+  };
+  /// How far the loops of a group are.
+  struct Step {
+    uint32_t rounds = 0;         ///< that all of them have done, in all calls
+    uint32_t ahead = 0;          ///< how many loops have done one more
+    std::vector<uint32_t> held;  ///< processes that wait to begin a round
   };
   /// What is promised of an output chunk.
   struct Promised {
@@ -131,13 +145,22 @@ class Run {
   std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
-  void next_op(Block& block);
+  void next_op(uint32_t process);
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
   bool waits_for_ever(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
   void report_balance();
+
+  // run_rounds.cc
+  bool begin_round(uint32_t process, uint32_t loop);
+  void end_round(Block& block);
+  void wake_held(uint32_t group);
+  bool release_held();
+  void report_out_of_step();
+  uint32_t turn_of(const Block& block) const;
+  uint64_t round_of(const Block& block, const Op& op, const Operand& o, uint32_t k);
 
   // run_control.cc
   bool do_control(uint32_t process, const Op& op, const OpInfo& row);
@@ -163,6 +186,7 @@ class Run {
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
   void move(uint32_t process, const Op& op, const OpInfo& row);
+  void tell_of_move(uint32_t process, const Op& op, const OpInfo& row);
   void move_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   std::span<const Operand> srcs, uint32_t k);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
@@ -175,8 +199,9 @@ class Run {
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
   void add_value(const Symbol& symbol);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
-  Extent extent_of(const Op& op, const Operand& o, uint32_t k, uint32_t round,
+  Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                    const ChunkName& name);
+  Symbol value_at(const Spot& spot, const Extent& extent, const ChunkName& name) const;
   const Buffer& buffer_named(const ChunkName& name) const {
     return program_.ranks[name.rank].buffers[name.buffer];
   }
@@ -209,6 +234,7 @@ class Run {
 
   const System& system_;
   const Program& program_;
+  const LoopGroups& groups_;
   const Symbols& symbols_;
   TurnedSymbols turned_;
   const RunOptions options_;
@@ -231,6 +257,10 @@ class Run {
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
+  std::vector<Step> steps_;      ///< by group of loops
+  std::vector<uint32_t> begun_;  ///< by loop: rounds, in all calls
+  bool in_step_;                 ///< loops still wait for each other
+  std::vector<Event> released_;  ///< blocks that did not get on in step, and went on without
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
   std::unordered_map<uint64_t, uint64_t> orders_;    ///< of sums: contributions -> expression
   std::vector<Finding> findings_;
@@ -242,6 +272,7 @@ class Run {
   Symbol value_;
   bool has_value_ = false;
   uint32_t pair_ = 0;       ///< of a pairwise op
+  uint64_t round_ = 0;      ///< which round, and which piece: as units of scratch remember it
   Provenance nodes_;        ///< values that it has read
   std::vector<News> told_;  ///< what packets tell each thread before it stores
 };

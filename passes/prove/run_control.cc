@@ -98,6 +98,7 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   uint32_t& taken = counter.taken;
   ++taken;
   const Shared& shared = shared_[system_.semaphore(rank, semaphore)];
+  if (shared.in_loop) return;  // what is certain would depend on the number of rounds (lemma R2)
   for (size_t i = 0; i < counter.by_releaser.size(); ++i) {
     const std::vector<Token>& told = counter.by_releaser[i];
     const int64_t without = int64_t{shared.initial} + shared.total - taken;
@@ -175,7 +176,7 @@ bool Run::arrive(uint32_t process, const Op& op) {
   for (const uint32_t p : arrived) {
     blocks_[p].known = all;
     if (p == process) continue;
-    next_op(blocks_[p]);
+    next_op(p);
     wake(p);
   }
   return true;
@@ -240,6 +241,7 @@ void Run::count_shared_releases() {
         const auto entry = shared_.find(system_.semaphore(r, o.first));
         if (entry == shared_.end()) continue;
         Shared& shared = entry->second;
+        shared.in_loop |= op.loop != kNone;
         const auto who = std::find(shared.releasers.begin(), shared.releasers.end(), p);
         const size_t i = who - shared.releasers.begin();
         if (who == shared.releasers.end()) {

@@ -123,13 +123,15 @@ void Run::stand_for_the_first(uint64_t chunk, Record& access) {
 
 // ---- moving ----
 
-Extent Run::extent_of(const Op& op, const Operand& o, uint32_t k, uint32_t round,
+Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                       const ChunkName& name) {
-  return cuts_.extent(op, is_packet_op(op), k, o.count, round, buffer_named(name).units);
+  const uint32_t units = buffer_named(name).units;
+  Extent extent = cuts_.extent(op, is_packet_op(op), k, o.count, block.round, units);
+  if (units != 0) extent.turn = turn_of(block);
+  return extent;
 }
 
 void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
-  Block& block = blocks_[process];
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
   if (row.srcs.slot[0].pairwise) {
     for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
@@ -141,12 +143,17 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   } else {
     for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
   }
+  tell_of_move(process, op, row);
+}
+
+/// What an op that moves data tells when it has: the signals and flushes of its channels.
+void Run::tell_of_move(uint32_t process, const Op& op, const OpInfo& row) {
   if (!row.has(kSignals)) return;
-  ++block.now;  // the threads meet between posting and signalling
+  ++blocks_[process].now;  // the threads meet between posting and signalling
   meet(process);
-  for (const Operand& o : dsts) signal(process, o, false);
+  for (const Operand& o : program_.dsts(op)) signal(process, o, false);
   if (!row.has(kFlushes)) return;
-  for (const Operand& o : dsts) flush(process, o.channel);
+  for (const Operand& o : program_.dsts(op)) flush(process, o.channel);
 }
 
 bool Run::is_port(uint32_t rank, const Operand& o) const {
@@ -159,6 +166,7 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   nodes_.clear();
   told_.clear();
   has_value_ = false;
+  round_ = round_of(block, op, dsts[0], k);
   if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
   if (copies_onto_itself(block.rank, op, k)) return;
   const Actor actor = actor_of(process);
@@ -189,11 +197,11 @@ Run::Actor Run::actor_of(uint32_t process) const {
 void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
   Block& block = blocks_[actor.event.process];
   each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
-    const Extent extent = extent_of(op, o, k, block.round, name);
+    const Extent extent = extent_of(block, op, o, k, name);
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
     const Record access{.event = actor.event, .extent = extent, .position = {pair_, k}};
-    add_value(symbol_at(spot, extent));
+    add_value(value_at(spot, extent, name));
     if (packets) {
       take_packets(block, spot.chunk, extent);
     } else {
@@ -214,7 +222,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
   const Block& block = blocks_[actor.event.process];
   each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
-    const Extent extent = extent_of(op, o, k, block.round, name);
+    const Extent extent = extent_of(block, op, o, k, name);
     store_at(actor, name, spot, extent, k, weak_news(actor.event.process));
   });
 }
@@ -234,8 +242,9 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
-  values_[spot.chunk].write(extent, cuts_.pieces(extent.way),
-                            turned_.turned(value_, system_.back(spot.turns)), mixed_);
+  Symbol kept = turned_.turned(value_, system_.back(spot.turns));
+  if (buffer_named(name).units != 0) kept.round = round_;
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), kept, mixed_);
   if (format == PacketFormat::none) return;
   const auto waiting = awaited_.find(spot.chunk);
   if (waiting == awaited_.end()) return;
@@ -251,7 +260,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const uint32_t call = calls_[block.rank];
   const uint64_t from = system_.chunk(block.rank, src.buffer, src.first + k, call);
   const ChunkName from_name{block.rank, src.buffer, src.first + k};
-  const Extent extent = extent_of(op, src, k, block.round, from_name);
+  const Extent extent = extent_of(block, op, src, k, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     take_packets(block, from, extent);
     history_.add(from,
@@ -261,7 +270,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   } else {
     take_values(from, extent);
   }
-  add_value(values_[from].read(extent, mixed_));
+  add_value(value_at({from}, extent, from_name));
   size_value(block.rank, src, k);
   Provenance of_reader;  // it reads only
   told_.clear();
@@ -279,7 +288,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
-      store_at(writes, name, spot, extent_of(op, dst, k, block.round, name), k, weak_news(process));
+      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, weak_news(process));
     });
   }
   const bool sentinel =
@@ -300,6 +309,16 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
 /// What these bytes hold, as seen from the rank at hand.
 Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
   return turned_.turned(values_[spot.chunk].read(extent, mixed_), spot.turns);
+}
+
+/// What an op loads there. Of a unit of scratch it is known only in the round that put it there
+/// (lemma R4).
+Symbol Run::value_at(const Spot& spot, const Extent& extent, const ChunkName& name) const {
+  Symbol symbol = symbol_at(spot, extent);
+  if (buffer_named(name).units == 0) return symbol;
+  if (symbol.round != round_) return mixed_;
+  symbol.round = 0;
+  return symbol;
 }
 
 void Run::add_value(const Symbol& symbol) {

@@ -21,17 +21,22 @@ Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const
   const uint64_t place = uint64_t{rank} << 32 | chunk;
   const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
   const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
-  return {low, high, mix(low, high), 0};
+  return {.low = low, .high = high, .order = mix(low, high)};
 }
 
 Symbol Symbols::unknown(uint64_t which) const {
   const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
-  return {low, high, mix(low, high), 0};
+  return {.low = low, .high = high, .order = mix(low, high)};
 }
 
 Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
-  const uint64_t low = a.low + b.low;
-  return {low, a.high + b.high + (low < a.low ? 1 : 0), mix(a.order, b.order), a.size};
+  Symbol sum;
+  sum.low = a.low + b.low;
+  sum.high = a.high + b.high + (sum.low < a.low ? 1 : 0);
+  sum.terms = added_terms(a.terms, b.terms);
+  sum.order = mix(a.order, b.order);
+  sum.size = a.size;
+  return sum;
 }
 
 Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
@@ -47,9 +52,8 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
 template <class Make>
 Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
   if (symmetry_.trivial()) return symbol;
-  Symbol key = symbol;
-  key.size = 0;
-  const auto [entry, added] = ids_.try_emplace(key, static_cast<uint32_t>(images_.size()));
+  const auto [entry, added] =
+      ids_.try_emplace(symbol.plain(), static_cast<uint32_t>(images_.size()));
   symbol.id = entry->second;
   symbol.turn = 0;
   if (!added) return symbol;
@@ -70,15 +74,13 @@ Symbol TurnedSymbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call)
 }
 
 Symbol TurnedSymbols::add(const Symbol& a, const Symbol& b) {
-  Symbol x = a, y = b;
-  x.size = y.size = 0;
+  const Symbol x = a.plain(), y = b.plain();
   return with_images(symbols_.add(a, b),
                      [&](uint32_t k) { return symbols_.add(turned(x, k), turned(y, k)); });
 }
 
 Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
-  Symbol x = sum;
-  x.size = 0;
+  const Symbol x = sum.plain();
   return with_images(symbols_.rounded(sum, divided),
                      [&](uint32_t k) { return symbols_.rounded(turned(x, k), divided); });
 }

@@ -1,9 +1,10 @@
 // What chunks hold, as symbols: which contributions are in it, each how often, and in what order
 // they were added up.
 //
-// A set of contributions is the sum of random 128-bit numbers, one for each (rank, input chunk,
-// call). They are drawn anew in every process: two different multisets of n contributions have the
-// same sum with a probability of about n / 2^128, and nobody can prepare a plan for that.
+// A multiset of contributions is their number, and the sum (modulo 2^128) of random 128-bit
+// numbers, one for each (rank, input chunk, call). They are drawn anew in every process, so nobody
+// can prepare a plan for them. Lemma V1 of docs/verification.md says how sure that is; without the
+// number it would not be: what is added 2^128 times vanishes from the sum.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,28 @@ namespace mscclc::proof {
 
 struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
+  uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more
   uint64_t order = 0;          ///< the expression that made it: what is rounded when
   uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
   uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
   uint32_t turn = 0;           ///< which of the images of `id` it is
-  bool same_contributions(const Symbol& o) const { return low == o.low && high == o.high; }
+  uint64_t round = 0;          ///< in a unit of scratch: the round that put it there, and its piece
+  bool same_contributions(const Symbol& o) const {
+    return low == o.low && high == o.high && terms == o.terms;
+  }
   bool operator==(const Symbol& o) const {
-    return same_contributions(o) && order == o.order && size == o.size;
+    return same_contributions(o) && order == o.order && size == o.size && round == o.round;
+  }
+  /// The expression alone, wherever it is kept.
+  Symbol plain() const {
+    Symbol symbol = *this;
+    symbol.size = symbol.round = 0;
+    return symbol;
   }
 };
+
+/// So many terms of two sums together, where 2^64 - 1 stands for that many or more.
+inline uint64_t added_terms(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
 
 /// The random numbers behind symbols.
 class Symbols {
