@@ -176,7 +176,7 @@ class Run {
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   void stand_for_the_first(uint64_t chunk, Record& access);
   void take_values(uint32_t rank, uint64_t chunk, const Extent& extent);
-  uint64_t limit_of(uint32_t rank, const Op& op, uint32_t k) const;
+  uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
   void move(uint32_t process, const Op& op, const OpInfo& row);
@@ -222,7 +222,7 @@ class Run {
   bool loaded_before_packets(const Actor& actor, const Record& load, const Record& access);
   bool load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access);
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
-  uint64_t length_of(uint32_t rank, const Op& op, uint32_t k, uint32_t call) const;
+  uint64_t length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const;
   uint64_t report_key(const Event& a, const Event& b) const;
 
   const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }

@@ -99,11 +99,11 @@ void Run::take_values(uint32_t rank, uint64_t chunk, const Extent& extent) {
   }
 }
 
-/// How much of a chunk's bytes goes through the `k`-th chunk of an op that stores plain data: 0 if
-/// all of them, else the class of chunks which may be shorter. The first of a part is as long as
+/// How much of a chunk's bytes an op moves that stores plain data at a position: 0 if all of them,
+/// else the class of chunks which may be shorter. The first of a part is as long as
 /// any.
-uint64_t Run::limit_of(uint32_t rank, const Op& op, uint32_t k) const {
-  const uint64_t length = length_of(rank, op, k, calls_[rank]);
+uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
+  const uint64_t length = length_of(rank, op, position, calls_[rank]);
   const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
   return length == 1 && !ragged ? 0 : length;
 }
@@ -293,7 +293,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
     const uint32_t rank = rank_of(actor);
     const bool packets = format != PacketFormat::none;
     const uint64_t length =
-        packets ? 0 : limit_of(rank, program_.ranks[rank].ops[actor.event.op], k);
+        packets ? 0 : limit_of(rank, program_.ranks[rank].ops[actor.event.op], access.position);
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
   }
   if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);

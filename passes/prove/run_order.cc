@@ -127,7 +127,7 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Re
   const Op& op = program_.ranks[loader.rank].ops[load.event.op];
   const Provenance::Load loaded{load.event, loader.rank, load.position,
                                 common(load.extent, access.extent),
-                                length_of(loader.rank, op, load.position.chunk, load.event.call)};
+                                length_of(loader.rank, op, load.position, load.event.call)};
   const auto follow = [&](Provenance& values, size_t count) {
     return values.follow(chains_, cuts_, count, loaded);
   };
@@ -159,21 +159,28 @@ bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) c
     return op.loop == kNone && program_.operands[op.operands].count == 1;
   };
   if (!whole_chunk(a) || !whole_chunk(b) || !share_alike(program_, rank, a, b)) return false;
-  return is_packet_op(a) ||
-         length_of(rank, a, 0, old.event.call) == length_of(rank, b, 0, access.event.call);
+  return is_packet_op(a) || length_of(rank, a, old.position, old.event.call) ==
+                                length_of(rank, b, access.position, access.event.call);
 }
 
-/// Which class of equally long chunks the `k`-th of an op's is of: 0 if it is as long as scratch,
+/// Which class of equally long chunks an op moves at a position: 0 if they are as long as scratch,
 /// else one more than the caller's (Contract::size_class).
-uint64_t Run::length_of(uint32_t rank, const Op& op, uint32_t k, uint32_t call) const {
+uint64_t Run::length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const {
   const Part& part = part_of(rank, call);
   if (part.contract().even_only) return 0;
-  for (const Operand& o : program_.all_operands(op)) {
-    if (!system_.is_callers(o.buffer)) continue;
-    const Side side = o.buffer == part.input + kInput ? Side::input : Side::output;
-    const bool far = o.channel != kNone && !at_switch(rank, o);
-    const uint32_t owner = far ? program_.ranks[rank].channels[o.channel].peer : rank;
-    return part.contract().size_class(side, part.local[owner], o.first + k) + 1;
+  std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  if (info(op.kind).srcs.slot[0].pairwise) {
+    dsts = dsts.subspan(position.pair, 1);
+    srcs = srcs.subspan(position.pair, 1);
+  }
+  for (const std::span<const Operand> operands : {dsts, srcs}) {
+    for (const Operand& o : operands) {
+      if (!system_.is_callers(o.buffer)) continue;
+      const Side side = o.buffer == part.input + kInput ? Side::input : Side::output;
+      const bool far = o.channel != kNone && !at_switch(rank, o);
+      const uint32_t owner = far ? program_.ranks[rank].channels[o.channel].peer : rank;
+      return part.contract().size_class(side, part.local[owner], o.first + position.chunk) + 1;
+    }
   }
   return 0;
 }
