@@ -18,7 +18,7 @@ std::optional<PacketFormat> way_of_sharing(const Program& program, uint32_t rank
   const std::vector<Channel>& channels = program.ranks[rank].channels;
   PacketFormat format = PacketFormat::none;
   for (const Operand& o : program.all_operands(op)) {
-    if (o.channel != kNone && channels[o.channel].kind == ChannelKind::port) return std::nullopt;
+    if (o.channel != kNone && channels[o.channel].kind != ChannelKind::memory) return std::nullopt;
     if (format == PacketFormat::none) format = program.buffer_of(rank, o).packets;
   }
   if (format == PacketFormat::none && !info(op.kind).has(kReduces)) return std::nullopt;

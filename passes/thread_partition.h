@@ -21,10 +21,12 @@
 namespace mscclc {
 
 /// How the threads of a block share the chunks of an op, where all executors do it alike: packet
-/// ops unit by unit, by their format; reductions of plain chunks by equal pieces (none). Nothing
-/// for copies, which are cut as their addresses allow, and where a port reads for the block.
+/// ops unit by unit, by their format; reductions of plain chunks of one length by equal pieces
+/// (none). Nothing for copies, which are cut as their addresses allow, where a port reads for the
+/// block, and at a switch, which takes what lies at multiples of 16 bytes.
 std::optional<PacketFormat> way_of_sharing(const Program& program, uint32_t rank, const Op& op);
-/// Do two ops share in the same way? The same part of a group's op, too.
+/// Do two ops share in the same way, if what they move is equally long? The same part of a group's
+/// op, too.
 bool share_alike(const Program& program, uint32_t rank, const Op& a, const Op& b);
 
 /// Do these ops of one block give each byte of a run of `count` plain chunks, which both refer to,

@@ -1,11 +1,13 @@
 // Which bytes of a chunk an op touches: all of them, or one piece of a way to cut the chunk (the
 // parts of a group op, the rounds of a pipeline). Two pieces of one way of cutting are the same
 // bytes or none in common, for every message size. Pieces of different ways have boundaries that
-// depend on the size, so that nothing is known: they may overlap.
+// depend on the size, so that nothing is known: they may overlap. Calls may be of different sizes,
+// so pieces of different calls are pieces of different ways.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -16,10 +18,13 @@ namespace mscclc::proof {
 struct Extent {
   uint32_t way = 0;    ///< 0: the whole chunk
   uint32_t piece = 0;  ///< which of the way's pieces
-  /// Of a unit of scratch: which loops, in which call, use it there. Where others left off depends
-  /// on the number of rounds, so their units are any (lemma R3).
+  /// Of a unit of scratch: which loops use it there. Where others left off depends on the number of
+  /// rounds, so their units are any (lemma R3).
   uint32_t turn = 0;
-  bool operator==(const Extent&) const = default;
+  bool sure = true;  ///< it has bytes, however small the message
+  bool operator==(const Extent& o) const {
+    return way == o.way && piece == o.piece && turn == o.turn;
+  }
 
   bool whole() const { return way == 0; }
   bool may_touch(const Extent& o) const {
@@ -37,25 +42,34 @@ class Cuts {
       : program_(program), rounds_(std::move(rounds)) {}
 
   uint32_t rounds(uint32_t loop) const { return rounds_[loop]; }
-  /// Piece of the `k`-th chunk of operands with `count` chunks that `op` touches in a round.
-  /// `units`: so many units of a pipeline are all that the chunk holds; 0: it holds every round's.
-  Extent extent(const Op& op, bool packets, uint32_t k, uint32_t count, uint32_t round,
-                uint32_t units) {
+  /// Piece of the `k`-th chunk of operands with `count` chunks that `op` touches in a round of call
+  /// `instance`. `granule`: bytes of data in a unit of its packets; 0: it moves none. `units`: so
+  /// many units of a pipeline are all that the chunk holds; 0: it holds every round's.
+  Extent extent(const Op& op, uint32_t granule, uint32_t k, uint32_t count, uint32_t round,
+                uint32_t units, uint64_t instance) {
     if (op.parts == 0 && op.loop == kNone) return {};
-    Key key{op.parts, packets, k, count, 0, units};
+    Key key{op.parts, granule, k, count, 0, units, instance};
     uint32_t piece = op.parts == 0 ? 0 : op.part, pieces = op.parts == 0 ? 1 : op.parts;
     if (op.loop != kNone) {
       std::get<4>(key) = program_.loops[op.loop].unit;
       piece += (units == 0 ? round : round % units) * pieces;
       pieces *= units == 0 ? rounds_[op.loop] : units;
     }
-    return {way(key, pieces), piece};
+    return {way(key, pieces), piece, granule != 0 && has_bytes(op, k, count)};
   }
   /// How many pieces a way has.
   uint32_t pieces(uint32_t way) const { return way == 0 ? 1 : pieces_[way - 1]; }
 
  private:
-  using Key = std::tuple<uint32_t, bool, uint32_t, uint32_t, uint64_t, uint32_t>;
+  /// Lemma "Empty parts": does the part of a packet op over `count` slots reach into the k-th, even
+  /// if each of them has one unit?
+  static bool has_bytes(const Op& op, uint32_t k, uint32_t count) {
+    if (op.loop != kNone) return false;
+    if (op.part == 0 && k == 0) return true;
+    return count % op.parts == 0 && k / (count / op.parts) == op.part;
+  }
+
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, uint32_t, uint64_t>;
   uint32_t way(const Key& key, uint32_t pieces) {
     if (last_way_ != 0 && key == last_) return last_way_;
     const auto [entry, added] = ways_.try_emplace(key, static_cast<uint32_t>(ways_.size() + 1));
@@ -71,6 +85,24 @@ class Cuts {
   std::vector<uint32_t> pieces_;
   Key last_{};
   uint32_t last_way_ = 0;
+};
+
+/// Collects extents, and says when they make up another.
+class Covering {
+ public:
+  Covering(const Cuts& cuts, const Extent& wanted) : cuts_(cuts), wanted_(wanted) {}
+  /// Adds an extent; true as soon as every byte of the wanted one is in one of those added.
+  bool add(const Extent& extent) {
+    if (extent.covers(wanted_)) return true;
+    std::set<uint32_t>& pieces = pieces_[extent.way];
+    pieces.insert(extent.piece);
+    return pieces.size() == cuts_.pieces(extent.way);
+  }
+
+ private:
+  const Cuts& cuts_;
+  const Extent wanted_;
+  std::map<uint32_t, std::set<uint32_t>> pieces_;  ///< by way
 };
 
 }  // namespace mscclc::proof

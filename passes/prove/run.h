@@ -6,10 +6,13 @@
 // ports move their data at once.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -120,6 +123,18 @@ class Run {
     uint32_t settled;
   };
 
+  /// What packets tell those threads that have waited for one of these bytes.
+  struct Told {
+    News news;
+    Extent extent;
+  };
+  /// A sum of some bytes by a switch: of which rank, which expression, which bytes.
+  using SwitchSum = std::tuple<uint32_t, uint64_t, uint32_t, uint32_t>;
+  struct Emptied {
+    uint64_t chunk;
+    Record reset;
+  };
+
   // run_order_of_calls.cc
   uint32_t calls_of(uint32_t rank) const;
   bool divides(uint32_t rank, uint32_t call) const {
@@ -181,8 +196,10 @@ class Run {
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
   void take_packets(Block& block, uint64_t chunk, const Extent& extent);
+  void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   void stand_for_the_first(uint64_t chunk, Record& access);
-  void take_values(uint64_t chunk, const Extent& extent);
+  void take_values(uint32_t rank, uint64_t chunk, const Extent& extent);
+  uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
   void move(uint32_t process, const Op& op, const OpInfo& row);
@@ -198,7 +215,10 @@ class Run {
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
   void add_value(const Symbol& symbol);
+  Symbol without_minus_zero(const Symbol& symbol);
+  Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
+  PacketFormat format_of(uint32_t rank, const Op& op) const;
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                    const ChunkName& name);
   Symbol value_at(const Spot& spot, const Extent& extent, const ChunkName& name) const;
@@ -211,17 +231,23 @@ class Run {
   }
   bool copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const;
   bool is_port(uint32_t rank, const Operand& o) const;
+  bool at_switch(uint32_t rank, const Operand& o) const;
   static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
 
   // run_order.cc
   void check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access);
+  void check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
+                     const Record& store, const Record& access);
+  void report_race(const ChunkName& name, const Record& old, const Record& access);
   void keep(const Spot& spot, const Record& access);
-  bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
+  bool stands_for(const Record& newer, const Record& older) const;
+  bool ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access);
+  bool told(const Record& old, const Record& access) const;
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
-  bool loaded_before_packets(const Actor& actor, const Record& load);
-  bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
-  bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
+  bool loaded_before_packets(const Actor& actor, const Record& load, const Record& access);
+  bool load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access);
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
+  uint64_t length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const;
   uint64_t report_key(const Event& a, const Event& b) const;
 
   const Op& op_of(const Block& block) const { return program_.ranks[block.rank].ops[block.op]; }
@@ -263,6 +289,8 @@ class Run {
   std::vector<Event> released_;  ///< blocks that did not get on in step, and went on without
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
   std::unordered_map<uint64_t, uint64_t> orders_;    ///< of sums: contributions -> expression
+  std::unordered_set<uint64_t> no_minus_zero_;       ///< expressions that give no -0.0
+  std::map<SwitchSum, uint32_t> switch_sums_;        ///< how often each was made
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
   RunFacts facts_;
@@ -271,10 +299,12 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
-  uint32_t pair_ = 0;       ///< of a pairwise op
-  uint64_t round_ = 0;      ///< which round, and which piece: as units of scratch remember it
-  Provenance nodes_;        ///< values that it has read
-  std::vector<News> told_;  ///< what packets tell each thread before it stores
+  bool sentinel_ = false;         ///< its packets are sentinel words
+  uint32_t pair_ = 0;             ///< of a pairwise op
+  uint64_t round_ = 0;            ///< which round and piece: as units of scratch remember it
+  Provenance nodes_;              ///< values that it has read
+  std::vector<Told> told_;        ///< what packets tell each thread before it stores
+  std::vector<Emptied> emptied_;  ///< slots whose packets a port has sent on
 };
 
 }  // namespace mscclc::proof

@@ -210,6 +210,8 @@ void Run::find_sharing() {
         const bool port = o.channel != kNone && rank.channels[o.channel].kind == ChannelKind::port;
         if (row.has(kSignals) || (row.moves_data() && port)) {
           use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through one end of a channel");
+        } else if (row.has(kFlushes)) {  // what another block posts may come before it or behind
+          use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through, or flush, one port");
         }
         if (row.has(kWaits)) {
           use(ends[system_.end(r, o.channel)].takes, p, r, i, "wait at one end of a channel");

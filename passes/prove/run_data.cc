@@ -27,15 +27,13 @@ void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) c
 
 /// Have packets of this call come for every byte of the extent?
 bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
-  uint32_t pieces = 0, way = 0;
+  Covering covering(cuts_, extent);
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || (!sentinel && record.event.call != call)) continue;
-    if (record.extent.covers(extent)) return true;
-    way = record.extent.way;
-    ++pieces;
+    if (covering.add(record.extent)) return true;
   }
-  return way != 0 && pieces == cuts_.pieces(way);  // all of another way's pieces
+  return false;
 }
 
 /// Waits for the packets that the op reads, and learns what they tell.
@@ -47,7 +45,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
     if (o.channel != kNone || buffer.packets == PacketFormat::none) continue;
     for (uint32_t k = 0; k < o.count; ++k) {
       const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
-      const Extent extent = cuts_.extent(op, true, k, o.count, block.round, buffer.units);
+      const Extent extent = extent_of(block, op, o, k, {block.rank, o.buffer, o.first + k});
       if (arrived(chunk, extent, call, buffer.packets == PacketFormat::sentinel)) continue;
       awaited_[chunk].push_back(process);
       return false;
@@ -56,36 +54,57 @@ bool Run::await_packets(uint32_t process, const Op& op) {
   return true;
 }
 
-/// What the packets of a slot tell their reader.
+/// What the packets of a slot tell their reader. Lemma "Empty parts": the block has heard of those
+/// of which it has surely waited for some, a thread of those whose bytes it has read.
 void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
     packets.observed = !packets.again;
+    if (record.node != kNone) {
+      nodes_.add(chains_, record.node, extent);
+      block.nodes.add(chains_, record.node, extent);
+    }
+    if (record.extent.covers(extent)) {
+      told_.push_back({packets.news, extent});
+    } else if (extent.covers(record.extent)) {
+      told_.push_back({packets.news, record.extent});
+    } else {
+      continue;
+    }
+    if (!told_.back().extent.sure) continue;
     // What a port has delivered it has read, and what was posted before that, too.
     const uint32_t from = record.event.process;
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
       block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
-    if (record.node != kNone) {
-      nodes_.add(record.node);
-      block.nodes.add(record.node);
-    }
-    told_.push_back(packets.news);
     if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
       block.gains.push_back(packets.news);
     }
   }
 }
 
-/// Plain values, too, depend on what they were made of.
-void Run::take_values(uint64_t chunk, const Extent& extent) {
+/// Plain values of this call, too, depend on what they were made of.
+void Run::take_values(uint32_t rank, uint64_t chunk, const Extent& extent) {
   if (!chained_) return;
+  const uint64_t now = instance(rank, calls_[rank]);
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (record.node != kNone && record.extent.may_touch(extent)) nodes_.add(record.node);
+    if (record.node == kNone || !record.extent.may_touch(extent)) continue;
+    const uint32_t owner = system_.processes()[record.event.process].rank;
+    if (instance(owner, record.event.call) != now) continue;
+    nodes_.add(chains_, record.node, extent);
   }
+}
+
+/// How much of a chunk's bytes an op moves that stores plain data at a position: 0 if all of them,
+/// else the class of chunks which may be shorter. The first of a part is as long as
+/// any.
+uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
+  const uint64_t length = length_of(rank, op, position, calls_[rank]);
+  const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
+  return length == 1 && !ragged ? 0 : length;
 }
 
 /// Whoever puts packets into a slot where some of this call are already.
@@ -123,16 +142,30 @@ void Run::stand_for_the_first(uint64_t chunk, Record& access) {
 
 // ---- moving ----
 
+/// The format of the op's packets: it has one.
+PacketFormat Run::format_of(uint32_t rank, const Op& op) const {
+  for (const Operand& o : program_.all_operands(op)) {
+    const PacketFormat format = program_.buffer_of(rank, o).packets;
+    if (format != PacketFormat::none) return format;
+  }
+  return PacketFormat::none;
+}
+
 Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                       const ChunkName& name) {
+  if (op.parts == 0 && op.loop == kNone) return {};
+  const uint32_t rank = block.rank;
+  const uint32_t granule = is_packet_op(op) ? packet_unit(format_of(rank, op)).data : 0;
   const uint32_t units = buffer_named(name).units;
-  Extent extent = cuts_.extent(op, is_packet_op(op), k, o.count, block.round, units);
+  Extent extent =
+      cuts_.extent(op, granule, k, o.count, block.round, units, instance(rank, calls_[rank]));
   if (units != 0) extent.turn = turn_of(block);
   return extent;
 }
 
 void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  sentinel_ = is_packet_op(op) && format_of(blocks_[process].rank, op) == PacketFormat::sentinel;
   if (row.srcs.slot[0].pairwise) {
     for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
       for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
@@ -143,14 +176,18 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   } else {
     for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
   }
+  for (const Emptied& slot : std::exchange(emptied_, {})) {
+    Record reset = slot.reset;
+    reset.event = actor_of(process).event;
+    history_.add(slot.chunk, reset);
+  }
   tell_of_move(process, op, row);
 }
 
-/// What an op that moves data tells when it has: the signals and flushes of its channels.
+/// What an op that moves data tells when it has: the signals and flushes of its channels. One
+/// thread posts and signals; the others may be behind (lemma "Meetings inside an op").
 void Run::tell_of_move(uint32_t process, const Op& op, const OpInfo& row) {
   if (!row.has(kSignals)) return;
-  ++blocks_[process].now;  // the threads meet between posting and signalling
-  meet(process);
   for (const Operand& o : program_.dsts(op)) signal(process, o, false);
   if (!row.has(kFlushes)) return;
   for (const Operand& o : program_.dsts(op)) flush(process, o.channel);
@@ -175,9 +212,20 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
     value_ =
         turned_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
+    if (sentinel_) value_ = without_minus_zero(value_);
+    if (at_switch(block.rank, srcs[0])) {
+      value_ = summed_by_switch(
+          block.rank, value_,
+          extent_of(block, op, srcs[0], k, {block.rank, srcs[0].buffer, srcs[0].first + k}));
+    }
   }
   for (const Operand& o : dsts) size_value(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
+}
+
+bool Run::at_switch(uint32_t rank, const Operand& o) const {
+  return o.channel != kNone &&
+         program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
 }
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.
@@ -201,22 +249,34 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
     const Record access{.event = actor.event, .extent = extent, .position = {pair_, k}};
-    add_value(value_at(spot, extent, name));
+    const Symbol symbol = value_at(spot, extent, name);
+    add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
       take_packets(block, spot.chunk, extent);
     } else {
       check(actor, spot, name, access);
-      take_values(spot.chunk, extent);
+      take_values(block.rank, spot.chunk, extent);
     }
     check_overlaid(actor, name);
     keep(spot, access);
-    if (packets && format == PacketFormat::sentinel) {  // the reader empties what it has read
-      Record reset = access;
-      reset.write = true;
-      keep(spot, reset);
-    }
+    if (packets && format == PacketFormat::sentinel) empty_slot(actor, spot, name, access);
   });
   size_value(block.rank, o, k);
+}
+
+/// Who reads a sentinel slot empties it: a store like any other. An op that reads one twice waits
+/// for ever.
+void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
+                     const Record& load) {
+  if (!arrived(spot.chunk, load.extent, load.event.call, true) && may_report(load.event.op)) {
+    Finding& finding = add_finding(Finding::Kind::stuck);
+    finding.first = load.event;
+    finding.waiting.push_back(load.event);
+  }
+  Record reset = load;
+  reset.write = true;
+  check(actor, spot, name, reset);
+  keep(spot, reset);
 }
 
 void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
@@ -235,16 +295,21 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
     access.packets = history_.add_packets({news});
     check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
   }
-  if (chained_) {
-    access.node = chains_.add(actor.event, rank_of(actor), access.position, nodes_.values());
+  Symbol stored = turned_.turned(value_, system_.back(spot.turns));
+  access.bits = bits_of(stored);
+  if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
+    const uint32_t rank = rank_of(actor);
+    const bool packets = format != PacketFormat::none;
+    const uint64_t length =
+        packets ? 0 : limit_of(rank, program_.ranks[rank].ops[actor.event.op], access.position);
+    access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
   }
   if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
-  Symbol kept = turned_.turned(value_, system_.back(spot.turns));
-  if (buffer_named(name).units != 0) kept.round = round_;
-  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), kept, mixed_);
+  if (buffer_named(name).units != 0) stored.round = round_;
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), stored, mixed_);
   if (format == PacketFormat::none) return;
   const auto waiting = awaited_.find(spot.chunk);
   if (waiting == awaited_.end()) return;
@@ -263,12 +328,11 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Extent extent = extent_of(block, op, src, k, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     take_packets(block, from, extent);
-    history_.add(from,
-                 {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
+    keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
   } else {
-    take_values(from, extent);
+    take_values(block.rank, from, extent);
   }
   add_value(value_at({from}, extent, from_name));
   size_value(block.rank, src, k);
@@ -283,7 +347,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     std::swap(nodes_, of_reader);
     check(reads, {from}, from_name, read);
     check_overlaid(reads, from_name);
-    history_.add(from, read);
+    keep({from}, read);
     std::swap(nodes_, of_reader);
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
@@ -301,7 +365,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Record reset{
       .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
   check(resets, {from}, from_name, reset);
-  history_.add(from, reset);
+  emptied_.push_back({from, reset});  // some machines meet once for all chunks: it is over later
 }
 
 // ---- values ----
@@ -319,6 +383,21 @@ Symbol Run::value_at(const Spot& spot, const Extent& extent, const ChunkName& na
   if (symbol.round != round_) return mixed_;
   symbol.round = 0;
   return symbol;
+}
+
+/// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
+Symbol Run::without_minus_zero(const Symbol& symbol) {
+  if (no_minus_zero_.contains(symbol.order)) return symbol;
+  const Symbol result = symbols_.changed(symbol, 0);
+  no_minus_zero_.insert(result.order);
+  return result;
+}
+
+/// A switch may add up in another order each time it is asked: a sum of its own, for all parts of
+/// a group's op together.
+Symbol Run::summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent) {
+  const uint32_t times = switch_sums_[{rank, sum.order, extent.way, extent.piece}]++;
+  return symbols_.changed(symbols_.changed(symbols_.changed(sum, rank), extent.way), times);
 }
 
 void Run::add_value(const Symbol& symbol) {

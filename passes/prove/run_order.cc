@@ -1,4 +1,6 @@
 // Is an access ordered behind an earlier one? docs/verification.md gives the reason of each rule.
+#include <algorithm>
+
 #include "passes/prove/run.h"
 #include "passes/thread_partition.h"
 
@@ -13,33 +15,67 @@ uint64_t Run::report_key(const Event& a, const Event& b) const {
 
 /// Reports the earlier accesses that conflict with this one and are in no order with it.
 void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access) {
-  for (uint32_t i = history_.head(spot.chunk); i != kNone; i = history_.record(i).next) {
+  const uint32_t list = history_.head(spot.chunk);
+  for (uint32_t i = list; i != kNone; i = history_.record(i).next) {
     if (!history_.record(i).write && !access.write) continue;
     if (!history_.record(i).extent.may_touch(access.extent)) continue;
     Record old = history_.record(i);
     old.event.process = system_.turned(old.event.process, spot.turns);
-    const bool in_order = ordered(actor, spot.chunk, old, access);
-    const bool same = !in_order && stores_the_same(spot, old, access);
+    const bool in_order = ordered(actor, list, old, access);
+    // Two stores of the same bits leave the same, whoever is last. Both stay on record.
+    const bool same = !in_order && old.bits != 0 && old.bits == access.bits;
     history_.pin(i, same);
-    if (in_order || same) continue;
-    if (!may_report(report_key(old.event, access.event))) continue;
-    Finding& finding = add_finding(Finding::Kind::race);
-    finding.first = old.event;
-    finding.second = access.event;
-    finding.chunk = name;
-    finding.first_writes = old.write;
-    finding.second_writes = access.write;
+    if (same) {
+      check_beneath(actor, spot, name, old, access);
+    } else if (!in_order) {
+      report_race(name, old, access);
+    }
   }
+}
+
+/// Lemma "Same bits": a store that is in no order with one of the same bits must not come before
+/// that one has done away with something else, and before all have read that.
+void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
+                        const Record& store, const Record& access) {
+  for (uint32_t i = store.beneath; i != kNone; i = history_.record(i).next) {
+    Record old = history_.record(i);
+    if (!old.extent.may_touch(access.extent)) continue;
+    old.event.process = system_.turned(old.event.process, spot.turns);
+    if (!ordered(actor, store.beneath, old, access)) report_race(name, old, access);
+  }
+}
+
+void Run::report_race(const ChunkName& name, const Record& old, const Record& access) {
+  if (!may_report(report_key(old.event, access.event))) return;
+  Finding& finding = add_finding(Finding::Kind::race);
+  finding.first = old.event;
+  finding.second = access.event;
+  finding.chunk = name;
+  finding.first_writes = old.write;
+  finding.second_writes = access.write;
 }
 
 /// Adds an access to what is known of its chunk, told as seen from the rank that owns it.
 void Run::keep(const Spot& spot, const Record& access) {
   Record seen = access;
   seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
-  history_.add(spot.chunk, seen);
+  history_.add(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
 }
 
-bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access) {
+/// Lemma "Loads": is everybody who is ordered behind the newer load of a process so behind the
+/// older one, too?
+bool Run::stands_for(const Record& newer, const Record& older) const {
+  const Process& process = system_.processes()[newer.event.process];
+  if (process.kind != ProcessKind::block) return true;  // one hears of it by its count only
+  if (newer.event.call != older.event.call) return true;
+  if (newer.event.time == older.event.time) return newer.position == older.position;
+  if (chained_) return false;  // a value may depend on the one and not on the other
+  const Op& op = program_.ranks[process.rank].ops[newer.event.op];
+  return !way_of_sharing(program_, process.rank, op) ||
+         (newer.position.chunk == older.position.chunk && same_threads(process.rank, newer, older));
+}
+
+bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access) {
   if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
@@ -51,16 +87,26 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
                same_threads(rank_of(actor), old, access)) {
       return true;
     }
-  } else {
-    for (const News& news : told_) {
-      if (known(news.known, news.process, news.done, old.event)) return true;
-    }
+  } else if (told(old, access)) {
+    return true;
   }
   // A store of packets that was seen by loads which are over is over, too.
   if (old.packets != kNone && history_.packets(old).observed) {
-    return load_known(actor, chunk, old, access);
+    return load_known(actor, list, old, access);
   }
-  return !old.write && loaded_before_packets(actor, old);
+  return !old.write && loaded_before_packets(actor, old, access);
+}
+
+/// The bytes that both may touch, or more.
+static const Extent& common(const Extent& a, const Extent& b) { return a.covers(b) ? b : a; }
+
+/// Each thread stores what it has made of packets; have those of every byte told it?
+bool Run::told(const Record& old, const Record& access) const {
+  Covering covering(cuts_, common(old.extent, access.extent));
+  return std::ranges::any_of(told_, [&](const Told& told) {
+    return known(told.news.known, told.news.process, told.news.done, old.event) &&
+           covering.add(told.extent);
+  });
 }
 
 /// Is the event over, for one who knows `row` and that `done` ops of `knower` are over?
@@ -73,12 +119,17 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
 }
 
 /// Packets that have been read depend on what was loaded there: those that this op stores a value
-/// of, or any that all threads of the block know of.
-bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
+/// of, or any that all threads of the block know of. A port loads when it likes.
+bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Record& access) {
   if (!chained_) return false;
-  const uint32_t rank = system_.processes()[load.event.process].rank;
+  const Process& loader = system_.processes()[load.event.process];
+  if (loader.kind != ProcessKind::block) return false;
+  const Op& op = program_.ranks[loader.rank].ops[load.event.op];
+  const Provenance::Load loaded{load.event, loader.rank, load.position,
+                                common(load.extent, access.extent),
+                                length_of(loader.rank, op, load.position, load.event.call)};
   const auto follow = [&](Provenance& values, size_t count) {
-    return values.follow(chains_, count, load.event, rank, load.position);
+    return values.follow(chains_, cuts_, count, loaded);
   };
   Provenance& earlier = nodes_read_[rank_of(actor)];
   if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
@@ -88,35 +139,50 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?
-bool Run::load_known(const Actor& actor, uint64_t chunk, const Record& store,
-                     const Record& access) {
-  uint32_t pieces = 0, way = 0;
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+bool Run::load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access) {
+  Covering covering(cuts_, store.extent);
+  for (uint32_t i = list; i != kNone; i = history_.record(i).next) {
     const Record& load = history_.record(i);
     if (load.write || !load.extent.may_touch(store.extent)) continue;
-    if (!ordered(actor, chunk, load, access)) continue;
-    if (load.extent.covers(store.extent)) return true;
-    if (pieces == 0) way = load.extent.way;
-    pieces += load.extent.way == way ? 1 : 0;
+    if (ordered(actor, list, load, access) && covering.add(load.extent)) return true;
   }
-  return pieces > 0 && pieces == cuts_.pieces(way);
+  return false;
 }
 
-/// Two stores of the same bits leave the same, whoever is last. Both stay on record.
-bool Run::stores_the_same(const Spot& spot, const Record& old, const Record& access) const {
-  if (!old.write || !access.write || !has_value_) return false;
-  return old.event.op != kNone && access.event.op != kNone &&
-         symbol_at(spot, access.extent) == value_ && !(value_ == mixed_);
-}
-
-/// Do both ops give the same bytes of a chunk to the same thread?
+/// Lemma "Same threads": do both ops give the same bytes of a chunk to the same thread? Sums of
+/// chunks that are not equally long have ends in other places, which a machine may deal out
+/// otherwise.
 bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {
   const Op& a = program_.ranks[rank].ops[old.event.op];
   const Op& b = program_.ranks[rank].ops[access.event.op];
   const auto whole_chunk = [&](const Op& op) {
     return op.loop == kNone && program_.operands[op.operands].count == 1;
   };
-  return whole_chunk(a) && whole_chunk(b) && share_alike(program_, rank, a, b);
+  if (!whole_chunk(a) || !whole_chunk(b) || !share_alike(program_, rank, a, b)) return false;
+  return is_packet_op(a) || length_of(rank, a, old.position, old.event.call) ==
+                                length_of(rank, b, access.position, access.event.call);
+}
+
+/// Which class of equally long chunks an op moves at a position: 0 if they are as long as scratch,
+/// else one more than the caller's (Contract::size_class).
+uint64_t Run::length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const {
+  const Part& part = part_of(rank, call);
+  if (part.contract().even_only) return 0;
+  std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  if (info(op.kind).srcs.slot[0].pairwise) {
+    dsts = dsts.subspan(position.pair, 1);
+    srcs = srcs.subspan(position.pair, 1);
+  }
+  for (const std::span<const Operand> operands : {dsts, srcs}) {
+    for (const Operand& o : operands) {
+      if (!system_.is_callers(o.buffer)) continue;
+      const Side side = o.buffer == part.input + kInput ? Side::input : Side::output;
+      const bool far = o.channel != kNone && !at_switch(rank, o);
+      const uint32_t owner = far ? program_.ranks[rank].channels[o.channel].peer : rank;
+      return part.contract().size_class(side, part.local[owner], o.first + position.chunk) + 1;
+    }
+  }
+  return 0;
 }
 
 }  // namespace mscclc::proof

@@ -60,18 +60,15 @@ void Run::report_out_of_step() {
   finding.first = released_.front();
 }
 
-/// Which use of a unit of scratch: by which group of loops, in which call.
-uint32_t Run::turn_of(const Block& block) const {
-  const uint32_t group = groups_.group(block.loop);
-  const uint64_t call = instance(block.rank, calls_[block.rank]);
-  return 1 + group + static_cast<uint32_t>(call * groups_.groups().size());
-}
+/// Which use of a unit of scratch: by which group of loops. (Each call cuts in ways of its own.)
+uint32_t Run::turn_of(const Block& block) const { return 1 + groups_.group(block.loop); }
 
 /// Which round, and which piece of its bytes, the `k`-th chunk of an operand is moved in; 0 outside
 /// pipelines.
 uint64_t Run::round_of(const Block& block, const Op& op, const Operand& o, uint32_t k) {
   if (op.loop == kNone) return 0;
-  const Extent extent = cuts_.extent(op, is_packet_op(op), k, o.count, block.round, 0);
+  const uint64_t call = instance(block.rank, calls_[block.rank]);
+  const Extent extent = cuts_.extent(op, 0, k, o.count, block.round, 0, call);
   return uint64_t{extent.way} << 32 | extent.piece;
 }
 

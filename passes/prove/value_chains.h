@@ -1,11 +1,16 @@
 // Which stored values were computed from which: the chains along which a store that depends on a
 // value cannot overtake the loads that gave it.
+//
+// Ops move bytes of a chunk to the same place of another, so a chain holds for the bytes that every
+// link of it covers (lemma "Values").
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "passes/prove/extent.h"
 #include "passes/prove/finding.h"
 
 namespace mscclc::proof {
@@ -16,6 +21,12 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+/// What an op has read of a stored value: all of it, or only one piece.
+struct ReadValue {
+  uint32_t value;
+  Extent piece;  ///< whole: all of the value
+};
+
 /// Every stored value of a run, in the order in which they were stored.
 class ValueChains {
  public:
@@ -23,17 +34,20 @@ class ValueChains {
     Event event;
     uint32_t rank;
     Position position;
+    Extent extent;
+    uint64_t length;        ///< 0, or a class of chunks that may be shorter than others
     uint32_t first, count;  ///< of its parents
   };
 
   explicit ValueChains(size_t processes) : by_process_(processes) {}
 
-  /// What `event` of `rank` stores at `position`, made from `parents`.
-  uint32_t add(const Event& event, uint32_t rank, Position position,
-               const std::vector<uint32_t>& parents);
+  /// What `event` of `rank` stores at `position`, made from `parents`: byte by byte of `extent`, as
+  /// far as chunks of the class `length` go; 0: as any.
+  uint32_t add(const Event& event, uint32_t rank, Position position, const Extent& extent,
+               uint64_t length, const std::vector<ReadValue>& parents);
   const Node& node(uint32_t i) const { return nodes_[i]; }
   size_t size() const { return nodes_.size(); }
-  std::span<const uint32_t> parents(const Node& node) const {
+  std::span<const ReadValue> parents(const Node& node) const {
     return {parents_.data() + node.first, node.count};
   }
   /// Values of one op in the order in which they were stored.
@@ -41,7 +55,7 @@ class ValueChains {
 
  private:
   std::vector<Node> nodes_;
-  std::vector<uint32_t> parents_;
+  std::vector<ReadValue> parents_;
   std::vector<std::vector<uint32_t>> by_process_;
 };
 
@@ -49,27 +63,54 @@ class ValueChains {
 /// when it is asked for, and each value once.
 class Provenance {
  public:
-  void add(uint32_t value) { read_.push_back(value); }
+  /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
+  void add(const ValueChains& chains, uint32_t value, const Extent& extent);
   void add(const Provenance& other) {
     read_.insert(read_.end(), other.read_.begin(), other.read_.end());
   }
   void clear();
   size_t size() const { return read_.size(); }
-  const std::vector<uint32_t>& values() const { return read_; }
-  /// Was the load by `event` of `rank` at `position` over before one of the first `count` values
-  /// could be made: do they come from what that op stored of it, or from a later call of the rank?
+  const std::vector<ReadValue>& values() const { return read_; }
+
+  /// A load of `rank`, as far as a later store may touch the same bytes.
+  struct Load {
+    const Event& event;
+    uint32_t rank;
+    Position position;
+    Extent bytes;
+    uint64_t length;  ///< its op's class of chunks
+  };
+  /// Was the load over before the first `count` values could be made: do they come, byte by byte,
+  /// from what that op stored of it, or from a later call of the rank?
   /// REQUIRES: `count` does not shrink between two clear().
-  bool follow(const ValueChains& chains, size_t count, const Event& event, uint32_t rank,
-              Position position);
+  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load);
 
  private:
-  void look_at(const ValueChains& chains, uint32_t value);
+  struct Link {
+    ReadValue read;
+    bool sure;        ///< whatever the size of the message, some bytes have come this way
+    uint64_t length;  ///< 0, or the class of chunks that bytes have come through on this way
+  };
+  /// Bytes of a value: what its link says.
+  struct Bytes {
+    Extent piece;
+    uint64_t length;
+    bool operator==(const Bytes&) const = default;
+  };
+  void look_at(const ValueChains& chains, const Link& link);
+  void look_behind(const ValueChains& chains, const Link& link);
+  bool is_new(const ValueChains::Node& node, const Link& link);
+  bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
+                  Covering& covering) const;
 
-  std::vector<uint32_t> read_;
+  std::vector<ReadValue> read_;
   size_t looked_at_ = 0;           ///< so many of read_
-  std::vector<uint32_t> origins_;  ///< of these: they and their ancestors
-  std::vector<bool> is_origin_;    ///< by value
-  std::vector<uint32_t> calls_;    ///< by rank: one more than the last call that is among them
+  std::vector<Link> open_;         ///< whose parents are still to be looked at
+  std::vector<uint32_t> origins_;  ///< of which all bytes are among them, or that came surely
+  std::vector<bool> is_whole_;     ///< by value: all of its bytes are among them
+  std::vector<bool> is_sure_;      ///< by value: some bytes are, whatever the size
+  std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;  ///< of other values
+  std::vector<uint32_t> calls_;  ///< by rank: one more than the last call that is surely among them
 };
 
 }  // namespace mscclc::proof

@@ -49,6 +49,21 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
   return result;
 }
 
+Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
+  Symbol result = symbol;
+  result.order = mix(mix(symbol.order, keys_[3]), how);
+  return result;
+}
+
+uint64_t bits_of(const Symbol& symbol) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
+  uint64_t bits = symbol.low;
+  for (const uint64_t part : {symbol.high, symbol.order, symbol.size}) {
+    bits = (bits ^ bits >> 29) * kOdd + part;
+  }
+  return (bits ^ bits >> 32) | 1;  // 0 is no value
+}
+
 template <class Make>
 Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
   if (symmetry_.trivial()) return symbol;
@@ -107,9 +122,17 @@ Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
 Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
   if (way_ == 0) return whole_;
   if (extent.way == way_) return pieces_[extent.piece];
-  const bool uniform =
-      std::all_of(pieces_.begin(), pieces_.end(), [&](const Symbol& s) { return s == pieces_[0]; });
-  return uniform ? pieces_[0] : mixed;
+  Symbol all = pieces_[0];
+  bool uniform = true;
+  for (const Symbol& s : pieces_) {
+    uniform &= s == pieces_[0];
+    // What becomes of it when ranks turn is known of single expressions only.
+    const bool one_sum = s.same_contributions(all) && s.size == all.size && s.id == all.id;
+    if (!one_sum || (!uniform && s.id != 0xffffffffu)) return mixed;
+    all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
+  }
+  if (!uniform) all.order += way_;
+  return uniform ? pieces_[0] : all;
 }
 
 void ChunkValue::write(const Extent& extent, uint32_t pieces, const Symbol& symbol,

@@ -40,6 +40,8 @@ struct Symbol {
 
 /// So many terms of two sums together, where 2^64 - 1 stands for that many or more.
 inline uint64_t added_terms(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
+/// Stands for the bits of a value: equal for equal symbols, and only for these.
+uint64_t bits_of(const Symbol& symbol);
 
 /// The random numbers behind symbols.
 class Symbols {
@@ -54,6 +56,8 @@ class Symbols {
   /// The sum, rounded to the data type; `divided` by the number of contributions, if the call's
   /// reduction is avg.
   Symbol rounded(const Symbol& sum, bool divided) const;
+  /// The same contributions, made by another expression: `symbol` and what has become of it.
+  Symbol changed(const Symbol& symbol, uint64_t how) const;
 
  private:
   uint64_t mix(uint64_t a, uint64_t b) const;
@@ -99,7 +103,7 @@ class TurnedSymbols {
 class ChunkValue {
  public:
   explicit ChunkValue(const Symbol& symbol = {}) : whole_(symbol) {}
-  /// The symbol of these bytes; `mixed` if they do not all hold the same.
+  /// The symbol of these bytes; `mixed` if they do not all hold the same contributions.
   Symbol read(const Extent& extent, const Symbol& mixed) const;
   /// `pieces`: of extent.way.
   void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
