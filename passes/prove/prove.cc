@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/rank_parts.h"
+#include "passes/prove/division.h"
 #include "passes/prove/report.h"
 #include "passes/prove/rounds.h"
 #include "passes/prove/run.h"
@@ -87,13 +88,17 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        divides_ |= op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
         if (found.value_or(op.reduce) != op.reduce) {
           return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
                                     name(op.reduce)));
         }
         found = op.reduce;
       }
+    }
+    if (found == ReduceOp::avg && program_.contract.contributions() == 0) {
+      diagnostics_.error("avg-contributions", {},
+                         "'avg' needs outputs that are sums of equally many inputs");
+      return false;
     }
     return true;
   }
@@ -110,8 +115,9 @@ class Prover {
   void run_placement(Placement& placement) const {
     const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
     for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
-      Run run(system, symbols_,
-              {.calls = system.period() + 1, .rounds = rounds, .divides = divides_});
+      Run run(
+          system, symbols_,
+          {.calls = system.period() + 1, .rounds = rounds, .divides = proof::may_divide(program_)});
       run.go();
       placement.facts.join(run.facts());
       placement.findings = run.findings();
@@ -161,7 +167,6 @@ class Prover {
   const ProveOptions options_;
   Symmetry symmetry_;
   const proof::Symbols symbols_;
-  bool divides_ = false;
   RunFacts facts_;
   Proof proof_;
 };
