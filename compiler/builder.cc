@@ -112,9 +112,10 @@ bool Builder::gave_up() const { return state_->gave_up; }
 bool Builder::launch(const Launch& launch, const LaunchMarks& marks) {
   BuilderState& s = *state_;
   bool good = true;
-  if (launch.threads < 1 || launch.threads > 1024) {
+  if (launch.threads < 1 || launch.threads > 1024 || launch.threads % kWarpThreads != 0) {
     s.fail("launch", marks.threads,
-           fmt::format("'threads' is {}; a thread block has 1 to 1024", launch.threads));
+           fmt::format("'threads' is {}; a thread block has 32 to 1024, in whole warps of {}",
+                       launch.threads, kWarpThreads));
     good = false;
   }
   if (launch.instances < 1 || launch.instances > 1024) {

@@ -256,18 +256,6 @@ bool check_size(const Program& program, const Call& call, Diagnostics& diagnosti
   return true;
 }
 
-/// Contributions of every reduction that the contract promises; 0 if they differ.
-uint32_t contributions(const Contract& contract) {
-  if (contract.kind != CollectiveKind::custom) return contract.ranks;
-  size_t most = 0, least = ~size_t{0};
-  for (const Promise& p : contract.promises) {
-    if (!p.reduced) continue;
-    most = std::max(most, p.inputs.size());
-    least = std::min(least, p.inputs.size());
-  }
-  return most == least ? static_cast<uint32_t>(most) : 0;
-}
-
 bool check_reduction(const PlanUse& use, Call& call, Diagnostics& diagnostics) {
   if (!use.reduces) return true;
   const auto error = [&](const char* code, const std::string& text) {
@@ -303,7 +291,7 @@ bool can_accumulate(Dtype dtype, Dtype accumulate) {
 PlanUse use_of(const Program& program) {
   PlanUse use;
   use.reduces = program.contract.reduces();
-  if (use.reduces) use.contributions = contributions(program.contract);
+  if (use.reduces) use.contributions = program.contract.contributions();
   for (const Rank& rank : program.ranks) {
     for (const Buffer& b : rank.buffers) use.sentinel |= b.packets == PacketFormat::sentinel;
     for (const Op& op : rank.ops) {

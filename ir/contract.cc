@@ -186,6 +186,18 @@ bool Contract::reduces() const {
   }
 }
 
+uint32_t Contract::contributions() const {
+  if (!reduces()) return 0;
+  if (kind != CollectiveKind::custom) return ranks;
+  size_t most = 0, least = ~size_t{0};
+  for (const Promise& p : promises) {
+    if (!p.reduced) continue;
+    most = std::max(most, p.inputs.size());
+    least = std::min(least, p.inputs.size());
+  }
+  return most == least ? static_cast<uint32_t>(most) : 0;
+}
+
 bool Contract::uniform() const {
   return kind == CollectiveKind::allreduce || kind == CollectiveKind::allgather ||
          kind == CollectiveKind::broadcast;

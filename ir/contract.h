@@ -100,6 +100,9 @@ struct Contract {
   std::optional<Alias> alias(uint32_t rank) const;
   /// True if output chunks hold reductions.
   bool reduces() const;
+  /// How many inputs every promised reduction has: what `avg` divides by. 0 if they differ, so that
+  /// nobody may ask for `avg`, or if none is promised.
+  uint32_t contributions() const;
   /// True if chunk c of the output promises the same at every rank: who asks for rank 0 knows all.
   bool uniform() const;
   /// The promise about output chunk `chunk` at `rank`, or nothing if none is made.

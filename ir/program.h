@@ -116,6 +116,10 @@ struct Rank {
 
 enum class Policy : uint8_t { interleaved, blocked };
 
+/// Thread blocks are whole warps of so many threads: packets and the pieces of an op are shared out
+/// by warps.
+constexpr uint32_t kWarpThreads = 32;
+
 struct Launch {
   uint32_t threads = 1024, instances = 1;
   Policy policy = Policy::interleaved;

@@ -281,7 +281,11 @@ void VerifyReport::error_unprintable(std::string code, uint32_t rank, const Op& 
 void verify_contract(const Program& program, VerifyReport& report) {
   const Contract& c = program.contract;
   if (program.launch.align == 0) report.error("launch", {}, "'align' is 0");
-  if (program.launch.threads == 0) report.error("launch", {}, "'threads' is 0");
+  if (program.launch.threads == 0 || program.launch.threads % kWarpThreads != 0) {
+    report.error("launch", {},
+                 fmt::format("'threads' is {}; a thread block has whole warps of {} threads",
+                             program.launch.threads, kWarpThreads));
+  }
   if (program.launch.instances == 0) report.error("launch", {}, "'instances' is 0");
   for (const Loop& loop : program.loops) {
     if (program.launch.align == 0) break;

@@ -306,6 +306,8 @@ TEST_CASE("contracts") {
   CHECK(with([](Program& p) {
           p.contract.chunks = {1u << 20, 1u << 20};
         }) == "error: 'chunks' makes too many chunks\n");
+  CHECK(with([](Program& p) { p.launch.threads = 33; }) ==
+        "error: 'threads' is 33; a thread block has whole warps of 32 threads\n");
   CHECK(with([](Program& p) { p.launch.align = 0; }) == "error: 'align' is 0\n");
   CHECK(with([](Program& p) {
           p.contract.kind = CollectiveKind::alltoallv;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/op_error.h"
 #include "passes/passes.h"
 
@@ -46,8 +48,20 @@ void BlockRun::read_semaphores() {
       Semaphore& s = semaphores_[o.first];
       uint32_t& side = row.has(kReleases) ? s.releaser : s.acquirer;
       side = side == kNone || side == op.block ? op.block : kMany;
+      s.in_rounds |= op.loop != kNone;
+      if (!row.has(kReleases)) continue;
+      ++s.releaser_of(op.block).releases;
+      ++s.releases;
     }
   }
+  for (Semaphore& s : semaphores_) {
+    if (s.releaser != kMany || s.acquirer == kMany || s.in_rounds) s.releasers.clear();
+  }
+}
+
+BlockRun::Releaser& BlockRun::Semaphore::releaser_of(uint32_t block) {
+  const auto found = std::ranges::find(releasers, block, &Releaser::block);
+  return found != releasers.end() ? *found : releasers.emplace_back(Releaser{block, 0, {}});
 }
 
 uint32_t BlockRun::loop_first(uint32_t op) const {
@@ -97,8 +111,10 @@ bool BlockRun::acquire(uint32_t op) {
     }
     --s.value;
     ++block.operand;
+    ++s.taken;
+    if (!s.releasers.empty()) learn_certain(op, s);
     const bool paired = s.releaser < kMany && s.acquirer < kMany;
-    if (s.taken++ < s.initial || !paired) continue;
+    if (s.taken <= s.initial || !paired) continue;
     clocks.set(b, count(op), clocks.join(clocks.row(b), released_[s.oldest].knowledge));
     s.oldest = released_[s.oldest].next;
   }
@@ -106,11 +122,25 @@ bool BlockRun::acquire(uint32_t op) {
   return true;
 }
 
+/// Without the last of a block's first n releases the count cannot come to more than the initial
+/// value, what all others release and n - 1.
+void BlockRun::learn_certain(uint32_t op, const Semaphore& s) {
+  const uint32_t b = block_of(op);
+  for (const Releaser& releaser : s.releasers) {
+    const uint64_t others = uint64_t{s.initial} + s.releases - releaser.releases;
+    if (s.taken <= others) continue;
+    const uint64_t certain = s.taken - others;
+    if (certain > releaser.told.size()) continue;  // not in one call: the counts do not balance
+    clocks.set(b, count(op), clocks.join(clocks.row(b), releaser.told[certain - 1]));
+  }
+}
+
 void BlockRun::release(uint32_t op) {
   const uint32_t b = block_of(op);
   for (const Operand& o : program_->dsts(rank_->ops[op])) {
     Semaphore& s = semaphores_[o.first];
     ++s.value;
+    if (!s.releasers.empty()) s.releaser_of(b).told.push_back({clocks.row(b), b, count(op)});
     const uint32_t entry = static_cast<uint32_t>(released_.size());
     released_.push_back({{clocks.row(b), b, count(op)}, kNone});
     (s.oldest == kNone ? s.oldest : released_[s.newest].next) = entry;

@@ -3,8 +3,10 @@
 // visited in written order unless the author's own synchronisation says otherwise.
 //
 // Meanwhile it keeps the blocks' clocks: the k-th acquire of a semaphore pairs with its k-th
-// release (after the initial value) where one block releases and one acquires; other semaphores
-// order nothing. The body of a pipeline is run as one round.
+// release (after the initial value) where one block releases and one acquires. Where several
+// release what one acquires, outside pipelines, a release is over once so many have been taken that
+// the count cannot have been reached without it. Other semaphores order nothing. The body of a
+// pipeline is run as one round.
 #pragma once
 
 #include <vector>
@@ -64,12 +66,23 @@ class BlockRun {
   const BlockSequence& sequence() const { return order_; }
 
  private:
+  /// One of several blocks that release a semaphore.
+  struct Releaser {
+    uint32_t block;
+    uint32_t releases = 0;        ///< in a call
+    std::vector<Knowledge> told;  ///< with each so far
+  };
   struct Semaphore {
     uint32_t releaser = kNone, acquirer = kNone;  ///< the only block, or kMany
     uint32_t value = 0, taken = 0, initial = 0;
     uint32_t waiter = kNone;  ///< a block that waits
     /// Releases by the single releaser that nobody has acquired yet, in `released_`.
     uint32_t oldest = kNone, newest = kNone;
+    /// Several that one block takes from, all outside pipelines; else empty.
+    std::vector<Releaser> releasers;
+    uint32_t releases = 0;   ///< of all blocks, in a call
+    bool in_rounds = false;  ///< an op of a pipeline counts
+    Releaser& releaser_of(uint32_t block);
   };
   struct Released {
     Knowledge knowledge;
@@ -88,6 +101,7 @@ class BlockRun {
   bool do_control(uint32_t op);
   bool acquire(uint32_t op);
   void release(uint32_t op);
+  void learn_certain(uint32_t op, const Semaphore& s);
   bool arrive(uint32_t op);
   Barrier& barrier_of(const Op& op);
   void finish(uint32_t b);

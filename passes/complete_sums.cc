@@ -3,6 +3,10 @@
 //
 // Both come out of one symbolic run of the whole program, see symbolic_run.h.
 //
+// If the promised reductions have different numbers of inputs (a scan, say), no call can ask for
+// `avg`: nothing is marked. One promised sum may then be part of another. If they have equally
+// many, none can be: a sum that is one of them is whole wherever it goes.
+//
 //   reduce_packets output[0] <- input[0], inbox[0]
 //       =>  reduce_packets output[0] <- input[0], inbox[0] complete
 #include <algorithm>
@@ -19,7 +23,7 @@ namespace {
 class PromisedSums {
  public:
   explicit PromisedSums(const Contract& contract) {
-    if (!contract.reduces()) return;
+    if (contract.contributions() == 0) return;
     if (contract.kind == CollectiveKind::custom) {
       for (const Promise& promise : contract.promises) {
         if (!promise.reduced) continue;

@@ -176,6 +176,20 @@ TEST_CASE("complete_sums: reducescatter and custom contracts") {
                             "for q in 0..2")) == "yes");
 }
 
+TEST_CASE("complete_sums: a promised sum that is part of another is not where avg divides") {
+  // The sums of a scan have 2 and 3 inputs: no call can ask for avg.
+  REQUIRE(marks(three_ranks(R"(
+    buffer box[1]
+    tb 0 {
+      if r > 0 { wait up[r - 1] ; reduce output[0] <- box[0], input[0] } else { copy output[0] <- input[0] }
+      if r < 2 { put up[r + 1].box[0] <- output[0] ; signal up[r + 1] }
+    })",
+                            "custom(ranks: 3, input: 1, output: 1, inplace: false)\n"
+                            "ensure output[0] at q = reduce(input[0] at p for p in 0..(q + 1)) "
+                            "for q in 0..3"),
+                1) == "no");
+}
+
 TEST_CASE("complete_sums: blocks that wait for each other are told, with whom they wait for") {
   Program p = parse(two_ranks(R"(tb 0 { wait up ; signal up })"));
   REQUIRE(fail(p, {"split", "complete_sums"}) == R"(

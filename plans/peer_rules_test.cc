@@ -183,8 +183,8 @@ const std::multimap<std::string, Case> kCases = {
     {"few_threads",
      {"mscclc_signal",
       [](TestProgram& t) {
-        t.program.launch.threads = 2;
-        add_many(t, OpKind::signal, 3, end_of(kMem), nullptr);
+        t.program.launch.threads = 32;
+        add_many(t, OpKind::signal, 33, end_of(kMem), nullptr);
       }}},
     {"many_semaphores",
      {"release",

@@ -58,7 +58,7 @@ class Generator {
     if (chance(50)) s.tags = {"fast", ""};
     s.priority = -static_cast<int64_t>(pick(0, 3));
     Launch& l = program_.launch;
-    l.threads = pick(1, 1024);
+    l.threads = kWarpThreads * pick(1, 32);
     l.instances = pick(1, 4);
     l.policy = static_cast<Policy>(pick(0, 1));
     l.align = chance(80) ? 16 : 8;

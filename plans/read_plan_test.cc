@@ -90,6 +90,8 @@ const std::vector<Case> kTop = {
     {{{"/gpus", "{}"}}, "gpus: expected an array, found an object"},
     {{{"/buffer_alignment", "0"}}, "buffer_alignment: is 0"},
     {{{"/num_threads_per_block", "0"}}, "num_threads_per_block: is 0"},
+    {{{"/num_threads_per_block", "33"}},
+     "num_threads_per_block: is 33; a thread block has whole warps of 32 threads"},
     {{{"/num_threads_per_block", "4294967296"}},
      "num_threads_per_block: 4294967296 is too large; at most 4294967295"},
     {{{"/min_message_size", "-1"}}, "min_message_size: expected a number, found a negative number"},

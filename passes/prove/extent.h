@@ -55,7 +55,8 @@ class Cuts {
       piece += (units == 0 ? round : round % units) * pieces;
       pieces *= units == 0 ? rounds_[op.loop] : units;
     }
-    return {way(key, pieces), piece, granule != 0 && has_bytes(op, k, count)};
+    return {
+        .way = way(key, pieces), .piece = piece, .sure = granule != 0 && has_bytes(op, k, count)};
   }
   /// How many pieces a way has.
   uint32_t pieces(uint32_t way) const { return way == 0 ? 1 : pieces_[way - 1]; }

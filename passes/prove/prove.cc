@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/rank_parts.h"
+#include "passes/prove/division.h"
 #include "passes/prove/loop_groups.h"
 #include "passes/prove/report.h"
 #include "passes/prove/rounds.h"
@@ -95,13 +96,17 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        divides_ |= op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
         if (found.value_or(op.reduce) != op.reduce) {
           return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
                                     name(op.reduce)));
         }
         found = op.reduce;
       }
+    }
+    if (found == ReduceOp::avg && program_.contract.contributions() == 0) {
+      diagnostics_.error("avg-contributions", {},
+                         "'avg' needs outputs that are sums of equally many inputs");
+      return false;
     }
     return true;
   }
@@ -133,7 +138,7 @@ class Prover {
   std::vector<RunOptions> runs(uint32_t calls) const {
     RunOptions options;
     options.calls = calls;
-    options.divides = divides_;
+    options.divides = proof::may_divide(program_);
     if (program_.contract.kind == CollectiveKind::barrier) {
       options.empty = true;
       options.rounds.assign(program_.loops.size(), 0);
@@ -211,7 +216,6 @@ class Prover {
   const ProveOptions options_;
   Symmetry symmetry_;
   const proof::Symbols symbols_;
-  bool divides_ = false;
   RunFacts facts_;
   Proof proof_;
 };

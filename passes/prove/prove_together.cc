@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "passes/prove/division.h"
 #include "passes/prove/loop_groups.h"
 #include "passes/prove/prove.h"
 #include "passes/prove/report.h"
@@ -35,7 +36,7 @@ class TogetherProver {
         refused_(refused),
         joint_(proof::join(plans)),
         symmetry_(joint_.program) {
-    for (const SharedPlan& plan : plans) divides_.push_back(divides(*plan.program));
+    for (const SharedPlan& plan : plans) divides_.push_back(proof::may_divide(*plan.program));
   }
 
   bool run(CallOrder call_order) {
@@ -256,16 +257,6 @@ class TogetherProver {
     for (uint32_t r = 0; r < order.size(); ++r) {
       if (!order[r].empty()) d.notes.push_back({fmt::format("rank {}: {}", r, calls(order[r]))});
     }
-  }
-
-  /// May its reduction be avg?
-  static bool divides(const Program& program) {
-    return std::ranges::any_of(program.ranks, [](const Rank& rank) {
-      return std::ranges::any_of(rank.ops, [](const Op& op) {
-        return info(op.kind).has(kReduces) &&
-               (op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg);
-      });
-    });
   }
 
   std::span<const SharedPlan> plans_;

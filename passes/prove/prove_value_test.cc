@@ -60,6 +60,42 @@ TEST_CASE("avg divides once, where the sum is complete") {
   CHECK(verdict(program).starts_with("wrong-result: "));
 }
 
+/// Three ranks in a chain: what each does, of which the next is told by ch[r + 1].
+std::string chain(const std::string& ensure, const std::string& body) {
+  return "program t\ncollective custom(ranks: 3, input: 1, output: 1, inplace: false)\n" + ensure +
+         "\nrank r in 0..3 {\n  buffer box[1]\n"
+         "  channel ch[p in 0..3 except r] = memory(p) to ch[r]\n"
+         "  tb 0 {\n    if r > 0 { signal ch[r - 1] relaxed }\n" +
+         body + "\n  }\n}\n";
+}
+/// Waits until the next rank is in the call, and puts `sent` there.
+std::string hand_on(const std::string& sent) {
+  return "\n    if r < 2 { sync ; wait ch[r + 1] relaxed ; sync ; put ch[r + 1].box[0] <- " + sent +
+         " ; sync ; signal ch[r + 1] }\n";
+}
+
+TEST_CASE("a promised sum may be part of another") {
+  const std::string inclusive =
+      "    if r == 0 { copy output[0] <- input[0] } else {\n      wait ch[r - 1] ; sync\n"
+      "      reduce output[0] <- box[0], input[0]\n    }" +
+      hand_on("output[0]");
+  const auto promise = [](const std::string& terms, const std::string& ranks) {
+    return "ensure output[0] at q = reduce(input[0] at p for p in " + terms + ") for q in " + ranks;
+  };
+  CHECK(verdict(chain(promise("0..(q + 1)", "0..3"), inclusive)) == "proved");
+  CHECK(verdict(chain(promise("0..(q + 1)", "1..3"), inclusive)) == "proved");
+  CHECK(verdict(chain(promise("0..2", "2..3"), inclusive)).starts_with("wrong-result: "));
+}
+
+TEST_CASE("avg must divide by one number") {
+  const std::string text = chain(
+      "ensure output[0] at q = reduce(input[0] at p for p in 0..(q + 1)) for q in 1..3",
+      "    if r > 0 { wait ch[r - 1] ; sync ; reduce output[0] <- box[0], input[0] op: avg }" +
+          hand_on("input[0]"));
+  CHECK(verdict(text) ==
+        "avg-contributions: 'avg' needs outputs that are sums of equally many inputs");
+}
+
 TEST_CASE("in place is a placement of its own") {
   const auto sum = [](const std::string& in_place) {
     return exchange(

@@ -68,7 +68,7 @@ class PlanReader {
     Launch& launch = program_.launch;
     return read_flag(w_reuse_resources, launch.reuse_scratch) &&
            read_flag(w_use_double_scratch_buffer, state_.double_scratch) &&
-           read_positive(w_num_threads_per_block, launch.threads) &&
+           read_positive(w_num_threads_per_block, launch.threads) && whole_warps() &&
            read_positive(w_buffer_alignment, launch.align) &&
            read_size(w_min_message_size, sizes_.min) && read_size(w_max_message_size, sizes_.max);
   }
@@ -82,6 +82,14 @@ class PlanReader {
   bool read_positive(KnownWord key, uint32_t& out) {
     if (!top_.has(key)) return true;
     return json_.number(top_[key], out) && (out > 0 || json_.fail(top_[key], "is 0"));
+  }
+
+  bool whole_warps() {
+    const uint32_t threads = program_.launch.threads;
+    return threads % kWarpThreads == 0 ||
+           json_.fail(top_[w_num_threads_per_block],
+                      fmt::format("is {}; a thread block has whole warps of {} threads", threads,
+                                  kWarpThreads));
   }
 
   /// Last of the readings, so that what is plainly wrong is told as such.
