@@ -125,9 +125,12 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Re
   const Process& loader = system_.processes()[load.event.process];
   if (loader.kind != ProcessKind::block) return false;
   const Op& op = program_.ranks[loader.rank].ops[load.event.op];
-  const Provenance::Load loaded{load.event, loader.rank, load.position,
+  const Provenance::Load loaded{load.event,
+                                loader.rank,
+                                load.position,
+                                length_of(loader.rank, op, load.position, load.event.call),
                                 common(load.extent, access.extent),
-                                length_of(loader.rank, op, load.position, load.event.call)};
+                                access.extent};
   const auto follow = [&](Provenance& values, size_t count) {
     return values.follow(chains_, cuts_, count, loaded);
   };
