@@ -65,6 +65,7 @@ class Provenance {
  public:
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
   void add(const ValueChains& chains, uint32_t value, const Extent& extent);
+  void add(const ReadValue& read) { read_.push_back(read); }
   void add(const Provenance& other) {
     read_.insert(read_.end(), other.read_.begin(), other.read_.end());
   }
