@@ -38,6 +38,7 @@ void Provenance::clear() {
   if_any_.clear();
   calls_.clear();
   calls_if_.clear();
+  shares_.clear();
   looked_at_ = 0;
 }
 
@@ -60,28 +61,50 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
   return true;
 }
 
-/// Notes the call that a link's bytes are of; false if it is known.
-bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
-  const uint32_t value = link.read.value, calls = node.event.call + 1;
-  if (!link.known || is_sure_[value]) return false;
-  if (link.if_any.whole()) {
-    is_sure_[value] = true;
-    if (calls_.size() <= node.rank) calls_.resize(node.rank + 1, 0);
-    calls_[node.rank] = std::max(calls_[node.rank], calls);
-    return true;
+/// Values of so many calls of a rank are among them, if `if_any` has bytes.
+void Provenance::add_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
+  if (if_any.sure) {
+    if (calls_.size() <= rank) calls_.resize(rank + 1, 0);
+    calls_[rank] = std::max(calls_[rank], calls);
+    return;
   }
-  std::vector<Extent>& conditions = if_any_[value];
-  if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
-  conditions.push_back(link.if_any);
-  if (calls_if_.size() <= node.rank) calls_if_.resize(node.rank + 1);
-  std::vector<CallIf>& known = calls_if_[node.rank];
-  const auto same = std::ranges::find(known, link.if_any, &CallIf::extent);
+  if (calls_if_.size() <= rank) calls_if_.resize(rank + 1);
+  std::vector<CallIf>& known = calls_if_[rank];
+  const auto same = std::ranges::find(known, if_any, &CallIf::extent);
   if (same == known.end()) {
-    known.push_back({link.if_any, calls});
+    known.push_back({if_any, calls});
   } else {
     same->calls = std::max(same->calls, calls);
   }
+}
+
+/// Notes the call that a link's bytes are of; false if it is known.
+bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
+  const uint32_t value = link.read.value;
+  if (!link.known || is_sure_[value]) return false;
+  if (link.if_any.whole()) {
+    is_sure_[value] = true;
+  } else {
+    std::vector<Extent>& conditions = if_any_[value];
+    if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
+    conditions.push_back(link.if_any);
+  }
+  add_call(node.rank, link.if_any, node.event.call + 1);
   return true;
+}
+
+/// Several ops of a rank have stored what has been read in one piece, none of them all of it.
+void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece) {
+  if (shares_.size() <= node.rank) shares_.resize(node.rank + 1);
+  std::vector<Share>& shares = shares_[node.rank];
+  shares.push_back({piece, node.extent, node.event.call + 1});
+  Covering all(cuts, piece);
+  uint32_t calls = node.event.call + 1;
+  for (const Share& s : shares) {
+    if (!(s.piece == piece)) continue;
+    calls = std::min(calls, s.calls);
+    if (all.add(s.share)) return add_call(node.rank, piece, calls);
+  }
 }
 
 void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
@@ -91,10 +114,11 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   // Lemma "Empty parts": bytes of a call have come if this link has any.
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
-  link.known &= link.length == 0 && node.extent.covers(here);
-  if (link.known && !here.sure) {
-    link.known = link.if_any.whole() || link.if_any == here;
-    link.if_any = here;
+  link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
+  if (link.known && !here.sure) link.if_any = here;
+  if (link.known && !node.extent.covers(here)) {
+    add_share(cuts, node, here);
+    link.known = false;
   }
   const bool bytes = adds_bytes(chains, cuts, link);
   const bool call = adds_call(node, link);

@@ -106,10 +106,17 @@ class Provenance {
     Extent extent;
     uint32_t calls;
   };
+  /// Of the bytes of a piece those in `share` are of so many calls.
+  struct Share {
+    Extent piece, share;
+    uint32_t calls;
+  };
   void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
   void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains::Node& node, const Link& link);
+  void add_call(uint32_t rank, const Extent& if_any, uint32_t calls);
+  void add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece);
   bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
                   Covering& covering) const;
   bool from_later_call(const Load& load) const;
@@ -124,6 +131,7 @@ class Provenance {
   std::unordered_map<uint32_t, std::vector<Extent>> if_any_;  ///< of other values
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
+  std::vector<std::vector<Share>> shares_;     ///< by rank
 };
 
 }  // namespace mscclc::proof
