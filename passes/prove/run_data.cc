@@ -263,10 +263,12 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 /// for ever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
-  if (!arrived(spot.chunk, load.extent, load.event.call, true) && may_report(load.event.op)) {
+  if (!arrived(spot.chunk, load.extent, load.event.call, true)) {
+    if (!may_report(load.event.op)) return;
     Finding& finding = add_finding(Finding::Kind::stuck);
     finding.first = load.event;
     finding.waiting.push_back(load.event);
+    return;
   }
   Record reset = load;
   reset.write = true;
