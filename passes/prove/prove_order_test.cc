@@ -305,25 +305,31 @@ TEST_CASE("a switch touches a chunk of every member") {
 }
 
 TEST_CASE("a store of the same bits does not come back before what was there in between") {
-  // Block 1 stores input[0] at any time, as block 0 does twice.
-  const auto stores = [](const std::string& between) {
-    return exchange("tb 0 {\n" + kEnter + "copy s[0] <- input[0]\nsync\n" + between + R"(
+  // One block stores input[0] at any time, which the other does twice. Either may be run first.
+  const auto stores = [](const std::string& between, int one, int other) {
+    return exchange("tb " + std::to_string(one) + " { copy s[0] <- input[0] }\ntb " +
+                        std::to_string(other) + " {\n" + kEnter + "copy s[0] <- input[0]\nsync\n" +
+                        between + R"(
       copy s[0] <- input[0]
       put up.output[0] <- input[0]
       put up.output[1] <- input[1]
       sync
       signal up
       wait up
-    }
-    tb 1 { copy s[0] <- input[0] })",
+    })",
                     "", "sendrecv(ranks: 2, chunks: 2, shift: 1)");
   };
-  CHECK(verdict(stores("")) == "proved");
-  CHECK(verdict(stores("copy s[0] <- input[1]\nsync\n")) == race("s[0] of rank 0"));
-  CHECK(verdict(stores("copy s[0] <- input[1]\nsync\nput up.output[1] <- s[0]\nsync\n")) ==
-        race("s[0] of rank 0"));
-  // Who reads those very bits in between reads them whoever is last, but is refused all the same.
-  CHECK(verdict(stores("put up.output[0] <- s[0]\nsync\n")) == race("s[0] of rank 0"));
+  for (const int one : {0, 1}) {
+    const auto found = [&](const std::string& between) {
+      return verdict(stores(between, one, 1 - one));
+    };
+    CHECK(found("") == "proved");
+    CHECK(found("copy s[0] <- input[1]\nsync\n") == race("s[0] of rank 0"));
+    CHECK(found("copy s[0] <- input[1]\nsync\nput up.output[1] <- s[0]\nsync\n") ==
+          race("s[0] of rank 0"));
+    // Who reads those very bits in between reads them whoever is last, but is refused all the same.
+    CHECK(found("put up.output[0] <- s[0]\nsync\n") == race("s[0] of rank 0"));
+  }
 }
 
 TEST_CASE("parts of packets are cut by their units") {
