@@ -304,5 +304,128 @@ TEST_CASE("a switch touches a chunk of every member") {
         race("output[0] of rank 1"));
 }
 
+TEST_CASE("a store of the same bits does not come back before what was there in between") {
+  // One block stores input[0] at any time, which the other does twice. Either may be run first.
+  const auto stores = [](const std::string& between, int one) {
+    return exchange("tb " + std::to_string(one) + " { copy s[0] <- input[0] }\ntb " +
+                        std::to_string(1 - one) + " {\ncopy s[0] <- input[0]\nsync\n" + between +
+                        "copy s[0] <- input[0]\n" + kEnter + R"(
+      put up.output[0] <- input[0]
+      put up.output[1] <- input[1]
+      sync
+      signal up
+      wait up
+    })",
+                    "", "sendrecv(ranks: 2, chunks: 2, shift: 1)");
+  };
+  for (const int one : {0, 1}) {
+    const auto race_of = [&](const std::string& between) {
+      return verdict(stores(between, one)).starts_with("race: race at s[0] of rank ");
+    };
+    CHECK(verdict(stores("", one)) == "proved");
+    CHECK(race_of("copy s[0] <- input[1]\nsync\n"));
+    CHECK(race_of("copy s[0] <- input[1]\nsync\ncopy s[1] <- s[0]\nsync\n"));
+    // Who reads those very bits in between reads them whoever is last, but is refused all the same.
+    CHECK(race_of("copy s[1] <- s[0]\nsync\n"));
+  }
+}
+
+TEST_CASE("parts of packets are cut by their units") {
+  // LL128 has 120 bytes a unit, LL16 has 16: their halves end in different places.
+  const auto halves = [](const std::string& format) {
+    return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"
+           "  buffer a[1] packets: LL16, copies: 2\n  buffer b[1] packets: " +
+           format +
+           ", copies: 2\n  channel up = memory(1 - r)\n"
+           "  tb 0 {\n    put_packets up.a <- input\n    put_packets up.b <- input\n"
+           "    unpack_packets output[0] <- a[0] part: [0, 2]\n    sync\n"
+           "    unpack_packets output[0] <- b[0] part: [1, 2]\n  }\n}\n";
+  };
+  CHECK(verdict(halves("LL16")) == "proved");
+  CHECK(verdict(halves("LL8")) == "proved");
+  CHECK(verdict(halves("LL128")).starts_with("wrong-result: "));
+}
+
+TEST_CASE("a load does not stand for an earlier one that others hear of in another way") {
+  // The sums share s[0] out alike, so that no thread overtakes itself; a copy is cut otherwise.
+  const auto overwritten = [](const std::string& before) {
+    return exchange("tb 0 {\n" + kEnter + "copy s[0] <- input\nsync\n" + before + R"(
+      reduce s[2] <- s[0], s[3]
+      reduce s[0] <- s[3], s[3]
+      sync
+      put up.output <- input
+      sync
+      signal up
+      wait up
+    })");
+  };
+  CHECK(verdict(overwritten("")) == "proved");
+  CHECK(verdict(overwritten("copy s[1] <- s[0]\nsync\n")) == "proved");
+  CHECK(verdict(overwritten("copy s[1] <- s[0]\n")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("sums of chunks that differ in length have ends that other threads may see to") {
+  const auto sums = [](const std::string& first, const std::string& between,
+                       const std::string& even) {
+    return exchange("tb 0 {\n" + kEnter + "reduce s[0] <- s[1], " + first + "\n" + between + R"(
+      reduce s[2] <- s[0], s[3]
+      sync
+      put up.output[0] <- input[0]
+      put up.output[1] <- input[1]
+      sync
+      signal up
+      wait up
+    })",
+                    "", "sendrecv(ranks: 2, chunks: 2, shift: 1" + even + ")");
+  };
+  CHECK(verdict(sums("s[3]", "", "")) == "proved");
+  CHECK(verdict(sums("input[1]", "", "")) == race("s[0] of rank 0"));
+  CHECK(verdict(sums("input[0]", "", "")) == race("s[0] of rank 0"));  // a little shorter, perhaps
+  CHECK(verdict(sums("input[1]", "sync\n", "")) == "proved");
+  CHECK(verdict(sums("input[1]", "", ", even: true")) == "proved");
+}
+
+TEST_CASE("a switch deals out what lies at multiples of its own") {
+  const auto sums = [](const std::string& between) {
+    return exchange("tb 0 {\n" + kEnter + "switch_reduce s[0] <- sw.s[1]\n" + between + R"(
+      reduce s[2] <- s[0], s[3]
+      sync
+      put up.output <- input
+      sync
+      signal up
+      wait up
+    })",
+                    "channel sw = switch(0..2)");
+  };
+  CHECK(verdict(sums("sync\n")) == "proved");
+  CHECK(verdict(sums("")) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("calls of other sizes have parts in other places") {
+  // Each half of s[0] has a writer of its own, who hears from its own reader when it has been read.
+  const auto writer = [](const std::string& box, const std::string& part) {
+    return "put " + box + ".s[0] <- input[0] part: [" + part + ", 2]\nsync\nsignal " + box +
+           "\nwait " + box + "\n";
+  };
+  const auto halves = [&](uint32_t second) {
+    return "program t\ncollective custom(ranks: 3, input: 1, output: 1, inplace: false)\n"
+           "ensure output[0] at 0 = input[0] at 0\n"
+           "rank 0 {\n  buffer s[1]\n  buffer t[1]\n  channel a = memory(1)\n"
+           "  channel b = memory(" +
+           std::to_string(second) +
+           ")\n  tb 0 {\n copy output <- input\n wait a\n sync\n"
+           "    copy t[0] <- s[0] part: [0, 2]\n sync\n signal a\n }\n"
+           "  tb 1 {\n wait b\n sync\n"
+           "    copy t[0] <- s[0] part: [1, 2]\n sync\n signal b\n }\n}\n"
+           "rank 1 {\n  channel a = memory(0)\n" +
+           (second == 1 ? "  channel b = memory(0)\n  tb 1 {\n" + writer("b", "1") + "}\n" : "") +
+           "  tb 0 {\n" + writer("a", "0") + "}\n}\nrank 2 {\n" +
+           (second == 2 ? "  channel b = memory(0)\n  tb 1 {\n" + writer("b", "1") + "}\n" : "") +
+           "  tb 0 {\n sync\n }\n}\n";
+  };
+  CHECK(verdict(halves(1)) == "proved");  // all blocks of a rank meet when a call ends
+  CHECK(verdict(halves(2)) == race("s[0] of rank 0"));
+}
+
 }  // namespace
 }  // namespace mscclc

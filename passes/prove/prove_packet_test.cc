@@ -174,5 +174,82 @@ TEST_CASE("packets by the switch reach all members") {
   CHECK(verdict(gather("")) != "proved");
 }
 
+/// Rank 0 sends its input to rank 1, which sends something back; so nobody is two calls ahead.
+std::string answered(const std::string& put, const std::string& take) {
+  return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+         "ensure output[0] at 1 = input[0] at 0\n"
+         "rank 0 {\n  buffer a[1] packets: LL16, copies: 2\n  buffer t[1]\n"
+         "  channel up = memory(1)\n  tb 0 {\n    put_packets up.b <- input\n    " +
+         take +
+         "\n  }\n}\nrank 1 {\n  buffer b[1] packets: LL16, copies: 2\n  channel up = memory(0)\n"
+         "  tb 0 {\n    " +
+         put + "\n    unpack_packets output <- b\n  }\n}\n";
+}
+
+TEST_CASE("a part of packets that may be empty tells nothing") {
+  const auto part = [](const std::string& part) {
+    return answered("put_packets up.a <- input part: " + part,
+                    "unpack_packets t[0] <- a[0] part: " + part);
+  };
+  CHECK(verdict(part("[0, 2]")) == "proved");
+  CHECK(verdict(part("[1, 2]")) == race("b[0] of rank 1"));
+  Diagnostics diagnostics;
+  CHECK(prove(testing::as_written(part("[0, 2]")), diagnostics).between_calls ==
+        BetweenCalls::meeting);
+}
+
+TEST_CASE("parts that arrive are told apart") {
+  const auto twice = [](const std::string& part) {
+    return answered(
+        "put_packets up.a <- input part: [0, 2]\nput_packets up.a <- input part: " + part,
+        "unpack_packets t[0] <- a[0]");
+  };
+  CHECK(verdict(twice("[1, 2]")) == "proved");
+  CHECK(verdict(twice("[0, 2]")).starts_with("stuck: "));
+  const std::string two_blocks =
+      "put_packets up.a <- input part: [0, 2]\n}\ntb 1 {\n"
+      "put_packets up.a <- input part: [0, 2]\n}\ntb 2 {\n";
+  CHECK(verdict(answered(two_blocks, "unpack_packets t[0] <- a[0]")).starts_with("stuck: "));
+}
+
+TEST_CASE("packets depend on those bytes that they were made of") {
+  const auto sent = [](const std::string& read, const std::string& put) {
+    return testing::exchange("tb 0 {\n" + testing::kEnter + R"(
+      copy s[0] <- input[0]
+      sync
+      signal down
+      wait down
+      sync
+      put_packets up.t[0] <- s[0]
+      put_packets up.t[1] <- s[0]
+      unpack_packets )" + read + R"(
+      sync
+      put up.s[0] <- input[0] )" +
+                                 put + R"(
+      put up.output[0] <- input[0]
+      sync
+      signal up
+      wait up
+    })",
+                             "buffer t[2] packets: LL16, copies: 2\nbuffer u[2]");
+  };
+  CHECK(verdict(sent("u[0], u[1] <- t[0], t[1]", "")) == "proved");
+  // Each was read once for t[0] and once for t[1].
+  CHECK(verdict(sent("u[0] <- t[1]", "")) == race("s[0] of rank 1"));
+  CHECK(verdict(sent("u[0] <- t[0]", "")) == race("s[0] of rank 1"));
+  CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
+}
+
+TEST_CASE("an op that reads a sentinel slot twice waits for ever") {
+  const auto take = [](const std::string& op) {
+    return sum(
+        "tb 0 {\n put_packets up.inbox <- input\n" + op + "\n reduce output <- input, s[0]\n}",
+        "buffer inbox[1] packets: sentinel, copies: 2\n  buffer s[2]", "select dtypes: [f32]");
+  };
+  CHECK(verdict(take("unpack_packets s[0] <- inbox[0]\n sync\n")) == "proved");
+  CHECK(verdict(take("unpack_packets s[0], s[1] <- inbox[0], inbox[0]\n sync\n"))
+            .starts_with("stuck: "));
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -97,5 +97,44 @@ TEST_CASE("packets through a port are sent as they lie, when they are there") {
   CHECK(verdict(packets("", "sync\n")) == race("inbox[0] of rank 1"));
 }
 
+TEST_CASE("the threads do not meet between a put by a port and its signal") {
+  const auto sent = [](const std::string& between) {
+    return "program t\ncollective sendrecv(ranks: 2, chunks: 2, shift: 1)\nrank r in 0..2 {\n"
+           "  channel net = port(1 - r)\n  channel mem = memory(1 - r)\n  tb 0 {\n"
+           "    signal mem relaxed\n    wait mem relaxed\n    sync\n"
+           "    put mem.output[1] <- input[1]\n" +
+           between +
+           "    put_with_signal_and_flush net.output[0] <- input[0]\n    wait net\n  }\n}\n";
+  };
+  CHECK(verdict(sent("sync\n")) == "proved");
+  CHECK(verdict(sent("")) == race("output[1] of rank 1"));
+}
+
+TEST_CASE("a flush waits for what its own block has posted") {
+  Program program =
+      testing::as_written(ports("put net.output <- input\nsignal net\nwait net\nflush net\n"));
+  CHECK(verdict(program) == "proved");
+  for (Rank& rank : program.ranks) {  // as JSON may have it
+    rank.ops.back().block = 1;
+    rank.blocks = 2;
+  }
+  CHECK(verdict(program).starts_with("undecided: not decided: "));
+}
+
+TEST_CASE("a sentinel slot is not emptied while a port may send it") {
+  const auto sent = [](const std::string& between) {
+    return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nselect dtypes: [f32]\n"
+           "rank r in 0..2 {\n  buffer mine[1] packets: sentinel, copies: 2\n"
+           "  buffer inbox[1] packets: sentinel, copies: 2\n  buffer s[1]\n"
+           "  channel net = port(1 - r)\n  tb 0 {\n    copy_packets mine <- input\n    sync\n"
+           "    put_packets net.inbox <- mine\n" +
+           between +
+           "    unpack_packets s <- mine\n    flush net\n    unpack_packets output <- inbox\n  "
+           "}\n}\n";
+  };
+  CHECK(verdict(sent("flush net\nsync\n")) == "proved");
+  CHECK(verdict(sent("")) == race("mine[0] of rank 1"));
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -1,6 +1,7 @@
 // Sets of plans: every order of calls that can matter is run. docs/verification.md says why these
 // are enough.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +64,7 @@ class TogetherProver {
     const System system(joint_, symmetry_, false);
     for (size_t a = 0; a < plans_.size(); ++a) {
       for (size_t b = a + 1; b < plans_.size(); ++b) {
+        if (!one_width(a, b)) return false;
         if (!mixes_formats(system, a, b)) continue;
         diagnostics_.error(
             "shared-slots", {},
@@ -73,6 +75,40 @@ class TogetherProver {
       }
     }
     return true;
+  }
+
+  /// Lemma "Sentinel widths": what is empty for elements of one width is data for those of another.
+  bool one_width(size_t a, size_t b) {
+    if (!share_sentinels(a, b)) return true;
+    const Program& first = *plans_[a].program;
+    const Program& second = *plans_[b].program;
+    std::set<uint32_t> widths;
+    for (const Program* plan : {&first, &second}) {
+      for (const DtypeInfo& type : dtype_table()) {
+        const std::vector<Dtype>& dtypes = plan->select.dtypes;
+        if (dtypes.empty() || std::ranges::count(dtypes, type.dtype) > 0) widths.insert(type.bytes);
+      }
+    }
+    if (widths.size() < 2) return true;
+    diagnostics_.error(
+        "shared-slots", {},
+        fmt::format("'{}' and '{}' share sentinel slots, which are empty in another way for "
+                    "elements of {} bytes: 'select dtypes' of one width in both, or give one of "
+                    "them scratch of its own",
+                    plans_[a].name, plans_[b].name, fmt::join(widths, " and of ")));
+    return false;
+  }
+  /// Does some rank have sentinel slots of both in one place?
+  bool share_sentinels(size_t a, size_t b) const {
+    const auto has_slots = [&](size_t part, uint32_t rank) {
+      return joint_.parts[part].has(rank) && plans_[part].program->launch.reuse_scratch &&
+             std::ranges::count(joint_.parts[part].rank(rank).buffers, PacketFormat::sentinel,
+                                &Buffer::packets) > 0;
+    };
+    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
+      if (has_slots(a, r) && has_slots(b, r)) return true;
+    }
+    return false;
   }
 
   /// Flags of LL8 and LL16 stand in the same words, and count the same calls.

@@ -199,5 +199,19 @@ TEST_CASE("too many orders of calls are not looked at") {
         "undecided: not decided: 2 plans with 13 copies of scratch have too many orders of calls");
 }
 
+TEST_CASE("sentinel slots of two widths are empty in two ways") {
+  const auto with = [](const std::string& dtypes) {
+    std::string text = reduction("s[1] packets: sentinel, copies: 2", kPackets);
+    return text.insert(text.find("launch"), "select dtypes: [" + dtypes + "]\n");
+  };
+  CHECK(Set().add(with("f32")).add(with("f32")).verdict() == "proved");
+  CHECK(Set().add(with("f16")).add(with("bf16")).verdict() == "proved");
+  CHECK(Set().add(with("f32")).add(with("f16")).verdict() ==
+        "shared-slots: 'p0' and 'p1' share sentinel slots, which are empty in another way for "
+        "elements of 2 and of 4 bytes: 'select dtypes' of one width in both, or give one of them "
+        "scratch of its own");
+  CHECK(Set().add(with("f32, f16")).add(with("f32")).verdict().starts_with("shared-slots: "));
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -187,5 +187,39 @@ TEST_CASE("attributes of a proof") {
             .deterministic);
 }
 
+TEST_CASE("sums that each rank has a switch make need not be the same bits") {
+  const auto sum = [](const std::string& op) {
+    return proof_of(exchange("tb 0 {\ncopy x[0] <- input\nsync\nsignal up\nwait up\nsync\n" + op +
+                                 "sync\nsignal up\nwait up\n}",
+                             "buffer x[1]\nchannel sw = switch(0..2)", "allreduce(ranks: 2)"));
+  };
+  const Proof each = sum("switch_reduce output <- sw.x[0]\n");
+  CHECK(each.proved);
+  CHECK_FALSE(each.deterministic);
+  const Proof by_one = proof_of(
+      exchange("tb 0 {\ncopy x[0] <- input\nsync\nsignal up\nwait up\nsync\nif r == 0 "
+               "{ switch_reduce_broadcast sw.output <- sw.x[0] }\nsync\nsignal up\nwait up\n}",
+               "buffer x[1]\nchannel sw = switch(0..2)", "allreduce(ranks: 2)"));
+  CHECK(by_one.proved);
+  CHECK(by_one.deterministic);
+}
+
+TEST_CASE("what comes as sentinel packets has lost its -0.0") {
+  const auto sum = [](const std::string& at_root, const std::string& format) {
+    return proof_of(
+        "program t\ncollective allreduce(ranks: 2)\nselect dtypes: [f32]\n"
+        "rank 0 {\n  buffer box[1] packets: LL16, copies: 2\n  buffer s[1]\n"
+        "  channel up = memory(1)\n  tb 0 {\n    unpack_packets s <- box\n    sync\n"
+        "    reduce output <- input, s\n    sync\n" +
+        at_root + "  }\n}\nrank 1 {\n  buffer out[1] packets: " + format +
+        ", copies: 2\n  channel up = memory(0)\n  tb 0 {\n"
+        "    put_packets up.box <- input\n    unpack_packets output <- out\n  }\n}\n");
+  };
+  const std::string put = "put_packets up.out <- output\n";
+  CHECK(sum(put, "LL16").deterministic);
+  CHECK(sum(put, "sentinel").proved);
+  CHECK_FALSE(sum(put, "sentinel").deterministic);
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -198,7 +198,7 @@ class Run {
   void take_packets(Block& block, uint64_t chunk, const Extent& extent);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   void stand_for_the_first(uint64_t chunk, Record& access);
-  void take_values(uint32_t rank, uint64_t chunk, const Extent& extent);
+  void take_values(const Event& event, uint64_t chunk, const Record& access);
   uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);

@@ -85,16 +85,19 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
   }
 }
 
-/// Plain values of this call, too, depend on what they were made of.
-void Run::take_values(uint32_t rank, uint64_t chunk, const Extent& extent) {
+/// Plain values of this call, too, depend on what they were made of. A thread that has stored one
+/// has waited for all packets that it was made of, also where the chunk is shorter than they are.
+void Run::take_values(const Event& event, uint64_t chunk, const Record& access) {
   if (!chained_) return;
-  const uint64_t now = instance(rank, calls_[rank]);
+  const uint32_t rank = system_.processes()[event.process].rank;
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (record.node == kNone || !record.extent.may_touch(extent)) continue;
+    if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
     const uint32_t owner = system_.processes()[record.event.process].rank;
-    if (instance(owner, record.event.call) != now) continue;
-    nodes_.add(chains_, record.node, extent);
+    if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
+    nodes_.add(chains_, record.node, access.extent);
+    if (record.event.process != event.process || !same_threads(rank, record, access)) continue;
+    for (const ReadValue& parent : chains_.parents(chains_.node(record.node))) nodes_.add(parent);
   }
 }
 
@@ -255,7 +258,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
       take_packets(block, spot.chunk, extent);
     } else {
       check(actor, spot, name, access);
-      take_values(block.rank, spot.chunk, extent);
+      take_values(actor.event, spot.chunk, access);
     }
     check_overlaid(actor, name);
     keep(spot, access);
@@ -268,10 +271,12 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 /// for ever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
-  if (!arrived(spot.chunk, load.extent, load.event.call, true) && may_report(load.event.op)) {
+  if (!arrived(spot.chunk, load.extent, load.event.call, true)) {
+    if (!may_report(load.event.op)) return;
     Finding& finding = add_finding(Finding::Kind::stuck);
     finding.first = load.event;
     finding.waiting.push_back(load.event);
+    return;
   }
   Record reset = load;
   reset.write = true;
@@ -332,7 +337,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     ++block.now;
     meet(process);
   } else {
-    take_values(block.rank, from, extent);
+    const Event posts = actor_of(process).event;
+    take_values(posts, from, {.event = posts, .extent = extent, .position = {pair_, k}});
   }
   add_value(value_at({from}, extent, from_name));
   size_value(block.rank, src, k);

@@ -83,8 +83,7 @@ bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Re
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
     if (old.event.time == access.event.time) {
       if (old.position == access.position) return true;
-    } else if (old.position.chunk == access.position.chunk &&
-               same_threads(rank_of(actor), old, access)) {
+    } else if (same_threads(rank_of(actor), old, access)) {
       return true;
     }
   } else if (told(old, access)) {
@@ -125,9 +124,12 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Re
   const Process& loader = system_.processes()[load.event.process];
   if (loader.kind != ProcessKind::block) return false;
   const Op& op = program_.ranks[loader.rank].ops[load.event.op];
-  const Provenance::Load loaded{load.event, loader.rank, load.position,
+  const Provenance::Load loaded{load.event,
+                                loader.rank,
+                                load.position,
+                                length_of(loader.rank, op, load.position, load.event.call),
                                 common(load.extent, access.extent),
-                                length_of(loader.rank, op, load.position, load.event.call)};
+                                access.extent};
   const auto follow = [&](Provenance& values, size_t count) {
     return values.follow(chains_, cuts_, count, loaded);
   };
@@ -158,7 +160,9 @@ bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) c
   const auto whole_chunk = [&](const Op& op) {
     return op.loop == kNone && program_.operands[op.operands].count == 1;
   };
-  if (!whole_chunk(a) || !whole_chunk(b) || !share_alike(program_, rank, a, b)) return false;
+  if (old.position.chunk != access.position.chunk || !whole_chunk(a) || !whole_chunk(b))
+    return false;
+  if (!share_alike(program_, rank, a, b)) return false;
   return is_packet_op(a) || length_of(rank, a, old.position, old.event.call) ==
                                 length_of(rank, b, access.position, access.event.call);
 }

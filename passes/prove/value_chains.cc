@@ -23,70 +23,120 @@ std::span<const uint32_t> ValueChains::stored_by(const Event& event) const {
 }
 
 void Provenance::add(const ValueChains& chains, uint32_t value, const Extent& extent) {
-  const Extent& stored = chains.node(value).extent;
-  if (extent.covers(stored)) {
-    read_.push_back({value, {}});
-  } else if (stored.covers(extent)) {
-    read_.push_back({value, extent});
-  }
+  const bool all = extent.covers(chains.node(value).extent);
+  read_.push_back({value, all ? Extent{} : extent});
 }
 
 void Provenance::clear() {
-  for (const uint32_t value : origins_) is_whole_[value] = is_sure_[value] = false;
+  for (const uint32_t value : origins_) {
+    is_whole_[value] = false;
+    is_sure_[value] = false;
+  }
   read_.clear();
   origins_.clear();
   pieces_.clear();
+  if_any_.clear();
   calls_.clear();
+  calls_if_.clear();
+  shares_.clear();
   looked_at_ = 0;
 }
 
-/// Has it not been reached like that before?
-bool Provenance::is_new(const ValueChains::Node& node, const Link& link) {
-  const auto [value, piece] = link.read;
-  bool found = false;
-  if (link.sure && !is_sure_[value]) {
-    found = is_sure_[value] = true;
-    if (calls_.size() <= node.rank) calls_.resize(node.rank + 1, 0);
-    calls_[node.rank] = std::max(calls_[node.rank], node.event.call + 1);
-  }
-  if (piece.whole() && link.length == 0) {
-    found |= !is_whole_[value];
-    is_whole_[value] = true;
-  } else if (!is_whole_[value]) {
+/// Notes the bytes of a value that a link brings; false if they are known. The last of several
+/// pieces makes the link one to the whole value.
+bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link) {
+  const uint32_t value = link.read.value;
+  if (is_whole_[value]) return false;
+  if (!link.read.piece.whole() || link.length != 0) {
     std::vector<Bytes>& pieces = pieces_[value];
-    const Bytes bytes{piece, link.length};
-    if (std::ranges::find(pieces, bytes) == pieces.end()) {
-      pieces.push_back(bytes);
-      found = true;
-    }
+    const Bytes bytes{link.read.piece, link.length};
+    if (std::ranges::find(pieces, bytes) != pieces.end()) return false;
+    pieces.push_back(bytes);
+    Covering all(cuts, chains.node(value).extent);
+    const auto completes = [&](const Bytes& b) { return b.length == 0 && all.add(b.piece); };
+    if (link.length != 0 || std::ranges::none_of(pieces, completes)) return true;
+    link.read.piece = {};
   }
-  if (found) origins_.push_back(value);
-  return found;
+  is_whole_[value] = true;
+  return true;
 }
 
-void Provenance::look_at(const ValueChains& chains, const Link& link) {
+/// Values of so many calls of a rank are among them, if `if_any` has bytes.
+void Provenance::add_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
+  if (if_any.sure) {
+    if (calls_.size() <= rank) calls_.resize(rank + 1, 0);
+    calls_[rank] = std::max(calls_[rank], calls);
+    return;
+  }
+  if (calls_if_.size() <= rank) calls_if_.resize(rank + 1);
+  std::vector<CallIf>& known = calls_if_[rank];
+  const auto same = std::ranges::find(known, if_any, &CallIf::extent);
+  if (same == known.end()) {
+    known.push_back({if_any, calls});
+  } else {
+    same->calls = std::max(same->calls, calls);
+  }
+}
+
+/// Notes the call that a link's bytes are of; false if it is known.
+bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
+  const uint32_t value = link.read.value;
+  if (!link.known || is_sure_[value]) return false;
+  if (link.if_any.whole()) {
+    is_sure_[value] = true;
+  } else {
+    std::vector<Extent>& conditions = if_any_[value];
+    if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
+    conditions.push_back(link.if_any);
+  }
+  add_call(node.rank, link.if_any, node.event.call + 1);
+  return true;
+}
+
+/// Several ops of a rank have stored what has been read in one piece, none of them all of it.
+void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece) {
+  if (shares_.size() <= node.rank) shares_.resize(node.rank + 1);
+  std::vector<Share>& shares = shares_[node.rank];
+  shares.push_back({piece, node.extent, node.event.call + 1});
+  Covering all(cuts, piece);
+  uint32_t calls = node.event.call + 1;
+  for (const Share& s : shares) {
+    if (!(s.piece == piece)) continue;
+    calls = std::min(calls, s.calls);
+    if (all.add(s.share)) return add_call(node.rank, piece, calls);
+  }
+}
+
+void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
   const ValueChains::Node& node = chains.node(link.read.value);
-  const Extent& piece = link.read.piece;
   if (node.length != 0 && link.length != 0 && node.length != link.length) return;
-  Link here = link;
-  here.length = std::max(link.length, node.length);
-  here.sure &= here.length == 0 && (piece.whole() ? node.extent.sure : piece.sure);
-  if (is_new(node, here)) open_.push_back(here);
+  link.length = std::max(link.length, node.length);
+  // Lemma "Empty parts": bytes of a call have come if this link has any.
+  const Extent& piece = link.read.piece;
+  const Extent& here = piece.whole() ? node.extent : piece;
+  link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
+  if (link.known && !here.sure) link.if_any = here;
+  if (link.known && !node.extent.covers(here)) {
+    add_share(cuts, node, here);
+    link.known = false;
+  }
+  const bool bytes = adds_bytes(chains, cuts, link);
+  const bool call = adds_call(node, link);
+  if (!bytes && !call) return;
+  origins_.push_back(link.read.value);
+  open_.push_back(link);
 }
 
-/// Parents of what has been reached: of a piece of a value as much comes from a parent as they have
-/// in common.
-void Provenance::look_behind(const ValueChains& chains, const Link& link) {
+/// The parents of what has been reached: of a piece of a value as much comes from a parent as they
+/// have in common.
+void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link) {
   const Extent& piece = link.read.piece;
-  for (const ReadValue& parent : chains.parents(chains.node(link.read.value))) {
-    const Extent& stored = chains.node(parent.value).extent;
-    if (piece.whole()) {
-      look_at(chains, {parent, link.sure, link.length});
-    } else if (piece.covers(stored)) {
-      look_at(chains, {{parent.value, {}}, link.sure, link.length});
-    } else if (stored.covers(piece)) {
-      look_at(chains, {{parent.value, piece}, link.sure, link.length});
+  for (ReadValue parent : chains.parents(chains.node(link.read.value))) {
+    if (!piece.whole()) {
+      if (!parent.piece.whole() && !(parent.piece == piece)) continue;
+      parent.piece = piece.covers(chains.node(parent.value).extent) ? Extent{} : piece;
     }
+    look_at(chains, cuts, {parent, link.length, link.if_any, link.known});
   }
 }
 
@@ -102,19 +152,28 @@ bool Provenance::comes_from(const ValueChains& chains, uint32_t value, uint64_t 
          });
 }
 
+bool Provenance::from_later_call(const Load& load) const {
+  const uint32_t calls = load.event.call + 1;
+  if (load.rank < calls_.size() && calls_[load.rank] > calls) return true;
+  return load.rank < calls_if_.size() &&
+         std::ranges::any_of(calls_if_[load.rank], [&](const CallIf& known) {
+           return known.calls > calls && known.extent == load.stored;
+         });
+}
+
 bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count,
                         const Load& load) {
   if (looked_at_ < count) {
     is_whole_.resize(chains.size(), false);
     is_sure_.resize(chains.size(), false);
-    for (; looked_at_ < count; ++looked_at_) look_at(chains, {read_[looked_at_], true, 0});
+    for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
     while (!open_.empty()) {
       const Link link = open_.back();
       open_.pop_back();
-      look_behind(chains, link);
+      look_behind(chains, cuts, link);
     }
   }
-  if (load.rank < calls_.size() && calls_[load.rank] > load.event.call + 1) return true;
+  if (from_later_call(load)) return true;
   Covering covering(cuts, load.bytes);
   return std::ranges::any_of(chains.stored_by(load.event), [&](uint32_t value) {
     return chains.node(value).position == load.position &&

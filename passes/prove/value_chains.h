@@ -60,11 +60,12 @@ class ValueChains {
 };
 
 /// Values that somebody has read, and all that they were made of, however indirectly. Found out
-/// when it is asked for, and each value once.
+/// when it is asked for, and each value once for each way in which bytes of it come.
 class Provenance {
  public:
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
   void add(const ValueChains& chains, uint32_t value, const Extent& extent);
+  void add(const ReadValue& read) { read_.push_back(read); }
   void add(const Provenance& other) {
     read_.insert(read_.end(), other.read_.begin(), other.read_.end());
   }
@@ -72,13 +73,14 @@ class Provenance {
   size_t size() const { return read_.size(); }
   const std::vector<ReadValue>& values() const { return read_; }
 
-  /// A load of `rank`, as far as a later store may touch the same bytes.
+  /// A load of `rank`, and the bytes that a later store touches.
   struct Load {
     const Event& event;
     uint32_t rank;
     Position position;
-    Extent bytes;
-    uint64_t length;  ///< its op's class of chunks
+    uint64_t length;       ///< its op's class of chunks
+    Extent bytes;          ///< those that both may touch, or more
+    const Extent& stored;  ///< what the later store touches
   };
   /// Was the load over before the first `count` values could be made: do they come, byte by byte,
   /// from what that op stored of it, or from a later call of the rank?
@@ -88,8 +90,10 @@ class Provenance {
  private:
   struct Link {
     ReadValue read;
-    bool sure;        ///< whatever the size of the message, some bytes have come this way
-    uint64_t length;  ///< 0, or the class of chunks that bytes have come through on this way
+    uint64_t length = 0;  ///< 0, or the class of chunks that bytes have come through on this way
+    /// Whether some bytes have come this way, whatever the size of the message: if these have any.
+    Extent if_any = {};
+    bool known = true;  ///< whether they have
   };
   /// Bytes of a value: what its link says.
   struct Bytes {
@@ -97,20 +101,37 @@ class Provenance {
     uint64_t length;
     bool operator==(const Bytes&) const = default;
   };
-  void look_at(const ValueChains& chains, const Link& link);
-  void look_behind(const ValueChains& chains, const Link& link);
-  bool is_new(const ValueChains::Node& node, const Link& link);
+  /// A call whose packets have come if `extent` has any bytes.
+  struct CallIf {
+    Extent extent;
+    uint32_t calls;
+  };
+  /// Of the bytes of a piece those in `share` are of so many calls.
+  struct Share {
+    Extent piece, share;
+    uint32_t calls;
+  };
+  void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
+  void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
+  bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
+  bool adds_call(const ValueChains::Node& node, const Link& link);
+  void add_call(uint32_t rank, const Extent& if_any, uint32_t calls);
+  void add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece);
   bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
                   Covering& covering) const;
+  bool from_later_call(const Load& load) const;
 
   std::vector<ReadValue> read_;
   size_t looked_at_ = 0;           ///< so many of read_
   std::vector<Link> open_;         ///< whose parents are still to be looked at
-  std::vector<uint32_t> origins_;  ///< of which all bytes are among them, or that came surely
+  std::vector<uint32_t> origins_;  ///< all that have been reached
   std::vector<bool> is_whole_;     ///< by value: all of its bytes are among them
   std::vector<bool> is_sure_;      ///< by value: some bytes are, whatever the size
-  std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;  ///< of other values
-  std::vector<uint32_t> calls_;  ///< by rank: one more than the last call that is surely among them
+  std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;   ///< of other values
+  std::unordered_map<uint32_t, std::vector<Extent>> if_any_;  ///< of other values
+  std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
+  std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
+  std::vector<std::vector<Share>> shares_;     ///< by rank
 };
 
 }  // namespace mscclc::proof
