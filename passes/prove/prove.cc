@@ -115,13 +115,16 @@ class Prover {
   void run_placement(Placement& placement) const {
     const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
     for (const std::vector<uint32_t>& rounds : proof::round_choices(program_)) {
-      Run run(
-          system, symbols_,
-          {.calls = system.period() + 1, .rounds = rounds, .divides = proof::may_divide(program_)});
-      run.go();
-      placement.facts.join(run.facts());
-      placement.findings = run.findings();
-      if (!placement.findings.empty()) return;
+      const proof::RunOptions options{
+          .calls = system.period() + 1, .rounds = rounds, .divides = proof::may_divide(program_)};
+      std::optional<Run> run(std::in_place, system, symbols_, options);
+      run->go();
+      placement.facts.join(run->facts());
+      std::vector<Finding> findings = run->findings();
+      if (findings.empty()) continue;
+      run.reset();  // what is wrong may need its memory to be told
+      placement.findings = proof::explained(std::move(findings), system, symbols_, options);
+      return;
     }
   }
 

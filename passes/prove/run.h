@@ -5,6 +5,8 @@
 // In this run every process goes as far as it can; ports move their data at once.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +22,7 @@
 #include "passes/prove/history.h"
 #include "passes/prove/shared_scratch.h"
 #include "passes/prove/system.h"
+#include "passes/prove/value_trace.h"
 #include "passes/prove/values.h"
 
 namespace mscclc::proof {
@@ -31,6 +34,7 @@ struct RunOptions {
   /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
+  bool traced = false;                  ///< wrong results are told with what they hold
 };
 
 /// What a run shows besides findings.
@@ -128,7 +132,6 @@ class Run {
   void check_order(const Symbol& found);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
-  std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
   void next_op(Block& block);
@@ -138,6 +141,18 @@ class Run {
   bool waits_for_ever(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
   void report_balance();
+
+  // run_results.cc
+  struct Difference;
+  void report_wrong_value(const ChunkName& name, uint32_t call, const Symbol& wanted);
+  uint64_t place_in_text(const Event& event) const;
+  Event last_store(uint64_t chunk, const Extent& extent) const;
+  Difference difference(const ChunkName& name, uint32_t call, const Symbol& found) const;
+  void compare_inputs(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
+                      Difference& difference) const;
+  void compare_divisions(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
+                         Difference& difference) const;
+  std::string name_of(const Contribution& input, uint64_t now) const;
 
   // run_control.cc
   bool do_control(uint32_t process, const Op& op, const OpInfo& row);
@@ -193,7 +208,10 @@ class Run {
   void keep(const Spot& spot, const Record& access);
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
+  template <class Follow>
+  bool any_packets(const Actor& actor, Follow&& follow);
   bool loaded_before_packets(const Actor& actor, const Record& load);
+  bool ended_before_packets(const Actor& actor, const Record& store);
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
   bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
@@ -210,6 +228,7 @@ class Run {
   const System& system_;
   const Program& program_;
   const Symbols& symbols_;
+  std::unique_ptr<ValueTrace> trace_;
   TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
@@ -235,6 +254,8 @@ class Run {
   std::unordered_map<uint64_t, uint64_t> orders_;    ///< of sums: contributions -> expression
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
+  /// Of wrong results: who wrote them last, and what is wrong -> position in findings_.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> wrong_ways_;
   RunFacts facts_;
   SharedScratch shared_scratch_;
 
@@ -245,5 +266,10 @@ class Run {
   Provenance nodes_;        ///< values that it has read
   std::vector<News> told_;  ///< what packets tell each thread before it stores
 };
+
+/// A run's findings, where wrong results are told with what they hold: for that the plan is run
+/// again with a record of all sums, unless that takes more memory than there is.
+std::vector<Finding> explained(std::vector<Finding> findings, const System& system,
+                               const Symbols& symbols, RunOptions options);
 
 }  // namespace mscclc::proof
