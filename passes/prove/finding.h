@@ -26,7 +26,8 @@ struct Finding {
   enum class Kind : uint8_t {
     race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
     slot_twice,   ///< both put packets into `chunk` in one call
-    wrong_value,  ///< output `chunk` does not hold at the end of a call what is promised
+    wrong_value,  ///< output `chunk`, last written by `first` if anybody has, does not hold at the
+                  ///< end of a call what is promised
     stuck,        ///< thread blocks wait for ever
     unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,      ///< a barrier that a rank may leave before another rank is in
@@ -43,9 +44,10 @@ struct Finding {
   uint32_t rank = kNone;     ///< unbalanced, not_met
   uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
   uint32_t semaphore = kNone;
-  int64_t surplus = 0;         ///< unbalanced: signals more than waits, in a call
-  std::vector<Event> waiting;  ///< stuck: one waiting block of each rank
-  std::string text;            ///< what report.h adds as it is
+  int64_t surplus = 0;           ///< unbalanced: signals more than waits, in a call
+  std::vector<ChunkName> alike;  ///< wrong_value: other chunks that the same is true of
+  std::vector<Event> waiting;    ///< stuck: one waiting block of each rank
+  std::string text;              ///< what report.h adds as it is
   std::vector<std::string> notes;
 };
 

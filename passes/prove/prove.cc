@@ -153,10 +153,14 @@ class Prover {
   }
 
   void run(Placement& placement, const LoopGroups& groups, const RunOptions& options) const {
-    Run run(*placement.system, groups, symbols_, options);
-    run.go();
-    placement.facts.join(run.facts());
-    placement.findings = run.findings();
+    std::optional<Run> run(std::in_place, *placement.system, groups, symbols_, options);
+    run->go();
+    placement.facts.join(run->facts());
+    placement.findings = run->findings();
+    if (placement.findings.empty()) return;
+    run.reset();  // what is wrong may need its memory to be told
+    placement.findings = proof::explained(std::move(placement.findings), *placement.system, groups,
+                                          symbols_, options);
   }
 
   static bool out_of_step(const Placement& placement) {

@@ -30,6 +30,20 @@ inline std::string verdict(const Program& program) {
 }
 inline std::string verdict(const std::string& text) { return verdict(as_written(text)); }
 
+/// All errors, each with its notes: a line each.
+inline std::string errors(const Program& program) {
+  Diagnostics diagnostics;
+  prove(program, diagnostics);
+  std::string text = "\n";
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.span.valid()) text += std::to_string(d.span.line) + ": ";
+    text += d.message + "\n";
+    for (const Note& note : d.notes) text += "- " + note.text + "\n";
+  }
+  return text;
+}
+inline std::string errors(const std::string& text) { return errors(as_written(text)); }
+
 /// Two ranks, each sends its input to the other. `body` may use s[4] and channels up, down
 /// (memory).
 inline std::string exchange(const std::string& body, const std::string& more = "",

@@ -244,11 +244,11 @@ class TogetherProver {
 
   bool try_order(const System& system, const Order& order) {
     for (const std::vector<uint32_t>& rounds : proof::round_choices(joint_.program)) {
-      Run run(system, *groups_, symbols_,
-              {.rounds = rounds, .order = order, .part_divides = divides_});
+      const proof::RunOptions options{.rounds = rounds, .order = order, .part_divides = divides_};
+      Run run(system, *groups_, symbols_, options);
       run.go();
       if (run.findings().empty()) continue;
-      report(system, order, run.findings());
+      report(system, order, proof::explained(run.findings(), system, *groups_, symbols_, options));
       return false;
     }
     return true;

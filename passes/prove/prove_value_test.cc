@@ -5,6 +5,7 @@ namespace mscclc {
 namespace {
 
 using testing::as_written;
+using testing::errors;
 using testing::exchange;
 using testing::kEnter;
 using testing::verdict;
@@ -47,6 +48,62 @@ TEST_CASE("a sum holds each contribution once") {
   };
   CHECK(verdict(add("input, up.input")) == "proved");
   CHECK(verdict(add("input, up.input, up.input")).starts_with("wrong-result: "));
+}
+
+TEST_CASE("a wrong sum says what it lacks and has too often, and who wrote it") {
+  const auto add = [](const std::string& op, const std::string& more = "") {
+    const std::string text = errors(exchange("tb 0 {\n" + kEnter + "copy s[3] <- s[0]\nsync\n" +
+                                                 op + "\nsync\n" + more + "signal up\nwait up\n}",
+                                             "", "allreduce(ranks: 2, inplace: false)"));
+    const size_t from = text.find("- promised"), to = text.find("- so it is");
+    CHECK(text.starts_with(
+        "\n14: output[0] of rank 0 does not hold what the collective promises at the end of a "
+        "call\n- when r = 0\n- in '"));
+    CHECK(text.find("(rank 0, tb 0)\n- this op wrote it last\n") != std::string::npos);
+    CHECK(text.ends_with("- so it is with 1 more: output[0] of rank 1\n"));
+    return text.substr(from, to - from);
+  };
+  const std::string promised =
+      "- promised is the reduction of input[0] of rank 0, input[0] of rank 1\n";
+  CHECK(add("read_reduce output <- input, up.input, up.input") ==
+        promised + "- input[0] of rank 1 is in it twice\n");
+  CHECK(add("reduce output <- input, input, input") ==
+        promised + "- input[0] of rank 1 is missing\n- input[0] of rank 0 is in it 3 times\n");
+  CHECK(add("reduce output <- input, s[1]") ==
+        promised +
+            "- added up in it is what nobody has written\n- input[0] of rank 1 is missing\n");
+  CHECK(add("reduce output <- input, s[3]", "copy s[0] <- input\nsync\n") ==
+        promised +
+            "- input[0] of rank 1 is missing\n"
+            "- input[0] of rank 0 of an earlier call is in it\n");
+}
+
+TEST_CASE("a result that a plan divides too early or not at all says so") {
+  Program program = as_written(exchange(
+      "tb 0 {\n" + kEnter + "read_reduce output <- input, up.input\nsync\nsignal up\nwait up\n}",
+      "", "allreduce(ranks: 2, inplace: false)"));
+  for (Rank& rank : program.ranks) {
+    for (Op& op : rank.ops) op.complete = false;
+  }
+  CHECK(errors(program).find("- 'avg' would not divide it: the op that adds it up is not marked "
+                             "complete\n") != std::string::npos);
+}
+
+TEST_CASE("halves of a chunk may be added up in different orders") {
+  const auto halves = [](const std::string& second) {
+    return as_written(
+        exchange("group 0..2 { put up.s[0] <- input }\n"
+                 "tb 0 { barrier 0..2 ; signal up ; wait up ; barrier 0..2 ; reduce output <- "
+                 "input, s[0] part: [0, 2]\n"
+                 "  barrier 0..2 ; signal up ; wait up }\n"
+                 "tb 1 { barrier 0..2 ; barrier 0..2 ; reduce output <- " +
+                     second + " part: [1, 2] ; barrier 0..2 }",
+                 "", "allreduce(ranks: 2, inplace: false)"));
+  };
+  Diagnostics diagnostics;
+  CHECK(verdict(halves("input, s[0]")) == "proved");
+  CHECK(verdict(halves("s[0], input")) == "proved");
+  CHECK_FALSE(prove(halves("s[0], input"), diagnostics).deterministic);
 }
 
 TEST_CASE("avg divides once, where the sum is complete") {

@@ -57,8 +57,8 @@ class Reporter {
     return {part, part.local[rank], part.rank(rank).ops[e.op - part.first_op[rank]]};
   }
 
-  std::string chunk() const {
-    const ChunkName& c = finding_.chunk;
+  std::string chunk() const { return chunk(finding_.chunk); }
+  std::string chunk(const ChunkName& c) const {
     const Part& part = system_.part_of_buffer(c.rank, c.buffer);
     const uint32_t buffer = system_.is_callers(c.buffer)
                                 ? c.buffer - part.input
@@ -217,12 +217,30 @@ class Reporter {
   }
 
   void wrong_value() {
-    Diagnostic& d =
-        diagnostics_.error("wrong-result", {},
-                           fmt::format("{} does not hold what {} promises at the end of a call{}",
-                                       chunk(), collective(), placement()));
+    Diagnostic& d = error("wrong-result",
+                          fmt::format("{} does not hold what {} promises at the end of a call{}",
+                                      chunk(), collective(), placement()));
+    constexpr size_t kShown = 8;
+    if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     d.notes.push_back({promise()});
-    if (!finding_.text.empty()) d.notes.push_back({finding_.text});
+    const std::vector<std::string>& texts = finding_.notes;
+    for (size_t i = 0; i < std::min(texts.size(), kShown); ++i) d.notes.push_back({texts[i]});
+    if (texts.size() > kShown) {
+      d.notes.push_back({fmt::format("and {} more", texts.size() - kShown)});
+    }
+    if (!finding_.alike.empty()) d.notes.push_back({alike()});
+  }
+
+  /// "so it is with 2 more: output[0] of rank 1, output[0] of rank 2"
+  std::string alike() const {
+    constexpr size_t kShown = 8;
+    std::vector<ChunkName> names = finding_.alike;
+    std::ranges::sort(names, {}, [](const ChunkName& c) { return std::pair(c.rank, c.chunk); });
+    std::string text = fmt::format("so it is with {} more: ", names.size());
+    for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+      text += (i == 0 ? "" : ", ") + chunk(names[i]);
+    }
+    return names.size() > kShown ? text + ", ..." : text;
   }
 
   std::string collective() const {

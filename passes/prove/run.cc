@@ -19,7 +19,8 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       program_(system.program()),
       groups_(groups),
       symbols_(symbols),
-      turned_(symbols, system.symmetry()),
+      trace_(options.traced ? std::make_unique<ValueTrace>() : nullptr),
+      turned_(symbols, system.symmetry(), trace_.get()),
       options_(std::move(options)),
       cuts_(program_, options_.rounds),
       mixed_(symbols.unknown(1)),
@@ -41,6 +42,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       begun_(groups.loops(), 0),
       in_step_(options_.in_step),
       shared_scratch_(system.ranks(), system.parts().size()) {
+  if (trace_) trace_->add_unwritten(symbols.unknown(0));
   for (uint32_t r = 0; r < system.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     const std::vector<uint32_t> offsets = block_offsets(rank);
@@ -130,8 +132,9 @@ void Run::leave_call(uint32_t rank) {
     counter.taken = 0;
   }
   caller.share_pages(pages_);
+  if (!options_.empty)
+    check_outputs(rank, calls_[rank]);  // who wrote them last is not yet the caller
   caller_touches(rank, calls_[rank], true);
-  if (!options_.empty) check_outputs(rank, calls_[rank]);
   check_met(rank, calls_[rank]);
   ++calls_[rank];
 }
@@ -212,11 +215,8 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     const Promised wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = values_[system_.chunk(rank, output, c, call)].read({}, mixed_);
-    if (!found.same_contributions(wanted.symbol) && may_report(uint64_t{rank} << 32 | c)) {
-      Finding& finding = add_finding(Finding::Kind::wrong_value);
-      finding.chunk = {rank, output, c};
-      finding.first.call = call;
-      finding.text = held(found, system_.chunk(rank, output, c, call), call);
+    if (!found.same_contributions(wanted.symbol)) {
+      report_wrong_value({rank, output, c}, call, wanted.symbol);
     }
     if (call > 0 || !wanted.sum) continue;
     check_order(found);
@@ -242,23 +242,6 @@ void Run::check_order(const Symbol& found) {
     const auto [order, first] = orders_.try_emplace(least, image.order);
     facts_.deterministic &= first || order->second == image.order;
   }
-}
-
-/// What a chunk holds, in words, if it is something simple.
-std::string Run::held(const Symbol& found, uint64_t chunk, uint32_t call) const {
-  const uint64_t unwritten = 2 + chunk * system_.symmetry().turns();
-  if (found.same_contributions(symbols_.unknown(unwritten))) return "nobody has written it";
-  if (system_.joint()) return "";
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-    for (uint32_t c = 0; c < program_.ranks[r].buffers[kInput].chunks; ++c) {
-      for (uint32_t k = 0; k <= call; ++k) {
-        if (!found.same_contributions(symbols_.contribution(r, c, k))) continue;
-        return "it holds input[" + std::to_string(c) + "] of rank " + std::to_string(r) +
-               (k < call ? " of an earlier call" : "");
-      }
-    }
-  }
-  return "";
 }
 
 /// For a barrier: nobody leaves before all are in.

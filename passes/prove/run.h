@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@
 #include "passes/prove/loop_groups.h"
 #include "passes/prove/shared_scratch.h"
 #include "passes/prove/system.h"
+#include "passes/prove/value_trace.h"
 #include "passes/prove/values.h"
 
 namespace mscclc::proof {
@@ -39,6 +41,7 @@ struct RunOptions {
   /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
+  bool traced = false;                  ///< wrong results are told with what they hold
 };
 
 /// What a run shows besides findings.
@@ -157,7 +160,6 @@ class Run {
   void check_order(const Symbol& found);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
-  std::string held(const Symbol& found, uint64_t chunk, uint32_t call) const;
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
   void next_op(uint32_t process);
@@ -176,6 +178,17 @@ class Run {
   void report_out_of_step();
   uint32_t turn_of(const Block& block) const;
   uint64_t round_of(const Block& block, const Op& op, const Operand& o, uint32_t k);
+  // run_results.cc
+  struct Difference;
+  void report_wrong_value(const ChunkName& name, uint32_t call, const Symbol& wanted);
+  uint64_t place_in_text(const Event& event) const;
+  Event last_store(uint64_t chunk, const Extent& extent) const;
+  Difference difference(const ChunkName& name, uint32_t call, const Symbol& found) const;
+  void compare_inputs(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
+                      Difference& difference) const;
+  void compare_divisions(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
+                         Difference& difference) const;
+  std::string name_of(const Contribution& input, uint64_t now) const;
 
   // run_control.cc
   bool do_control(uint32_t process, const Op& op, const OpInfo& row);
@@ -244,7 +257,10 @@ class Run {
   bool ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access);
   bool told(const Record& old, const Record& access) const;
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
+  template <class Follow>
+  bool any_packets(const Actor& actor, Follow&& follow);
   bool loaded_before_packets(const Actor& actor, const Record& load, const Record& access);
+  bool ended_before_packets(const Actor& actor, const Record& store);
   bool load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access);
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
   uint64_t length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const;
@@ -262,6 +278,7 @@ class Run {
   const Program& program_;
   const LoopGroups& groups_;
   const Symbols& symbols_;
+  std::unique_ptr<ValueTrace> trace_;
   TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
@@ -293,6 +310,8 @@ class Run {
   std::map<SwitchSum, uint32_t> switch_sums_;        ///< how often each was made
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
+  /// Of wrong results: who wrote them last, and what is wrong -> position in findings_.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> wrong_ways_;
   RunFacts facts_;
   SharedScratch shared_scratch_;
 
@@ -306,5 +325,11 @@ class Run {
   std::vector<Told> told_;        ///< what packets tell each thread before it stores
   std::vector<Emptied> emptied_;  ///< slots whose packets a port has sent on
 };
+
+/// A run's findings, where wrong results are told with what they hold: for that the plan is run
+/// again with a record of all sums, unless that takes more memory than there is.
+std::vector<Finding> explained(std::vector<Finding> findings, const System& system,
+                               const LoopGroups& groups, const Symbols& symbols,
+                               RunOptions options);
 
 }  // namespace mscclc::proof

@@ -1,7 +1,9 @@
 #include "passes/prove/values.h"
 
-#include <algorithm>
+#include <functional>
 #include <random>
+
+#include "passes/prove/value_trace.h"
 
 namespace mscclc::proof {
 
@@ -81,29 +83,52 @@ Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
   return symbol;
 }
 
+Symbol TurnedSymbols::make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
+  const Symbol symbol = symbols_.contribution(rank, chunk, call);
+  if (trace_ != nullptr) trace_->add_input(symbol, {rank, chunk, call});
+  return symbol;
+}
+
+Symbol TurnedSymbols::make_sum(const Symbol& a, const Symbol& b) const {
+  const Symbol sum = symbols_.add(a, b);
+  if (trace_ != nullptr) trace_->add_sum(sum, a, b);
+  return sum;
+}
+
+Symbol TurnedSymbols::make_rounded(const Symbol& sum, bool divided) const {
+  const Symbol result = symbols_.rounded(sum, divided);
+  if (trace_ != nullptr && divided) trace_->add_divided(result, sum);
+  return result;
+}
+
+Symbol TurnedSymbols::make_unwritten(uint64_t which) const {
+  const Symbol symbol = symbols_.unknown(2 + which);
+  if (trace_ != nullptr) trace_->add_unwritten(symbol);
+  return symbol;
+}
+
 Symbol TurnedSymbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) {
-  return with_images(symbols_.contribution(rank, chunk, call), [&](uint32_t k) {
-    return symbols_.contribution(rank + k * symmetry_.step(), symmetry_.chunk(kInput, chunk, k),
-                                 call);
+  return with_images(make_contribution(rank, chunk, call), [&](uint32_t k) {
+    return make_contribution(rank + k * symmetry_.step(), symmetry_.chunk(kInput, chunk, k), call);
   });
 }
 
 Symbol TurnedSymbols::add(const Symbol& a, const Symbol& b) {
   const Symbol x = a.plain(), y = b.plain();
-  return with_images(symbols_.add(a, b),
-                     [&](uint32_t k) { return symbols_.add(turned(x, k), turned(y, k)); });
+  return with_images(make_sum(a, b),
+                     [&](uint32_t k) { return make_sum(turned(x, k), turned(y, k)); });
 }
 
 Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
   const Symbol x = sum.plain();
-  return with_images(symbols_.rounded(sum, divided),
-                     [&](uint32_t k) { return symbols_.rounded(turned(x, k), divided); });
+  return with_images(make_rounded(sum, divided),
+                     [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
 }
 
 Symbol TurnedSymbols::unwritten(uint64_t chunk) {
   const uint64_t turns = symmetry_.turns();
-  return with_images(symbols_.unknown(2 + chunk * turns),
-                     [&](uint32_t k) { return symbols_.unknown(2 + chunk * turns + k); });
+  return with_images(make_unwritten(chunk * turns),
+                     [&](uint32_t k) { return make_unwritten(chunk * turns + k); });
 }
 
 Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
@@ -133,6 +158,17 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
   }
   if (!uniform) all.order += way_;
   return uniform ? pieces_[0] : all;
+}
+
+std::optional<ChunkValue::Piece> ChunkValue::piece_without(const Symbol& wanted) const {
+  if (way_ == 0) {
+    if (whole_.same_contributions(wanted)) return std::nullopt;
+    return Piece{{}, whole_};
+  }
+  for (uint32_t i = 0; i < pieces_.size(); ++i) {
+    if (!pieces_[i].same_contributions(wanted)) return Piece{{way_, i}, pieces_[i]};
+  }
+  return std::nullopt;
 }
 
 void ChunkValue::write(const Extent& extent, uint32_t pieces, const Symbol& symbol,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include "passes/prove/symmetry.h"
 
 namespace mscclc::proof {
+
+class ValueTrace;
 
 struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
@@ -70,8 +73,9 @@ class Symbols {
 /// computed.
 class TurnedSymbols {
  public:
-  TurnedSymbols(const Symbols& symbols, const Symmetry& symmetry)
-      : symbols_(symbols), symmetry_(symmetry) {}
+  /// What symbols are made of goes into `trace`, if there is one.
+  TurnedSymbols(const Symbols& symbols, const Symmetry& symmetry, ValueTrace* trace = nullptr)
+      : symbols_(symbols), symmetry_(symmetry), trace_(trace) {}
 
   /// As those of Symbols. REQUIRES: `rank` is one that stands for others.
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
@@ -92,9 +96,15 @@ class TurnedSymbols {
   /// `symbol`, of which make(k) is what k turns give.
   template <class Make>
   Symbol with_images(Symbol symbol, Make&& make);
+  // Those of Symbols, noted in the trace.
+  Symbol make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
+  Symbol make_sum(const Symbol& a, const Symbol& b) const;
+  Symbol make_rounded(const Symbol& sum, bool divided) const;
+  Symbol make_unwritten(uint64_t which) const;
 
   const Symbols& symbols_;
   const Symmetry& symmetry_;
+  ValueTrace* const trace_;
   std::vector<std::vector<Numbers>> images_;        ///< by id and turn
   std::unordered_map<Symbol, uint32_t, Hash> ids_;  ///< of unturned symbols, without sizes
 };
@@ -103,12 +113,20 @@ class TurnedSymbols {
 class ChunkValue {
  public:
   explicit ChunkValue(const Symbol& symbol = {}) : whole_(symbol) {}
-  /// The symbol of these bytes; `mixed` if they do not all hold the same contributions.
+  /// The symbol of these bytes; `mixed` if they do not all hold the same contributions. Pieces that
+  /// hold them added up in different orders are a sum whose order is that of no other chunk.
   Symbol read(const Extent& extent, const Symbol& mixed) const;
+  struct Piece {
+    Extent extent;
+    Symbol symbol;
+  };
+  /// The first piece that holds other contributions than `wanted`, if one does.
+  std::optional<Piece> piece_without(const Symbol& wanted) const;
   /// `pieces`: of extent.way.
   void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
 
  private:
+
   Symbol whole_;  ///< if way_ is 0
   uint32_t way_ = 0;
   std::vector<Symbol> pieces_;
