@@ -80,7 +80,8 @@ class Flows {
     chain.nodes.push_back({dice_.below(ranks()), dice_.below(2)});
     const uint32_t hops = 1 + dice_.below(one_in(dice_, 3) ? 3 : 2);
     for (uint32_t i = 0; i < hops; ++i) chain.hops.push_back(draw_hop(chain));
-    chain.sum = one_in(dice_, 4) && chain.hops.back().kind != HopKind::get;
+    chain.sum = one_in(dice_, 4) && chain.hops.back().kind != HopKind::get &&
+                chain.nodes.front().rank != chain.nodes.back().rank;
     for (const Hop& hop : chain.hops) declare(chain, hop);
     chains_.push_back(std::move(chain));
   }
@@ -132,6 +133,7 @@ class Flows {
   /// The last chain once more, with other chunks, through the same units and credits.
   void repeat_chain() {
     Chain again = chains_.back();
+    sketch_.ir_only = true;
     again.number = static_cast<uint32_t>(chains_.size());
     if (one_in(dice_, 2)) {  // the credits go on
       chains_.back().drains = false;
@@ -288,14 +290,10 @@ class Flows {
     for (const Chain& chain : chains_) {
       const uint32_t from = chain.nodes.front().rank, to = chain.nodes.back().rank,
                      c = chain.number;
-      // The same contribution twice is promised by nobody.
-      if (chain.sum && from != to) {
-        sketch_.promises.push_back(fmt::format(
-            "output[{}] at {} = reduce(input[{}] at p for p in [{}, {}])", c, to, c, to, from));
-      } else if (!chain.sum) {
-        sketch_.promises.push_back(
-            fmt::format("output[{}] at {} = input[{}] at {}", c, to, c, from));
-      }
+      sketch_.promises.push_back(
+          chain.sum ? fmt::format("output[{}] at {} = reduce(input[{}] at p for p in [{}, {}])", c,
+                                  to, c, to, from)
+                    : fmt::format("output[{}] at {} = input[{}] at {}", c, to, c, from));
     }
   }
 
@@ -314,7 +312,8 @@ Sketch make_stale(Dice& dice) {
   Sketch sketch{.family = "stale",
                 .collective = "custom(ranks: 1, input: 1, output: 1, inplace: false)",
                 .promises = {"output[0] at 0 = input[0] at 0"},
-                .ranks = std::vector<RankSketch>(1)};
+                .ranks = std::vector<RankSketch>(1),
+                .ir_only = true};
   RankSketch& rank = sketch.ranks[0];
   const uint32_t unit = 16 * (1 + dice.below(3)), units = 2 + dice.below(3);
   rank.buffers = {{.name = "s", .units = units}, {.name = "t", .units = 2 + dice.below(3)}};

@@ -30,7 +30,9 @@ class Packets {
       all_to_all();
     }
     sketch_.collective =
-        fmt::format("custom(ranks: {}, input: 1, output: {}, inplace: false)", ranks_, outputs_);
+        fmt::format("custom(ranks: {}, input: {}, output: {}, inplace: false)", ranks_, outputs_,
+                    outputs_);
+    if (format_ == "sentinel") sketch_.types = "[f32]";
     return std::move(sketch_);
   }
 
@@ -70,7 +72,7 @@ class Packets {
         if (q == r) continue;
         const std::string slot = fmt::format("s{}_{}", r, q);
         rank(q).buffers.push_back({.name = slot, .copies = copies_, .packets = format_});
-        send(r, q, slot, "input[0]");
+        send(r, q, slot, fmt::format("input[{}]", adds ? 0 : r));
       }
     }
     for (uint32_t q = 0; q < ranks_; ++q) {
@@ -94,7 +96,7 @@ class Packets {
   }
 
   void promise(uint32_t q, uint32_t chunk, uint32_t from) {
-    sketch_.promises.push_back(fmt::format("output[{}] at {} = input[0] at {}", chunk, q, from));
+    sketch_.promises.push_back(fmt::format("output[{}] at {} = input[{}] at {}", chunk, q, chunk, from));
   }
 
   /// In as many parts as it was sent, or all at once; perhaps by way of plain scratch.
@@ -144,9 +146,10 @@ class Packets {
 
   void first(uint32_t r) {
     const std::string target = fmt::format("n{}.s{}_{}[0]", r, r, (r + 1) % ranks_);
-    if (!port_) return rank(r).op(0, fmt::format("put_packets {} <- input[0]", target));
+    const std::string source = fmt::format("input[{}]", r);
+    if (!port_) return rank(r).op(0, fmt::format("put_packets {} <- {}", target, source));
     rank(r).buffers.push_back({.name = "o", .copies = copies_, .packets = format_});
-    rank(r).op(0, "copy_packets o[0] <- input[0]");
+    rank(r).op(0, "copy_packets o[0] <- " + source);
     rank(r).op(0, "sync");
     rank(r).op(0, fmt::format("put_packets {} <- o[0]", target));
     if (one_in(dice_, 2)) rank(r).op(0, fmt::format("flush n{}", r));

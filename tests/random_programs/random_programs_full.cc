@@ -30,6 +30,7 @@ struct Options {
   std::string family;  ///< no others
   uint32_t explore_one_in = 4;
   bool show = false;  ///< every program, and what comes of it
+  bool text = false;  ///< programs alone: nothing is tried
   TrialOptions trial;
 };
 
@@ -44,6 +45,7 @@ void print(const char* what, const Options& options, uint64_t piece, const Rando
 void try_piece(const Options& options, uint64_t piece, Counts counts) {
   const RandomProgram random = random_program(options.seed, piece);
   if (!options.family.empty() && random.sketch.family != options.family) return;
+  if (options.text) return print("program", options, piece, random, "not tried");
   std::string error;
   const auto program = load(random, error);
   if (!program) {
@@ -82,6 +84,7 @@ int main(int argc, char** argv) {
   app.add_option("--states", options.trial.most_states, "that the explorer looks at")
       ->type_name("N");
   app.add_flag("--show", options.show, "print every program, and what comes of it");
+  app.add_flag("--text", options.text, "print every program, and try none");
   CLI11_PARSE(app, argc, argv);
   const std::vector<std::string> names = count_names();
   const LongRunResult result = run_pieces(long_run, programs, names, [&]() -> Work {

@@ -131,19 +131,21 @@ Stretch& RankSketch::straight(uint32_t block) {
 }
 
 std::string text(const Sketch& sketch, Form form) {
-  std::string out = form == Form::ir ? "ir 1\n" : "";
+  const bool ir = form == Form::ir || form == Form::foreign;
+  std::string out = ir ? "ir 1\n" : "";
   out += fmt::format("program    random\ncollective {}\n", sketch.collective);
   for (const std::string& promise : sketch.promises) out += "ensure     " + promise + '\n';
   if (!sketch.types.empty()) out += fmt::format("select     dtypes: {}\n", sketch.types);
   if (form == Form::written) out += "launch     auto_sync: false\n";
-  if (form == Form::ir) out += "launch     split: true\n";
+  if (ir) out += "launch     split: true";
+  if (ir) out += form == Form::foreign ? ", foreign: true\n" : "\n";
   for (size_t r = 0; r < sketch.ranks.size(); ++r) {
     RankSketch rank = sketch.ranks[r];
     std::erase_if(rank.buffers, [&](const BufferSketch& b) { return !uses(sketch, b.name); });
     out += fmt::format("\nrank {} {{\n", r);
     RankWriter writer(rank, out);
     writer.declarations();
-    if (form == Form::ir) {
+    if (ir) {
       writer.blocks();
     } else {
       writer.in_order();

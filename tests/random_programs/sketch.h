@@ -51,6 +51,7 @@ struct Sketch {
   std::vector<std::string> promises = {};  ///< behind "ensure"
   std::string types = {};                  ///< of `select dtypes`, or nothing
   std::vector<RankSketch> ranks = {};
+  bool ir_only = false;                 ///< units in two pipelines: programs may not
   std::vector<std::string> edges = {};  ///< what was changed, for people
 };
 
@@ -58,7 +59,8 @@ struct Sketch {
 enum class Form : uint8_t {
   ordered,  ///< a program, to which the compiler adds what orders the blocks of a rank
   written,  ///< a program with `auto_sync: false`
-  ir        ///< IR text, that no pass touches
+  ir,       ///< IR text, that no pass touches
+  foreign   ///< likewise, and counts need not balance, as in a peer's plans
 };
 std::string text(const Sketch& sketch, Form form);
 

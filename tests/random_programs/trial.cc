@@ -87,8 +87,9 @@ RandomProgram random_program(uint64_t seed, uint64_t piece) {
   RandomProgram out{.sketch = make_sketch(dice)};
   const uint32_t edges = one_in(dice, 2) ? 0 : 1 + dice.below(2);
   for (uint32_t i = 0; i < edges; ++i) cross_edge(out.sketch, dice);
-  static constexpr Form kForms[] = {Form::ir, Form::ir, Form::ordered, Form::written};
-  out.form = kForms[dice.below(4)];
+  static constexpr Form kForms[] = {Form::ir, Form::ir, Form::foreign, Form::ordered,
+                                    Form::written};
+  out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(5)];
   out.by_json = one_in(dice, 4);
   return out;
 }
