@@ -64,8 +64,8 @@ class Edge {
   /// A signal and its wait outside pipelines more, or less: counts still balance.
   void change_credit() {
     const std::vector<Place> signals = straight("signal ");
-    if (signals.empty()) return change_numbers(dice_.below(static_cast<uint32_t>(
-        sketch_.ranks.size())));
+    if (signals.empty())
+      return change_numbers(dice_.below(static_cast<uint32_t>(sketch_.ranks.size())));
     const Place given = signals[dice_.below(static_cast<uint32_t>(signals.size()))];
     std::string channel = (*ops_at(given))[given.op].substr(7);
     channel = channel.substr(0, channel.find(' '));
@@ -217,9 +217,8 @@ class Edge {
     if (blocks.size() < 2) return;
     std::vector<Stretch>& to = blocks[1 - at.block % 2];
     Stretch& from = blocks[at.block][at.stretch];
-    const auto same = std::ranges::find_if(to, [&](const Stretch& s) {
-      return s.unit == from.unit && s.loop == from.loop;
-    });
+    const auto same = std::ranges::find_if(
+        to, [&](const Stretch& s) { return s.unit == from.unit && s.loop == from.loop; });
     if (&to == &blocks[at.block] || same == to.end()) return;
     same->ops.push_back(from.ops[at.op]);
     from.ops.erase(from.ops.begin() + static_cast<ptrdiff_t>(at.op));

@@ -8,6 +8,8 @@
 namespace mscclc::random_programs {
 namespace {
 
+constexpr uint32_t kNone = 0xffffffffu;
+
 class Exchanges {
  public:
   explicit Exchanges(Dice& dice) : dice_(dice) {}
@@ -16,12 +18,12 @@ class Exchanges {
     sketch_.family = "exchanges";
     sketch_.ranks.resize(2 + (one_in(dice_, 3) ? 1 : 0));
     for (RankSketch& rank : sketch_.ranks) rank.blocks.resize(1);
-    const uint32_t messages = 1 + dice_.below(3);
-    for (uint32_t i = 0; i < messages; ++i) add_message(i);
+    messages_ = 1 + dice_.below(3);
+    for (uint32_t i = 0, n = messages_; i < n; ++i) add_message(i);
     const auto ranks = sketch_.ranks.size();
     const bool either = one_in(dice_, 3);
     sketch_.collective = fmt::format("custom(ranks: {}, input: {}, output: {}, inplace: {})", ranks,
-                                     messages, messages, either ? "either" : "false");
+                                     messages_, messages_, either ? "either" : "false");
     return std::move(sketch_);
   }
 
@@ -34,7 +36,7 @@ class Exchanges {
     const auto ranks = static_cast<uint32_t>(sketch_.ranks.size());
     const uint32_t r = dice_.below(ranks), q = (r + 1 + dice_.below(ranks - 1)) % ranks;
     RankSketch &from = sketch_.ranks[r], &to = sketch_.ranks[q];
-    sketch_.promises.push_back(fmt::format("output[{}] at {} = input[{}] at {}", i, q, i, r));
+    promise(i, q, r);
     const std::string c = fmt::format("c{}", i);
     const bool port = one_in(dice_, 2);
     connect(sketch_, port ? "port" : "memory", c, r, q);
@@ -48,8 +50,10 @@ class Exchanges {
       to.buffers.push_back({.name = fmt::format("s{}", i)});
       target = fmt::format("s{}[0]", i);
     }
+    const uint32_t rides = one_in(dice_, 4) ? ride(r, q) : kNone;
     transfer(from, i, port, fmt::format("{}.{}", c, target));
     to.op(0, "wait " + c);
+    if (rides != kNone) promise(rides, q, r);
     if (through) {
       to.op(0, "sync");
       copy_out(to, i);
@@ -62,6 +66,19 @@ class Exchanges {
     }
   }
 
+  void promise(uint32_t i, uint32_t q, uint32_t r) {
+    sketch_.promises.push_back(fmt::format("output[{}] at {} = input[{}] at {}", i, q, i, r));
+  }
+
+  /// One more chunk by a channel of its own, of which the next signal tells.
+  uint32_t ride(uint32_t r, uint32_t q) {
+    const uint32_t chunk = messages_++;
+    connect(sketch_, "memory", fmt::format("r{}", chunk), r, q);
+    sketch_.ranks[r].op(0, fmt::format("put r{}.output[{}] <- input[{}]", chunk, chunk, chunk));
+    if (one_in(dice_, 2)) sketch_.ranks[r].op(0, "sync");
+    return chunk;
+  }
+
   /// Puts input i, and says so.
   void transfer(RankSketch& from, uint32_t i, bool port, const std::string& target) {
     const std::string c = fmt::format("c{}", i), source = stage(from, i);
@@ -72,7 +89,7 @@ class Exchanges {
       from.op(0, fmt::format("{} {} <- {}", kOps[kind], target, source));
       if (kind == 0) from.op(0, "signal " + c);
       if (kind < 2) flushed_ = one_in(dice_, 2);
-      if (kind < 2 && flushed_) from.op(0, "flush " + c);
+      if (kind < 2 && flushed_) flush(from, c);
       if (kind == 2) flushed_ = true;
       return;
     }
@@ -83,6 +100,14 @@ class Exchanges {
     }
     from.op(0, "sync");
     from.op(0, "signal " + c);
+  }
+
+  /// By this block, which has posted, or by another one, which has not.
+  void flush(RankSketch& from, const std::string& c) {
+    if (!one_in(dice_, 5)) return from.op(0, "flush " + c);
+    both_blocks(from, "barrier 0..2");
+    from.op(1, "flush " + c);
+    both_blocks(from, "barrier 0..2");
   }
 
   /// The input as it is, or copied by this or another block.
@@ -130,20 +155,20 @@ class Exchanges {
   Dice& dice_;
   Sketch sketch_;
   bool flushed_ = false;
-  uint32_t parts_ = 0;
+  uint32_t parts_ = 0, messages_ = 0;
 };
 
 /// What a number of doublings of a scratch sum leaves, added to what is promised.
 Sketch doublings(Dice& dice) {
   Sketch sketch{.family = "sums",
-                .collective = "custom(ranks: 1, input: 2, output: 1, inplace: false)",
+                .collective = "custom(ranks: 1, input: 1, output: 1, inplace: false)",
                 .promises = {"output[0] at 0 = input[0] at 0"},
                 .ranks = std::vector<RankSketch>(1)};
   RankSketch& rank = sketch.ranks[0];
   rank.buffers = {{.name = "s"}};
   static constexpr uint32_t kEdges[] = {0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129};
   const uint32_t n = one_in(dice, 2) ? dice.below(140) : kEdges[dice.below(13)];
-  rank.op(0, "copy s[0] <- input[1]");
+  rank.op(0, "copy s[0] <- input[0]");
   for (uint32_t i = 0; i < n; ++i) rank.ops(0, {"sync", "reduce s[0] <- s[0], s[0]"});
   rank.ops(0, {"sync", "reduce output[0] <- input[0], s[0]"});
   return sketch;
@@ -168,7 +193,8 @@ Sketch sums_of_parts(Dice& dice) {
                              packets ? "put_packets" : "put", i, parts));
     }
     if (!packets) rank.ops(0, {"sync", "signal c", "wait c", "sync"});
-    rank.op(0, fmt::format("{} output[0] <- input[0], s[0]", packets ? "reduce_packets" : "reduce"));
+    rank.op(0,
+            fmt::format("{} output[0] <- input[0], s[0]", packets ? "reduce_packets" : "reduce"));
     if (!packets && one_in(dice, 2)) rank.ops(0, {"sync", "signal c", "wait c"});
   }
   sketch.ranks[1].buffers[0].packets = sketch.ranks[0].buffers[0].packets;
@@ -265,26 +291,6 @@ Sketch make_barriers(Dice& dice) {
     }
   }
   return sketch;
-}
-
-Sketch make_sketch(Dice& dice) {
-  switch (dice.below(12)) {
-    case 0:
-      return make_stale(dice);
-    case 1:
-      return make_barriers(dice);
-    case 2:
-      return make_sums(dice);
-    case 3:
-    case 4:
-      return make_exchanges(dice);
-    case 5:
-    case 6:
-    case 7:
-      return make_packets(dice);
-    default:
-      return make_flows(dice);
-  }
 }
 
 }  // namespace mscclc::random_programs

@@ -19,6 +19,12 @@ Sketch make_packets(Dice& dice);
 Sketch make_exchanges(Dice& dice);
 /// Sums: doublings, parts that are put twice, stores of the bits that are there.
 Sketch make_sums(Dice& dice);
+/// Copies and sums of one rank, with fewer or more meetings of its threads.
+Sketch make_locals(Dice& dice);
+/// Packets, perhaps parts of them, that say only that a rank is in this call.
+Sketch make_tokens(Dice& dice);
+/// Packets that are unpacked and packed again in another format, part by part.
+Sketch make_relays(Dice& dice);
 /// Barriers, which have no message.
 Sketch make_barriers(Dice& dice);
 

@@ -143,8 +143,7 @@ class Flows {
   }
 
   bool alike() const {
-    return std::ranges::all_of(chains_,
-                               [&](const Chain& c) { return c.unit == chains_[0].unit; });
+    return std::ranges::all_of(chains_, [&](const Chain& c) { return c.unit == chains_[0].unit; });
   }
 
   // ---- what a node does
@@ -156,7 +155,8 @@ class Flows {
       if (hop.kind == HopKind::local) continue;
       const Node giver = chain.nodes[i + 1];
       for (uint32_t k = 0; k < hop.credits; ++k) {
-        sketch_.ranks[giver.rank].op(giver.block, fmt::format("signal c{}{}", hop.number, relaxed_));
+        sketch_.ranks[giver.rank].op(giver.block,
+                                     fmt::format("signal c{}{}", hop.number, relaxed_));
       }
     }
   }
@@ -237,10 +237,9 @@ class Flows {
     if (got) source = fmt::format("c{}.{}", chain.hops[i - 1].number, source);
     const std::string local = got ? "get" : "copy";
     if (i == chain.hops.size()) {
-      ops.push_back(chain.sum
-                        ? fmt::format("reduce output[{}] <- input[{}], {}", chain.number,
-                                      chain.number, source)
-                        : fmt::format("{} output[{}] <- {}", local, chain.number, source));
+      ops.push_back(chain.sum ? fmt::format("reduce output[{}] <- input[{}], {}", chain.number,
+                                            chain.number, source)
+                              : fmt::format("{} output[{}] <- {}", local, chain.number, source));
       return;
     }
     const Hop& hop = chain.hops[i];

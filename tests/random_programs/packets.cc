@@ -15,8 +15,8 @@ class Packets {
     ranks_ = 2 + (one_in(dice_, 3) ? 1 : 0);
     sketch_.ranks.resize(ranks_);
     for (RankSketch& rank : sketch_.ranks) rank.blocks.resize(1);
-    static constexpr const char* kFormats[] = {"LL8", "LL16", "LL16", "LL128", "sentinel",
-                                               "sentinel"};
+    static constexpr const char* kFormats[] = {"LL8",   "LL16",     "LL16",
+                                               "LL128", "sentinel", "sentinel"};
     format_ = kFormats[dice_.below(6)];
     port_ = format_ != "LL128" && one_in(dice_, 4);
     copies_ = one_in(dice_, 5) ? 1 + dice_.below(3) : 2;
@@ -29,9 +29,8 @@ class Packets {
     } else {
       all_to_all();
     }
-    sketch_.collective =
-        fmt::format("custom(ranks: {}, input: {}, output: {}, inplace: false)", ranks_, outputs_,
-                    outputs_);
+    sketch_.collective = fmt::format("custom(ranks: {}, input: {}, output: {}, inplace: false)",
+                                     ranks_, outputs_, outputs_);
     if (format_ == "sentinel") sketch_.types = "[f32]";
     return std::move(sketch_);
   }
@@ -83,8 +82,8 @@ class Packets {
           if (r != q) promised += fmt::format(", {}", r);
         }
         rank(q).op(blocks_ - 1, "reduce_packets output[0] <- " + all);
-        sketch_.promises.push_back(fmt::format(
-            "output[0] at {} = reduce(input[0] at p for p in [{}])", q, promised));
+        sketch_.promises.push_back(
+            fmt::format("output[0] at {} = reduce(input[0] at p for p in [{}])", q, promised));
         continue;
       }
       for (uint32_t r = 0; r < ranks_; ++r) {
@@ -96,7 +95,8 @@ class Packets {
   }
 
   void promise(uint32_t q, uint32_t chunk, uint32_t from) {
-    sketch_.promises.push_back(fmt::format("output[{}] at {} = input[{}] at {}", chunk, q, chunk, from));
+    sketch_.promises.push_back(
+        fmt::format("output[{}] at {} = input[{}] at {}", chunk, q, chunk, from));
   }
 
   /// In as many parts as it was sent, or all at once; perhaps by way of plain scratch.

@@ -1,7 +1,8 @@
-// The recorded runs of random programs: pipelines, packets, plain messages, sums and barriers, right
-// or wrong by one, judged by the prover. What it proves is tried on the host machine at many sizes
-// and numbers of rounds, under adversarial schedules of several calls, and by the explorer. Prints
-// each program that is proved and wrong, with what to do to see it, and counts. Needs no files.
+// The recorded runs of random programs: pipelines, packets, plain messages, sums and barriers,
+// right or wrong by one, judged by the prover. What it proves is tried on the host machine at many
+// sizes and numbers of rounds, under adversarial schedules of several calls, and by the explorer.
+// Prints each program that is proved and wrong, with what to do to see it, and counts. Needs no
+// files.
 //
 //   bazel run //tests/random_programs:random_programs_full -- --jobs 2 --programs 100000
 #include <fmt/format.h>

@@ -38,7 +38,8 @@ class RankWriter {
       out_ += fmt::format("  tb {} {{\n", b);
       for (const Stretch& s : rank_.blocks[b]) {
         if (s.ops.empty()) continue;
-        if (s.unit != 0) out_ += fmt::format("    pipeline unit: {}, loop: {} {{\n", s.unit, s.loop);
+        if (s.unit != 0)
+          out_ += fmt::format("    pipeline unit: {}, loop: {} {{\n", s.unit, s.loop);
         lines(s.ops);
         if (s.unit != 0) out_ += "    }\n";
       }

@@ -37,9 +37,7 @@ struct RankSketch {
 
   /// The last stretch of a block if it is straight, else a new one.
   Stretch& straight(uint32_t block);
-  void op(uint32_t block, std::string text) {
-    straight(block).ops.push_back(std::move(text));
-  }
+  void op(uint32_t block, std::string text) { straight(block).ops.push_back(std::move(text)); }
   void ops(uint32_t block, const std::vector<std::string>& texts) {
     for (const std::string& text : texts) op(block, text);
   }

@@ -89,7 +89,8 @@ RandomProgram random_program(uint64_t seed, uint64_t piece) {
   for (uint32_t i = 0; i < edges; ++i) cross_edge(out.sketch, dice);
   static constexpr Form kForms[] = {Form::ir, Form::ir, Form::foreign, Form::ordered,
                                     Form::written};
-  out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(5)];
+  // What lacks a `sync` is no program without `auto_sync`.
+  out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(edges == 0 ? 5 : 4)];
   out.by_json = one_in(dice, 4);
   return out;
 }

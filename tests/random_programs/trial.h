@@ -32,9 +32,9 @@ inline constexpr size_t kOutcomes = 6;
 std::string_view name(Outcome outcome);
 
 struct TrialOptions {
-  uint32_t runs = 24;            ///< on the host machine, of what is proved
-  uint32_t refused_runs = 3;     ///< of what is refused
-  bool explore = true;           ///< where it is small enough
+  uint32_t runs = 24;         ///< on the host machine, of what is proved
+  uint32_t refused_runs = 3;  ///< of what is refused
+  bool explore = true;        ///< where it is small enough
   uint64_t most_states = 3000;
 };
 
