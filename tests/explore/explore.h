@@ -61,6 +61,8 @@ struct ExploreOptions {
   /// How copies are dealt to the lanes, and what is left at the end of them; 0: as packets are.
   uint64_t dealing = 0;
   uint64_t most_states = 100000;
+  /// Accesses in all calls together: time grows with their square. At most 2048.
+  uint32_t most_events = 2048;
   /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
   /// one of the stores may read. Who changes the bits must know of all.
   bool same_bits = false;

@@ -55,7 +55,7 @@ void try_piece(const Options& options, uint64_t piece, Counts counts) {
     return;
   }
   TrialOptions trial = options.trial;
-  trial.explore = options.explore_one_in != 0 && piece % options.explore_one_in == 0;
+  if (options.explore_one_in == 0 || piece % options.explore_one_in != 0) trial.explorations = 0;
   const Tried tried = try_program(*program, piece, trial);
   ++counts[static_cast<size_t>(tried.outcome)];
   counts[kExplored] += tried.explored;

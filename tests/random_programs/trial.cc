@@ -80,6 +80,34 @@ std::string describe(const RunSpec& spec) {
                                     : std::string("no adversary"));
 }
 
+/// A small message (larger ones are not looked at), and how copies are dealt; in place at some
+/// ranks, if that is allowed.
+ExploreOptions draw_exploration(const Program& program, Dice& dice, uint64_t most_states) {
+  ExploreOptions options{
+      .calls = 2 + dice.below(2), .most_states = most_states, .most_events = 200};
+  const Contract& contract = program.contract;
+  options.in_place = contract.in_place == InPlace::yes;
+  if (contract.in_place == InPlace::either && contract.can_alias()) {
+    for (size_t r = 0; r < program.ranks.size(); ++r) options.placed.push_back(one_in(dice, 2));
+  }
+  options.bytes = draw_bytes(program, dice);
+  if (program.loops.empty()) options.bytes = std::min<uint64_t>(*options.bytes, 130);
+  options.dealing = one_in(dice, 2) ? 0 : dice.next();
+  options.same_bits = true;
+  options.reduced = true;
+  return options;
+}
+
+std::string describe(const ExploreOptions& options) {
+  std::string placed = options.in_place ? "in place" : "out of place";
+  for (size_t r = 0; r < options.placed.size(); ++r) {
+    placed += fmt::format("{}rank {} {} place", r == 0 ? ": " : ", ", r,
+                          options.placed[r] ? "in" : "out of");
+  }
+  return fmt::format("{} bytes, {} calls, {}, dealing {}", *options.bytes, options.calls, placed,
+                     options.dealing);
+}
+
 }  // namespace
 
 RandomProgram random_program(uint64_t seed, uint64_t piece) {
@@ -144,23 +172,22 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   if (const auto fault = fault_on_host(program, number, options.runs)) {
     return {Outcome::hole, "host machine, " + *fault};
   }
-  if (!options.explore) return {Outcome::proved, {}};
-  const bool in_place = program.contract.in_place == InPlace::yes;
-  const Exploration found = explore(program, {.calls = 2,
-                                              .in_place = in_place,
-                                              .most_states = options.most_states,
-                                              .same_bits = true,
-                                              .reduced = true});
-  switch (found.verdict) {
-    case Verdict::right:
-      return {Outcome::proved, {}, true};
-    case Verdict::unsupported:
-    case Verdict::too_large:
-      return {Outcome::proved, found.reason};
-    default:
-      return {Outcome::hole,
-              fmt::format("explorer: {}: {}", mscclc::name(found.verdict), found.reason), true};
+  Tried tried{Outcome::proved, {}, false};
+  Dice dice(number ^ 0xd1b54a32d192ed03);
+  for (uint32_t i = 0; i < options.explorations && tried.outcome == Outcome::proved; ++i) {
+    const ExploreOptions drawn = draw_exploration(program, dice, options.most_states);
+    const Exploration found = explore(program, drawn);
+    if (found.verdict == Verdict::unsupported || found.verdict == Verdict::too_large) {
+      tried.why = found.reason;
+      continue;
+    }
+    tried.explored = true;
+    if (found.verdict == Verdict::right) continue;
+    tried.outcome = Outcome::hole;
+    tried.why = fmt::format("explorer, {}: {}: {}", describe(drawn), mscclc::name(found.verdict),
+                            found.reason);
   }
+  return tried;
 }
 
 }  // namespace mscclc::random_programs

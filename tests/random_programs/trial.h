@@ -34,7 +34,7 @@ std::string_view name(Outcome outcome);
 struct TrialOptions {
   uint32_t runs = 24;         ///< on the host machine, of what is proved
   uint32_t refused_runs = 3;  ///< of what is refused
-  bool explore = true;        ///< where it is small enough
+  uint32_t explorations = 2;  ///< of what is proved; what is too large is left
   uint64_t most_states = 3000;
 };
 
