@@ -105,7 +105,7 @@ class Exchanges {
   /// By this block, which has posted, or by another one, which has not.
   void flush(RankSketch& from, const std::string& c) {
     if (!one_in(dice_, 5)) return from.op(0, "flush " + c);
-    both_blocks(from, "barrier 0..2");
+    if (one_in(dice_, 2)) both_blocks(from, "barrier 0..2");
     from.op(1, "flush " + c);
     both_blocks(from, "barrier 0..2");
   }
@@ -180,7 +180,7 @@ Sketch sums_of_parts(Dice& dice) {
                 .collective = "allreduce(ranks: 2, chunks: 1, inplace: false)",
                 .ranks = std::vector<RankSketch>(2)};
   const uint32_t parts = 2 + dice.below(2);
-  const bool packets = one_in(dice, 2);
+  const bool packets = one_in(dice, 2), each = !one_in(dice, 3);
   connect(sketch, "memory", "c", 0, 1);
   for (uint32_t r = 0; r < 2; ++r) {
     RankSketch& rank = sketch.ranks[r];
@@ -190,7 +190,7 @@ Sketch sums_of_parts(Dice& dice) {
     if (!packets) rank.ops(0, {"signal c relaxed", "wait c relaxed", "sync"});
     for (uint32_t i = 0; i < parts; ++i) {
       rank.op(0, fmt::format("{} c.s[0] <- input[0] part: [{}, {}]",
-                             packets ? "put_packets" : "put", i, parts));
+                             packets ? "put_packets" : "put", each ? i : dice.below(parts), parts));
     }
     if (!packets) rank.ops(0, {"sync", "signal c", "wait c", "sync"});
     rank.op(0,
@@ -225,6 +225,44 @@ Sketch same_bits(Dice& dice) {
     from.ops(0, {"sync", "signal c"});
     to.op(0, "wait c");
   }
+  if (one_in(dice, 2)) {  // once more when the reader says so, which orders no data
+    const std::string relaxed = one_in(dice, 4) ? "" : " relaxed";
+    to.ops(0, {"signal c" + relaxed, "wait c"});
+    from.ops(0, {"wait c" + relaxed, "put c.s[0] <- input[0]", "sync", "signal c"});
+  }
+  return sketch;
+}
+
+/// A place is read twice and then written, by ops that deal it to threads alike or not; or one of
+/// the reads is what the write depends on, by way of the other rank.
+Sketch read_twice(Dice& dice) {
+  Sketch sketch{.family = "sums",
+                .collective = "custom(ranks: 2, input: 1, output: 1, inplace: false)",
+                .promises = {"output[0] at 0 = input[0] at 0"},
+                .ranks = std::vector<RankSketch>(2)};
+  RankSketch &here = sketch.ranks[0], &there = sketch.ranks[1];
+  for (const char* name : {"s", "t", "u", "v"}) here.buffers.push_back({.name = name});
+  here.ops(0, {"copy s[0] <- input[0]", "copy v[0] <- input[0]", "sync"});
+  const bool far = one_in(dice, 2);
+  connect(sketch, "memory", "c", 0, 1);
+  std::vector<std::string> reads = {
+      "copy t[0] <- s[0]", far ? "put_packets c.p[0] <- s[0]" : "reduce u[0] <- s[0], v[0]"};
+  if (one_in(dice, 2)) std::ranges::reverse(reads);
+  for (const std::string& read : reads) {
+    here.op(0, read);
+    if (one_in(dice, 4)) here.op(0, "sync");
+  }
+  if (far) {
+    there.buffers = {{.name = "p", .copies = 2, .packets = "LL16"}, {.name = "x"}};
+    there.ops(0,
+              {"reduce_packets x[0] <- input[0], p[0]", "put c.s[0] <- x[0]", "sync", "signal c"});
+    if (one_in(dice, 3)) there.ops(0, {"wait c"});
+    here.ops(0, {"wait c", "sync", "copy output[0] <- t[0]"});
+    if (there.blocks[0][0].ops.back() == "wait c") here.ops(0, {"sync", "signal c"});
+    return sketch;
+  }
+  here.ops(0, {one_in(dice, 2) ? "reduce s[0] <- v[0], v[0]" : "copy s[0] <- v[0]", "sync",
+               "copy output[0] <- t[0]"});
   return sketch;
 }
 
@@ -234,6 +272,7 @@ Sketch make_exchanges(Dice& dice) { return Exchanges(dice).make(); }
 
 Sketch make_sums(Dice& dice) {
   if (one_in(dice, 8)) return doublings(dice);
+  if (one_in(dice, 3)) return read_twice(dice);
   return one_in(dice, 2) ? sums_of_parts(dice) : same_bits(dice);
 }
 
