@@ -51,6 +51,21 @@ TEST_CASE("two ranks that wait for each other") {
       "tb 0 of rank 1, which waits at 'wait ch[0]'\n");
 }
 
+TEST_CASE("two blocks that wait for one signal") {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  add_op(t, 0, 0, Kind::wait, {end_of(0)});
+  add_op(t, 0, 1, Kind::wait, {end_of(0)});
+  add_op(t, 1, 0, Kind::signal, {end_of(0)});
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (const bool adversarial : {false, true}) {
+      RunSpec spec{.bytes = 64, .schedule_seed = seed};
+      if (adversarial) spec.adversary = Adversary{};
+      CHECK(hang(t, spec).find("1 of 3 thread blocks") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("barrier that a block does not reach") {
   TestProgram t(1, 1);
   const uint32_t s = t.semaphore(0, "never", {});

@@ -154,8 +154,11 @@ void HostMachine::signal(uint32_t channel, bool) {
 
 void HostMachine::wait(uint32_t channel, bool) {
   HostChannelEnd& end = *rank_.channels[channel];
-  park({Wait::Test::above64, &end.arrived, end.taken},
-       {Waiting::For::signal, channel, nullptr, end.taken + 1});
+  // Another block that waits here may take what came before this fiber goes on.
+  while (end.arrived <= end.taken) {
+    park({Wait::Test::above64, &end.arrived, end.taken},
+         {Waiting::For::signal, channel, nullptr, end.taken + 1});
+  }
   ++end.taken;
 }
 

@@ -107,7 +107,26 @@ class Trial {
     return found.verdict;
   }
 
+  /// Small messages, copies dealt to threads in other ways, ranks in place and not.
+  void explore_sizes(const Program& program) {
+    Dice dice(piece_ ^ 0x5157);
+    for (int i = 0; i < 2; ++i) {
+      ExploreOptions options{
+          .bytes = dice.below(100), .dealing = dice.next(), .same_bits = true, .reduced = true};
+      for (size_t r = 0; r < program.ranks.size() && may_be_in_place(program); ++r) {
+        options.placed.push_back(dice.below(2) == 0);
+      }
+      const Exploration found = explore(program, options);
+      if (found.verdict == Verdict::right || found.verdict == Verdict::too_large) continue;
+      disagree(kExplorerDisagrees,
+               fmt::format("accepted, and the explorer refuses {} bytes: {}: {}", *options.bytes,
+                           name(found.verdict), found.reason),
+               program);
+    }
+  }
+
   void try_to_break(const Program& program) {
+    explore_sizes(program);
     for (const bool in_place : {false, true}) {
       if (in_place && !may_be_in_place(program)) continue;
       counts_[kSchedules] += schedules_;

@@ -2,11 +2,11 @@
 // one. It shares no code with the prover and none with the host machine; it is slow and plain.
 //
 // Every thread block is two lanes that split each op's bytes; every port has a proxy, every rank a
-// caller that fills inputs, destroys outputs and reads them. Memory is cells: a third of a chunk
-// (or less), which hold multisets of contributions. An access is an *event*. Lanes hand on, by what
-// synchronises them, the events that they know of; two conflicting accesses are a race if they can
-// come one after the other, the later not knowing of the earlier, before the earlier one's kernel
-// has ended.
+// caller that fills inputs, destroys outputs and reads them. Memory is cells of 16 bytes (or less),
+// which hold multisets of contributions: bytes of an input chunk of a rank in a call. An access is
+// an *event*. Lanes hand on, by what synchronises them, the events that they know of; two
+// conflicting accesses are a race if they can come one after the other, the later not knowing of
+// the earlier, before the earlier one's kernel has ended.
 //
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
 // next such step of the same lane runs at once: signals can be moved forward past what others do,
@@ -26,7 +26,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
 
@@ -37,7 +39,7 @@ enum class Verdict : uint8_t {
   wrong_data,
   deadlock,
   race,
-  unsupported,  ///< pipelines of different lengths
+  unsupported,  ///< a pipeline's op moves other chunks than the pipeline is over
   too_large,    ///< more states, or events, than are looked at
 };
 std::string_view name(Verdict verdict);
@@ -52,15 +54,22 @@ struct Exploration {
 struct ExploreOptions {
   uint32_t calls = 2;
   bool in_place = false;
+  std::vector<bool> placed = {};  ///< by rank: in place or not; empty: all as `in_place` says
+  /// Of the message: chunks, rounds, parts and pieces are as long as it makes them. Left out, all
+  /// chunks are equally long and pipelines have three rounds or more (shape.h).
+  std::optional<uint64_t> bytes = {};
+  /// How copies are dealt to the lanes, and what is left at the end of them; 0: as packets are.
+  uint64_t dealing = 0;
   uint64_t most_states = 100000;
+  /// Accesses in all calls together: time grows with their square. At most 2048.
+  uint32_t most_events = 2048;
   /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
   /// one of the stores may read. Who changes the bits must know of all.
   bool same_bits = false;
   bool reduced = false;  ///< schedules that can tell nothing new are left out
 };
 
-/// Pipelines run three rounds.
-/// REQUIRES: program.split, verify_structure(), a contract that allows `in_place`.
+/// REQUIRES: program.split, verify_structure(), a contract that allows the placement.
 Exploration explore(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace mscclc

@@ -110,20 +110,21 @@ TEST_CASE("two ops of a block that cut a chunk otherwise need a sync") {
   check(t.program, Verdict::right);
 }
 
-TEST_CASE("too many states, and pipelines of different lengths, are no verdict") {
+TEST_CASE("too many states, and other chunks than the pipeline's, are no verdict") {
   check(one_shot(3, 1, PacketFormat::LL16).program, Verdict::too_large, {.most_states = 10});
   TestProgram t = exchange();
-  t.program.loops = {{64, 1}, {128, 1}};
+  t.program.loops = {{64, 2}};
+  t.program.ranks[0].ops[3].loop = 0;
   check(t.program, Verdict::unsupported);
 }
 
 /// One block hands the input on to another through scratch of two units, as often as `credit`
 /// allows.
-TestProgram handed_on(uint32_t credit) {
+TestProgram handed_on(uint32_t credit, uint32_t units = 2) {
   TestProgram t(1, 1);
   t.program.loops.push_back({64, 1});
   const uint32_t s = t.buffer(0, "s", 1);
-  t.program.ranks[0].buffers[s].units = 2;
+  t.program.ranks[0].buffers[s].units = units;
   const uint32_t free = t.semaphore(0, "free", {}, credit), full = t.semaphore(0, "full", {});
   const auto hand = [&](uint32_t block, uint32_t from, uint32_t to, uint32_t dst, uint32_t src) {
     add_op(t, 0, block, OpKind::acquire, {id(from)});
@@ -143,6 +144,108 @@ TEST_CASE("a pipeline runs three rounds: scratch of two units is used again") {
   check(handed_on(3).program, Verdict::race, {.calls = 1});
   check(handed_on(2).program, Verdict::right, {.reduced = true});
   check(handed_on(3).program, Verdict::race, {.reduced = true});
+}
+
+TEST_CASE("a message has as many rounds as it has units, however many that are") {
+  for (const uint32_t units : {2u, 5u, 9u}) {
+    const Program right = handed_on(units, units).program;
+    const Program wrong = handed_on(units + 1, units).program;
+    for (const uint64_t rounds : {0u, 1u, 2u, units - 1, units, units + 1, units + 2}) {
+      INFO(units << " units, " << rounds << " rounds");
+      for (const int odd : {-1, 0, 1}) {
+        const uint64_t bytes = rounds * 64 + (rounds == 0 ? 0 : odd);
+        const ExploreOptions options{.calls = 1, .bytes = bytes, .reduced = true};
+        check(right, Verdict::right, options);
+        check(wrong, bytes > units * 64 ? Verdict::race : Verdict::right, options);
+      }
+    }
+  }
+}
+
+TEST_CASE("a value of another round is not that of this one") {
+  TestProgram t(1, 1);
+  t.program.contract.in_place = InPlace::no;
+  t.program.loops = {{16, 1}, {16, 1}};
+  const uint32_t s = t.buffer(0, "s", 1);
+  t.program.ranks[0].buffers[s].units = 2;
+  const auto add = [&](OpKind kind, uint32_t loop, uint32_t to, uint32_t from) {
+    Op& op = kind == OpKind::sync ? add_op(t, 0, 0, kind, {})
+                                  : add_op(t, 0, 0, kind, {local(to, 0)}, {local(from, 0)});
+    op.loop = loop;
+  };
+  add(OpKind::copy, 0, s, kInput);
+  add(OpKind::sync, 0, 0, 0);
+  add(OpKind::copy, 1, kOutput, s);  // what the pipeline before has left there
+  add(OpKind::sync, 1, 0, 0);
+  add(OpKind::copy, 1, s, kInput);
+  add(OpKind::sync, 1, 0, 0);
+  check(t.program, Verdict::right, {.bytes = 32});
+  check(t.program, Verdict::wrong_data, {.bytes = 48});
+}
+
+/// Two ranks send each other the parts of a chunk from `first` on, of two.
+TestProgram in_parts(uint16_t first) {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, PacketFormat::LL16, 2);
+    const uint32_t seen = t.buffer(r, "seen", 1);
+    for (uint16_t part = first; part < 2; ++part) {
+      for (const bool puts : {true, false}) {
+        Op& op = puts
+                     ? add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, 0)})
+                     : add_op(t, r, 0, OpKind::unpack_packets, {local(seen, 0)}, {local(inbox, 0)});
+        op.part = part;
+        op.parts = 2;
+      }
+    }
+  }
+  return t;
+}
+
+TEST_CASE("parts that a short message leaves empty say nothing") {
+  for (const uint16_t first : {0, 1}) {
+    TestProgram t = in_parts(first);
+    for (uint32_t r = 0; r < 2; ++r) {
+      add_op(t, r, 0, OpKind::sync, {});
+      add_op(t, r, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
+      add_op(t, r, 0, OpKind::sync, {});
+      add_op(t, r, 0, OpKind::signal, {end_of(0)});
+      add_op(t, r, 0, OpKind::wait, {end_of(0)});
+    }
+    t.program.contract.kind = CollectiveKind::sendrecv;
+    t.program.contract.shift = 1;
+    for (const uint64_t bytes : {16, 32, 100}) {
+      const bool empty = first == 1 && bytes == 16;
+      const ExploreOptions options{.calls = 2, .bytes = bytes, .reduced = true};
+      INFO(bytes << " bytes, parts from " << first << " on");
+      CHECK((explore(t.program, options).verdict == Verdict::right) == !empty);
+    }
+  }
+}
+
+TEST_CASE("some ranks in place and some not") {
+  const Program program = one_shot(2, 1, PacketFormat::LL16).program;
+  check(program, Verdict::right, {.placed = {true, false}, .bytes = 20});
+  // Rank 0 adds up once more what may be its own result.
+  TestProgram t = one_shot(2, 1, PacketFormat::LL16);
+  add_op(t, 0, 0, OpKind::sync, {});
+  add_op(t, 0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+  check(t.program, Verdict::wrong_data, {.placed = {false, true}});
+}
+
+TEST_CASE("copies are dealt to threads as an executor likes, packets are not") {
+  TestProgram t(1, 1);
+  t.program.contract.in_place = InPlace::no;
+  const uint32_t s = t.buffer(0, "s", 1);
+  add_op(t, 0, 0, OpKind::copy, {local(s, 0)}, {local(kInput, 0)});
+  add_op(t, 0, 0, OpKind::copy, {local(kOutput, 0)}, {local(s, 0)});
+  check(t.program, Verdict::right, {.bytes = 64});
+  Verdict worst = Verdict::right;
+  for (uint64_t dealing = 1; dealing < 9 && worst == Verdict::right; ++dealing) {
+    worst = explore(t.program, {.bytes = 64, .dealing = dealing}).verdict;
+  }
+  CHECK(worst == Verdict::race);
 }
 
 /// A block copies the input; another does so too, and perhaps something else as well.

@@ -1,7 +1,6 @@
 #include "tests/explore/steps.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/access.h"
 
@@ -10,22 +9,19 @@ namespace {
 
 using Kind = Step::Kind;
 
+/// More steps of one call are not looked at.
+constexpr size_t kMostSteps = 20000;
+
 class Maker {
  public:
-  Maker(const Program& program, bool in_place, uint32_t teller)
-      : program_(program), in_place_(in_place), teller_(teller) {}
+  Maker(const Program& program, const ExploreOptions& options, uint32_t teller)
+      : program_(program), options_(options), teller_(teller), shape_(program, options.bytes) {}
 
-  Model make() {
-    // A third of a chunk: chunks that stand at even and odd places of an op have other lanes.
-    model_.slices = 3;
-    for (const Rank& rank : program_.ranks) {
-      for (const Op& op : rank.ops) {
-        if (op.parts > 1) model_.slices = std::lcm(model_.slices, uint32_t{op.parts});
-      }
-    }
-    if (!program_.loops.empty()) model_.slices *= kRounds;
+  std::optional<Model> make() {
     number();
-    for (uint32_t r = 0; r < program_.ranks.size(); ++r) add_rank(r);
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      if (!add_rank(r)) return std::nullopt;
+    }
     for (Process& p : model_.processes) {
       for (Step& s : p.steps) {
         const bool accesses = s.kind == Kind::access || s.kind == Kind::post ||
@@ -44,7 +40,7 @@ class Maker {
     for (const Rank& rank : program_.ranks) {
       std::vector<Cell>& firsts = first_cells_.emplace_back();
       for (const Buffer& b : rank.buffers) {
-        const uint32_t cells = b.chunks * model_.slices;
+        const uint32_t cells = b.chunks * shape_.cells(b);
         firsts.push_back({model_.cells, cells, b.copies, b.packets});
         model_.cells += cells * b.copies;
       }
@@ -62,10 +58,15 @@ class Maker {
     }
   }
 
-  Cell cell(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t slice) const {
-    const auto alias = in_place_ ? program_.contract.alias(rank) : std::nullopt;
+  bool in_place(uint32_t rank) const {
+    return options_.placed.empty() ? options_.in_place : options_.placed[rank];
+  }
+
+  /// The cell with byte `offset` of a chunk.
+  Cell cell(uint32_t rank, uint32_t buffer, uint32_t chunk, uint64_t offset) const {
+    const auto alias = in_place(rank) ? program_.contract.alias(rank) : std::nullopt;
+    const auto& own = program_.ranks[rank].buffers;
     if (alias && buffer < kFirstScratch) {  // both lie in the larger one
-      const auto& own = program_.ranks[rank].buffers;
       const uint32_t outer = own[kOutput].chunks > own[kInput].chunks ? kOutput : kInput;
       if (buffer != outer) {
         chunk += outer == kInput ? alias->input_chunk : alias->output_chunk;
@@ -73,40 +74,107 @@ class Maker {
       }
     }
     Cell c = first_cells_[rank][buffer];
-    c.first += chunk * model_.slices + slice;
+    c.first += chunk * shape_.cells(own[buffer]) + static_cast<uint32_t>(offset / shape_.grain());
     return c;
   }
 
-  /// The cells of an operand's virtual slice: several at a switch.
-  void add_cells(uint32_t rank, const Operand& o, uint32_t v, std::vector<Cell>& out) const {
-    if (const uint32_t units = program_.buffer_of(rank, o).units; units != 0) {
-      const uint32_t unit = model_.slices / kRounds;
-      v = v / unit % units * unit + v % unit;
-    }
-    const uint32_t chunk = o.first + v / model_.slices, slice = v % model_.slices;
+  /// Part of a chunk that an op moves at once: the chunks' place in the op, and a byte in them.
+  struct Spot {
+    uint32_t chunk;
+    uint64_t offset;
+  };
+
+  /// The cells of an operand: several at a switch, none where the chunk is not that long.
+  void add_cells(uint32_t rank, const Op& op, const Operand& o, Spot at,
+                 std::vector<Cell>& out) const {
     const Rank& own = program_.ranks[rank];
-    if (o.channel == kNone || own.channels[o.channel].kind != ChannelKind::switch_) {
-      out.push_back(cell(program_.owner_of(rank, o), o.buffer, chunk, slice));
+    const Buffer& buffer = program_.buffer_of(rank, o);
+    const uint32_t chunk = o.first + at.chunk;
+    if (buffer.units != 0 && op.loop != kNone) {
+      const uint64_t unit = shape_.unit(op.loop), round = at.offset / unit;
+      at.offset -= (round - round % buffer.units) * unit;
+    }
+    if (o.channel != kNone && own.channels[o.channel].kind == ChannelKind::switch_) {
+      for (const int64_t q : program_.values(own.channels[o.channel].group)) {
+        const auto member = static_cast<uint32_t>(q);
+        const uint32_t theirs = member_buffer(program_, member, own.buffers[o.buffer], o.buffer);
+        out.push_back(cell(member, theirs, chunk, at.offset));
+      }
       return;
     }
-    for (const int64_t q : program_.values(own.channels[o.channel].group)) {
-      const auto member = static_cast<uint32_t>(q);
-      const uint32_t theirs = member_buffer(program_, member, own.buffers[o.buffer], o.buffer);
-      out.push_back(cell(member, theirs, chunk, slice));
+    const uint32_t owner = program_.owner_of(rank, o);
+    const bool plain = buffer.packets == PacketFormat::none;
+    if (plain && at.offset >= shape_.length(owner, o.buffer, chunk)) return;
+    out.push_back(cell(owner, o.buffer, chunk, at.offset));
+  }
+
+  /// The packets of an op's operands; ops without go by plain bytes.
+  PacketFormat format_of(uint32_t rank, const Op& op) const {
+    for (const Operand& o : program_.all_operands(op)) {
+      const PacketFormat format = program_.buffer_of(rank, o).packets;
+      if (format != PacketFormat::none) return format;
     }
+    return PacketFormat::none;
+  }
+
+  /// How long chunk `i` of an op over plain bytes is: as its shortest operand.
+  uint64_t plain_length(uint32_t rank, std::span<const Operand> operands, uint32_t i) const {
+    uint64_t length = shape_.longest();
+    for (const Operand& o : operands) {
+      const bool at_switch = o.channel != kNone &&
+                             program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
+      const uint32_t owner = at_switch ? rank : program_.owner_of(rank, o);
+      length = std::min(length, shape_.length(owner, o.buffer, o.first + i));
+    }
+    return length;
+  }
+
+  /// Is it an op over one chunk, and not at a switch?
+  bool walks_alone(uint32_t rank, const Op& op) const {
+    return std::ranges::all_of(program_.all_operands(op), [&](const Operand& o) {
+      return o.count == 1 && (o.channel == kNone || program_.ranks[rank].channels[o.channel].kind !=
+                                                        ChannelKind::switch_);
+    });
+  }
+
+  /// The lane that has to do with a byte of an op's own extent. Sums over one chunk, and packets,
+  /// go round the lanes from the extent's first piece on; other ops as an executor likes, which is
+  /// drawn: by where their bytes lie, and what is left over at the end apart.
+  uint32_t lane_of(uint32_t rank, const Op& op, PacketFormat format, uint64_t from_begin,
+                   bool tail) const {
+    const uint64_t piece = format == PacketFormat::none ? 16 : shape_.packet(format);
+    uint64_t at = from_begin / piece;
+    if (options_.dealing != 0) {
+      const bool alike =
+          format != PacketFormat::none || (info(op.kind).has(kReduces) && walks_alone(rank, op));
+      const uint64_t drawn =
+          (options_.dealing + rank * 31 + uint64_t{op.operands}) * 0x9e3779b97f4a7c15;
+      if (!alike) at += drawn >> 63;
+      if (!alike && tail) at += drawn >> 62;
+    }
+    return at % kLanes;
   }
 
   /// What a lane (kNone: the whole block) moves of operands that are moved together.
   void add_elements(uint32_t rank, const Op& op, std::span<const Operand> dsts,
                     std::span<const Operand> srcs, uint32_t lane, std::vector<Element>& out) const {
-    const uint32_t n = dsts[0].count * model_.slices / (op.loop == kNone ? 1 : kRounds);
-    const uint32_t parts = std::max<uint32_t>(1, op.parts);
-    const uint32_t begin = n * round_ + n / parts * op.part;
-    for (uint32_t v = begin; v < begin + n / parts; ++v) {
-      if (lane != kNone && (v - begin) % kLanes != lane) continue;
+    const PacketFormat format = format_of(rank, op);
+    const Extent own = shape_.own(op, dsts[0].count, format, round_);
+    const uint64_t stride = shape_.stride(format), grain = shape_.grain();
+    for (uint64_t v = own.begin; v < own.end; v += grain) {
+      const Spot at = {static_cast<uint32_t>(v / stride), v % stride};
+      if (format == PacketFormat::none) {
+        const uint64_t length =
+            std::min(plain_length(rank, dsts, at.chunk), plain_length(rank, srcs, at.chunk));
+        if (at.offset >= length) continue;
+        const bool tail = length - at.offset < 16;
+        if (lane != kNone && lane_of(rank, op, format, v - own.begin, tail) != lane) continue;
+      } else if (lane != kNone && lane_of(rank, op, format, v - own.begin, false) != lane) {
+        continue;
+      }
       Element e;
-      for (const Operand& o : dsts) add_cells(rank, o, v, e.dsts);
-      for (const Operand& o : srcs) add_cells(rank, o, v, e.srcs);
+      for (const Operand& o : dsts) add_cells(rank, op, o, at, e.dsts);
+      for (const Operand& o : srcs) add_cells(rank, op, o, at, e.srcs);
       out.push_back(std::move(e));
     }
   }
@@ -224,26 +292,31 @@ class Maker {
     add_sync(op);
   }
 
-  /// The body of a pipeline several times.
-  void add_ops(std::span<const Op> ops) {
+  /// The body of a pipeline as often as it has rounds. False if that is too much.
+  bool add_ops(std::span<const Op> ops) {
     while (!ops.empty()) {
       const uint32_t loop = ops[0].loop;
       size_t body = 1;
       while (loop != kNone && body < ops.size() && ops[body].loop == loop) ++body;
-      for (round_ = 0; round_ < (loop == kNone ? 1 : kRounds); ++round_) {
+      const uint64_t rounds = loop == kNone ? 1 : shape_.rounds(loop);
+      for (round_ = 0; round_ < rounds; ++round_) {
         for (const Op& op : ops.first(body)) add_op(op);
+        if (process_->steps.size() > kMostSteps) return false;
       }
       round_ = 0;
       ops = ops.subspan(body);
     }
+    return true;
   }
 
-  void add_rank(uint32_t r) {
+  bool add_rank(uint32_t r) {
     const Rank& rank = program_.ranks[r];
     for (const uint32_t side : {kInput, kOutput}) {
-      std::vector<Cell>& cells = model_.buffers[side].emplace_back();
-      for (uint32_t i = 0; i < rank.buffers[side].chunks * model_.slices; ++i) {
-        cells.push_back(cell(r, side, i / model_.slices, i % model_.slices));
+      std::vector<CallerCell>& cells = model_.buffers[side].emplace_back();
+      for (uint32_t chunk = 0; chunk < rank.buffers[side].chunks; ++chunk) {
+        for (uint64_t at = 0; at < shape_.length(r, side, chunk); at += shape_.grain()) {
+          cells.push_back({cell(r, side, chunk, at), chunk, static_cast<uint32_t>(at)});
+        }
       }
     }
     model_.processes.push_back({.kind = Process::Kind::caller, .rank = r});
@@ -255,7 +328,9 @@ class Maker {
             Process{.kind = Process::Kind::lane, .rank = r, .block = b, .lane = lane});
         syncs_ = 0;
         process_->steps.push_back({Kind::enter});
-        add_ops({rank.ops.begin() + offsets[b], rank.ops.begin() + offsets[b + 1]});
+        if (!add_ops({rank.ops.begin() + offsets[b], rank.ops.begin() + offsets[b + 1]})) {
+          return false;
+        }
       }
     }
     for (uint32_t c = 0; c < rank.channels.size(); ++c) {
@@ -264,37 +339,36 @@ class Maker {
       model_.processes.back().port = model_.first_channel[r] + c;
       model_.processes.back().steps = {{Kind::serve}};
     }
+    return true;
   }
 
   const Program& program_;
-  const bool in_place_;
+  const ExploreOptions& options_;
   const uint32_t teller_;
+  const Shape shape_;
   Model model_;
   std::vector<std::vector<Cell>> first_cells_;
   Process* process_ = nullptr;
   uint32_t syncs_ = 0;
-  uint32_t round_ = 0;  ///< of a pipeline
+  uint64_t round_ = 0;  ///< of a pipeline
 };
 
 }  // namespace
 
 bool can_model(const Program& program) {
-  const auto same = [&](const Loop& l) {
-    return l.unit == program.loops[0].unit && l.chunks == program.loops[0].chunks;
-  };
-  return std::ranges::all_of(program.loops, same) &&
-         std::ranges::all_of(program.ranks, [&](const Rank& rank) {
-           return std::ranges::all_of(rank.ops, [&](const Op& op) {
-             if (op.loop == kNone || !info(op.kind).moves_data()) return true;
-             return std::ranges::all_of(program.all_operands(op), [&](const Operand& o) {
-               return o.count == program.loops[op.loop].chunks;
-             });
-           });
-         });
+  return std::ranges::all_of(program.ranks, [&](const Rank& rank) {
+    return std::ranges::all_of(rank.ops, [&](const Op& op) {
+      if (op.loop == kNone || !info(op.kind).moves_data()) return true;
+      return std::ranges::all_of(program.all_operands(op), [&](const Operand& o) {
+        return o.count == program.loops[op.loop].chunks;
+      });
+    });
+  });
 }
 
-Model make_model(const Program& program, bool in_place, uint32_t teller) {
-  return Maker(program, in_place, teller).make();
+std::optional<Model> make_model(const Program& program, const ExploreOptions& options,
+                                uint32_t teller) {
+  return Maker(program, options, teller).make();
 }
 
 }  // namespace mscclc::explorer

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/program.h"
+#include "tests/explore/explore.h"
+#include "tests/explore/shape.h"
 
 namespace mscclc::explorer {
 
@@ -22,9 +25,6 @@ struct Cell {
 struct Element {
   std::vector<Cell> dsts, srcs;
 };
-
-/// How often the body of a pipeline runs: once more than scratch of two units is new.
-inline constexpr uint32_t kRounds = 3;
 
 struct Step {
   enum class Kind : uint8_t {
@@ -66,6 +66,12 @@ struct Process {
   std::vector<Step> steps = {};  ///< of one call
 };
 
+/// A cell of the caller's input or output, and which of its bytes it holds.
+struct CallerCell {
+  Cell cell;
+  uint32_t chunk = 0, offset = 0;
+};
+
 /// Barriers are told by their blocks.
 struct Barrier {
   uint32_t rank;
@@ -76,20 +82,21 @@ struct Model {
   std::vector<Process> processes;
   uint32_t cells = 0;
   uint32_t events = 0;  ///< of one call
-  uint32_t slices = 1;  ///< cells of a chunk
   std::vector<Barrier> barriers;
   std::vector<uint32_t> first_channel, first_semaphore;  ///< by rank: global indexes
   uint32_t channels = 0, semaphores = 0;
-  std::vector<uint32_t> partner;              ///< by channel: the other end
-  std::vector<uint32_t> initial;              ///< by semaphore
-  std::vector<std::vector<Cell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
+  std::vector<uint32_t> partner;                    ///< by channel: the other end
+  std::vector<uint32_t> initial;                    ///< by semaphore
+  std::vector<std::vector<CallerCell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
 };
 
-/// `teller`: the lane that signals, releases, and has to do with ports; lane 0 waits. Which thread
-/// does what is not promised. REQUIRES: can_model().
-Model make_model(const Program& program, bool in_place, uint32_t teller);
+/// Nothing if there would be more cells or steps than are looked at. `teller`: the lane that
+/// signals, releases, and has to do with ports; lane 0 waits. Which thread does what is not
+/// promised. REQUIRES: can_model().
+std::optional<Model> make_model(const Program& program, const ExploreOptions& options,
+                                uint32_t teller);
 
-/// Pipelines must all have as many rounds, and move whole units in each.
+/// In a pipeline every op moves as many chunks as the pipeline is over.
 bool can_model(const Program& program);
 
 }  // namespace mscclc::explorer

@@ -38,12 +38,25 @@ Exploration explore_all(const Program& program, uint64_t states, bool same_bits)
   return {};
 }
 
+/// Elements of a part. In pipelines: one round, and as many as show units that are used again.
+std::vector<uint64_t> sizes(const Program& program, uint64_t element) {
+  std::vector<uint64_t> all = {3, 259};
+  uint64_t units = 0, unit = 0;
+  for (const Loop& loop : program.loops) unit = std::max(unit, loop.unit);
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) units = std::max<uint64_t>(units, b.units);
+  }
+  const uint64_t round = unit * program.contract.part_chunks() / element;
+  if (units != 0) all.insert(all.end(), {(units + 1) * round, (2 * units + 3) * round - 1});
+  return all;
+}
+
 bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) {
   HostRunner runner(program);
   static constexpr std::array kOps = {ReduceOp::sum, ReduceOp::avg, ReduceOp::max};
   const Dtype dtype = program.select.dtypes.empty() ? Dtype::f32 : program.select.dtypes[0];
   for (const bool in_place : placements(program)) {
-    for (const uint64_t elements : {3, 259}) {
+    for (const uint64_t elements : sizes(program, info(dtype).bytes)) {
       for (uint64_t seed = 0; seed < seeds; ++seed) {
         RunSpec spec{.dtype = dtype, .in_place = in_place, .iterations = 4, .schedule_seed = seed};
         const Chunking part(program.contract, elements * info(dtype).bytes, program.launch.align);

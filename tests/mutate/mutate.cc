@@ -12,8 +12,9 @@ namespace mscclc {
 namespace {
 
 constexpr std::array<std::string_view, kMutations> kNames = {
-    "drop",  "duplicate", "move",   "swap",        "retarget",      "untie",         "relax",
-    "chunk", "count",     "buffer", "drop_source", "shrink_chunks", "shrink_copies", "slot"};
+    "drop",          "duplicate",    "move",   "swap",   "retarget",    "untie",
+    "relax",         "chunk",        "count",  "buffer", "drop_source", "shrink_chunks",
+    "shrink_copies", "shrink_units", "credit", "slot"};
 
 /// One operand of one op.
 struct Use {
@@ -64,7 +65,10 @@ class Change {
         return drop_source(ops[i]);
       case Mutation::shrink_chunks:
       case Mutation::shrink_copies:
+      case Mutation::shrink_units:
         return shrink(r, ops[i]);
+      case Mutation::credit:
+        return credit(r, i);
     }
     return false;
   }
@@ -219,10 +223,41 @@ class Change {
     if (o.buffer < kFirstScratch) return false;
     const bool far = o.channel != kNone && program_.ranks[r].channels[o.channel].peer != kNone;
     Buffer& buffer = program_.ranks[far ? program_.owner_of(r, o) : r].buffers[o.buffer];
-    uint32_t& size = mutation_ == Mutation::shrink_chunks ? buffer.chunks : buffer.copies;
-    if (size < 2) return false;
+    uint32_t& size = mutation_ == Mutation::shrink_chunks   ? buffer.chunks
+                     : mutation_ == Mutation::shrink_copies ? buffer.copies
+                                                            : buffer.units;
+    if (size <= (mutation_ == Mutation::shrink_units ? 2u : 1u)) return false;
     --size;
     return true;
+  }
+
+  /// One more of what the op gives before a pipeline begins, or takes after it.
+  bool credit(uint32_t r, uint32_t i) {
+    const Op op = program_.ranks[r].ops[i];
+    if (op.kind == OpKind::acquire || op.kind == OpKind::release) {
+      const std::span<const Operand> dsts = program_.dsts(op);
+      ++program_.ranks[r].semaphores[dsts[draws_.a % dsts.size()].first].initial;
+      return true;
+    }
+    if (op.kind != OpKind::signal || op.loop != kNone) return false;
+    const Operand end = program_.dsts(op)[draws_.a % op.dsts];
+    const Channel& own = program_.ranks[r].channels[end.channel];
+    for (const Use& use : uses(own.peer, kWaits, own.partner)) {
+      const Op wait = program_.ranks[use.rank].ops[use.op];
+      if (wait.loop != kNone || use.rank == r) continue;
+      again(use.rank, use.op, program_.dsts(wait)[use.operand]);
+      again(r, i, end);
+      return true;
+    }
+    return false;
+  }
+
+  /// Does the op once more, for one target.
+  void again(uint32_t r, uint32_t i, Operand target) {
+    std::vector<Op>& ops = program_.ranks[r].ops;
+    Op more = ops[i];
+    set(more, {target}, 1);
+    ops.insert(ops.begin() + i, more);
   }
 
   Program& program_;

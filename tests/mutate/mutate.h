@@ -28,9 +28,11 @@ enum class Mutation : uint8_t {
   drop_source,    ///< of a sum
   shrink_chunks,  ///< scratch has a chunk less
   shrink_copies,  ///< scratch has a copy less
+  shrink_units,   ///< scratch holds a unit less
+  credit,         ///< a semaphore begins with one more; a signal, and its wait, are done once more
   slot,           ///< packets go to another slot, or are looked for there
 };
-inline constexpr size_t kMutations = 14;
+inline constexpr size_t kMutations = 16;
 std::string_view name(Mutation mutation);
 
 struct Mutant {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "compiler/compile.h"
 #include "tests/library/library.h"
+#include "tests/random_programs/families.h"
 
 namespace mscclc {
 
@@ -25,6 +27,21 @@ Defines small(std::string_view program, Defines defines) {
   return defines;
 }
 
+constexpr uint64_t kRandomWorlds = 8;
+
+MutateWorld random_world(uint64_t seed) {
+  using namespace random_programs;
+  Dice dice(seed);
+  Sketch sketch = make_flows(dice);
+  while (sketch.ir_only) sketch = make_flows(dice);
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add("random.mscl", text(sketch, Form::ordered));
+  auto program = compile(sources, file, {}, {}, diagnostics);
+  if (!program) throw std::runtime_error(render_text(diagnostics, sources));
+  return {fmt::format("random pipelines {}", seed), *std::move(program)};
+}
+
 }  // namespace
 
 std::vector<MutateWorld> mutate_worlds() {
@@ -40,6 +57,7 @@ std::vector<MutateWorld> mutate_worlds() {
       }
     }
   }
+  for (uint64_t seed = 1; seed <= kRandomWorlds; ++seed) worlds.push_back(random_world(seed));
   return worlds;
 }
 

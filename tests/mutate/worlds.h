@@ -1,4 +1,4 @@
-// The library at 2 to 4 ranks: what is mutated.
+// What is mutated: the library at 2 to 4 ranks, and random pipelines.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct MutateWorld {
 };
 
 /// Every library program in its worlds of 2 to 4 ranks, with short pipeline units: rounds cost no
-/// more than they must.
+/// more than they must. Then some random pipelines with units, credits, semaphores and ports.
 std::vector<MutateWorld> mutate_worlds();
 
 }  // namespace mscclc

@@ -230,7 +230,7 @@ class Generator {
     if (pick(2) == 0) {  // through scratch of a few units, perhaps filled by another block
       const int block = p.from->block < 0 ? pick(blocks_) : p.block;
       const std::string stage = fmt::format("units{}[0]", rings_[p.rank].size());
-      rings_[p.rank].push_back(2 + pick(2));
+      rings_[p.rank].push_back(2 + pick(pick(2) == 0 ? 2 : 19));
       first = in_block(block, fmt::format("copy {} <- {}", stage, from)) + " ; ";
       from = stage;
     }

@@ -1,0 +1,109 @@
+// The explorer's state machine: what processes do, and in which orders it is tried. Not for use
+// outside the explorer.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/explore/explore.h"
+#include "tests/explore/state.h"
+#include "tests/explore/steps.h"
+#include "tests/explore/users.h"
+
+namespace mscclc::explorer {
+
+/// Cells number the values that they hold.
+inline constexpr size_t kMostValues = 60000;
+
+/// A contribution: an input chunk of a rank in a call, and the byte of it that a cell begins with.
+using Contribution = std::array<uint32_t, 4>;
+
+class Explorer {
+ public:
+  /// `model` is that of the program under the same options.
+  Explorer(const Program& program, const ExploreOptions& options, Model model)
+      : program_(program),
+        options_(options),
+        model_(std::move(model)),
+        users_(model_, options.same_bits) {}
+
+  Exploration run();
+
+ private:
+  State start() const;
+  bool enabled(const State& s, size_t p) const;
+  void take(State& s, size_t p);
+  void perform(State& s, size_t p);
+  void run_on(State& s, size_t p);
+  void advance(State& s, size_t p) const;
+  bool finished(const State& s) const;
+  /// A step that hides accesses from races: of a caller, or the call-th that a proxy does.
+  struct Hiding {
+    size_t process;
+    uint32_t call, step;
+  };
+  std::vector<Hiding> hiding_steps() const;
+  uint32_t posts_to(uint32_t port) const;
+  static bool is(const Hiding* held, const State& s, size_t p) {
+    return held != nullptr && held->process == p && held->call == s.processes[p].call &&
+           held->step == s.processes[p].step;
+  }
+  bool contended(const State& s, size_t p) const;
+  bool leads_to_contended(const State& s, size_t p) const;
+  void go_on_alone(State& s, const Hiding* held);
+  std::vector<size_t> choices(const State& s, const Hiding* held) const;
+  void search(const Hiding* held);
+
+  bool polled(const State& s, const Step& step, uint32_t call) const;
+  std::vector<size_t> meeting(const State& s, size_t p) const;
+  bool lanes_gone(const State& s, uint32_t rank, uint32_t call) const;
+  void access(State& s, const Step& step, uint32_t call, Knowledge& knows);
+  /// Packets are read as such, which needs no order behind their writer, or moved as they lie, by a
+  /// proxy, perhaps for a block that has seen all of them.
+  enum class Packets : uint8_t { polled, raw, raw_seen };
+  void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
+            Packets packets);
+  static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
+  void read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  void serve(State& s, size_t p);
+  static void signal(Counter& c, const Knowledge* told);
+  void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);
+  void begin(State& s, const Process& p, const Step& step, ProcessState& state);
+  void end(State& s, const Process& p, const Step& step, ProcessState& state);
+  void check_output(const State& s, uint32_t rank, uint32_t call);
+
+  const Step& step_of(const State& s, size_t p) const {
+    return model_.processes[p].steps[s.processes[p].step];
+  }
+  uint16_t event(const Step& step, uint32_t call) const {
+    return static_cast<uint16_t>(call * model_.events + step.event);
+  }
+  uint16_t number(std::vector<Contribution> multiset) {
+    std::sort(multiset.begin(), multiset.end());
+    const auto [at, added] = numbers_.try_emplace(multiset, values_.size());
+    if (added) values_.push_back(std::move(multiset));
+    if (values_.size() > kMostValues) fail(Verdict::too_large, "too many values");
+    return static_cast<uint16_t>(at->second);
+  }
+  void fail(Verdict verdict, std::string reason) {
+    if (found_.verdict != Verdict::right) return;
+    found_.verdict = verdict;
+    found_.reason = std::move(reason);
+  }
+  void fail_race(uint16_t earlier, uint16_t later, uint32_t cell);
+  std::string describe(uint16_t event) const;
+
+  const Program& program_;
+  const ExploreOptions& options_;
+  const Model model_;
+  const Users users_;
+  std::vector<std::vector<Contribution>> values_ = {{}};
+  std::map<std::vector<Contribution>, size_t> numbers_;
+  Exploration found_;
+};
+
+}  // namespace mscclc::explorer

@@ -1,0 +1,240 @@
+// What processes of the explorer do to memory: accesses and races, ports, callers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/op_error.h"
+#include "ir/print.h"
+#include "tests/explore/explorer.h"
+
+namespace mscclc::explorer {
+
+using Kind = Step::Kind;
+
+std::string Explorer::describe(uint16_t event) const {
+  for (const Process& p : model_.processes) {
+    for (const Step& step : p.steps) {
+      if (step.event != event % model_.events || step.kind == Kind::enter) continue;
+      const std::string call = fmt::format("call {}", event / model_.events);
+      if (step.kind == Kind::begin || step.kind == Kind::end) {
+        return fmt::format("{} of rank {}'s caller", call, p.rank);
+      }
+      if (step.kind != Kind::access && step.kind != Kind::post) continue;
+      return fmt::format("'{}' ({}, {})", print_op(program_, p.rank, *step.op),
+                         print_place(program_, p.rank, *step.op), call);
+    }
+  }
+  return "?";
+}
+
+void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
+  fail(Verdict::race, fmt::format("{} and {} are not ordered (cell {})", describe(earlier),
+                                  describe(later), cell));
+}
+
+// ---- accesses
+
+bool Explorer::over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows) {
+  return writer == kNobody || writer == event || s.ended[writer] || knows.done[writer];
+}
+
+void Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  CellState& c = s.cells[cell];
+  Events also = c.also;
+  also.reset(event);
+  const Events known = also & (s.ended | knows.done);
+  const bool sure = over(s, c.writer, event, knows);
+  if (!sure && known.none()) {
+    fail_race(c.writer, event, cell);
+  } else {
+    found_.same_bits |= !sure || also != known;
+  }
+  c.readers.set(event);
+}
+
+/// An access of the cell that a store would be in no order with; kNobody if there is none.
+uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  const CellState& c = s.cells[cell];
+  if (!over(s, c.writer, event, knows)) return c.writer;
+  Events open = c.readers & ~(s.ended | s.served | knows.done | knows.read);
+  open |= c.also & ~(s.ended | knows.done);
+  open.reset(event);
+  for (uint16_t r = 0; open.any() && r < kMostEvents; ++r) {
+    if (open[r]) return r;
+  }
+  return kNobody;
+}
+
+void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  const uint16_t other = conflict(s, cell, event, knows);
+  if (other != kNobody) fail_race(other, event, cell);
+  CellState& c = s.cells[cell];
+  c.writer = event;
+  c.also.reset();
+  c.readers.reset();
+}
+
+void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
+                    Packets packets) {
+  if (e.dsts.size() == 1 && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
+  const bool raw = packets != Packets::polled;
+  std::vector<Contribution> sum;
+  Events from;
+  from.set(event);
+  uint16_t stamp = static_cast<uint16_t>(call + 1);
+  bool known = true;
+  for (const Cell& cell : e.srcs) {
+    CellState& c = s.cells[cell.at(call)];
+    const bool polled = cell.packets != PacketFormat::none && !raw;
+    if (polled) {
+      c.readers.set(event);
+      knows.read |= c.from;
+    } else {
+      if (cell.packets != PacketFormat::none && packets == Packets::raw_seen) {
+        c.readers.set(event);
+      } else {
+        read(s, cell.at(call), event, knows);
+      }
+      if (cell.packets != PacketFormat::none) stamp = c.stamp;
+    }
+    known &= c.value != 0;
+    from |= c.from;
+    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
+    if (polled && cell.packets == PacketFormat::sentinel) {  // it is emptied
+      c.stamp = 0;
+      c.writer = event;
+      c.readers.reset();
+    }
+  }
+  const uint16_t value = known ? number(std::move(sum)) : 0;
+  for (const Cell& cell : e.dsts) {
+    CellState& c = s.cells[cell.at(call)];
+    const bool flagged =
+        cell.packets != PacketFormat::none && cell.packets != PacketFormat::sentinel;
+    const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
+    const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
+    if (same && (flagged || c.writer != kNobody)) {  // changes nothing
+      found_.same_bits |= conflict(s, cell.at(call), event, knows) != kNobody;
+      if (plain) c.also.set(event);
+      continue;
+    }
+    write(s, cell.at(call), event, knows);
+    c.value = value;
+    c.stamp = stamp;
+    c.from = from;
+  }
+}
+
+void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& knows) {
+  const uint16_t e = event(step, call);
+  for (const Element& element : step.elements) move(s, element, call, e, knows, Packets::polled);
+  knows.done.set(e);
+}
+
+bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
+  for (const Element& e : step.elements) {
+    for (const Cell& cell : e.srcs) {
+      const uint16_t stamp = s.cells[cell.at(call)].stamp;
+      if (cell.packets == PacketFormat::none) continue;
+      if (cell.packets == PacketFormat::sentinel ? stamp == 0 : stamp != call + 1) return false;
+    }
+  }
+  return true;
+}
+
+// ---- ports
+
+void Explorer::signal(Counter& c, const Knowledge* told) {
+  if (told != nullptr) c.told.join(*told);
+  c.arrived.push_back(c.told);
+}
+
+/// Of several who share a semaphore nobody knows whose release was taken: what all have told so far
+/// is learnt. Else the k-th acquire is sure of so many releases only as it needs.
+void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
+  const size_t initial = model_.initial[semaphore];
+  const size_t taken = c.arrived.size() + initial - c.value--;
+  if (users_.several_share(semaphore)) return knows.join(c.told);
+  if (taken >= initial) knows.join(c.arrived[taken - initial]);
+}
+
+// What a put has written is known to whom a later signal of the same channel is known. Its source
+// has been read: that a proxy comes late is a schedule of its own.
+void Explorer::serve(State& s, size_t p) {
+  ++s.processes[p].call;  // counts what it has done
+  std::vector<Posted>& queue = s.ports[model_.processes[p].port];
+  const Posted posted = queue.front();
+  queue.erase(queue.begin());
+  Knowledge& knows = s.processes[p].knows;
+  knows.join(posted.knows);
+  const Step& step = model_.processes[posted.process].steps[posted.step];
+  if (step.elements.empty()) {
+    if (model_.partner[step.index] == kNone) return;
+    return signal(s.channels[model_.partner[step.index]], step.relaxed ? nullptr : &knows);
+  }
+  const uint16_t e = event(step, posted.call);
+  const Packets packets = info(step.op->kind).has(kPolls) ? Packets::raw_seen : Packets::raw;
+  for (const Element& element : step.elements) move(s, element, posted.call, e, knows, packets);
+  knows.done.set(e);
+  s.served.set(e);
+}
+
+// ---- callers
+
+void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState& state) {
+  const uint16_t e = event(step, state.call);
+  for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
+    for (const CallerCell& own : model_.buffers[side][p.rank]) {
+      const uint32_t at = own.cell.at(state.call);
+      write(s, at, e, state.knows);
+      s.cells[at].from.reset();
+      s.cells[at].value =
+          side == kOutput ? 0 : number({{p.rank, own.chunk, state.call, own.offset}});
+    }
+  }
+  state.knows.done.set(e);
+  s.ended.set(e);
+}
+
+void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& state) {
+  for (size_t q = 0; q < model_.processes.size(); ++q) {
+    const Process& lane = model_.processes[q];
+    if (lane.kind != Process::Kind::lane || lane.rank != p.rank) continue;
+    state.knows.join(s.processes[q].knows);
+    for (const Step& own : lane.steps) {
+      if (own.kind == Kind::access) s.ended.set(event(own, state.call));
+    }
+  }
+  const uint16_t e = event(step, state.call);
+  for (const CallerCell& own : model_.buffers[kOutput][p.rank]) {
+    read(s, own.cell.at(state.call), e, state.knows);
+  }
+  state.knows.done.set(e);
+  s.ended.set(e);
+  check_output(s, p.rank, state.call);
+}
+
+void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {
+  Promise promise;
+  for (const CallerCell& own : model_.buffers[kOutput][rank]) {
+    if (!program_.contract.promise(rank, own.chunk, promise)) continue;
+    std::vector<Contribution> expected;
+    for (const Place& input : promise.inputs) {
+      expected.push_back({input.rank, input.chunk, call, own.offset});
+    }
+    if (s.cells[own.cell.at(call)].value == number(std::move(expected))) continue;
+    return fail(Verdict::wrong_data, fmt::format("output[{}] of rank {} in call {}, byte {}",
+                                                 own.chunk, rank, call, own.offset));
+  }
+  for (size_t q = 0; program_.contract.kind == CollectiveKind::barrier && q < s.processes.size();
+       ++q) {
+    const ProcessState& other = s.processes[q];
+    const bool in = other.call > call || (other.call == call && other.step > 0);
+    if (model_.processes[q].kind == Process::Kind::caller && !in) {
+      fail(Verdict::wrong_data,
+           fmt::format("rank {} leaves the barrier of call {} early", rank, call));
+    }
+  }
+}
+
+}  // namespace mscclc::explorer

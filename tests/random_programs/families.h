@@ -1,0 +1,34 @@
+// The generators of random programs, each for a family of plans. What they make is right, but for
+// a few draws that stand at the edge of what is right: then it may be wrong by one.
+#pragma once
+
+#include "tests/random_programs/sketch.h"
+
+namespace mscclc::random_programs {
+
+/// Chains of pipelines over up to three ranks and their blocks: units and credits of 1 to 20, by
+/// signals and by semaphores, through memory, ports and reads; one behind another, in one loop, of
+/// different rates, through the same units again.
+Sketch make_flows(Dice& dice);
+/// Values that are a round, a phase or a call too old: what was there before is read again.
+Sketch make_stale(Dice& dice);
+/// Messages in packets: formats, copies, parts, ports, forwarding, credits.
+Sketch make_packets(Dice& dice);
+/// Plain messages without a pipeline: puts, gets, ports with and without flush, parts, blocks that
+/// meet at semaphores and barriers.
+Sketch make_exchanges(Dice& dice);
+/// Sums: doublings, parts that are put twice, stores of the bits that are there.
+Sketch make_sums(Dice& dice);
+/// Copies and sums of one rank, with fewer or more meetings of its threads.
+Sketch make_locals(Dice& dice);
+/// Packets, perhaps parts of them, that say only that a rank is in this call.
+Sketch make_tokens(Dice& dice);
+/// Packets that are unpacked and packed again in another format, part by part.
+Sketch make_relays(Dice& dice);
+/// Barriers, which have no message.
+Sketch make_barriers(Dice& dice);
+
+/// One of them, drawn.
+Sketch make_sketch(Dice& dice);
+
+}  // namespace mscclc::random_programs

@@ -1,0 +1,76 @@
+// A slice of the recorded runs: what is proved is not seen wrong, and of every family there are
+// programs that are proved and programs that are refused. What was once proved and wrong is
+// refused.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "compiler/compile.h"
+#include "passes/prove/prove.h"
+#include "tests/random_programs/known_holes.h"
+#include "tests/random_programs/trial.h"
+
+namespace mscclc::random_programs {
+namespace {
+
+constexpr uint64_t kPrograms = 1000;
+
+TEST_CASE("no random program is proved and wrong") {
+  std::map<std::string, std::map<Outcome, int>> outcomes;
+  int proved = 0, explored = 0, wrong = 0;
+  for (uint64_t piece = 0; piece < kPrograms; ++piece) {
+    const RandomProgram random = random_program(1, piece);
+    std::string error;
+    const auto program = load(random, error);
+    if (!program) continue;
+    TrialOptions options{.runs = 12};
+    if (piece % 8 != 0) options.explorations = 0;
+    const Tried tried = try_program(*program, piece, options);
+    INFO("piece " << piece << ": " << tried.why << '\n' << random.text());
+    CHECK(tried.outcome != Outcome::hole);
+    ++outcomes[random.sketch.family][tried.outcome];
+    proved += tried.outcome == Outcome::proved;
+    wrong += tried.outcome == Outcome::refused_wrong;
+    explored += tried.explored;
+  }
+  CHECK(proved > static_cast<int>(kPrograms) / 4);
+  CHECK(wrong > static_cast<int>(kPrograms) / 20);
+  CHECK(explored > static_cast<int>(kPrograms) / 50);
+  for (const auto& [family, counts] : outcomes) {
+    INFO(family);
+    CHECK(counts.contains(Outcome::proved));
+    CHECK(counts.contains(Outcome::refused_wrong));
+  }
+}
+
+Program compiled(const std::string& text) {
+  Sources sources;
+  Diagnostics diagnostics;
+  auto program = compile(sources, sources.add("hole.mscl", text), {}, {}, diagnostics);
+  INFO(text << render_text(diagnostics, sources));
+  REQUIRE(program);
+  return *std::move(program);
+}
+
+TEST_CASE("what was once proved and wrong is refused") {
+  for (const KnownHole& hole : known_holes()) {
+    INFO(hole.name << '\n' << hole.text);
+    Diagnostics diagnostics;
+    CHECK(!prove(compiled(hole.text), diagnostics).proved);
+  }
+}
+
+TEST_CASE("the host machine shows what is wrong with it") {
+  for (const KnownHole& hole : known_holes()) {
+    INFO(hole.name << '\n' << hole.text);
+    CHECK(fault_on_host(compiled(hole.text), 1, 200));
+  }
+}
+
+TEST_CASE("a program is the same whenever it is made") {
+  for (uint64_t piece = 0; piece < 50; ++piece) {
+    CHECK(random_program(3, piece).text() == random_program(3, piece).text());
+  }
+}
+
+}  // namespace
+}  // namespace mscclc::random_programs

@@ -1,0 +1,56 @@
+// Judges random programs: what the prover says, and what the host machine and the explorer find.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/program.h"
+#include "tests/random_programs/sketch.h"
+
+namespace mscclc::random_programs {
+
+/// Program number `piece` of a seed: the sketch, and how it is written down and read.
+struct RandomProgram {
+  Sketch sketch;
+  Form form = Form::ir;
+  bool by_json = false;  ///< judged is what plan JSON gives back
+  std::string text() const { return random_programs::text(sketch, form); }
+};
+RandomProgram random_program(uint64_t seed, uint64_t piece);
+
+enum class Outcome : uint8_t {
+  malformed,      ///< no program: refused before the prover sees it
+  refused,        ///< and not seen wrong by the few schedules that were tried
+  refused_wrong,  ///< and seen wrong
+  undecided,
+  proved,  ///< and not seen wrong
+  hole,    ///< proved, and seen wrong
+};
+inline constexpr size_t kOutcomes = 6;
+std::string_view name(Outcome outcome);
+
+struct TrialOptions {
+  uint32_t runs = 24;         ///< on the host machine, of what is proved
+  uint32_t refused_runs = 3;  ///< of what is refused
+  uint32_t explorations = 2;  ///< of what is proved; what is too large is left
+  uint64_t most_states = 3000;
+};
+
+struct Tried {
+  Outcome outcome = Outcome::malformed;
+  std::string why = {};   ///< what is wrong, and how it shows
+  bool explored = false;  ///< to the end
+};
+
+/// The program as text gives it, or nothing: `error` says why.
+std::optional<Program> load(const RandomProgram& random, std::string& error);
+/// `number` chooses sizes and schedules.
+Tried try_program(const Program& program, uint64_t number, const TrialOptions& options);
+
+/// What is wrong with the program at some sizes, under some schedules of the host machine, several
+/// calls in a row; nothing if all goes well.
+std::optional<std::string> fault_on_host(const Program& program, uint64_t number, uint32_t runs);
+
+}  // namespace mscclc::random_programs
