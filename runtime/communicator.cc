@@ -95,10 +95,15 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   buffer->bytes = bytes;
   std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
+  group.tell_joined(message);
   if (bytes > 0) handle = group.device->export_memory(address, bytes, diagnostics);
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
   if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
+    return nullptr;
+  }
+  if (!group.forget_joined(handles)) {
+    diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
     return nullptr;
   }
   const bool mapped = import_all(*group.device, handles, group.rank(), buffer->peers, diagnostics);

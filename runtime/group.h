@@ -47,6 +47,11 @@ struct Group {
                 std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
   /// Collective: true on all ranks if it is on all.
   bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
+  /// Says which of the joined buffers are still here, by a byte each.
+  void tell_joined(std::vector<uint8_t>& message) const;
+  /// Takes what every rank has told from the front of its message, and forgets joined buffers that
+  /// no rank has any more. False: a message is cut off.
+  bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
 };

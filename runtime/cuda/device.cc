@@ -204,6 +204,7 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
   if (stream == nullptr) return;
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
+  EarlyLaunches::of_process().forget(context_->ordinal(), stream);  // before another has its handle
   context_->driver().StreamDestroy(stream_of(stream));
 }
 
