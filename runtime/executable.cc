@@ -40,7 +40,8 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
                this->plan->launch.align),
       use(use_of(*this->plan)),
-      parts(Chunking::parts_of_message(this->plan->contract)) {}
+      parts(Chunking::parts_of_message(this->plan->contract)),
+      number(++this->group->loads) {}
 
 Executable::State::~State() { proxy.reset(); }
 
@@ -327,9 +328,27 @@ bool Executable::State::join_switches(Diagnostics& diagnostics) {
       });
 }
 
+// Collective: all ranks learn of a call that is another one on some rank, and none launches it.
+bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnostics) const {
+  CallFacts own = facts;
+  own.number = ++group->checked_launches;
+  std::vector<uint8_t> message;
+  encode(own, message);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(true, message, "launch a call", messages, diagnostics)) return false;
+  std::vector<CallFacts> calls(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    std::span<const uint8_t> rest = messages[r];
+    if (decode(rest, calls[r]) && rest.empty()) continue;
+    return refuse(diagnostics, "bad-message", "a peer's message does not tell its call");
+  }
+  return same_calls(calls, "launch", diagnostics);
+}
+
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
+  if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
   Device& device = *group->device;
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;

@@ -31,6 +31,9 @@ struct Group {
   std::shared_ptr<Device> device;
   std::shared_ptr<Failure> failure;
   std::chrono::milliseconds timeout;
+  bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;  ///< so far
+  uint64_t loads = 0;             ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;
