@@ -50,7 +50,7 @@ class Binder {
   bool empty() const;
   bool check_pointers();
   bool choose_places(std::vector<uint8_t>& message);
-  bool place_registered(uint32_t side);
+  bool place_registered(uint32_t side, bool& registered);
   RankPlaces staged_places(uint32_t rank) const;
   bool same_calls(std::vector<std::vector<uint8_t>>& messages);
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
@@ -196,24 +196,40 @@ RankPlaces Binder::staged_places(uint32_t rank) const {
   return places;
 }
 
-bool Binder::place_registered(uint32_t side) {
+/// False: what was registered there is gone. `registered`: whether the buffer lies in one.
+bool Binder::place_registered(uint32_t side, bool& registered) {
+  bool stale = false;
   const uint64_t needed = bytes(x_.rank, side);
   for (const auto& [number, buffer] : x_.group->buffers) {
     const uint8_t* at = pointers_[side];
     if (at < buffer->address || at >= buffer->address + buffer->bytes) continue;
     const auto offset = static_cast<uint64_t>(at - buffer->address);
     if (needed > buffer->bytes - offset) continue;
+    if (!buffer->held->is_there()) {
+      stale = true;
+      continue;
+    }
     places_[x_.rank].side[side] = {Kind::registered, number, offset};
     return true;
   }
-  return needed == 0;
+  registered &= needed == 0;
+  if (!stale) return true;
+  diagnostics_
+      .error(
+          "stale-registration", {},
+          fmt::format("the {} of rank {} lies in a registered buffer whose memory has been freed "
+                      "since: what is there now is not what the other ranks have mapped",
+                      name_of(side), x_.rank))
+      .notes.push_back({.text = "destroy the RegisteredBuffer on all ranks before its memory is "
+                                "freed, and register the new memory"});
+  return false;
 }
 
 // Zero copy: where this rank's buffers lie, and new staging if they are not registered.
 bool Binder::choose_places(std::vector<uint8_t>& message) {
   bool registered = true;
   for (const uint32_t side : {kInput, kOutput}) {
-    if (x_.stages(x_.rank, side)) registered &= place_registered(side);
+    if (x_.stages(x_.rank, side) && !place_registered(side, registered)) return false;
   }
   if (!registered) places_[x_.rank] = staged_places(x_.rank);
   encode(facts_, message);

@@ -112,7 +112,10 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
   group.tell_joined(message);
-  if (bytes > 0) handle = group.device->export_memory(address, bytes, diagnostics);
+  if (bytes > 0) {
+    buffer->held = group.device->hold_memory(address, bytes, diagnostics);
+    if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
+  }
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
   if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {

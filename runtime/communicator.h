@@ -107,7 +107,9 @@ class Executable {
 };
 
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
-/// ranks, when no binding uses it any more.
+/// ranks, when no binding uses it any more, and before its memory is freed: memory that comes to
+/// lie at the same address later is not what peers have mapped, and bind() refuses it
+/// (stale-registration). On the host the memory stays until then, and its address with it.
 class RegisteredBuffer {
  public:
   struct State;

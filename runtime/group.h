@@ -21,6 +21,7 @@ namespace mscclc {
 struct SharedBuffer {
   uint8_t* address = nullptr;  ///< own
   uint64_t bytes = 0;
+  std::unique_ptr<HeldMemory> held;            ///< own; nullptr: 0 bytes
   std::vector<std::unique_ptr<Memory>> peers;  ///< by rank; nullptr: own, or 0 bytes
   /// The whole of it, joined at a switch as the only region, by members; nullptr: that cannot be.
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;

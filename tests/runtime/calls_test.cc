@@ -182,6 +182,39 @@ TEST_CASE("staging that a refused bind has offered is offered again") {
         }) == "");
 }
 
+// Peers have mapped the memory that was there at first: data must not go there.
+TEST_CASE("registered memory that was freed and allocated again is not used through old mappings") {
+  const auto plan = plan_of("allgather_direct");
+  CHECK(testing::run_processes(2, [&](Communicator& communicator) -> std::string {
+          Diagnostics diagnostics;
+          Device& device = communicator.device();
+          const auto loaded =
+              communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+          if (loaded == nullptr) return testing::text(diagnostics);
+          auto memory = device.allocate(8192, "buffers", diagnostics);
+          const auto registered = communicator.register_buffer(memory->data(), 8192, diagnostics);
+          memory.reset();
+          memory = device.allocate(8192, "buffers", diagnostics);
+          if (registered == nullptr || memory == nullptr) return testing::text(diagnostics);
+          uint8_t* const in = memory->data();
+          uint8_t* const out = in + 4096;
+          std::memset(in, static_cast<int>(communicator.rank()) + 1, 512);
+          const BoundCall call = loaded->bind(
+              {.bytes = 1024, .dtype = Dtype::u8, .input = in, .output = out}, diagnostics);
+          const StreamHandle stream = device.create_stream(diagnostics);
+          if (!call || !loaded->launch(call, stream, diagnostics)) {
+            return testing::text(diagnostics);
+          }
+          const bool done = communicator.synchronize(stream, diagnostics);
+          device.destroy_stream(stream);
+          if (!done) return testing::text(diagnostics);
+          for (uint32_t i = 0; i < 1024; ++i) {
+            if (out[i] != i / 512 + 1) return fmt::format("byte {} is {}", i, out[i]);
+          }
+          return "";
+        }) == "");
+}
+
 /// MSCCLC_CHECK_CALLS while it lives.
 struct Checked {
   Checked() { ::setenv("MSCCLC_CHECK_CALLS", "1", 1); }

@@ -248,5 +248,41 @@ TEST_CASE("ranks that bind together all learn that one cannot") {
       });
 }
 
+/// The beginning of the only mapping or plain allocation of a test's buffers.
+cuda::abi::Address begin_of(const Memory& memory) { return cuda::address_of(memory.data()); }
+
+TEST_CASE("registered memory that was freed and allocated again is noticed at bind") {
+  for (const bool mappings : {true, false}) {  // as of cuMemCreate, as of cudaMalloc
+    INFO("mappings: " << mappings);
+    World world({.devices = 2, .mappings = mappings});
+    {
+      cuda::ContextKeeper keeper;
+      const auto plan = plans().back();
+      CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
+              Diagnostics d, refused;
+              const auto loaded =
+                  communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+              const auto memory = communicator.device().allocate(16384, "buffers", d);
+              if (loaded == nullptr || memory == nullptr) return testing::text(d);
+              const CallOptions call = {.bytes = 4096,
+                                        .dtype = Dtype::f32,
+                                        .input = memory->data(),
+                                        .output = memory->data() + 8192};
+              const auto old = communicator.register_buffer(memory->data(), 16384, d);
+              if (old == nullptr || !loaded->bind(call, d)) return testing::text(d);
+              if (communicator.rank() == 1) world.fake.allocate_again(begin_of(*memory));
+              if (loaded->bind(call, refused)) return "memory that is gone was bound";
+              const char* const code =
+                  communicator.rank() == 1 ? "stale-registration" : "peer-failed";
+              if (!cuda::has_code(refused, code)) return testing::text(refused);
+              // The new memory, registered on all ranks: the old registration is in nobody's way.
+              const auto again = communicator.register_buffer(memory->data(), 16384, d);
+              return again != nullptr && loaded->bind(call, d) ? "" : testing::text(d);
+            }) == "");
+    }
+    world.check_clean();
+  }
+}
+
 }  // namespace
 }  // namespace mscclc
