@@ -25,9 +25,9 @@ const char* difference(const CallFacts& a, const CallFacts& b) {
 }
 
 std::string text_of(const CallFacts& facts) {
-  std::string text =
-      fmt::format("call {} of {} (load {}), {} bytes of {}", facts.number, quoted(facts.plan),
-                  facts.executable, facts.bytes, info(facts.dtype).name);
+  std::string text = fmt::format("call {} of {} (load {}), {} bytes of {}", facts.number,
+                                 mscclc::quoted(facts.plan), facts.executable, facts.bytes,
+                                 info(facts.dtype).name);
   if (facts.reduce != ReduceOp::call) {
     text += fmt::format(", {} in {}", name(facts.reduce), info(facts.accumulate).name);
   }

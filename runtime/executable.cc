@@ -6,8 +6,9 @@
 
 #include "executor/early_launch.h"
 #include "ir/verify.h"
-#include "plans/plan_json.h"
 #include "runtime/bytes.h"
+#include "runtime/environment.h"
+#include "runtime/proofs/check_proof.h"
 
 namespace mscclc {
 namespace {
@@ -45,10 +46,23 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
 
 Executable::State::~State() { proxy.reset(); }
 
-bool Executable::State::check_plan(Diagnostics& diagnostics) const {
+bool Executable::State::check_plan(Diagnostics& diagnostics) {
   if (plan->contract.kind == CollectiveKind::none) {
     return refuse(diagnostics, "no-contract", "the plan does not say which collective it is");
   }
+  if (!plan->split) {
+    return refuse(diagnostics, "not-split",
+                  "the program is no plan yet: compile it with the pass 'split'");
+  }
+  const Environment environment = Environment::of_process();
+  const auto policy = proof_policy(options.proof, environment, diagnostics);
+  const auto digest = policy ? plan_digest(*plan, diagnostics) : std::nullopt;
+  if (!digest) return false;
+  hash_ = hex(*digest);
+  if (*policy == ProofPolicy::require) {
+    return check_proof(*plan, *digest, environment, diagnostics).has_value();
+  }
+  warn_of_skipped(plan->name, diagnostics);
   return true;
 }
 
@@ -150,9 +164,6 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
-  const auto hash = plan_hash(*plan, diagnostics);
-  if (!hash) return false;
-  hash_ = *hash;
   prepare_binds();
   return lay_out(diagnostics) && allocate(diagnostics);
 }

@@ -113,7 +113,7 @@ struct Executable::State {
 
  private:
   bool prepare(Diagnostics& diagnostics);
-  bool check_plan(Diagnostics& diagnostics) const;
+  bool check_plan(Diagnostics& diagnostics);
   bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
   bool check_fit(Diagnostics& diagnostics) const;
   bool lay_out(Diagnostics& diagnostics);
@@ -129,7 +129,7 @@ struct Executable::State {
   uint64_t counts() const;
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
 
-  std::string hash_;
+  std::string hash_;  ///< plan_digest()
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
   std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive

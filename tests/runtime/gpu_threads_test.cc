@@ -19,6 +19,9 @@ using cuda::FakeDriver;
 using cuda::World;
 using testing::RankBody;
 
+/// Plans here are made for what they ask of the driver; nothing runs.
+constexpr ProofPolicy kProof = ProofPolicy::skip;
+
 std::vector<std::shared_ptr<const Program>> plans() {
   std::vector<std::shared_ptr<const Program>> made;
   for (testing::TestProgram t :
@@ -54,7 +57,8 @@ std::string use_plan(World& world, Communicator& communicator,
   Device& device = communicator.device();
   const auto memory =
       CallerMemory::make(communicator, *plan, {.max_bytes = 4096, .registered = zero_copy}, d);
-  const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy}, d);
+  const auto loaded =
+      communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy, .proof = kProof}, d);
   if (memory == nullptr || loaded == nullptr) return testing::text(d);
   const StreamHandle stream = device.create_stream(d);
   bool good = stream != nullptr;
@@ -128,7 +132,8 @@ std::string use_switch(World& world, Communicator& communicator,
   Device& device = communicator.device();
   const auto memory = CallerMemory::make(
       communicator, *plan, {.max_bytes = 4096, .input_offset = 64, .registered = true}, d);
-  const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+  const auto loaded =
+      communicator.load(plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
   const StreamHandle stream = device.create_stream(d);
   if (memory == nullptr || loaded == nullptr || stream == nullptr) return testing::text(d);
   const std::vector<uint8_t> bytes(3072, static_cast<uint8_t>(communicator.rank() + 1));
@@ -201,8 +206,8 @@ void with_no_room_for_odd_calls(
     const auto plan = plans().back();
     CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
             Diagnostics d;
-            const auto loaded =
-                communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy}, d);
+            const auto loaded = communicator.load(
+                plan, {.max_bytes = 4096, .zero_copy = zero_copy, .proof = kProof}, d);
             const auto memory = communicator.device().allocate(16384, "buffers", d);
             if (loaded == nullptr || memory == nullptr) return testing::text(d);
             std::unique_ptr<RegisteredBuffer> buffer;
@@ -260,8 +265,8 @@ TEST_CASE("registered memory that was freed and allocated again is noticed at bi
       const auto plan = plans().back();
       CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
               Diagnostics d, refused;
-              const auto loaded =
-                  communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+              const auto loaded = communicator.load(
+                  plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
               const auto memory = communicator.device().allocate(16384, "buffers", d);
               if (loaded == nullptr || memory == nullptr) return testing::text(d);
               const CallOptions call = {.bytes = 4096,
