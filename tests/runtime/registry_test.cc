@@ -230,7 +230,7 @@ void wait_for_one(Json& plan) {
 TEST_CASE("a plan that was forged, hash and all, is refused") {
   const std::string folder = scratch("forged");
   std::filesystem::copy(plans(), folder);
-  const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{3} << 20, Dtype::f32};
+  const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
   const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
   Diagnostics diagnostics;
   const std::string right = [&] {
