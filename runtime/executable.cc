@@ -62,7 +62,7 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   if (*policy == ProofPolicy::require) {
     return check_proof(*plan, *digest, environment, diagnostics).has_value();
   }
-  warn_of_skipped(plan->name, diagnostics);
+  warn_of_skipped(mscclc::quoted(plan->name), diagnostics);
   return true;
 }
 

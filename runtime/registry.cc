@@ -145,7 +145,7 @@ const Registry::Choice* Registry::read(const LibraryChoice& choice, const Librar
 bool Registry::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
                      Diagnostics& diagnostics) const {
   if (policy_ == ProofPolicy::skip) {
-    warn_of_skipped(choice.file, diagnostics);
+    warn_of_skipped(fmt::format("'{}'", choice.file), diagnostics);
     return true;
   }
   const auto digest = plan_digest(*choice.plan, diagnostics);

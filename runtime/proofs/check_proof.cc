@@ -94,18 +94,17 @@ bool check_claims(const std::string& file, const Program& plan, const ProofRecor
   if (wrong == nullptr) return true;
   diagnostics
       .error("false-claim", {},
-             fmt::format("{} claims what is not proved of it: it is not {}", mscclc::quoted(file),
-                         wrong))
+             fmt::format("'{}' claims what is not proved of it: it is not {}", file, wrong))
       .notes.push_back({.text = "compile the plan's program again: 'mscclc compile' proves what it "
                                 "writes"});
   return false;
 }
 
-void warn_of_skipped(const std::string& plan, Diagnostics& diagnostics) {
+void warn_of_skipped(const std::string& what, Diagnostics& diagnostics) {
   diagnostics.warning("proof-skipped", {},
                       fmt::format("nobody has looked whether {} is right: proofs are skipped "
                                   "(LoadOptions::proof or MSCCLC_PROOF)",
-                                  mscclc::quoted(plan)));
+                                  what));
 }
 
 }  // namespace mscclc

@@ -24,7 +24,7 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
 bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
                   const Proof& proved, Diagnostics& diagnostics);
 
-/// Says that a plan is not looked at (proof-skipped).
-void warn_of_skipped(const std::string& plan, Diagnostics& diagnostics);
+/// Says that a plan is not looked at (proof-skipped). `what`: the plan, for the message.
+void warn_of_skipped(const std::string& what, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "plans/plan_json.h"
+#include "plans/target.h"
 #include "runtime/proofs/claims.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/policy.h"
@@ -34,7 +35,7 @@ std::string new_folder(const std::string& name) {
 }
 
 Environment environment(const std::string& cache) {
-  return Environment({{"MSCCLC_PROOF_CACHE", cache}});
+  return Environment(Environment::Values{{"MSCCLC_PROOF_CACHE", cache}});
 }
 
 Program plan_of(std::string_view name, const char* ranks = "3") {
@@ -114,7 +115,7 @@ TEST_CASE("every claim that is not proved is false") {
   Diagnostics diagnostics;
   const auto proved = check_proof(plan, digest_of(plan), environment("/nowhere"), diagnostics);
   REQUIRE(proved);
-  const ProofRecord right = proof_record(plan, Target{.name = "host"}, *proved);
+  const ProofRecord right = proof_record(plan, *find_target("host", diagnostics), *proved);
   CHECK(check_claims("plan.json", plan, right, *proved, diagnostics));
   const Proof less{.proved = true, .rounding = Rounding::once};
   const auto refused = [&](const ProofRecord& claimed, const Proof& of) {
@@ -124,7 +125,8 @@ TEST_CASE("every claim that is not proved is false") {
     return said.all().at(0).message.substr(
         std::string("'plan.json' claims what is not proved of it: it is not ").size());
   };
-  ProofRecord claimed{.target = "host", .proof = less};
+  ProofRecord claimed = right;
+  claimed.proof = less;
   claimed.proof.deterministic = true;
   CHECK(refused(claimed, less) == "deterministic");
   claimed.proof = less;
@@ -138,7 +140,9 @@ TEST_CASE("every claim that is not proved is false") {
   CHECK(refused(claimed, less) == "rounded as it says");
   // Under the peer's executor the host counts calls: with packets a graph may not be replayed.
   const Program packets = plan_of("allreduce_1shot");
-  claimed = {.target = "mscclpp", .graph_replay = true, .proof = less};
+  claimed.target = "mscclpp";
+  claimed.graph_replay = true;
+  claimed.proof = less;
   Diagnostics said;
   CHECK_FALSE(check_claims("plan.json", packets, claimed, less, said));
   CHECK(codes(said) == "false-claim ");
@@ -235,7 +239,8 @@ TEST_CASE("where the cache is") {
 TEST_CASE("whether a proof is wanted") {
   Diagnostics diagnostics;
   const auto policy = [&](const char* value, std::optional<ProofPolicy> asked = {}) {
-    return proof_policy(asked, Environment({{"MSCCLC_PROOF", value}}), diagnostics);
+    return proof_policy(asked, Environment(Environment::Values{{"MSCCLC_PROOF", value}}),
+                        diagnostics);
   };
   CHECK(policy("") == ProofPolicy::require);
   CHECK(policy("require") == ProofPolicy::require);
