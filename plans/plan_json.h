@@ -15,7 +15,7 @@
 namespace mscclc {
 
 /// The version of what the extra key holds. A reader refuses all others.
-inline constexpr uint32_t kPlanSchema = 1;
+inline constexpr uint32_t kPlanSchema = 2;
 
 /// Writes `program` as one line of compact JSON. REQUIRES: program.split, verify_structure.
 /// Reports what `target` cannot run; nullopt then. `proof`: what the prover says of this program,
@@ -36,9 +36,12 @@ bool write_plan(const Program& program, const Target& target,
 /// equal for equal plans, wherever they were compiled or read.
 std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics);
 
+/// What a plan for `target` says of its proof.
+ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof);
+
 /// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
-/// Every error names the JSON path. A content hash that does not match is an error, and so is the
-/// record of a proof of another plan; one that fits is put into `proof`.
+/// Every error names the JSON path. A content hash that does not match is an error. The record of a
+/// proof is put into `proof`: it is what whoever wrote the plan says, and no more.
 std::optional<Program> read_plan(std::string_view json, const std::string& name,
                                  Diagnostics& diagnostics,
                                  std::optional<ProofRecord>* proof = nullptr);

@@ -20,7 +20,7 @@ struct ProofRecord {
 std::string_view name(Rounding rounding);
 std::string_view name(BetweenCalls between_calls);
 
-/// The record as compact JSON. `hash`: of the plan's content.
-std::string proof_text(const ProofRecord& record, std::string_view hash);
+/// The record as compact JSON.
+std::string proof_text(const ProofRecord& record);
 
 }  // namespace mscclc

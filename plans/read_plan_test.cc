@@ -243,7 +243,9 @@ const std::vector<Case> kPeerOnly = {
 };
 
 const std::vector<Case> kExtraKey = {
-    {{{"/mscclc/schema", "2"}}, "mscclc.schema: version 2 of plans; this program reads version 1"},
+    {{{"/mscclc/schema", "1"}},
+     "mscclc.schema: version 1 of plans; this program reads version 2: compile the plan's program "
+     "again with this mscclc"},
     {{{"/mscclc/hash", ""}}, "mscclc: key 'hash' is missing"},
     {{{"/mscclc/pruf", "1"}}, "mscclc: unknown key 'pruf'"},
     {{{"/mscclc/target", "1"}}, "mscclc.target: expected a string, found a number"},
@@ -376,12 +378,22 @@ Json proved_plan(const char* target = "host") {
       *write_plan(testing::sample_plan(), *find_target(target, diagnostics), diagnostics, &kProof));
 }
 
-TEST_CASE("white space and a proof do not change the hash") {
+TEST_CASE("white space does not change the hash, what a plan claims does") {
   CHECK(read_errors(proved_plan().dump(2)) == "read");
-  Json plan = proved_plan();
-  CHECK(plan["mscclc"]["hash"] == our_plan()["mscclc"]["hash"]);
-  plan["mscclc"].erase("proof");
-  CHECK(plan == our_plan());
+  CHECK(proved_plan()["mscclc"]["hash"] != our_plan()["mscclc"]["hash"]);
+  const Json right = proved_plan();
+  for (const auto& [claim, value] : right["mscclc"]["proof"].items()) {
+    INFO(claim);
+    Json changed = right;
+    Json& other = changed["mscclc"]["proof"][claim];
+    if (value.is_boolean()) other = !value.get<bool>();
+    if (value.is_number()) other = value.get<uint32_t>() + 1;
+    if (claim == "rounding") other = "once";
+    if (claim == "between_calls") other = "meeting";
+    if (claim == "target") other = changed["mscclc"]["target"] = "mscclpp";
+    REQUIRE(changed != right);
+    CHECK_THAT(read_errors(changed.dump()), Catch::StartsWith("mscclc.hash: the plan was changed"));
+  }
 }
 
 TEST_CASE("the record of a proof is read") {
@@ -403,15 +415,12 @@ TEST_CASE("the record of a proof is read") {
   CHECK(record->proof.between_calls == BetweenCalls::copies);
 }
 
-TEST_CASE("the record of a proof of another plan is refused") {
+TEST_CASE("the record of a proof is read strictly") {
   const Json right = proved_plan();
-  Json other = right;
-  other["name"] = "other";
-  const std::string errors = read_errors(testing::resign(other.dump()));
-  CHECK(errors.starts_with(
-      "mscclc.proof.hash: the proof is of another plan: this one's content has the hash "));
   const std::vector<Case> cases = {
-      {{{"/mscclc/proof/hash", ""}}, "mscclc.proof: key 'hash' is missing"},
+      {{{"/mscclc/proof/target", "\"sm_90\""}},
+       "mscclc.proof.target: the proof is for the target 'sm_90', the plan for 'host'"},
+      {{{"/mscclc/proof/prover", ""}}, "mscclc.proof: key 'prover' is missing"},
       {{{"/mscclc/proof/by", "1"}}, "mscclc.proof: unknown key 'by'"},
       {{{"/mscclc/proof/in_place", "1"}},
        "mscclc.proof.in_place: expected a boolean, found a number"},

@@ -85,7 +85,7 @@ TEST_CASE("a small plan, byte for byte") {
         R"("semaphores":[]}],)"
         R"("num_threads_per_block":1024,"use_double_scratch_buffer":false,"buffer_alignment":16,)"
         R"("min_message_size":0,"max_message_size":4294967264,)"
-        R"("mscclc":{"schema":1,"target":"host",)"
+        R"("mscclc":{"schema":2,"target":"host",)"
         R"("contract":{"kind":"allgather","ranks":2,"chunks":[1],"in_place":"either",)"
         R"("even_only":false},)"
         R"("select":{"sizes":[0,18446744073709551615],"nodes":[0,18446744073709551615],)"
@@ -95,7 +95,7 @@ TEST_CASE("a small plan, byte for byte") {
         R"("files":["ag.mscl"],"variables":["r"],"sites":[[0,7,3,0]],)"
         R"("ranks":[{"channels":[["ch","memory",1,"peer"]],"loc":[1,1,0,1,0,0,0,0]},)"
         R"({"channels":[["ch","memory",1,"peer"]],"loc":[1,1,1,1,0,0,0,0]}],)"
-        R"("hash":"8e6ebe3824ade299b6fe1d0c4d0ba659"}})");
+        R"("hash":"c766b4eb530279f462028797e817b7e3"}})");
 }
 
 TEST_CASE("a sink gets the same bytes, and may stop") {

@@ -40,7 +40,9 @@ class Binder {
 
  private:
   std::shared_ptr<BoundCall::State> run_together();
+  std::shared_ptr<BoundCall::State> try_together();
   std::shared_ptr<BoundCall::State> make();
+  void describe();
   std::shared_ptr<BoundCall::State> blank();
   bool prepare();
   bool patch();
@@ -48,8 +50,9 @@ class Binder {
   bool empty() const;
   bool check_pointers();
   bool choose_places(std::vector<uint8_t>& message);
-  bool place_registered(uint32_t side);
+  bool place_registered(uint32_t side, bool& registered);
   RankPlaces staged_places(uint32_t rank) const;
+  bool same_calls(std::vector<std::vector<uint8_t>>& messages);
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages);
   std::optional<uint64_t> buffer_of(const Switches::Members& members, uint32_t side) const;
@@ -58,6 +61,8 @@ class Binder {
   std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
   const SwitchTeam* joined_team(uint64_t buffer, const Switches::Members& members) const;
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
+  const Memory* place_memory(uint32_t rank, uint32_t side) const;
+  bool refuse_place(uint32_t rank, uint32_t side);
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
@@ -74,6 +79,8 @@ class Binder {
   uint8_t* const pointers_[2];
   Call call_;
   std::optional<Chunking> chunking_;
+  CallFacts facts_;
+  bool offered_[2] = {};             ///< staging that is new: nobody has mapped it before
   std::vector<RankPlaces>& places_;  ///< by rank; of ranks that are not addressed: as it was
 };
 
@@ -114,6 +121,7 @@ bool Binder::check_pointers() {
                               bytes(x_.rank, side)));
   }
   const uint64_t in_bytes = bytes(x_.rank, kInput), out_bytes = bytes(x_.rank, kOutput);
+  facts_.placement = CallFacts::Placement::free;
   if (in_bytes == 0 || out_bytes == 0) return true;
   const auto in = reinterpret_cast<uintptr_t>(pointers_[kInput]);
   const auto out = reinterpret_cast<uintptr_t>(pointers_[kOutput]);
@@ -121,6 +129,9 @@ bool Binder::check_pointers() {
   const CallerBuffers callers = caller_buffers(contract_, *chunking_, x_.rank, true);
   const bool coincide =
       callers.shared && (callers.outer == kInput ? out - in : in - out) == callers.inner_offset;
+  if (callers.shared) {
+    facts_.placement = apart ? CallFacts::Placement::apart : CallFacts::Placement::in_place;
+  }
   if (apart && contract_.in_place == InPlace::yes && callers.shared) {
     return refuse(diagnostics_, "out-of-place", "the plan is right in place only");
   }
@@ -135,6 +146,16 @@ bool Binder::check_pointers() {
   return true;
 }
 
+void Binder::describe() {
+  facts_.executable = x_.number;
+  facts_.plan = x_.plan->name;
+  facts_.bytes = options_.bytes;
+  facts_.dtype = facts_.accumulate = options_.dtype;
+  if (!contract_.reduces()) return;
+  facts_.reduce = call_.reduce;
+  facts_.accumulate = call_.accumulate;
+}
+
 bool Binder::prepare() {
   if (x_.group->failure->report(diagnostics_) != nullptr) return false;
   if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers()) {
@@ -146,6 +167,7 @@ bool Binder::prepare() {
                               "'{}' has {}: load the plan once more with this dtype",
                               x_.element, info(options_.dtype).name, info(options_.dtype).bytes));
   }
+  describe();
   return patch();
 }
 
@@ -174,33 +196,64 @@ RankPlaces Binder::staged_places(uint32_t rank) const {
   return places;
 }
 
-bool Binder::place_registered(uint32_t side) {
+/// False: what was registered there is gone. `registered`: whether the buffer lies in one.
+bool Binder::place_registered(uint32_t side, bool& registered) {
+  bool stale = false;
   const uint64_t needed = bytes(x_.rank, side);
   for (const auto& [number, buffer] : x_.group->buffers) {
     const uint8_t* at = pointers_[side];
     if (at < buffer->address || at >= buffer->address + buffer->bytes) continue;
     const auto offset = static_cast<uint64_t>(at - buffer->address);
     if (needed > buffer->bytes - offset) continue;
+    if (!buffer->held->is_there()) {
+      stale = true;
+      continue;
+    }
     places_[x_.rank].side[side] = {Kind::registered, number, offset};
     return true;
   }
-  return needed == 0;
+  registered &= needed == 0;
+  if (!stale) return true;
+  diagnostics_
+      .error(
+          "stale-registration", {},
+          fmt::format("the {} of rank {} lies in a registered buffer whose memory has been freed "
+                      "since: what is there now is not what the other ranks have mapped",
+                      name_of(side), x_.rank))
+      .notes.push_back({.text = "destroy the RegisteredBuffer on all ranks before its memory is "
+                                "freed, and register the new memory"});
+  return false;
 }
 
 // Zero copy: where this rank's buffers lie, and new staging if they are not registered.
 bool Binder::choose_places(std::vector<uint8_t>& message) {
   bool registered = true;
   for (const uint32_t side : {kInput, kOutput}) {
-    if (x_.stages(x_.rank, side)) registered &= place_registered(side);
+    if (x_.stages(x_.rank, side) && !place_registered(side, registered)) return false;
   }
   if (!registered) places_[x_.rank] = staged_places(x_.rank);
+  encode(facts_, message);
   encode(places_[x_.rank], message);
   for (const uint32_t side : {kInput, kOutput}) {
     const bool wanted = !registered && x_.stages(x_.rank, side) && x_.staging[side] == nullptr;
     message.push_back(wanted ? 1 : 0);
+    offered_[side] = wanted;
     if (wanted && !x_.offer_staging(side, message, diagnostics_)) return false;
   }
   return true;
+}
+
+/// All ranks compare the same messages: they all go on, or none does. Leaves places in `messages`.
+bool Binder::same_calls(std::vector<std::vector<uint8_t>>& messages) {
+  std::vector<CallFacts> calls(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    std::span<const uint8_t> rest = messages[r];
+    if (!decode(rest, calls[r])) {
+      return refuse(diagnostics_, "bad-message", "a peer's message does not tell its call");
+    }
+    messages[r].erase(messages[r].begin(), messages[r].end() - static_cast<ptrdiff_t>(rest.size()));
+  }
+  return mscclc::same_calls(calls, "bind", diagnostics_);
 }
 
 bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
@@ -261,37 +314,47 @@ bool Binder::exchange_places(bool able, std::vector<std::vector<uint8_t>>& messa
   return x_.group->exchange(able, message, "bind a call", messages, diagnostics_);
 }
 
+/// What a rank has registered, or its staging, as mapped here; nullptr: it is not.
+const Memory* Binder::place_memory(uint32_t rank, uint32_t side) const {
+  const BufferPlace& place = places_[rank].side[side];
+  const auto mapped = [rank](const std::vector<std::unique_ptr<Memory>>& peers) {
+    return rank < peers.size() ? peers[rank].get() : nullptr;
+  };
+  if (place.kind == Kind::registered) {
+    const auto found = x_.group->buffers.find(place.buffer);
+    return found == x_.group->buffers.end() ? nullptr : mapped(found->second->peers);
+  }
+  if (place.kind != Kind::staging || place.buffer > kOutput) return nullptr;
+  return rank == x_.rank ? x_.staging[place.buffer].get() : mapped(x_.peer_staging[place.buffer]);
+}
+
+/// Where a buffer lies as this rank's ops address it. nullptr: it is not mapped here, or is not all
+/// of it inside what its rank has shared.
 uint8_t* Binder::place_address(uint32_t rank, uint32_t side) const {
   const BufferPlace& place = places_[rank].side[side];
-  const bool own = rank == x_.rank;
-  switch (place.kind) {
-    case Kind::own:
-      return own ? pointers_[side] : nullptr;
-    case Kind::registered: {
-      if (own) return pointers_[side];
-      const auto found = x_.group->buffers.find(place.buffer);
-      if (found == x_.group->buffers.end() || rank >= found->second->peers.size()) return nullptr;
-      const Memory* memory = found->second->peers[rank].get();
-      if (memory == nullptr || place.offset > memory->bytes() ||
-          bytes(rank, side) > memory->bytes() - place.offset) {
-        return nullptr;
-      }
-      return memory->data() + place.offset;
-    }
-    case Kind::staging: {
-      if (place.buffer > kOutput) return nullptr;
-      const auto& peers = x_.peer_staging[place.buffer];
-      const Memory* memory = own                   ? x_.staging[place.buffer].get()
-                             : rank < peers.size() ? peers[rank].get()
-                                                   : nullptr;
-      if (memory == nullptr || place.offset > memory->bytes() ||
-          bytes(rank, side) > memory->bytes() - place.offset) {
-        return nullptr;
-      }
-      return memory->data() + place.offset;
-    }
+  if (rank == x_.rank && place.kind != Kind::staging) return pointers_[side];
+  const Memory* memory = place_memory(rank, side);
+  if (memory == nullptr || place.offset > memory->bytes() ||
+      bytes(rank, side) > memory->bytes() - place.offset) {
+    return nullptr;
   }
-  return nullptr;
+  return memory->data() + place.offset;
+}
+
+bool Binder::refuse_place(uint32_t rank, uint32_t side) {
+  const Memory* memory = place_memory(rank, side);
+  if (memory == nullptr) {
+    return refuse(diagnostics_, "not-mapped",
+                  fmt::format("the {} of rank {} is not mapped here: its registered buffer has "
+                              "been destroyed on this rank",
+                              name_of(side), rank));
+  }
+  return refuse(
+      diagnostics_, "outside-buffer",
+      fmt::format("the plan addresses {} bytes of rank {}'s {}, from byte {} of what that "
+                  "rank shares, which has {}",
+                  bytes(rank, side), rank, name_of(side), places_[rank].side[side].offset,
+                  memory->bytes()));
 }
 
 uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
@@ -332,10 +395,7 @@ bool Binder::write_programs(BoundCall::State& made) {
   for (const device::Base& b : program.bases) {
     uint8_t* at = address(b.rank, b.buffer);
     if (at == nullptr && b.buffer < kFirstScratch && bytes(b.rank, b.buffer) > 0) {
-      return refuse(diagnostics_, "not-mapped",
-                    fmt::format("the {} of rank {} is not mapped here: its registered buffer has "
-                                "been destroyed on this rank",
-                                name_of(b.buffer), b.rank));
+      return refuse_place(b.rank, b.buffer);
     }
     bases.push_back({at, b.copy_stride, b.copies});
   }
@@ -407,6 +467,7 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
   std::shared_ptr<BoundCall::State> made = x_.collective_bind() ? nullptr : x_.calls.take();
   if (made == nullptr) made = std::make_shared<BoundCall::State>();
   made->executable = &x_;
+  made->facts = facts_;
   made->launch = {};
   made->before.clear();
   made->after.clear();
@@ -437,11 +498,21 @@ std::shared_ptr<BoundCall::State> Binder::run() {
   return make();
 }
 
-// Collective: no rank is left with a call that another cannot make.
+// Staging that not all ranks have taken is offered again by the next call that needs it.
 std::shared_ptr<BoundCall::State> Binder::run_together() {
+  facts_.number = ++x_.binds;
+  auto made = try_together();
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (made == nullptr && offered_[side]) x_.staging[side].reset();
+  }
+  return made;
+}
+
+// Collective: no rank is left with a call that another cannot make.
+std::shared_ptr<BoundCall::State> Binder::try_together() {
   Group& group = *x_.group;
   std::vector<std::vector<uint8_t>> messages;
-  if (!exchange_places(prepare(), messages)) return nullptr;
+  if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
   bool able = take_places(messages);
   if (!x_.switches.teams().empty()) {  // joining is for all or nobody
     if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;

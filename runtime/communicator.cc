@@ -36,6 +36,20 @@ std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& o
   return std::chrono::seconds(*seconds);
 }
 
+/// Collective: what the environment says must be the same on all ranks.
+bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
+  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  std::vector<std::vector<uint8_t>> all;
+  if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
+  for (uint32_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    diagnostics.error("options-differ", {},
+                      fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
@@ -47,15 +61,17 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
+  const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
+  group->check_calls = check.value_or(0) == 1;
   if (timeout) group->device->set_timeout(*timeout);
   auto word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
-  const bool able = timeout && word != nullptr;
+  const bool able = timeout && check && word != nullptr;
   if (able) {
     group->failure = std::make_shared<Failure>(std::move(word));
     group->bootstrap->on_failure(
         [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
   }
-  if (!group->agree(able, "create a communicator", diagnostics)) return nullptr;
+  if (!agree_on_settings(*group, able, diagnostics)) return nullptr;
   auto state = std::make_unique<State>();
   state->group = std::move(group);
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
@@ -95,10 +111,18 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   buffer->bytes = bytes;
   std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
-  if (bytes > 0) handle = group.device->export_memory(address, bytes, diagnostics);
+  group.tell_joined(message);
+  if (bytes > 0) {
+    buffer->held = group.device->hold_memory(address, bytes, diagnostics);
+    if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
+  }
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
   if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
+    return nullptr;
+  }
+  if (!group.forget_joined(handles)) {
+    diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
     return nullptr;
   }
   const bool mapped = import_all(*group.device, handles, group.rank(), buffer->peers, diagnostics);

@@ -32,6 +32,7 @@
 #include "ir/program.h"
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/device.h"
+#include "runtime/proofs/policy.h"
 
 namespace mscclc {
 
@@ -51,6 +52,9 @@ struct LoadOptions {
   /// they are (register_buffer()) and bind() is collective. False: calls go through buffers of the
   /// executable, with a copy in and out; bind() is local and takes any pointers.
   bool zero_copy = false;
+  /// Whether the plan must be proved right: load() does not take its file's word for it, and proves
+  /// it, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
+  std::optional<ProofPolicy> proof = {};
 };
 
 /// One call of a collective, as one rank makes it.
@@ -107,7 +111,9 @@ class Executable {
 };
 
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
-/// ranks, when no binding uses it any more.
+/// ranks, when no binding uses it any more, and before its memory is freed: memory that comes to
+/// lie at the same address later is not what peers have mapped, and bind() refuses it
+/// (stale-registration). On the host the memory stays until then, and its address with it.
 class RegisteredBuffer {
  public:
   struct State;
@@ -135,8 +141,8 @@ class Communicator {
   Bootstrap& bootstrap() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Errors:
-  /// plan-differs, wrong-size (the plan is for another number of ranks), what verify_structure()
-  /// finds, out-of-memory …
+  /// plan-differs, wrong-size (the plan is for another number of ranks), not-proved (behind what
+  /// the prover finds), what verify_structure() finds, out-of-memory …
   std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan, const LoadOptions& options,
                                    Diagnostics& diagnostics);
 

@@ -29,6 +29,16 @@ class Memory {
   uint64_t bytes_ = 0;
 };
 
+/// Memory of this rank, of any allocator, that peers have mapped. Holds the allocation where the
+/// device can, so that its memory is no other allocation's as long as this lives.
+class HeldMemory {
+ public:
+  virtual ~HeldMemory() = default;
+  /// Does the same allocation still lie at the address? False: it was freed; whatever is there now
+  /// is not what peers have mapped.
+  virtual bool is_there() const = 0;
+};
+
 /// A stream of the device: launches and copies on it run in order, behind the caller's back. For
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
@@ -98,6 +108,9 @@ class Device {
   /// the handle's `keep` lives.
   virtual std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
                                                     Diagnostics& diagnostics) = 0;
+  /// Remembers which allocation lies at an address now. nullptr: reported.
+  virtual std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                                  Diagnostics& diagnostics) = 0;
   /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
   virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                                 Diagnostics& diagnostics) = 0;

@@ -28,6 +28,7 @@ constexpr Section kSections[] = {
     {VariableGroup::torchrun, "Set by torchrun, or by you in its manner"},
     {VariableGroup::openmpi, "Set by Open MPI's mpirun"},
     {VariableGroup::slurm, "Set by Slurm's srun"},
+    {VariableGroup::system, "Set by the system"},
 };
 
 std::string allowed(const VariableInfo& row) {

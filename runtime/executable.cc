@@ -6,8 +6,9 @@
 
 #include "executor/early_launch.h"
 #include "ir/verify.h"
-#include "plans/plan_json.h"
 #include "runtime/bytes.h"
+#include "runtime/environment.h"
+#include "runtime/proofs/check_proof.h"
 
 namespace mscclc {
 namespace {
@@ -40,14 +41,28 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
                this->plan->launch.align),
       use(use_of(*this->plan)),
-      parts(Chunking::parts_of_message(this->plan->contract)) {}
+      parts(Chunking::parts_of_message(this->plan->contract)),
+      number(++this->group->loads) {}
 
 Executable::State::~State() { proxy.reset(); }
 
-bool Executable::State::check_plan(Diagnostics& diagnostics) const {
+bool Executable::State::check_plan(Diagnostics& diagnostics) {
   if (plan->contract.kind == CollectiveKind::none) {
     return refuse(diagnostics, "no-contract", "the plan does not say which collective it is");
   }
+  if (!plan->split) {
+    return refuse(diagnostics, "not-split",
+                  "the program is no plan yet: compile it with the pass 'split'");
+  }
+  const Environment environment = Environment::of_process();
+  const auto policy = proof_policy(options.proof, environment, diagnostics);
+  const auto digest = policy ? plan_digest(*plan, diagnostics) : std::nullopt;
+  if (!digest) return false;
+  hash_ = hex(*digest);
+  if (*policy == ProofPolicy::require) {
+    return check_proof(*plan, *digest, environment, diagnostics).has_value();
+  }
+  warn_of_skipped(mscclc::quoted(plan->name), diagnostics);
   return true;
 }
 
@@ -149,9 +164,6 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
-  const auto hash = plan_hash(*plan, diagnostics);
-  if (!hash) return false;
-  hash_ = *hash;
   prepare_binds();
   return lay_out(diagnostics) && allocate(diagnostics);
 }
@@ -327,9 +339,27 @@ bool Executable::State::join_switches(Diagnostics& diagnostics) {
       });
 }
 
+// Collective: all ranks learn of a call that is another one on some rank, and none launches it.
+bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnostics) const {
+  CallFacts own = facts;
+  own.number = ++group->checked_launches;
+  std::vector<uint8_t> message;
+  encode(own, message);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(true, message, "launch a call", messages, diagnostics)) return false;
+  std::vector<CallFacts> calls(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    std::span<const uint8_t> rest = messages[r];
+    if (decode(rest, calls[r]) && rest.empty()) continue;
+    return refuse(diagnostics, "bad-message", "a peer's message does not tell its call");
+  }
+  return same_calls(calls, "launch", diagnostics);
+}
+
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
+  if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
   Device& device = *group->device;
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;

@@ -12,6 +12,7 @@
 #include "executor/launch.h"
 #include "executor/lower.h"
 #include "runtime/call_cache.h"
+#include "runtime/call_facts.h"
 #include "runtime/communicator.h"
 #include "runtime/group.h"
 #include "runtime/image.h"
@@ -35,6 +36,7 @@ bool too_large(Diagnostics& diagnostics);
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
+  CallFacts facts;      ///< `number` is set by each launch that is compared
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;  ///< launch.programs
@@ -60,7 +62,9 @@ struct Executable::State {
   const PeerAccess access;
   const Chunking capacity;
   const PlanUse use;
-  const uint64_t parts;  ///< Chunking::parts_of_message()
+  const uint64_t parts;   ///< Chunking::parts_of_message()
+  const uint64_t number;  ///< of this load in the communicator, the same on all ranks
+  uint64_t binds = 0;     ///< collective ones so far
 
   RankProgram program;                   ///< patched for the last binding ...
   std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
@@ -109,7 +113,8 @@ struct Executable::State {
 
  private:
   bool prepare(Diagnostics& diagnostics);
-  bool check_plan(Diagnostics& diagnostics) const;
+  bool check_plan(Diagnostics& diagnostics);
+  bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
   bool check_fit(Diagnostics& diagnostics) const;
   bool lay_out(Diagnostics& diagnostics);
   void prepare_binds();
@@ -124,7 +129,7 @@ struct Executable::State {
   uint64_t counts() const;
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
 
-  std::string hash_;
+  std::string hash_;  ///< plan_digest()
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
   std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace mscclc {
 namespace {
 
@@ -44,6 +47,27 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
 bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
   std::vector<std::vector<uint8_t>> all;
   return exchange(able, {}, what, all, diagnostics);
+}
+
+void Group::tell_joined(std::vector<uint8_t>& message) const {
+  for (const auto& [number, members] : joined) {
+    message.push_back(static_cast<uint8_t>(buffers.count(number)));
+  }
+}
+
+bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
+  const auto told = static_cast<ptrdiff_t>(joined.size());
+  ptrdiff_t i = 0;
+  const auto is_gone = [&](const std::vector<uint8_t>& message) { return message[i] == 0; };
+  for (const auto& message : messages) {
+    if (message.size() < joined.size()) return false;
+  }
+  for (auto entry = joined.begin(); entry != joined.end(); ++i) {
+    entry = std::all_of(messages.begin(), messages.end(), is_gone) ? joined.erase(entry)
+                                                                   : std::next(entry);
+  }
+  for (auto& message : messages) message.erase(message.begin(), message.begin() + told);
+  return true;
 }
 
 void Group::fail(const std::string& code, const std::string& why) {

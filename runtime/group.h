@@ -21,6 +21,7 @@ namespace mscclc {
 struct SharedBuffer {
   uint8_t* address = nullptr;  ///< own
   uint64_t bytes = 0;
+  std::unique_ptr<HeldMemory> held;            ///< own; nullptr: 0 bytes
   std::vector<std::unique_ptr<Memory>> peers;  ///< by rank; nullptr: own, or 0 bytes
   /// The whole of it, joined at a switch as the only region, by members; nullptr: that cannot be.
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
@@ -31,6 +32,9 @@ struct Group {
   std::shared_ptr<Device> device;
   std::shared_ptr<Failure> failure;
   std::chrono::milliseconds timeout;
+  bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;  ///< so far
+  uint64_t loads = 0;             ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;
@@ -47,6 +51,11 @@ struct Group {
                 std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
   /// Collective: true on all ranks if it is on all.
   bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
+  /// Says which of the joined buffers are still here, by a byte each.
+  void tell_joined(std::vector<uint8_t>& message) const;
+  /// Takes what every rank has told from the front of its message, and forgets joined buffers that
+  /// no rank has any more. False: a message is cut off.
+  bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
 };

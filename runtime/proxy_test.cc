@@ -123,6 +123,9 @@ class HeldDevice final : public Device {
   std::optional<MemoryHandle> export_memory(const void*, uint64_t, Diagnostics&) override {
     return std::nullopt;
   }
+  std::unique_ptr<HeldMemory> hold_memory(const void*, uint64_t, Diagnostics&) override {
+    return nullptr;
+  }
   std::unique_ptr<Memory> import_memory(const MemoryHandle&, Diagnostics&) override {
     return nullptr;
   }

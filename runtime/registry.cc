@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "plans/plan_json.h"
+#include "runtime/environment.h"
+#include "runtime/proofs/check_proof.h"
 
 namespace mscclc {
 namespace {
@@ -67,7 +69,10 @@ bool takes(const Program& plan, const LibraryCall& call) {
 
 }  // namespace
 
-std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& diagnostics) {
+std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& diagnostics,
+                                       std::optional<ProofPolicy> proof) {
+  const auto policy = proof_policy(proof, Environment::of_process(), diagnostics);
+  if (!policy) return std::nullopt;
   std::string place = folder;
   if (!place.ends_with('/')) place += '/';
   const auto text =
@@ -77,7 +82,7 @@ std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& d
   if (!text) return std::nullopt;
   auto table = LibraryTable::parse(*text, place + kTable, diagnostics);
   if (!table) return std::nullopt;
-  Registry registry(std::move(place), *std::move(table));
+  Registry registry(std::move(place), *std::move(table), *policy);
   if (!registry.check_files(diagnostics)) return std::nullopt;
   return registry;
 }
@@ -122,9 +127,11 @@ const Registry::Choice* Registry::read(const LibraryChoice& choice, const Librar
     const auto text =
         read_text(path, "cannot-read", "the folder must be copied whole", diagnostics);
     if (!text) return nullptr;
-    auto plan = read_plan(*text, path, diagnostics);
+    std::optional<ProofRecord> claimed;
+    auto plan = read_plan(*text, path, diagnostics, &claimed);
     if (!plan) return nullptr;
-    Choice made{path, std::make_shared<const Program>(*std::move(plan)), 0};
+    Choice made{path, std::make_shared<const Program>(*std::move(plan)), 0, {}};
+    if (!prove(made, claimed, diagnostics)) return nullptr;
     for (const LibraryRow& row : table_.rows()) {
       if (row.choice == choice) made.max_bytes = std::max(made.max_bytes, row.bytes);
     }
@@ -133,6 +140,19 @@ const Registry::Choice* Registry::read(const LibraryChoice& choice, const Librar
   // Each time: other rows may name the same file.
   if (!check_plan(*found->second.plan, path, call, diagnostics)) return nullptr;
   return &found->second;
+}
+
+bool Registry::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
+                     Diagnostics& diagnostics) const {
+  if (policy_ == ProofPolicy::skip) {
+    warn_of_skipped(fmt::format("'{}'", choice.file), diagnostics);
+    return true;
+  }
+  const auto digest = plan_digest(*choice.plan, diagnostics);
+  if (!digest) return false;
+  choice.proof = check_proof(*choice.plan, *digest, Environment::of_process(), diagnostics);
+  return choice.proof && (!claimed || check_claims(choice.file, *choice.plan, *claimed,
+                                                   *choice.proof, diagnostics));
 }
 
 bool Registry::check_plan(const Program& plan, const std::string& file, const LibraryCall& call,

@@ -20,6 +20,8 @@
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 #include "plans/library_table.h"
+#include "plans/proof_record.h"
+#include "runtime/proofs/policy.h"
 
 namespace mscclc {
 
@@ -32,30 +34,38 @@ class Registry {
     /// The largest message for which the table picks this plan; ~0: however large. What scratch
     /// memory is laid out for (LoadOptions::max_bytes): take less if messages are never that large.
     uint64_t max_bytes = 0;
+    /// What is proved of the plan, whatever its file says; nullopt: proofs are skipped.
+    std::optional<Proof> proof;
   };
 
   /// Reads FOLDER/library.json. Errors: no-registry (there is no such file, it names programs that
   /// are still to be compiled, or a plan that is not there), and those of LibraryTable::parse().
-  static std::optional<Registry> open(const std::string& folder, Diagnostics& diagnostics);
+  /// `proof`: whether plans must be proved; nullopt: as MSCCLC_PROOF says.
+  static std::optional<Registry> open(const std::string& folder, Diagnostics& diagnostics,
+                                      std::optional<ProofPolicy> proof = std::nullopt);
 
   /// The plan for a call, read when it is first picked; the same pointer for the same plan, as long
   /// as the registry lives. nullptr: reported. Errors: no-plan (the table has none for such calls),
-  /// wrong-plan (the file holds a plan for other calls), cannot-read, and those of read_plan().
+  /// wrong-plan (the file holds a plan for other calls), cannot-read, not-proved, false-claim (the
+  /// file claims of the plan what is not proved), and those of read_plan().
   const Choice* choose(const LibraryCall& call, Diagnostics& diagnostics);
 
   const LibraryTable& table() const { return table_; }
 
  private:
-  Registry(std::string folder, LibraryTable table)
-      : folder_(std::move(folder)), table_(std::move(table)) {}
+  Registry(std::string folder, LibraryTable table, ProofPolicy policy)
+      : folder_(std::move(folder)), table_(std::move(table)), policy_(policy) {}
   bool check_files(Diagnostics& diagnostics) const;
   const Choice* read(const LibraryChoice& choice, const LibraryCall& call,
                      Diagnostics& diagnostics);
+  bool prove(Choice& choice, const std::optional<ProofRecord>& claimed,
+             Diagnostics& diagnostics) const;
   bool check_plan(const Program& plan, const std::string& file, const LibraryCall& call,
                   Diagnostics& diagnostics) const;
 
   std::string folder_;  ///< with a '/' at its end
   LibraryTable table_;
+  ProofPolicy policy_;
   std::map<std::string, Choice> read_;  ///< by name of the file
 };
 

@@ -58,15 +58,20 @@ SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
           }};
 }
 
-// A mark that cannot be made costs memory: slots wait for the next one.
+// A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
+// launches are under way: behind the most that are kept, the newest moves on to this launch.
 void SlotPool::launched(Entry& slot, StreamHandle stream) {
   const bool captured = device_->is_capturing(stream);
   const std::lock_guard lock(mutex_);
   slot.launch = ++launches_;
   slot.captured |= captured;
   if (captured || launches_ % kMarkEvery != 0) return;
+  if (marks_.size() == kMostMarks) collect();
   std::unique_ptr<StreamMark> mark;
-  if (!spare_marks_.empty()) {
+  if (marks_.size() == kMostMarks) {
+    mark = std::move(marks_.back().mark);
+    marks_.pop_back();
+  } else if (!spare_marks_.empty()) {
     mark = std::move(spare_marks_.back());
     spare_marks_.pop_back();
   }

@@ -4,8 +4,9 @@
 // A program is read when its launch runs, which may be long after the call has been dropped. So a
 // slot that has been launched is not handed out again before that launch is known to have ended.
 // Launches of an executable run one after the other: every few of them the pool marks the stream,
-// and a mark that has been reached tells of all launches before it. What a graph has captured may
-// run again at any time: its slot stays out of use for as long as the pool lives.
+// and a mark that has been reached tells of all launches before it. There is a bound on the marks,
+// so that launches without end take no memory. What a graph has captured may run again at any time:
+// its slot stays out of use for as long as the pool lives.
 #pragma once
 
 #include <deque>
@@ -37,6 +38,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   /// Launches from one mark to the next.
   static constexpr uint64_t kMarkEvery = 8;
+  /// Marks that are not known to have been reached, at most.
+  static constexpr size_t kMostMarks = 64;
 
  private:
   struct Marked {

@@ -83,6 +83,35 @@ TEST_CASE("slots: what a graph has captured is not handed out again") {
   world.check_clean();
 }
 
+TEST_CASE("slots: launches without end take no memory") {
+  cuda::World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    const SlotPool::Slot slot = gpu.pool->take(gpu.diagnostics);
+    REQUIRE(slot != nullptr);
+    const auto launch = [&](uint64_t launches) {
+      for (uint64_t i = 0; i < launches; ++i) gpu.pool->launched(*slot, gpu.stream);
+    };
+    // Nothing ends meanwhile, or all of it now and then.
+    for (const uint64_t waits_every : {uint64_t{0}, uint64_t{100}, uint64_t{1000 * kLaunches}}) {
+      for (uint64_t i = 0; i < 100; ++i) {
+        launch(100 * kLaunches);
+        if (waits_every != 0 && i * 100 * kLaunches % waits_every == 0) {
+          CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+        }
+      }
+      CHECK(world.fake.calls("EventCreate") <= SlotPool::kMostMarks + 1);
+    }
+    // The newest mark has moved on to the last launches: they are known to have ended with it.
+    const auto used = gpu.launch(100 * kLaunches);
+    CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+    const uint64_t before = world.fake.allocated(0);
+    CHECK(common(used, gpu.launch(100 * kLaunches)) > 0);
+    CHECK(world.fake.allocated(0) == before);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("slots: a driver that makes no events costs memory, nothing else") {
   for (uint64_t n = 1; n < 40; ++n) {
     cuda::World world({.deferred = true});

@@ -38,9 +38,8 @@ class Canonical {
 
   bool is_left_out(NodeId node) const {
     const Word key = tape_[node].key;
-    return (key == w_hash || key == w_proof) && open_.size() == 2 &&
-           tape_[open_[0]].kind() == JsonType::object && tape_[open_[1]].key == w_mscclc &&
-           tape_[open_[1]].kind() == JsonType::object;
+    return key == w_hash && open_.size() == 2 && tape_[open_[0]].kind() == JsonType::object &&
+           tape_[open_[1]].key == w_mscclc && tape_[open_[1]].kind() == JsonType::object;
   }
 
   /// Writes one node, of an array or object its beginning. Returns the next.

@@ -42,8 +42,9 @@ class ExtraReader {
       if (!json_.number(n, schema)) return false;
       return schema == kPlanSchema ||
              json_.fail(n, "schema-version",
-                        fmt::format("version {} of plans; this program reads version {}", schema,
-                                    kPlanSchema));
+                        fmt::format("version {} of plans; this program reads version {}: compile "
+                                    "the plan's program again with this mscclc",
+                                    schema, kPlanSchema));
     }
     return true;
   }

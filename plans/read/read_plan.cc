@@ -97,9 +97,11 @@ class PlanReader {
     const NodeId node = top_[w_mscclc];
     const std::string hash = canonical_hash(json_.tape());
     NodeId proof = kNoNode;
+    std::string_view target;
     for (NodeId n = json_.first(node); n != json_.end(node); n = json_.next(n)) {
       const Word key = json_.tape()[n].key;
       if (key == w_proof) proof = n;
+      if (key == w_target && !json_.string(n, target)) return false;
       if (key != w_hash) continue;
       std::string_view said;
       if (!json_.string(n, said)) return false;
@@ -109,7 +111,7 @@ class PlanReader {
                                     "the hash {}",
                                     hash));
     }
-    return proof == kNoNode || read_proof(json_, proof, hash, proof_.emplace());
+    return proof == kNoNode || read_proof(json_, proof, target, proof_.emplace());
   }
 
   bool verify() {

@@ -1,4 +1,4 @@
-// The record of a proof. It is not part of the content hash, so it names the plan that it is of.
+// The record of a proof: what whoever wrote the plan says of it.
 #include <fmt/format.h>
 
 #include "plans/read/read_state.h"
@@ -34,22 +34,22 @@ bool read_attributes(const JsonReader& json, const Members& m, ProofRecord& reco
 
 }  // namespace
 
-bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_hash,
+bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_target,
                 ProofRecord& record) {
   Members m;
-  std::string_view hash, target;
+  std::string_view target;
   if (!m.read(json, node,
-              {w_hash, w_prover, w_target, w_out_of_place, w_in_place, w_deterministic,
-               w_keeps_input, w_graph_replay, w_rounding, w_between_calls}) ||
-      !json.string(m[w_hash], hash) || !json.number(m[w_prover], record.prover) ||
-      !json.string(m[w_target], target) || !read_attributes(json, m, record)) {
+              {w_prover, w_target, w_out_of_place, w_in_place, w_deterministic, w_keeps_input,
+               w_graph_replay, w_rounding, w_between_calls}) ||
+      !json.number(m[w_prover], record.prover) || !json.string(m[w_target], target) ||
+      !read_attributes(json, m, record)) {
     return false;
   }
   record.target = target;
-  return hash == plan_hash ||
-         json.fail(m[w_hash], "proof-hash",
-                   fmt::format("the proof is of another plan: this one's content has the hash {}",
-                               plan_hash));
+  return target == plan_target ||
+         json.fail(m[w_target], "proof-target",
+                   fmt::format("the proof is for the target '{}', the plan for '{}'", target,
+                               plan_target));
 }
 
 }  // namespace mscclc

@@ -94,8 +94,8 @@ bool read_scratch(ReadState& state);
 bool read_notes(ReadState& state);
 /// Reads everything in the extra key but `ranks`, of which only the members are noted.
 bool read_extra(ReadState& state, NodeId extra);
-/// Reads the record of a proof. REQUIRES: the plan's content has the hash `plan_hash`.
-bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_hash,
+/// Reads the record of a proof of a plan for `plan_target`.
+bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_target,
                 ProofRecord& record);
 /// Makes the contract that a peer's plan implies. Needs the ops.
 bool infer_contract(ReadState& state, NodeId collective, std::string_view name, bool in_place);

@@ -10,7 +10,7 @@
 
 namespace mscclc {
 
-/// `"schema":1, … "sites":[…]`: all members before `ranks`.
+/// `"schema":2, … "sites":[…]`: all members before `ranks`.
 void write_extra_header(JsonOut& out, const Program& program, const std::string& target);
 
 /// `"buffers":[…],"channels":[…] …`: what is declared at a rank, each member followed by a comma.

@@ -17,14 +17,14 @@ std::string_view name(BetweenCalls between_calls) {
   return kNames[static_cast<size_t>(between_calls)];
 }
 
-std::string proof_text(const ProofRecord& record, std::string_view hash) {
+std::string proof_text(const ProofRecord& record) {
   std::string text;
   JsonOut out([&](std::string_view block) {
     text += block;
     return true;
   });
   const Proof& proof = record.proof;
-  out.text(fmt::format("{{\"hash\":\"{}\",\"prover\":{},\"target\":", hash, record.prover));
+  out.text(fmt::format("{{\"prover\":{},\"target\":", record.prover));
   out.string(record.target);
   out.text(
       fmt::format(",\"out_of_place\":{},\"in_place\":{},\"deterministic\":{},\"keeps_input\":{},"

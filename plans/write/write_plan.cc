@@ -31,14 +31,10 @@ class HashedSink {
     stopped_ = stopped_ || !sink_(text);
     return !stopped_;
   }
-  /// The hash is of the text without it and the proof; both stand before the last two braces.
-  bool finish(const std::optional<ProofRecord>& proof) {
+  /// The hash is of the text without it, which stands before the last two braces.
+  bool finish() {
     hash_.update("}}");
-    const std::string digits = hash_.digits();
-    std::string end;
-    if (proof) end = ",\"proof\":" + proof_text(*proof, digits);
-    end += ",\"hash\":\"" + digits + "\"}}";
-    return !stopped_ && sink_(end);
+    return !stopped_ && sink_(",\"hash\":\"" + hash_.digits() + "\"}}");
   }
 
  private:
@@ -53,6 +49,13 @@ TextSink append_to(std::string& text) {
     text += more;
     return true;
   };
+}
+
+/// Our executor counts calls on the device. The peer's host does, and a captured launch keeps the
+/// number that it had: packets and doubled scratch are then wrong from the second replay on.
+ProofRecord record_of(const WireLayout& layout, const Target& target, const Proof& proof) {
+  const bool by_host = target.peer_wire_only && (layout.packets || layout.double_scratch);
+  return {kProverVersion, target.name, !by_host, proof};
 }
 
 class PlanWriter {
@@ -83,7 +86,7 @@ class PlanWriter {
     if (bad_text_ || out_.bad_text()) {
       report_.error("not-utf8", "a name or the description is not UTF-8; a plan cannot hold it");
     }
-    return !report_.any() && sink_.finish(record());
+    return !report_.any() && sink_.finish();
   }
 
  private:
@@ -235,15 +238,11 @@ class PlanWriter {
     out_.flush();
     for (const std::string& text : extra_) sink_.write(text);
     out_.text("]");
+    if (proof_ != nullptr) {
+      out_.text(",\"proof\":");
+      out_.text(proof_text(record_of(layout_, target_, *proof_)));
+    }
     out_.flush();
-  }
-
-  /// Our executor counts calls on the device. The peer's host does, and a captured launch keeps the
-  /// number that it had: packets and doubled scratch are then wrong from the second replay on.
-  std::optional<ProofRecord> record() const {
-    if (proof_ == nullptr) return std::nullopt;
-    const bool by_host = target_.peer_wire_only && (layout_.packets || layout_.double_scratch);
-    return ProofRecord{kProverVersion, target_.name, !by_host, *proof_};
   }
 
   const Program& program_;
@@ -291,6 +290,10 @@ std::optional<std::string> write_plan(const Program& program, const Target& targ
   text.reserve(estimate(program));
   if (!write_plan(program, target, append_to(text), diagnostics, proof)) return std::nullopt;
   return text;
+}
+
+ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof) {
+  return record_of(lay_out(program), target, proof);
 }
 
 std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics) {

@@ -56,6 +56,7 @@ enum Attribute : int {
 /// CUpointer_attribute.
 enum PointerAttribute : int {
   kMemoryType = 2,
+  kBufferId = 7,
   kIsManaged = 8,
   kDeviceOrdinal = 9,
   kIsLegacyIpcCapable = 10,

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/early_launches.h"
+#include "runtime/cuda/held_memory.h"
 #include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
@@ -74,6 +75,11 @@ std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& 
 std::unique_ptr<Memory> CudaDevice::allocate_visible(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
   return allocate_pinned(context_, bytes, what, diagnostics);
+}
+
+std::unique_ptr<HeldMemory> CudaDevice::hold_memory(const void* address, uint64_t bytes,
+                                                    Diagnostics& diagnostics) {
+  return cuda::hold_memory(context_, address, bytes, diagnostics);
 }
 
 std::optional<MemoryHandle> CudaDevice::export_memory(const void* address, uint64_t bytes,
@@ -204,6 +210,7 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
   if (stream == nullptr) return;
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
+  EarlyLaunches::of_process().forget(context_->ordinal(), stream);  // before another has its handle
   context_->driver().StreamDestroy(stream_of(stream));
 }
 

@@ -56,6 +56,8 @@ class CudaDevice final : public Device {
                                    Diagnostics& diagnostics) override;
   std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
                                            Diagnostics& diagnostics) override;
+  std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                          Diagnostics& diagnostics) override;
   std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
                                             Diagnostics& diagnostics) override;
   std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,

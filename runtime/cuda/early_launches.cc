@@ -33,4 +33,9 @@ bool EarlyLaunches::note(int ordinal, StreamHandle stream, bool small,
   return !std::exchange(captured ? ahead.captured : ahead.run, false);
 }
 
+void EarlyLaunches::forget(int ordinal, StreamHandle stream) {
+  const std::lock_guard lock(mutex_);
+  ahead_.erase({ordinal, known_as(stream)});
+}
+
 }  // namespace mscclc::cuda

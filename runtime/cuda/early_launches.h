@@ -28,6 +28,9 @@ class EarlyLaunches {
   /// whether a capture takes it. A stream handle may be used again for another stream: that is
   /// taken for more calls of the first.
   bool note(int ordinal, StreamHandle stream, bool small, const std::function<bool()>& capturing);
+  /// A stream has been destroyed, so that a process that makes streams without end keeps none of
+  /// them. Those that others destroy are kept: their handles come again.
+  void forget(int ordinal, StreamHandle stream);
 
  private:
   /// Was the last launch small, of those that ran and of those that were captured?

@@ -30,6 +30,13 @@ TEST_CASE("a large launch does not begin early behind a small one") {
   CHECK(on.small(0x100));
 }
 
+TEST_CASE("a stream that is destroyed is forgotten") {
+  Launches on;
+  CHECK(on.small(0x100));
+  on.all.forget(0, stream(0x100));
+  CHECK(on.large(0x100));  // another stream with the same handle
+}
+
 TEST_CASE("streams and devices have their own launches") {
   Launches on;
   CHECK(on.small(0x100));

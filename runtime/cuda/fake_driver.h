@@ -76,6 +76,8 @@ class FakeDriver {
 
   /// What others in a process allocate; freed by driver().MemFree.
   abi::Address allocate_pooled(int device, uint64_t bytes);
+  /// As if the memory at an address had been freed, and as much allocated, which lies there again.
+  void allocate_again(abi::Address address);
   abi::Address allocate_managed(int device, uint64_t bytes);
   /// Contents as the calling process's mapping shows them.
   std::vector<uint8_t> bytes_at(abi::Address address, uint64_t bytes);

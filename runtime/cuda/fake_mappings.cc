@@ -27,6 +27,7 @@ std::shared_ptr<FakeDriver::Physical> FakeDriver::allocate_physical(int device, 
   memory->device = device;
   memory->bytes = bytes;
   memory->handle_types = handle_types;
+  memory->id = next_number_++;
   all_.push_back(memory);
   result = abi::kSuccess;
   return memory;

@@ -26,6 +26,7 @@ struct FakeDriver::Physical {
   int device = -1;
   uint64_t bytes = 0;
   int handle_types = 0;
+  uint64_t id = 0;  ///< of the buffer: comes only once
   std::unique_ptr<Team> team;
   std::vector<uint8_t> data;  ///< made when first touched: not zeros
 

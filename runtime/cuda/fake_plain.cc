@@ -51,6 +51,28 @@ abi::Address FakeDriver::allocate_managed(int device, uint64_t bytes) {
   return address;
 }
 
+void FakeDriver::allocate_again(abi::Address address) {
+  const std::lock_guard lock(mutex_);
+  abi::Result result = abi::kSuccess;
+  const auto another = [&](const Physical& old) {
+    return allocate_physical(old.device, old.bytes, old.handle_types, result);
+  };
+  if (const auto plain = process().plain.find(address); plain != process().plain.end()) {
+    plain->second.memory = another(*plain->second.memory);
+    return;
+  }
+  const auto mapping = process().mappings.find(address);
+  if (mapping == process().mappings.end()) {
+    misuse("a test allocates again where nothing is", abi::kIllegalAddress);
+    return;
+  }
+  const abi::Handle old = mapping->second.handle, handle = next_number_++;
+  mapping->second.memory = another(*mapping->second.memory);
+  mapping->second.handle = handle;
+  process().handles[handle] = {mapping->second.memory, 0, true};
+  forget_unused_handle(process(), old);
+}
+
 abi::Result FakeDriver::MemFree(abi::Address address) {
   if (current_device() < 0) return misuse("frees without a context", abi::kInvalidContext);
   if (process().plain.erase(address) == 0) {
@@ -105,6 +127,7 @@ abi::Result FakeDriver::PointerGetAttribute(void* value, abi::PointerAttribute a
   for (const auto& [at, entry] : process().host) {
     if (address < address_of(at) || address - address_of(at) >= entry.first) continue;
     if (attribute == abi::kMemoryType) return put(static_cast<unsigned>(abi::kHostMemory));
+    if (attribute == abi::kBufferId) return put(static_cast<uint64_t>(address_of(at)));
     return attribute == abi::kIsManaged ? put(0u) : abi::kInvalidValue;
   }
   const auto plain = find_range(process().plain, address, 1,
@@ -116,6 +139,8 @@ abi::Result FakeDriver::PointerGetAttribute(void* value, abi::PointerAttribute a
   switch (attribute) {
     case abi::kMemoryType:
       return put(static_cast<unsigned>(abi::kDeviceMemory));
+    case abi::kBufferId:
+      return put(is_plain ? plain->second.memory->id : mapping->second.memory->id);
     case abi::kIsManaged:
       return put(is_plain && plain->second.managed ? 1u : 0u);
     case abi::kDeviceOrdinal:

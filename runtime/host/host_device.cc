@@ -60,6 +60,17 @@ struct Kept {
   std::vector<uint8_t> ticket;
 };
 
+/// Keeps a mapping where it is: nothing else can come to lie at its address. Memory of other
+/// allocators is used by its address alone, by threads of this process: what is there is meant.
+class HostHeldMemory final : public HeldMemory {
+ public:
+  explicit HostHeldMemory(std::shared_ptr<SharedMapping> mapping) : mapping_(std::move(mapping)) {}
+  bool is_there() const override { return true; }
+
+ private:
+  const std::shared_ptr<SharedMapping> mapping_;
+};
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(std::shared_ptr<FdServer> server) : server_(std::move(server)) {}
@@ -81,6 +92,10 @@ class HostDevice final : public Device {
     return allocate(bytes, what, diagnostics);
   }
 
+  std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                          Diagnostics&) override {
+    return std::make_unique<HostHeldMemory>(SharedMappings::of_process().find(address, bytes));
+  }
   std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
                                             Diagnostics& diagnostics) override;
   std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,

@@ -37,6 +37,10 @@ class ProgramTaker final : public Device {
                                             Diagnostics& diagnostics) override {
     return host_->export_memory(address, bytes, diagnostics);
   }
+  std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                          Diagnostics& diagnostics) override {
+    return host_->hold_memory(address, bytes, diagnostics);
+  }
   std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                         Diagnostics& diagnostics) override {
     return host_->import_memory(handle, diagnostics);

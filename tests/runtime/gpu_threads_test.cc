@@ -19,6 +19,9 @@ using cuda::FakeDriver;
 using cuda::World;
 using testing::RankBody;
 
+/// Plans here are made for what they ask of the driver; nothing runs.
+constexpr ProofPolicy kProof = ProofPolicy::skip;
+
 std::vector<std::shared_ptr<const Program>> plans() {
   std::vector<std::shared_ptr<const Program>> made;
   for (testing::TestProgram t :
@@ -54,7 +57,8 @@ std::string use_plan(World& world, Communicator& communicator,
   Device& device = communicator.device();
   const auto memory =
       CallerMemory::make(communicator, *plan, {.max_bytes = 4096, .registered = zero_copy}, d);
-  const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy}, d);
+  const auto loaded =
+      communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy, .proof = kProof}, d);
   if (memory == nullptr || loaded == nullptr) return testing::text(d);
   const StreamHandle stream = device.create_stream(d);
   bool good = stream != nullptr;
@@ -128,7 +132,8 @@ std::string use_switch(World& world, Communicator& communicator,
   Device& device = communicator.device();
   const auto memory = CallerMemory::make(
       communicator, *plan, {.max_bytes = 4096, .input_offset = 64, .registered = true}, d);
-  const auto loaded = communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, d);
+  const auto loaded =
+      communicator.load(plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
   const StreamHandle stream = device.create_stream(d);
   if (memory == nullptr || loaded == nullptr || stream == nullptr) return testing::text(d);
   const std::vector<uint8_t> bytes(3072, static_cast<uint8_t>(communicator.rank() + 1));
@@ -201,8 +206,8 @@ void with_no_room_for_odd_calls(
     const auto plan = plans().back();
     CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
             Diagnostics d;
-            const auto loaded =
-                communicator.load(plan, {.max_bytes = 4096, .zero_copy = zero_copy}, d);
+            const auto loaded = communicator.load(
+                plan, {.max_bytes = 4096, .zero_copy = zero_copy, .proof = kProof}, d);
             const auto memory = communicator.device().allocate(16384, "buffers", d);
             if (loaded == nullptr || memory == nullptr) return testing::text(d);
             std::unique_ptr<RegisteredBuffer> buffer;
@@ -246,6 +251,42 @@ TEST_CASE("ranks that bind together all learn that one cannot") {
         }
         return loaded.bind(call, d) ? "" : testing::text(d);
       });
+}
+
+/// The beginning of the only mapping or plain allocation of a test's buffers.
+cuda::abi::Address begin_of(const Memory& memory) { return cuda::address_of(memory.data()); }
+
+TEST_CASE("registered memory that was freed and allocated again is noticed at bind") {
+  for (const bool mappings : {true, false}) {  // as of cuMemCreate, as of cudaMalloc
+    INFO("mappings: " << mappings);
+    World world({.devices = 2, .mappings = mappings});
+    {
+      cuda::ContextKeeper keeper;
+      const auto plan = plans().back();
+      CHECK(run_on_gpus(world, keeper, 2, [&](Communicator& communicator) -> std::string {
+              Diagnostics d, refused;
+              const auto loaded = communicator.load(
+                  plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
+              const auto memory = communicator.device().allocate(16384, "buffers", d);
+              if (loaded == nullptr || memory == nullptr) return testing::text(d);
+              const CallOptions call = {.bytes = 4096,
+                                        .dtype = Dtype::f32,
+                                        .input = memory->data(),
+                                        .output = memory->data() + 8192};
+              const auto old = communicator.register_buffer(memory->data(), 16384, d);
+              if (old == nullptr || !loaded->bind(call, d)) return testing::text(d);
+              if (communicator.rank() == 1) world.fake.allocate_again(begin_of(*memory));
+              if (loaded->bind(call, refused)) return "memory that is gone was bound";
+              const char* const code =
+                  communicator.rank() == 1 ? "stale-registration" : "peer-failed";
+              if (!cuda::has_code(refused, code)) return testing::text(refused);
+              // The new memory, registered on all ranks: the old registration is in nobody's way.
+              const auto again = communicator.register_buffer(memory->data(), 16384, d);
+              return again != nullptr && loaded->bind(call, d) ? "" : testing::text(d);
+            }) == "");
+    }
+    world.check_clean();
+  }
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
 
+#include "plans/resign.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -194,6 +197,74 @@ TEST_CASE("a plan that is not what the table says") {
   Diagnostics diagnostics;
   CHECK(registry.choose(apart, diagnostics) == nullptr);
   CHECK(diagnostics.all().at(0).path.starts_with(file(apart)));
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Changes a plan's file, and gives it the hash of what it then says.
+void forge(const std::string& file, const std::function<void(Json&)>& change) {
+  std::ifstream in(file);
+  Json plan = Json::parse(in);
+  change(plan);
+  std::ofstream(file) << testing::resign(plan.dump());
+}
+
+/// Lets the first wait for three peers wait for one.
+void wait_for_one(Json& plan) {
+  for (Json& gpu : plan["gpus"]) {
+    for (Json& block : gpu["threadblocks"]) {
+      for (Json& op : block["ops"]) {
+        if (op["name"] != "wait" || op["channel_ids"].size() != 3) continue;
+        op["channel_ids"] = Json::array({op["channel_ids"][0]});
+        return;
+      }
+    }
+  }
+  FAIL("no op waits for three peers");
+}
+
+}  // namespace
+
+TEST_CASE("a plan that was forged, hash and all, is refused") {
+  const std::string folder = scratch("forged");
+  std::filesystem::copy(plans(), folder);
+  const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
+  const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
+  Diagnostics diagnostics;
+  const std::string right = [&] {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }();
+  {
+    Registry registry = opened(folder);
+    const Registry::Choice* choice = registry.choose(call, diagnostics);
+    REQUIRE(choice != nullptr);
+    REQUIRE(choice->proof);
+    CHECK(choice->proof->out_of_place);
+  }
+  forge(file, wait_for_one);
+  {
+    Registry registry = opened(folder);
+    CHECK(registry.choose(call, diagnostics) == nullptr);
+    CHECK(diagnostics.all().back().code == "not-proved");
+    diagnostics = Diagnostics();
+    auto unproved = Registry::open(folder, diagnostics, ProofPolicy::skip);
+    REQUIRE(unproved);
+    const Registry::Choice* choice = unproved->choose(call, diagnostics);
+    REQUIRE(choice != nullptr);
+    CHECK_FALSE(choice->proof);
+    CHECK(diagnostics.all().at(0).code == "proof-skipped");
+  }
+  std::ofstream(file) << right;
+  forge(file, [](Json& plan) { plan["mscclc"]["proof"]["rounding"] = "once"; });
+  Registry registry = opened(folder);
+  CHECK(refusal(registry, call) ==
+        fmt::format("false-claim: '{}' claims what is not proved of it: it is not rounded as it "
+                    "says (compile the plan's program again: 'mscclc compile' proves what it "
+                    "writes)",
+                    file));
 }
 
 }  // namespace mscclc

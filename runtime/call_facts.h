@@ -1,0 +1,39 @@
+// What all ranks must say alike of a call. A collective bind() compares it, and with
+// MSCCLC_CHECK_CALLS=1 every launch does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/ops.h"
+
+namespace mscclc {
+
+struct CallFacts {
+  /// Where a rank's buffers lie; `free`: they cannot lie in each other, so any rank agrees.
+  enum class Placement : uint8_t { free, apart, in_place };
+
+  uint64_t number = 0;      ///< of the bind or launch
+  uint64_t executable = 0;  ///< number of the load() that made it, the same on all ranks
+  std::string plan;         ///< its name
+  uint64_t bytes = 0;
+  Dtype dtype = Dtype::f32;
+  /// Of collectives that reduce: `call` where they do not.
+  ReduceOp reduce = ReduceOp::call;
+  Dtype accumulate = Dtype::f32;
+  Placement placement = Placement::free;
+};
+
+void encode(const CallFacts& facts, std::vector<uint8_t>& to);
+/// Takes facts from the front; false if they are not such.
+bool decode(std::span<const uint8_t>& from, CallFacts& facts);
+
+/// True if all ranks make the same call. Else an error (call-differs) that names the first rank
+/// whose call is another one than rank 0's, and tells both; the same on all ranks. `doing`: "bind".
+bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
+                Diagnostics& diagnostics);
+
+}  // namespace mscclc

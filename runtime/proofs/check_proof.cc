@@ -1,0 +1,110 @@
+#include "runtime/proofs/check_proof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "passes/prove/prove.h"
+#include "plans/plan_json.h"
+#include "plans/target.h"
+#include "runtime/proofs/known_plans.h"
+#include "runtime/proofs/proof_cache.h"
+
+namespace mscclc {
+namespace {
+
+/// Plans that this process has proved, or found in the cache. Ranks that are threads of one process
+/// load the same plan at once: the first proves it, and the others wait for that.
+class ProvedHere {
+ public:
+  static ProvedHere& of_process() {
+    static ProvedHere all;
+    return all;
+  }
+  std::optional<Proof> find(const PlanDigest& digest) const {
+    const auto found = proved_.find(digest);
+    return found == proved_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void keep(const PlanDigest& digest, const Proof& proof) {
+    if (proved_.size() == kMost) proved_.clear();
+    proved_[digest] = proof;
+  }
+  std::mutex mutex;
+
+ private:
+  static constexpr size_t kMost = 4096;
+  std::map<PlanDigest, Proof> proved_;
+};
+
+std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
+  const Proof proof = prove(plan, diagnostics);
+  if (proof.proved) return proof;
+  diagnostics
+      .error("not-proved", {},
+             fmt::format("the plan {} is not proved right, so it is not loaded",
+                         mscclc::quoted(plan.name)))
+      .notes.push_back({.text = "'mscclc verify' shows more; LoadOptions::proof or "
+                                "MSCCLC_PROOF=skip loads it all the same"});
+  return std::nullopt;
+}
+
+/// What is claimed and is not so; nullptr: all is.
+const char* false_claim(const Proof& claimed, const Proof& proved) {
+  if (claimed.out_of_place && !proved.out_of_place) return "right out of place";
+  if (claimed.in_place && !proved.in_place) return "right in place";
+  if (claimed.deterministic && !proved.deterministic) return "deterministic";
+  if (claimed.keeps_input && !proved.keeps_input) return "said to keep the caller's input";
+  if (claimed.rounding != proved.rounding) return "rounded as it says";
+  if (claimed.between_calls != proved.between_calls)
+    return "kept apart from other calls as it says";
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
+                                 const Environment& environment, Diagnostics& diagnostics) {
+  if (const auto known = known_proof(digest)) return known;
+  ProvedHere& here = ProvedHere::of_process();
+  const std::lock_guard lock(here.mutex);
+  if (const auto proved = here.find(digest)) return proved;
+  const auto cache = ProofCache::open(environment, diagnostics);
+  if (!cache) return std::nullopt;
+  std::optional<Proof> proved = cache->find(digest, diagnostics);
+  if (!proved) {
+    proved = prove_now(plan, diagnostics);
+    if (proved) cache->keep(digest, *proved);
+  }
+  if (proved) here.keep(digest, *proved);
+  return proved;
+}
+
+bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
+                  const Proof& proved, Diagnostics& diagnostics) {
+  const char* wrong = false_claim(claimed.proof, proved);
+  // Of a target that is not built in nothing is known but its name.
+  const auto& targets = builtin_targets();
+  const auto target = std::ranges::find(targets, claimed.target, &Target::name);
+  if (wrong == nullptr && target != targets.end() && claimed.graph_replay &&
+      !proof_record(plan, *target, proved).graph_replay) {
+    wrong = "right when a graph is replayed";
+  }
+  if (wrong == nullptr) return true;
+  diagnostics
+      .error("false-claim", {},
+             fmt::format("'{}' claims what is not proved of it: it is not {}", file, wrong))
+      .notes.push_back({.text = "compile the plan's program again: 'mscclc compile' proves what it "
+                                "writes"});
+  return false;
+}
+
+void warn_of_skipped(const std::string& what, Diagnostics& diagnostics) {
+  diagnostics.warning("proof-skipped", {},
+                      fmt::format("nobody has looked whether {} is right: proofs are skipped "
+                                  "(LoadOptions::proof or MSCCLC_PROOF)",
+                                  what));
+}
+
+}  // namespace mscclc

@@ -1,0 +1,18 @@
+// What was proved of a plan, in a byte: as the table of known plans and the user's cache keep it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/proof.h"
+
+namespace mscclc {
+
+/// REQUIRES: proof.proved.
+uint8_t pack(const Proof& proof);
+/// nullopt: pack() gives no such byte.
+std::optional<Proof> unpack(uint8_t claims);
+
+bool operator==(const Proof& a, const Proof& b);
+
+}  // namespace mscclc

@@ -1,0 +1,60 @@
+// Writes the table of known plans (known_plans.cc): the digest and the claims of every plan of a
+// folder that `mscclc library` has just compiled and proved. Part of the build.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "plans/plan_json.h"
+#include "runtime/proofs/claims.h"
+#include "runtime/proofs/plan_digest.h"
+
+namespace mscclc {
+namespace {
+
+using Table = std::map<PlanDigest, uint8_t>;
+
+bool add(const std::filesystem::path& file, Table& table, Diagnostics& diagnostics) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  std::optional<ProofRecord> record;
+  const auto plan = read_plan(text.view(), file.string(), diagnostics, &record);
+  if (!plan) return false;
+  if (!record) {
+    diagnostics.error("no-proof", {}, fmt::format("'{}' carries no proof", file.string()));
+    return false;
+  }
+  const auto digest = plan_digest(*plan, diagnostics);
+  if (digest) table[*digest] = pack(record->proof);
+  return digest.has_value();
+}
+
+int run(const char* folder) {
+  Table table;
+  Diagnostics diagnostics;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto& file = entry.path();
+    if (file.extension() != ".json" || file.filename() == "library.json") continue;
+    if (add(file, table, diagnostics)) continue;
+    fmt::print(stderr, "{}", render_text(diagnostics, Sources(), 10));
+    return 1;
+  }
+  for (const auto& [digest, claims] : table) {
+    fmt::print("{{{{");
+    for (const uint8_t byte : digest) fmt::print("{},", byte);
+    fmt::print("}},{}}},\n", claims);
+  }
+  return table.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace mscclc
+
+int main(int argc, char** argv) {
+  if (argc == 2) return mscclc::run(argv[1]);
+  fmt::print(stderr, "make_known_plans FOLDER\n");
+  return 2;
+}

@@ -1,0 +1,33 @@
+// The user's cache of plans that were proved before: a folder with a small file for each, named by
+// the plan's digest, so that a plan that was changed is another plan. Whoever may write there can
+// make a plan pass for proved, so it is used only if it is the user's and nobody else may. It may
+// be deleted at any time. A cache that cannot be read or written is none: plans are then proved.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/proof.h"
+#include "runtime/environment.h"
+#include "runtime/proofs/plan_digest.h"
+
+namespace mscclc {
+
+class ProofCache {
+ public:
+  /// The folder that MSCCLC_PROOF_CACHE names, or mscclc/proofs in the user's folder for caches.
+  /// Errors (bad-variable). Warns (proof-cache) of a folder that others may write to.
+  static std::optional<ProofCache> open(const Environment& environment, Diagnostics& diagnostics);
+  /// "": finds and keeps nothing.
+  explicit ProofCache(std::string folder) : folder_(std::move(folder)) {}
+
+  /// nullopt: this plan was not proved before.
+  std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;
+  /// REQUIRES: proof.proved.
+  void keep(const PlanDigest& digest, const Proof& proof) const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace mscclc

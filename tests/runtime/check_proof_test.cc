@@ -1,0 +1,257 @@
+// What is known of a plan before it is loaded, and where from.
+#include "runtime/proofs/check_proof.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plans/plan_json.h"
+#include "plans/target.h"
+#include "runtime/proofs/claims.h"
+#include "runtime/proofs/known_plans.h"
+#include "runtime/proofs/policy.h"
+#include "runtime/proofs/proof_cache.h"
+#include "tests/library/library.h"
+
+namespace mscclc {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An empty folder of this test's own.
+std::string new_folder(const std::string& name) {
+  const char* at = std::getenv("TEST_TMPDIR");
+  const std::string folder = fmt::format("{}/{}.{}", at == nullptr ? "/tmp" : at, name, getpid());
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  ::chmod(folder.c_str(), 0700);
+  return folder;
+}
+
+Environment environment(const std::string& cache) {
+  return Environment(Environment::Values{{"MSCCLC_PROOF_CACHE", cache}});
+}
+
+Program plan_of(std::string_view name, const char* ranks = "3") {
+  CompiledWorld world(name, {{"R", ranks}});
+  REQUIRE(world.errors() == "");
+  return world.program();
+}
+
+PlanDigest digest_of(const Program& plan) {
+  Diagnostics diagnostics;
+  const auto digest = plan_digest(plan, diagnostics);
+  REQUIRE(digest);
+  return *digest;
+}
+
+std::string codes(const Diagnostics& diagnostics) {
+  std::string all;
+  for (const Diagnostic& d : diagnostics.all()) all += d.code + " ";
+  return all;
+}
+
+/// One wait fewer at rank 0: it does not see that a peer is done.
+void weaken(Program& plan) {
+  auto& ops = plan.ranks[0].ops;
+  for (size_t i = ops.size(); i > 0; --i) {
+    if (ops[i - 1].kind != OpKind::wait) continue;
+    ops[i - 1].kind = OpKind::sync;
+    plan.set_operands(ops[i - 1], {}, {});
+    return;
+  }
+  FAIL("the plan has no wait");
+}
+
+TEST_CASE("the library's plans are known to the binary") {
+  const std::string folder = new_folder("library");
+  REQUIRE(std::system(("tools/library_compiler library --library plans --ranks 2 -o " + folder +
+                       " > " + folder + "/said")
+                          .c_str()) == 0);
+  uint32_t plans = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const fs::path& file = entry.path();
+    if (file.extension() != ".json" || file.filename() == "library.json") continue;
+    INFO(file);
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    Diagnostics diagnostics;
+    std::optional<ProofRecord> record;
+    const auto plan = read_plan(text.str(), file, diagnostics, &record);
+    REQUIRE(plan);
+    const auto known = known_proof(digest_of(*plan));
+    REQUIRE(known);
+    CHECK(*known == record->proof);
+    CHECK(check_claims(file, *plan, *record, *known, diagnostics));
+    ++plans;
+  }
+  CHECK(plans > 100);
+}
+
+TEST_CASE("a plan that is not right is refused, whatever its file says") {
+  Program plan = plan_of("allgather_direct");
+  const PlanDigest right = digest_of(plan);
+  Diagnostics diagnostics;
+  CHECK(check_proof(plan, right, environment("/nowhere"), diagnostics));
+  CHECK(codes(diagnostics) == "");
+  weaken(plan);
+  const PlanDigest weakened = digest_of(plan);
+  CHECK(weakened != right);
+  CHECK_FALSE(check_proof(plan, weakened, environment("/nowhere"), diagnostics));
+  REQUIRE(diagnostics.all().size() >= 2);  // the prover's finding, then what comes of it
+  CHECK(diagnostics.all().back().code == "not-proved");
+  CHECK(diagnostics.all().back().message ==
+        "the plan 'allgather_direct' is not proved right, so it is not loaded");
+}
+
+TEST_CASE("every claim that is not proved is false") {
+  const Program plan = plan_of("allgather_direct");
+  Diagnostics diagnostics;
+  const auto proved = check_proof(plan, digest_of(plan), environment("/nowhere"), diagnostics);
+  REQUIRE(proved);
+  const ProofRecord right = proof_record(plan, *find_target("host", diagnostics), *proved);
+  CHECK(check_claims("plan.json", plan, right, *proved, diagnostics));
+  const Proof less{.proved = true, .rounding = Rounding::once};
+  const auto refused = [&](const ProofRecord& claimed, const Proof& of) {
+    Diagnostics said;
+    CHECK_FALSE(check_claims("plan.json", plan, claimed, of, said));
+    CHECK(codes(said) == "false-claim ");
+    return said.all().at(0).message.substr(
+        std::string("'plan.json' claims what is not proved of it: it is not ").size());
+  };
+  ProofRecord claimed = right;
+  claimed.proof = less;
+  claimed.proof.deterministic = true;
+  CHECK(refused(claimed, less) == "deterministic");
+  claimed.proof = less;
+  claimed.proof.in_place = true;
+  CHECK(refused(claimed, less) == "right in place");
+  claimed.proof = less;
+  claimed.proof.out_of_place = true;
+  CHECK(refused(claimed, less) == "right out of place");
+  claimed.proof = less;
+  claimed.proof.rounding = Rounding::none;
+  CHECK(refused(claimed, less) == "rounded as it says");
+  // Under the peer's executor the host counts calls: with packets a graph may not be replayed.
+  const Program packets = plan_of("allreduce_1shot");
+  claimed.target = "mscclpp";
+  claimed.graph_replay = true;
+  claimed.proof = less;
+  Diagnostics said;
+  CHECK_FALSE(check_claims("plan.json", packets, claimed, less, said));
+  CHECK(codes(said) == "false-claim ");
+}
+
+TEST_CASE("what the user has proved before is not proved again") {
+  const std::string folder = new_folder("cache") + "/mscclc/proofs";
+  Program plan = plan_of("allgather_direct", "5");
+  Diagnostics diagnostics;
+  const PlanDigest digest = digest_of(plan);
+  const ProofCache cache(folder);
+  CHECK_FALSE(cache.find(digest, diagnostics));
+  const auto proved = check_proof(plan, digest, environment(folder), diagnostics);
+  REQUIRE(proved);
+  const auto found = cache.find(digest, diagnostics);
+  REQUIRE(found);
+  CHECK(*found == *proved);
+  weaken(plan);
+  CHECK_FALSE(cache.find(digest_of(plan), diagnostics));
+  CHECK(codes(diagnostics) == "");
+}
+
+TEST_CASE("every claim comes back from the cache") {
+  const ProofCache cache(new_folder("claims"));
+  Diagnostics diagnostics;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto proof = unpack(static_cast<uint8_t>(byte));
+    CHECK(proof.has_value() == ((byte >> 4 & 3) != 3 && byte >> 6 != 3));
+    if (!proof) continue;
+    const PlanDigest digest = {static_cast<uint8_t>(byte)};
+    cache.keep(digest, *proof);
+    REQUIRE(cache.find(digest, diagnostics));
+    CHECK(*cache.find(digest, diagnostics) == *proof);
+  }
+}
+
+TEST_CASE("a cache that others may write to is not used") {
+  const std::string folder = new_folder("shared");
+  const ProofCache cache(folder);
+  const PlanDigest digest = {1, 2, 3};
+  Diagnostics diagnostics;
+  cache.keep(digest, {.proved = true});
+  REQUIRE(cache.find(digest, diagnostics));
+  for (const mode_t mode : {0770, 0707}) {
+    ::chmod(folder.c_str(), mode);
+    Diagnostics warned;
+    CHECK_FALSE(cache.find(digest, warned));
+    CHECK(codes(warned) == "proof-cache ");
+    CHECK(warned.all()[0].severity == Severity::warning);
+    cache.keep({4, 5, 6}, {.proved = true});
+    CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+  }
+}
+
+TEST_CASE("an entry of the cache that keep() did not write is none") {
+  const std::string folder = new_folder("entries");
+  const ProofCache cache(folder);
+  const PlanDigest digest = {7};
+  const std::string entry = folder + "/" + hex(digest);
+  Diagnostics diagnostics;
+  for (const char* text : {"", "mscclc proof", "mscclc proof xx\n", "mscclc proof ff\n",
+                           "mscclc proof 01\n\n", "mscclc prooF 01\n"}) {
+    std::ofstream(entry) << text;
+    INFO(text);
+    CHECK_FALSE(cache.find(digest, diagnostics));
+  }
+  std::ofstream(entry) << "mscclc proof 01\n";
+  CHECK(cache.find(digest, diagnostics));
+  fs::rename(entry, folder + "/other");
+  fs::create_symlink(folder + "/other", entry);
+  CHECK_FALSE(cache.find(digest, diagnostics));
+}
+
+TEST_CASE("where the cache is") {
+  const auto find_in = [](Environment::Values values, const std::string& folder) {
+    fs::create_directories(folder);
+    ::chmod(folder.c_str(), 0700);
+    Diagnostics diagnostics;
+    ProofCache(folder).keep({9}, {.proved = true});
+    const auto cache = ProofCache::open(Environment(std::move(values)), diagnostics);
+    return cache && cache->find({9}, diagnostics).has_value();
+  };
+  const std::string at = new_folder("places");
+  CHECK(find_in({{"MSCCLC_PROOF_CACHE", at + "/a"}, {"HOME", at}}, at + "/a"));
+  CHECK(find_in({{"XDG_CACHE_HOME", at + "/b"}, {"HOME", at}}, at + "/b/mscclc/proofs"));
+  CHECK(find_in({{"HOME", at}}, at + "/.cache/mscclc/proofs"));
+  CHECK(find_in({{"XDG_CACHE_HOME", "relative"}, {"HOME", at}}, at + "/.cache/mscclc/proofs"));
+  CHECK_FALSE(find_in({}, at + "/c"));
+  Diagnostics diagnostics;
+  CHECK_FALSE(ProofCache::open(environment("\n"), diagnostics));
+  CHECK(codes(diagnostics) == "bad-variable ");
+}
+
+TEST_CASE("whether a proof is wanted") {
+  Diagnostics diagnostics;
+  const auto policy = [&](const char* value, std::optional<ProofPolicy> asked = {}) {
+    return proof_policy(asked, Environment(Environment::Values{{"MSCCLC_PROOF", value}}),
+                        diagnostics);
+  };
+  CHECK(policy("") == ProofPolicy::require);
+  CHECK(policy("require") == ProofPolicy::require);
+  CHECK(policy("skip") == ProofPolicy::skip);
+  CHECK(policy("skip", ProofPolicy::require) == ProofPolicy::require);
+  CHECK(policy("nonsense", ProofPolicy::skip) == ProofPolicy::skip);
+  CHECK(codes(diagnostics) == "");
+  CHECK_FALSE(policy("Skip"));
+  CHECK(diagnostics.all().at(0).message ==
+        "MSCCLC_PROOF is 'Skip'; allowed is 'require' or 'skip'");
+}
+
+}  // namespace
+}  // namespace mscclc
