@@ -193,8 +193,8 @@ bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& 
   });
 }
 
-bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count,
-                        const Load& load) {
+bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+                        bool far) {
   if (looked_at_ < count) {
     is_whole_.resize(chains.size(), false);
     is_sure_.resize(chains.size(), false);
@@ -202,7 +202,7 @@ bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t coun
   }
   // Most are found soon: parents are looked at only as far as they are needed.
   while (!among(chains, cuts, load)) {
-    if (open_.empty()) return false;
+    if (open_.empty() || !far) return false;
     for (const Link& link : std::exchange(open_, {})) look_behind(chains, cuts, link);
   }
   return true;

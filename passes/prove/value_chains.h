@@ -83,8 +83,10 @@ class Provenance {
   };
   /// Was the load over before the first `count` values could be made: do they come, byte by byte,
   /// from what that op stored of it, or from a later call of the rank?
+  /// `far`: look at what is known without a search for parents, and then at these, too.
   /// REQUIRES: `count` does not shrink between two clear().
-  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load);
+  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+              bool far);
 
  private:
   struct Link {
