@@ -88,22 +88,31 @@ class Cuts {
   uint32_t last_way_ = 0;
 };
 
-/// Collects extents, and says when they make up another.
+/// Collects extents, and says when they make up another. Most often there is one way of at most 64
+/// pieces.
 class Covering {
  public:
   Covering(const Cuts& cuts, const Extent& wanted) : cuts_(cuts), wanted_(wanted) {}
   /// Adds an extent; true as soon as every byte of the wanted one is in one of those added.
   bool add(const Extent& extent) {
     if (extent.covers(wanted_)) return true;
-    std::set<uint32_t>& pieces = pieces_[extent.way];
-    pieces.insert(extent.piece);
-    return pieces.size() == cuts_.pieces(extent.way);
+    const uint32_t pieces = cuts_.pieces(extent.way);
+    if (pieces <= 64 && (way_ == 0 || way_ == extent.way)) {
+      way_ = extent.way;
+      found_ |= uint64_t{1} << extent.piece;
+      return found_ == ~uint64_t{0} >> (64 - pieces);
+    }
+    std::set<uint32_t>& others = others_[extent.way];
+    others.insert(extent.piece);
+    return others.size() == pieces;
   }
 
  private:
   const Cuts& cuts_;
   const Extent wanted_;
-  std::map<uint32_t, std::set<uint32_t>> pieces_;  ///< by way
+  uint32_t way_ = 0;
+  uint64_t found_ = 0;                             ///< pieces of way_
+  std::map<uint32_t, std::set<uint32_t>> others_;  ///< pieces, by way
 };
 
 }  // namespace mscclc::proof

@@ -136,5 +136,25 @@ TEST_CASE("a sentinel slot is not emptied while a port may send it") {
   CHECK(verdict(sent("")) == race("mine[0] of rank 1"));
 }
 
+TEST_CASE("slots that a port has sent on are empty when the block has met") {
+  // Rank 1 fills a[0] again when it hears that it is empty.
+  const auto forwarded = [](const std::string& between) {
+    return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+           "ensure output[0] at 1 = input[0] at 1\nselect dtypes: [f32]\n"
+           "rank 0 {\n  buffer a[2] packets: sentinel, copies: 2\n  buffer t[1]\n"
+           "  channel mem = memory(1)\n  channel net = port(1)\n  tb 0 {\n"
+           "    read_put_packets net.x <- a\n" +
+           between +
+           "    signal mem\n    unpack_packets t[0] <- a[0]\n  }\n}\n"
+           "rank 1 {\n  buffer x[2] packets: sentinel, copies: 2\n  buffer t[1]\n"
+           "  channel mem = memory(0)\n  channel net = port(0)\n  tb 0 {\n"
+           "    put_packets mem.a[0], mem.a[1] <- input[0], input[0]\n"
+           "    unpack_packets output[0], t[0] <- x[0], x[1]\n    wait mem\n    sync\n"
+           "    put_packets mem.a[0] <- input[0]\n  }\n}\n";
+  };
+  CHECK(verdict(forwarded("sync\n")) == "proved");
+  CHECK(verdict(forwarded("")) == race("a[0] of rank 0"));
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -116,16 +116,19 @@ void Run::enter_call(uint32_t rank) {
 /// All blocks have ended: all they did is over, and all they know the caller knows.
 void Run::leave_call(uint32_t rank) {
   Row& caller = caller_[rank];
+  std::vector<ReadValue> reads;
   for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
     meet(process);
     learn(caller, strong_news(process), system_.width());
-    nodes_read_[rank].add(block.nodes);
+    const std::vector<ReadValue>& read = block.nodes.values();
+    reads.insert(reads.end(), read.begin(), read.end());
     block.nodes.clear();
     block.settled_nodes = 0;
     block.known = block.entry = {};  // the next call begins with what the caller knows
   }
+  nodes_read_[rank].add_call(chains_, cuts_, std::move(reads));
   for (uint32_t s = 0; s < program_.ranks[rank].semaphores.size(); ++s) {
     Counter& counter = semaphores_[system_.semaphore(rank, s)];
     counter.by_releaser.clear();

@@ -130,14 +130,18 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Re
                                 length_of(loader.rank, op, load.position, load.event.call),
                                 common(load.extent, access.extent),
                                 access.extent};
-  const auto follow = [&](Provenance& values, size_t count) {
-    return values.follow(chains_, cuts_, count, loaded);
-  };
   Provenance& earlier = nodes_read_[rank_of(actor)];
-  if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
-  if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
-  Block& block = blocks_[actor.event.process];
-  return follow(block.nodes, block.settled_nodes);
+  const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
+  for (const bool far : {false, true}) {  // most are found near by
+    const auto follow = [&](Provenance& values, size_t count) {
+      return values.follow(chains_, cuts_, count, loaded, far);
+    };
+    if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
+    if (!block) continue;
+    Block& own = blocks_[actor.event.process];
+    if (follow(own.nodes, own.settled_nodes)) return true;
+  }
+  return false;
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?

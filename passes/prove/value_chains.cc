@@ -1,6 +1,7 @@
 #include "passes/prove/value_chains.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mscclc::proof {
 
@@ -27,6 +28,26 @@ void Provenance::add(const ValueChains& chains, uint32_t value, const Extent& ex
   read_.push_back({value, all ? Extent{} : extent});
 }
 
+void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
+                          std::vector<ReadValue> reads) {
+  earlier_ = true;
+  std::ranges::sort(reads, {}, &ReadValue::value);
+  for (size_t i = 0; i < reads.size();) {
+    const size_t first = i;
+    Covering all(cuts, chains.node(reads[first].value).extent);
+    bool whole = false;
+    for (; i < reads.size() && reads[i].value == reads[first].value; ++i) {
+      whole = whole || all.add(reads[i].piece);
+    }
+    if (whole) {
+      read_.push_back({reads[first].value, {}});
+    } else {
+      read_.insert(read_.end(), reads.begin() + static_cast<ptrdiff_t>(first),
+                   reads.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+}
+
 void Provenance::clear() {
   for (const uint32_t value : origins_) {
     is_whole_[value] = false;
@@ -39,6 +60,7 @@ void Provenance::clear() {
   calls_.clear();
   calls_if_.clear();
   shares_.clear();
+  open_.clear();
   looked_at_ = 0;
 }
 
@@ -62,7 +84,7 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
 }
 
 /// Values of so many calls of a rank are among them, if `if_any` has bytes.
-void Provenance::add_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
+void Provenance::note_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
   if (if_any.sure) {
     if (calls_.size() <= rank) calls_.resize(rank + 1, 0);
     calls_[rank] = std::max(calls_[rank], calls);
@@ -89,7 +111,7 @@ bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
     if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
     conditions.push_back(link.if_any);
   }
-  add_call(node.rank, link.if_any, node.event.call + 1);
+  note_call(node.rank, link.if_any, node.event.call + 1);
   return true;
 }
 
@@ -103,7 +125,7 @@ void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, cons
   for (const Share& s : shares) {
     if (!(s.piece == piece)) continue;
     calls = std::min(calls, s.calls);
-    if (all.add(s.share)) return add_call(node.rank, piece, calls);
+    if (all.add(s.share)) return note_call(node.rank, piece, calls);
   }
 }
 
@@ -115,6 +137,7 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
   link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
+  link.known &= here.sure || !earlier_;
   if (link.known && !here.sure) link.if_any = here;
   if (link.known && !node.extent.covers(here)) {
     add_share(cuts, node, here);
@@ -161,24 +184,28 @@ bool Provenance::from_later_call(const Load& load) const {
          });
 }
 
-bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count,
-                        const Load& load) {
-  if (looked_at_ < count) {
-    is_whole_.resize(chains.size(), false);
-    is_sure_.resize(chains.size(), false);
-    for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
-    while (!open_.empty()) {
-      const Link link = open_.back();
-      open_.pop_back();
-      look_behind(chains, cuts, link);
-    }
-  }
+bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& load) const {
   if (from_later_call(load)) return true;
   Covering covering(cuts, load.bytes);
   return std::ranges::any_of(chains.stored_by(load.event), [&](uint32_t value) {
     return chains.node(value).position == load.position &&
            comes_from(chains, value, load.length, covering);
   });
+}
+
+bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+                        bool far) {
+  if (looked_at_ < count) {
+    is_whole_.resize(chains.size(), false);
+    is_sure_.resize(chains.size(), false);
+    for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
+  }
+  // Most are found soon: parents are looked at only as far as they are needed.
+  while (!among(chains, cuts, load)) {
+    if (open_.empty() || !far) return false;
+    for (const Link& link : std::exchange(open_, {})) look_behind(chains, cuts, link);
+  }
+  return true;
 }
 
 }  // namespace mscclc::proof

@@ -66,9 +66,8 @@ class Provenance {
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
   void add(const ValueChains& chains, uint32_t value, const Extent& extent);
   void add(const ReadValue& read) { read_.push_back(read); }
-  void add(const Provenance& other) {
-    read_.insert(read_.end(), other.read_.begin(), other.read_.end());
-  }
+  /// Adds what blocks of a rank have read in a call that is over, piece by piece.
+  void add_call(const ValueChains& chains, const Cuts& cuts, std::vector<ReadValue> reads);
   void clear();
   size_t size() const { return read_.size(); }
   const std::vector<ReadValue>& values() const { return read_; }
@@ -84,8 +83,10 @@ class Provenance {
   };
   /// Was the load over before the first `count` values could be made: do they come, byte by byte,
   /// from what that op stored of it, or from a later call of the rank?
+  /// `far`: look at what is known without a search for parents, and then at these, too.
   /// REQUIRES: `count` does not shrink between two clear().
-  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load);
+  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+              bool far);
 
  private:
   struct Link {
@@ -115,13 +116,15 @@ class Provenance {
   void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains::Node& node, const Link& link);
-  void add_call(uint32_t rank, const Extent& if_any, uint32_t calls);
+  void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
   void add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece);
   bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
                   Covering& covering) const;
   bool from_later_call(const Load& load) const;
+  bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
 
   std::vector<ReadValue> read_;
+  bool earlier_ = false;           ///< they are of earlier calls, which have parts of their own
   size_t looked_at_ = 0;           ///< so many of read_
   std::vector<Link> open_;         ///< whose parents are still to be looked at
   std::vector<uint32_t> origins_;  ///< all that have been reached
