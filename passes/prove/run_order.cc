@@ -56,6 +56,7 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
       if (known(news.known, news.process, news.done, old.event)) return true;
     }
   }
+  if (ended_before_packets(actor, old)) return true;
   // A store of packets that was seen by loads which are over is over, too.
   if (old.packets != kNone && history_.packets(old).observed) {
     return load_known(actor, chunk, old, access);
@@ -72,19 +73,35 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
   return arrivals_.known(event.process - system_.width(), event.time, reached);
 }
 
-/// Packets that have been read depend on what was loaded there: those that this op stores a value
-/// of, or any that all threads of the block know of.
-bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
+/// Is it so of packets that have been read: of those that this op stores a value of, or of any that
+/// all threads of the block know of?
+template <class Follow>
+bool Run::any_packets(const Actor& actor, Follow&& follow) {
   if (!chained_) return false;
-  const uint32_t rank = system_.processes()[load.event.process].rank;
-  const auto follow = [&](Provenance& values, size_t count) {
-    return values.follow(chains_, count, load.event, rank, load.position);
-  };
   Provenance& earlier = nodes_read_[rank_of(actor)];
   if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
   if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
   Block& block = blocks_[actor.event.process];
   return follow(block.nodes, block.settled_nodes);
+}
+
+/// Packets that have been read depend on what was loaded there.
+bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
+  const uint32_t rank = system_.processes()[load.event.process].rank;
+  return any_packets(actor, [&](Provenance& values, size_t count) {
+    return values.follow(chains_, count, load.event, rank, load.position);
+  });
+}
+
+/// Packets that have been read depend on what the rank stored in a later call: its kernel had ended
+/// by then, and with it all that its blocks stored, be it what empties a slot.
+bool Run::ended_before_packets(const Actor& actor, const Record& store) {
+  if (!store.write) return false;
+  const Process& process = system_.processes()[store.event.process];
+  if (process.kind != ProcessKind::block) return false;  // a port may still be at work
+  return any_packets(actor, [&](Provenance& values, size_t count) {
+    return values.follow_later(chains_, count, process.rank, store.event.call);
+  });
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?

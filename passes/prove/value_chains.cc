@@ -38,19 +38,28 @@ void Provenance::look_at(const ValueChains& chains, uint32_t value) {
   calls_[node.rank] = std::max(calls_[node.rank], node.event.call + 1);
 }
 
-bool Provenance::follow(const ValueChains& chains, size_t count, const Event& event, uint32_t rank,
-                        Position position) {
-  if (looked_at_ < count) {
-    is_origin_.resize(chains.size(), false);
-    size_t open = origins_.size();
-    for (; looked_at_ < count; ++looked_at_) look_at(chains, read_[looked_at_]);
-    for (; open < origins_.size(); ++open) {
-      for (const uint32_t parent : chains.parents(chains.node(origins_[open]))) {
-        look_at(chains, parent);
-      }
+/// Finds what the first `count` values were made of.
+void Provenance::look_back(const ValueChains& chains, size_t count) {
+  if (looked_at_ >= count) return;
+  is_origin_.resize(chains.size(), false);
+  size_t open = origins_.size();
+  for (; looked_at_ < count; ++looked_at_) look_at(chains, read_[looked_at_]);
+  for (; open < origins_.size(); ++open) {
+    for (const uint32_t parent : chains.parents(chains.node(origins_[open]))) {
+      look_at(chains, parent);
     }
   }
-  if (rank < calls_.size() && calls_[rank] > event.call + 1) return true;
+}
+
+bool Provenance::follow_later(const ValueChains& chains, size_t count, uint32_t rank,
+                              uint32_t call) {
+  look_back(chains, count);
+  return rank < calls_.size() && calls_[rank] > call + 1;
+}
+
+bool Provenance::follow(const ValueChains& chains, size_t count, const Event& event, uint32_t rank,
+                        Position position) {
+  if (follow_later(chains, count, rank, event.call)) return true;
   return std::ranges::any_of(chains.stored_by(event), [&](uint32_t value) {
     return value < is_origin_.size() && is_origin_[value] &&
            chains.node(value).position == position;

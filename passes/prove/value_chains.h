@@ -62,7 +62,12 @@ class Provenance {
   bool follow(const ValueChains& chains, size_t count, const Event& event, uint32_t rank,
               Position position);
 
+  /// Do the first `count` values come from what `rank` stored in a call later than `call`?
+  /// REQUIRES: as follow().
+  bool follow_later(const ValueChains& chains, size_t count, uint32_t rank, uint32_t call);
+
  private:
+  void look_back(const ValueChains& chains, size_t count);
   void look_at(const ValueChains& chains, uint32_t value);
 
   std::vector<uint32_t> read_;
