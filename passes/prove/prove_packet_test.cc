@@ -193,5 +193,30 @@ TEST_CASE("what empties a slot is over when its rank's next call is known of by 
   CHECK(verdict(ring("3", "sentinel", 1)) != "proved");
 }
 
+TEST_CASE("copies are suggested with a number that helps, and only then") {
+  const auto said = [](const std::string& reader) {
+    Diagnostics diagnostics;
+    const Program program = testing::as_written(
+        "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+        "ensure output[0] at 1 = input[0] at 0\nrank r in 0..2 {\n  buffer s[1]\n"
+        "  channel ch = memory(1 - r)\n  tb 0 {\n    if r == 0 {\n      put ch.s[0] <- input\n"
+        "      sync ; signal ch" +
+        reader + "\n      sync ; copy output <- s[0]\n    }\n  }\n}\n");
+    prove(program, diagnostics, {.try_copies = true});
+    std::string text;
+    for (const Diagnostic& d : diagnostics.all()) {
+      for (const Note& note : d.notes) text += note.text + "\n";
+    }
+    REQUIRE(text.find("must wait for a signal") != std::string::npos);
+    return text.find("use 2 copies") != std::string::npos
+               ? 2
+               : text.find("copies") != std::string::npos;
+  };
+  // Rank 1 answers before it reads: it is one call behind at most.
+  CHECK(said(" ; wait ch\n    } else {\n      signal ch relaxed ; wait ch") == 2);
+  // It never answers: it may be any number of calls behind.
+  CHECK(said("\n    } else {\n      wait ch") == 0);
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -209,9 +209,9 @@ class Run {
   bool ordered(const Actor& actor, uint64_t chunk, const Record& old, const Record& access);
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   template <class Follow>
-  bool any_packets(const Actor& actor, Follow&& follow);
+  bool any_packets(const Actor& actor, bool stores, Follow&& follow);
   bool loaded_before_packets(const Actor& actor, const Record& load);
-  bool ended_before_packets(const Actor& actor, const Record& store);
+  bool ended_before_packets(const Actor& actor, const Record& store, const Record& access);
   bool load_known(const Actor& actor, uint64_t chunk, const Record& store, const Record& access);
   bool stores_the_same(const Spot& spot, const Record& old, const Record& access) const;
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;

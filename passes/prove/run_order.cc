@@ -56,7 +56,7 @@ bool Run::ordered(const Actor& actor, uint64_t chunk, const Record& old, const R
       if (known(news.known, news.process, news.done, old.event)) return true;
     }
   }
-  if (ended_before_packets(actor, old)) return true;
+  if (ended_before_packets(actor, old, access)) return true;
   // A store of packets that was seen by loads which are over is over, too.
   if (old.packets != kNone && history_.packets(old).observed) {
     return load_known(actor, chunk, old, access);
@@ -73,13 +73,14 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
   return arrivals_.known(event.process - system_.width(), event.time, reached);
 }
 
-/// Is it so of packets that have been read: of those that this op stores a value of, or of any that
-/// all threads of the block know of?
+/// Is it so of packets that have been read: of those that this op stores a value of (a load of it
+/// may come before), or of any that all threads of the block know of?
 template <class Follow>
-bool Run::any_packets(const Actor& actor, Follow&& follow) {
+bool Run::any_packets(const Actor& actor, bool stores, Follow&& follow) {
   if (!chained_) return false;
   Provenance& earlier = nodes_read_[rank_of(actor)];
-  if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
+  if (follow(earlier, earlier.size())) return true;
+  if (stores && follow(nodes_, nodes_.size())) return true;
   if (system_.processes()[actor.event.process].kind != ProcessKind::block) return false;
   Block& block = blocks_[actor.event.process];
   return follow(block.nodes, block.settled_nodes);
@@ -88,18 +89,18 @@ bool Run::any_packets(const Actor& actor, Follow&& follow) {
 /// Packets that have been read depend on what was loaded there.
 bool Run::loaded_before_packets(const Actor& actor, const Record& load) {
   const uint32_t rank = system_.processes()[load.event.process].rank;
-  return any_packets(actor, [&](Provenance& values, size_t count) {
+  return any_packets(actor, true, [&](Provenance& values, size_t count) {
     return values.follow(chains_, count, load.event, rank, load.position);
   });
 }
 
 /// Packets that have been read depend on what the rank stored in a later call: its kernel had ended
 /// by then, and with it all that its blocks stored, be it what empties a slot.
-bool Run::ended_before_packets(const Actor& actor, const Record& store) {
+bool Run::ended_before_packets(const Actor& actor, const Record& store, const Record& access) {
   if (!store.write) return false;
   const Process& process = system_.processes()[store.event.process];
   if (process.kind != ProcessKind::block) return false;  // a port may still be at work
-  return any_packets(actor, [&](Provenance& values, size_t count) {
+  return any_packets(actor, access.write, [&](Provenance& values, size_t count) {
     return values.follow_later(chains_, count, process.rank, store.event.call);
   });
 }
