@@ -9,6 +9,8 @@
 //
 //   reduce_packets output[0] <- input[0], inbox[0]
 //       =>  reduce_packets output[0] <- input[0], inbox[0] complete
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -82,6 +84,34 @@ void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
   }
 }
 
+/// Told at an op that touches the largest buffer.
+void report_too_many_chunks(const Program& program, Diagnostics& diagnostics) {
+  uint32_t most = 0, rank = 0, buffer = 0;
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    const std::vector<Buffer>& buffers = program.ranks[r].buffers;
+    for (uint32_t b = 0; b < buffers.size(); ++b) {
+      if (buffers[b].chunks > most) most = buffers[b].chunks, rank = r, buffer = b;
+    }
+  }
+  const std::string message =
+      fmt::format("the buffers have more than {} chunks, or parts of group ops, together",
+                  SymbolicRun::kMostCells);
+  const std::string note =
+      fmt::format("the largest is '{}' of rank {}, with {} chunks",
+                  program.name_of(program.ranks[rank].buffers[buffer].name), rank, most);
+  for (const Op& op : program.ranks[rank].ops) {
+    if (!info(op.kind).moves_data() || op.dsts + op.srcs == 0) continue;
+    const auto touches = [&](const Operand& o) { return o.channel == kNone && o.buffer == buffer; };
+    if (!std::ranges::any_of(program.dsts(op), touches) &&
+        !std::ranges::any_of(program.srcs(op), touches)) {
+      continue;
+    }
+    op_error(diagnostics, "too-many-chunks", program, rank, op, message).notes.push_back({note});
+    return;
+  }
+  diagnostics.error("too-many-chunks", {}, message).notes.push_back({note});
+}
+
 }  // namespace
 
 bool run_complete_sums(Program& program, PassContext& context) {
@@ -93,7 +123,7 @@ bool run_complete_sums(Program& program, PassContext& context) {
   const PromisedSums promised(program.contract);
   SymbolicRun run(program, program.contract.reduces());
   if (!run.fits()) {
-    diagnostics.error("too-many-chunks", {}, "the program has too many chunks to be checked");
+    report_too_many_chunks(program, diagnostics);
     return false;
   }
   const bool ended = run.run([&](uint32_t rank, uint32_t op, std::span<const Symbol> symbols) {

@@ -97,8 +97,12 @@ TEST_CASE("complete_sums: a sentinel slot is empty once it has been read") {
   const std::string text = two_ranks(body, "select dtypes: [f32]\nparam MORE = 0 == 1");
   REQUIRE(marks(text) == "yes");
   Program p = parse(two_ranks(body, "select dtypes: [f32]\nparam MORE = 0 == 0"));
-  REQUIRE(fail(p, {"split", "complete_sums"}).find("nobody puts packets there any more") !=
-          std::string::npos);
+  REQUIRE(
+      fail(p, {"split", "complete_sums"})
+          .find(
+              "waits for packets; 'reduce_packets output[0] <- input[0], q[0] complete' in tb 0 of "
+              "rank 0 (r = 0) has emptied the slot: sentinel packets can be read once") !=
+      std::string::npos);
 }
 
 TEST_CASE("complete_sums: group ops, slice by slice") {
@@ -188,6 +192,18 @@ TEST_CASE("complete_sums: a promised sum that is part of another is not where av
                             "ensure output[0] at q = reduce(input[0] at p for p in 0..(q + 1)) "
                             "for q in 0..3"),
                 1) == "no");
+}
+
+TEST_CASE("complete_sums: too many chunks are told with the limit and the largest buffer") {
+  Program p = parse(two_ranks(R"(
+    buffer big[2000000000]
+    tb 0 { copy big[5] <- input[0] })"));
+  REQUIRE(fail(p, {"split", "complete_sums"}) == R"(
+the buffers have more than 536870912 chunks, or parts of group ops, together
+when r = 0
+in 'copy big[5] <- input[0]' (rank 0, tb 0)
+the largest is 'big' of rank 0, with 2000000000 chunks
+)");
 }
 
 TEST_CASE("complete_sums: blocks that wait for each other are told, with whom they wait for") {

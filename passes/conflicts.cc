@@ -4,11 +4,6 @@
 #include "passes/thread_partition.h"
 
 namespace mscclc {
-namespace {
-
-constexpr uint64_t kMostVisits = uint64_t{1} << 25;  // of one rank; at most some GiB of cells
-
-}  // namespace
 
 Conflicts::Conflicts(const Program& program) : program_(program) {
   const Contract& contract = program.contract;
@@ -49,8 +44,8 @@ std::span<const Conflict> Conflicts::find(uint32_t op) {
     return a.packets && !(a.write && a.rank == rank_ && raw_[a.buffer]);
   });
   for (const Access& access : accesses_) visits_ += access.count;
-  if (visits_ > kMostVisits) exhausted_ = true;
-  if (exhausted_) accesses_.clear();
+  if (visits_ > kMostVisits && !exhausted()) exhausted_at_ = op;
+  if (exhausted()) accesses_.clear();
   for (const Access& access : accesses_) check(op, access);
   return found_;
 }

@@ -37,7 +37,11 @@ class Conflicts {
   /// is now ordered behind all its conflicts.
   void record(uint32_t op);
   /// True if the ops refer to more chunks than can be looked at one by one; find() then gives up.
-  bool exhausted() const { return exhausted_; }
+  bool exhausted() const { return exhausted_at_ != kNone; }
+  /// The op with which it gave up. REQUIRES: exhausted().
+  uint32_t exhausted_at() const { return exhausted_at_; }
+  /// Chunks that the ops of one rank may refer to: at most some GiB of cells.
+  static constexpr uint64_t kMostVisits = uint64_t{1} << 25;
 
  private:
   void check(uint32_t op, const Access& access);
@@ -69,7 +73,7 @@ class Conflicts {
     bool callers = false, answer = false;
   } alike_;
   uint64_t visits_ = 0;  ///< chunks looked at, of this rank
-  bool exhausted_ = false;
+  uint32_t exhausted_at_ = kNone;
 };
 
 }  // namespace mscclc

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/op_error.h"
 #include "passes/check_order.h"
 #include "passes/group_run.h"
 #include "passes/op_size.h"
@@ -31,8 +32,9 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   const bool ended = run_.run([this](uint32_t op) { return visit(op); });
   if (contradiction_) return false;
   if (conflicts_.exhausted()) {
-    diagnostics_.error("too-many-chunks", {},
-                       fmt::format("the ops of rank {} refer to too many chunks", rank));
+    op_error(diagnostics_, "too-many-chunks", program_, rank, here_->ops[conflicts_.exhausted_at()],
+             fmt::format("up to this op, those of rank {} refer to more than {} chunks", rank,
+                         Conflicts::kMostVisits));
     return false;
   }
   if (!ended) {

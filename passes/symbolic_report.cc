@@ -65,6 +65,31 @@ SymbolicRun::Pending SymbolicRun::find_server(const Process& waiting) const {
   return {};
 }
 
+/// The op that has emptied the sentinel slot that a process waits for, if one has.
+SymbolicRun::Pending SymbolicRun::find_reader(const Process& waiting) const {
+  if (waiting.wait != Wait::packets) return {};
+  const std::vector<Op>& ops = program_.ranks[waiting.rank].ops;
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    const bool done = i < processes_[first_process_[waiting.rank] + ops[i].block].op;
+    if (done && info(ops[i].kind).has(kPolls) && empties(waiting.rank, ops[i], waiting.cell)) {
+      return {waiting.rank, &ops[i]};
+    }
+  }
+  return {};
+}
+
+/// Does this op empty the packet slot when it has read it?
+bool SymbolicRun::empties(uint32_t rank, const Op& op, uint64_t slot) const {
+  return std::ranges::any_of(program_.srcs(op), [&](const Operand& o) {
+    if (o.channel != kNone) return false;
+    const Place& from = place(rank, o.buffer);
+    if (from.slots == kNoCells || !from.sentinel) return false;
+    const ChunkSlices::Range range = slices_.range(op, o.count);
+    const uint64_t first = from.slots + uint64_t{o.first} * per_chunk_;
+    return slot >= first + range.begin && slot < first + range.end;
+  });
+}
+
 std::string SymbolicRun::explain(const Process& process, const Pending& server) const {
   static constexpr std::string_view kFor[] = {"", "a signal", "a release", "all to come",
                                               "packets"};
@@ -74,6 +99,11 @@ std::string SymbolicRun::explain(const Process& process, const Pending& server) 
   const size_t wait = static_cast<size_t>(process.wait);
   std::string text = fmt::format(
       "{} waits for {}", describe_op(program_, process.rank, waiting_op(process)), kFor[wait]);
+  const Pending reader = find_reader(process);
+  if (server.op == nullptr && reader.op != nullptr) {
+    return fmt::format("{}; {} has emptied the slot: sentinel packets can be read once", text,
+                       describe_op(program_, reader.rank, *reader.op));
+  }
   if (server.op == nullptr) return fmt::format("{}; {}", text, kNobody[wait]);
   text += fmt::format(", which needs {}", describe_op(program_, server.rank, *server.op));
   const Span span = span_of(program_, *server.op);

@@ -5,7 +5,6 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMostCells = uint64_t{1} << 29;
 constexpr Symbol kUnwritten = 0x6a09e667f3bcc909u;  // no sum of contributions, but for bad luck
 
 }  // namespace

@@ -35,6 +35,8 @@ class SymbolicRun {
  public:
   /// REQUIRES: program.split. With `symbols` false only the waiting is simulated.
   SymbolicRun(const Program& program, bool symbols);
+  /// So many chunks of all buffers, or slices of chunks where group ops cut them, can be looked at.
+  static constexpr uint64_t kMostCells = uint64_t{1} << 29;
   /// False if the program has too many chunks to be run.
   bool fits() const { return fits_; }
 
@@ -108,6 +110,8 @@ class SymbolicRun {
     return program_.ranks[process.rank].ops[process.op];
   }
   Pending find_server(const Process& process) const;
+  Pending find_reader(const Process& process) const;
+  bool empties(uint32_t rank, const Op& op, uint64_t slot) const;
   Pending find_absent(const Process& process) const;
   bool serves(uint32_t rank, const Op& op, const Process& waiting) const;
   bool fills(uint32_t rank, const Op& op, uint64_t slot) const;

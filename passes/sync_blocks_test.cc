@@ -517,4 +517,15 @@ in 'put up.s[1] <- s[0]' (rank 0, tb 1)
       "first");
 }
 
+TEST_CASE("sync: too many chunks are told at the op, with the limit") {
+  Program p = testing::parse(two_ranks(R"(
+    buffer big[40000000]
+    tb 0 { copy big[0..20000000] <- big[20000000..40000000] })"));
+  REQUIRE(testing::fail(p, {"sync"}) == R"(
+up to this op, those of rank 0 refer to more than 33554432 chunks
+when r = 0
+in 'copy big[0..20000000] <- big[20000000..40000000]' (rank 0, tb 0)
+)");
+}
+
 }  // namespace mscclc

@@ -78,7 +78,7 @@ PipelineOptions pipeline_of(CompileOptions& options) {
 // Proves what is about to be written. False after saying why it is refused.
 bool verify(const CompileOptions& options, Input& input, std::optional<Proof>& proof) {
   if (options.no_verify) return true;
-  proof = prove(input.program, input.diagnostics);
+  proof = prove(input.program, input.diagnostics, {.try_copies = true});
   if (proof->proved) return true;
   input.diagnostics.error("refused", {},
                           "the plan is not proved right, so nothing is written; '--no-verify' "

@@ -47,7 +47,8 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
   std::vector<Unordered> unordered;
-  const Proof proof = prove(input.program, input.diagnostics, {.unordered = &unordered});
+  const Proof proof =
+      prove(input.program, input.diagnostics, {.try_copies = true, .unordered = &unordered});
   const bool kept = target == nullptr || fits(*target, input);
   input.report();
   if (proof.proved && kept) {

@@ -40,8 +40,9 @@ struct Finding {
   ChunkName chunk;
   bool first_writes = false, second_writes = false;
   bool in_place = false;
-  bool overlaid = false;     ///< race: `chunk` lies over scratch of the other op's plan
-  uint32_t rank = kNone;     ///< unbalanced, not_met
+  uint32_t copies = 0;    ///< so many of the buffer of `chunk` would help; 0: none that are known
+  bool overlaid = false;  ///< race: `chunk` lies over scratch of the other op's plan
+  uint32_t rank = kNone;  ///< unbalanced, not_met
   uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
   uint32_t semaphore = kNone;
   int64_t surplus = 0;           ///< unbalanced: signals more than waits, in a call

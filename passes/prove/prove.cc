@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <optional>
 #include <utility>
@@ -185,11 +186,48 @@ class Prover {
   }
 
   void report_all(const System& system, const std::vector<Finding>& findings) {
-    for (const Finding& finding : proof::causes(findings)) {
+    for (Finding& finding : proof::causes(findings)) {
+      finding.copies = enough_copies(finding);
       proof::report(system, finding, diagnostics_);
       if (options_.unordered == nullptr) continue;
       if (const auto pair = proof::unordered(system, finding)) options_.unordered->push_back(*pair);
     }
+  }
+
+  /// How many copies of the buffer would keep calls apart that disturb each other there; 0 if none
+  /// of a few numbers does, or if nobody asks.
+  uint32_t enough_copies(const Finding& finding) {
+    constexpr uint32_t kMostTried = 4;
+    const bool at_chunk =
+        finding.kind == Finding::Kind::race || finding.kind == Finding::Kind::slot_twice;
+    if (!options_.try_copies || !at_chunk || finding.chunk.buffer < kFirstScratch) return 0;
+    if (finding.first.call == finding.second.call || ops() >= options_.symmetry_from) return 0;
+    const Buffer& buffer = program_.ranks[finding.chunk.rank].buffers[finding.chunk.buffer];
+    const auto [known, added] = enough_copies_.try_emplace({buffer.name, finding.in_place}, 0);
+    for (uint32_t n = buffer.copies + 1; added && n <= kMostTried && known->second == 0; ++n) {
+      if (keeps_apart(buffer.name, n, finding.in_place)) known->second = n;
+    }
+    return known->second;
+  }
+
+  /// Is nothing wrong at the buffers of this name if each has so many copies?
+  bool keeps_apart(NameId buffer, uint32_t copies, bool in_place) const {
+    Program changed = program_;
+    for (Rank& rank : changed.ranks) {
+      for (Buffer& b : rank.buffers) {
+        if (b.name == buffer) b.copies = copies;
+      }
+    }
+    Diagnostics unused;
+    Placement placement(in_place);
+    try {
+      Prover(changed, unused, {}).run_placement(placement);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return std::ranges::none_of(placement.findings, [&](const Finding& f) {
+      return changed.ranks[f.chunk.rank].buffers[f.chunk.buffer].name == buffer;
+    });
   }
 
   /// A result that lacks contributions is a term of another sum: it is stored in between.
@@ -221,6 +259,7 @@ class Prover {
   Symmetry symmetry_;
   const proof::Symbols symbols_;
   RunFacts facts_;
+  std::map<std::pair<NameId, bool>, uint32_t> enough_copies_;  ///< by buffer and placement
   Proof proof_;
 };
 
@@ -232,7 +271,7 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
   try {
     return Prover(program, diagnostics, options).run();
   } catch (const std::bad_alloc&) {
-    proof::report_no_memory(fmt::format("'{}'", program.name), diagnostics);
+    proof::report_no_memory(program, diagnostics);
     return {};
   }
 }

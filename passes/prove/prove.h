@@ -31,6 +31,9 @@ struct ProveOptions {
   /// ones are proved rank by rank: that costs little, and a mistake is told of the rank that a
   /// reader meets first.
   uint64_t symmetry_from = 20000;
+  /// Where calls disturb each other in scratch, look whether a few copies of the buffer would help,
+  /// by proving that. Else nothing is said of copies.
+  bool try_copies = false;
   /// Filled with what reported races are between, if there is one.
   std::vector<Unordered>* unordered = nullptr;
 };

@@ -251,5 +251,49 @@ TEST_CASE("an op that reads a sentinel slot twice waits for ever") {
             .starts_with("stuck: "));
 }
 
+/// An AllGather in a ring: each rank hands on what has come.
+std::string ring(const std::string& ranks, const std::string& packets, uint32_t copies) {
+  return "program t\nparam R = " + ranks + "\ncollective allgather(ranks: R)\n" +
+         "select dtypes: [f32]\nrank r in 0..R {\n  buffer box[R] packets: " + packets +
+         ", copies: " + std::to_string(copies) +
+         "\n  channel next = memory((r + 1) % R) to prev\n"
+         "  channel prev = memory((r - 1) % R) to next\n  tb 0 {\n"
+         "    put_packets next.box[r] <- input\n    copy output[r] <- input\n"
+         "    for s in 1..R {\n      let p = (r - s) % R\n"
+         "      unpack_packets output[p] <- box[p]\n"
+         "      if s < R - 1 { put_packets next.box[p] <- output[p] }\n    }\n  }\n}\n";
+}
+
+TEST_CASE("what empties a slot is over when its rank's next call is known of by packets") {
+  CHECK(verdict(ring("3", "LL16", 2)) == "proved");
+  CHECK(verdict(ring("3", "sentinel", 2)) == "proved");
+  CHECK(verdict(ring("3", "sentinel", 1)) != "proved");
+}
+
+TEST_CASE("copies are suggested with a number that helps, and only then") {
+  const auto said = [](const std::string& reader) {
+    Diagnostics diagnostics;
+    const Program program = testing::as_written(
+        "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+        "ensure output[0] at 1 = input[0] at 0\nrank r in 0..2 {\n  buffer s[1]\n"
+        "  channel ch = memory(1 - r)\n  tb 0 {\n    if r == 0 {\n      put ch.s[0] <- input\n"
+        "      sync ; signal ch" +
+        reader + "\n      sync ; copy output <- s[0]\n    }\n  }\n}\n");
+    prove(program, diagnostics, {.try_copies = true});
+    std::string text;
+    for (const Diagnostic& d : diagnostics.all()) {
+      for (const Note& note : d.notes) text += note.text + "\n";
+    }
+    REQUIRE(text.find("must wait for a signal") != std::string::npos);
+    return text.find("use 2 copies") != std::string::npos
+               ? 2
+               : text.find("copies") != std::string::npos;
+  };
+  // Rank 1 answers before it reads: it is one call behind at most.
+  CHECK(said(" ; wait ch\n    } else {\n      signal ch relaxed ; wait ch") == 2);
+  // It never answers: it may be any number of calls behind.
+  CHECK(said("\n    } else {\n      wait ch") == 0);
+}
+
 }  // namespace
 }  // namespace mscclc

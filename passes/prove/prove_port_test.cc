@@ -156,5 +156,19 @@ TEST_CASE("slots that a port has sent on are empty when the block has met") {
   CHECK(verdict(forwarded("")) == race("a[0] of rank 0"));
 }
 
+TEST_CASE("sentinel packets that a port sends as they lie need not be emptied") {
+  const auto sent = [](const std::string& flush, const std::string& copies) {
+    return "program t\ncollective sendrecv(ranks: 2, shift: 1)\nselect dtypes: [f32]\n"
+           "rank r in 0..2 {\n  buffer mine[1] packets: sentinel\n"
+           "  buffer box[1] packets: sentinel, copies: " +
+           copies + "\n  channel net = port(1 - r)\n  tb 0 {\n    copy_packets mine[0] <- input\n" +
+           "    sync\n    put_packets net.box[0] <- mine[0]\n" + flush +
+           "    unpack_packets output <- box[0]\n  }\n}\n";
+  };
+  CHECK(verdict(sent("flush net\n", "2")) == "proved");
+  CHECK(verdict(sent("", "2")) != "proved");
+  CHECK(verdict(sent("flush net\n", "1")) != "proved");
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -314,7 +314,7 @@ bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
   try {
     return TogetherProver(plans, diagnostics, refused).run(call_order);
   } catch (const std::bad_alloc&) {
-    proof::report_no_memory("the set of plans", diagnostics);
+    proof::report_no_memory(diagnostics);
     return false;
   }
 }

@@ -218,6 +218,18 @@ TEST_CASE("nobody leaves a barrier before all are in") {
   CHECK(verdict(program) == "not-met: rank 1 may leave the barrier before rank 0 has come");
 }
 
+TEST_CASE("a barrier of relaxed signals in a ring is right by control alone") {
+  const auto ring = [](const std::string& rounds, const std::string& meeting) {
+    return "program t\ncollective barrier(ranks: 4)\nrank r in 0..4 {\n"
+           "  channel next = memory((r + 1) % 4) to prev\n"
+           "  channel prev = memory((r - 1) % 4) to next\n  tb 0 {\n    for s in 0.." +
+           rounds + " { signal next relaxed ; wait prev relaxed" + meeting + " }\n  }\n}\n";
+  };
+  CHECK(verdict(ring("3", " ; sync")) == "proved");
+  CHECK(verdict(ring("2", " ; sync")).starts_with("not-met: "));
+  CHECK(verdict(ring("3", "")).starts_with("not-met: "));  // another thread may signal
+}
+
 TEST_CASE("attributes of a proof") {
   const std::string one_way =
       "program t\ncollective broadcast(ranks: 2, root: 0)\n"

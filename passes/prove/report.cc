@@ -187,11 +187,12 @@ class Reporter {
           "rank {} may not have entered the call: rank {} must wait for a signal from it first",
           a.rank, b.rank);
     }
-    const bool other_copy =
-        finding_.first.call != finding_.second.call && !system_.is_callers(finding_.chunk.buffer);
     return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
-                       b.rank, a.rank, behind(a),
-                       other_copy ? ", or use another copy of the buffer (copies:)" : "");
+                       b.rank, a.rank, behind(a), finding_.copies == 0 ? "" : ", or " + copies());
+  }
+  std::string copies() const {
+    return fmt::format("use {} copies of the buffer in turn (copies: {})", finding_.copies,
+                       finding_.copies);
   }
   /// Where a signal tells of the op.
   static std::string behind(const Process& p) {
@@ -213,7 +214,10 @@ class Reporter {
          fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
     note(d, finding_.second,
          fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
-    if (apart) d.notes.push_back({"use two copies of the slots in turn (copies: 2)"});
+    if (!apart) return;
+    d.notes.push_back({finding_.copies != 0
+                           ? copies()
+                           : "the writer must know that the reader's call has ended"});
   }
 
   void wrong_value() {
@@ -359,6 +363,37 @@ class Reporter {
   Diagnostics& diagnostics_;
 };
 
+/// The place in the text that most ops come from.
+struct LargestPart {
+  uint32_t rank = 0;
+  const Op* op = nullptr;  ///< one of them; null if no op has a place
+  uint64_t ops = 0, all = 0;
+};
+
+LargestPart largest_part(const Program& program) {
+  std::vector<uint64_t> ops(program.sites.size(), 0);
+  LargestPart largest;
+  const auto each = [&](auto&& look) {
+    for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+      for (const Op& op : program.ranks[r].ops) {
+        if (op.locations.count != 0) look(r, op, program.locations[op.locations.first].site);
+      }
+    }
+  };
+  each([&](uint32_t, const Op&, uint32_t site) { ++ops[site]; });
+  each([&](uint32_t r, const Op& op, uint32_t site) {
+    if (ops[site] > largest.ops) largest = {r, &op, ops[site], 0};
+  });
+  for (const Rank& rank : program.ranks) largest.all += rank.ops.size();
+  return largest;
+}
+
+void add_remedy(Diagnostic& d) {
+  d.notes.push_back(
+      {"'mscclc compile --no-verify' compiles it without a proof; a proof takes less "
+       "with fewer ranks, thread blocks or instances"});
+}
+
 }  // namespace
 
 std::vector<Finding> causes(const std::vector<Finding>& findings) {
@@ -373,12 +408,19 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
   return found;
 }
 
-void report_no_memory(const std::string& what, Diagnostics& diagnostics) {
-  Diagnostic& d = diagnostics.error(
-      "undecided", {}, "not decided: " + what + " takes more memory to prove than there is");
-  d.notes.push_back(
-      {"'mscclc compile --no-verify' compiles it without a proof; a proof takes less "
-       "with fewer ranks, thread blocks or instances"});
+void report_no_memory(const Program& program, Diagnostics& diagnostics) {
+  const std::string message =
+      fmt::format("not decided: '{}' takes more memory to prove than there is", program.name);
+  const LargestPart part = largest_part(program);
+  if (part.op == nullptr) return add_remedy(diagnostics.error("undecided", {}, message));
+  Diagnostic& d = op_error(diagnostics, "undecided", program, part.rank, *part.op, message);
+  d.notes.push_back({fmt::format("{} of its {} ops come from here", part.ops, part.all)});
+  add_remedy(d);
+}
+
+void report_no_memory(Diagnostics& diagnostics) {
+  add_remedy(diagnostics.error(
+      "undecided", {}, "not decided: the set of plans takes more memory to prove than there is"));
 }
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {

@@ -16,8 +16,10 @@ namespace mscclc::proof {
 /// others mostly follow from it.
 std::vector<Finding> causes(const std::vector<Finding>& findings);
 
-/// `what` ("'allgather'") is too large to be proved here.
-void report_no_memory(const std::string& what, Diagnostics& diagnostics);
+/// The plan is too large to be proved here: told where most of its ops come from.
+void report_no_memory(const Program& program, Diagnostics& diagnostics);
+/// A set of plans is.
+void report_no_memory(Diagnostics& diagnostics);
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics);
 

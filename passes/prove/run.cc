@@ -12,6 +12,21 @@ bool has_packets(const Program& program) {
   });
 }
 
+/// By rank and buffer: does an op wait for packets there?
+std::vector<std::vector<bool>> polled_buffers(const Program& program) {
+  std::vector<std::vector<bool>> polled;
+  for (const Rank& rank : program.ranks) {
+    std::vector<bool>& buffers = polled.emplace_back(rank.buffers.size());
+    for (const Op& op : rank.ops) {
+      if (!info(op.kind).has(kPolls)) continue;
+      for (const Operand& o : program.srcs(op)) {
+        if (o.channel == kNone) buffers[o.buffer] = true;
+      }
+    }
+  }
+  return polled;
+}
+
 }  // namespace
 
 Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols, RunOptions options)
@@ -25,6 +40,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       cuts_(program_, options_.rounds),
       mixed_(symbols.unknown(1)),
       chained_(has_packets(program_)),
+      polled_(polled_buffers(program_)),
       history_(system.chunks()),
       chains_(system.processes().size()),
       values_(system.chunks(), ChunkValue(symbols.unknown(0))),

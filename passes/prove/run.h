@@ -258,9 +258,10 @@ class Run {
   bool told(const Record& old, const Record& access) const;
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   template <class Follow>
-  bool any_packets(const Actor& actor, Follow&& follow);
+  bool any_packets(const Actor& actor, bool stores, Follow&& follow);
+  Provenance::Load as_load(const Record& old, const Record& access) const;
   bool loaded_before_packets(const Actor& actor, const Record& load, const Record& access);
-  bool ended_before_packets(const Actor& actor, const Record& store);
+  bool ended_before_packets(const Actor& actor, const Record& store, const Record& access);
   bool load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access);
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
   uint64_t length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const;
@@ -284,6 +285,7 @@ class Run {
   Cuts cuts_;
   const Symbol mixed_;
   const bool chained_;  ///< there are packets, which tell what their values come from
+  std::vector<std::vector<bool>> polled_;  ///< by rank and buffer: somebody waits for packets there
   History history_;
   ValueChains chains_;
   std::vector<ChunkValue> values_;

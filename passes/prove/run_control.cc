@@ -15,9 +15,19 @@ News Run::strong_news(uint32_t process) const {
 
 // Without release and acquire nothing of this call is ordered. But the block is in this call: all
 // that its rank did and knew in earlier ones was over when their kernels ended.
+// A barrier is about control, not data: who signals when it has seen that others are in this call
+// tells that they are.
 News Run::weak_news(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {block.entry, process, block.entry_time};
+  News news{block.entry, process, block.entry_time};
+  const Part& part = part_of(block.rank, calls_[block.rank]);
+  if (part.contract().kind != CollectiveKind::barrier) return news;
+  for (const uint32_t q : part.world) {
+    const uint32_t caller = system_.caller_process(q);
+    const uint32_t calls = block.known[caller];
+    if (calls > news.known[caller]) news.known.raise(caller, calls, system_.width());
+  }
+  return news;
 }
 
 /// The threads of the block meet: what each has done and seen, all have.

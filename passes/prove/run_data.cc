@@ -117,6 +117,8 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
     const Record& old = history_.record(i);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
+    // What a port sends as it lies is looked at by nobody where it lay.
+    if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
     if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
     if (!may_report(report_key(old.event, event))) continue;
     Finding& finding = add_finding(Finding::Kind::slot_twice);

@@ -89,6 +89,7 @@ bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Re
   } else if (told(old, access)) {
     return true;
   }
+  if (ended_before_packets(actor, old, access)) return true;
   // A store of packets that was seen by loads which are over is over, too.
   if (old.packets != kNone && history_.packets(old).observed) {
     return load_known(actor, list, old, access);
@@ -117,31 +118,55 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
   return arrivals_.known(event.process - system_.width(), event.time, reached);
 }
 
-/// Packets that have been read depend on what was loaded there: those that this op stores a value
-/// of, or any that all threads of the block know of. A port loads when it likes.
-bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Record& access) {
+/// Is it so of packets that have been read: of those that this op stores a value of (a load of it
+/// may come before), or of any that all threads of the block know of?
+template <class Follow>
+bool Run::any_packets(const Actor& actor, bool stores, Follow&& follow) {
   if (!chained_) return false;
-  const Process& loader = system_.processes()[load.event.process];
-  if (loader.kind != ProcessKind::block) return false;
-  const Op& op = program_.ranks[loader.rank].ops[load.event.op];
-  const Provenance::Load loaded{load.event,
-                                loader.rank,
-                                load.position,
-                                length_of(loader.rank, op, load.position, load.event.call),
-                                common(load.extent, access.extent),
-                                access.extent};
   Provenance& earlier = nodes_read_[rank_of(actor)];
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
   for (const bool far : {false, true}) {  // most are found near by
-    const auto follow = [&](Provenance& values, size_t count) {
-      return values.follow(chains_, cuts_, count, loaded, far);
-    };
-    if (follow(earlier, earlier.size()) || follow(nodes_, nodes_.size())) return true;
+    if (follow(earlier, earlier.size(), far)) return true;
+    if (stores && follow(nodes_, nodes_.size(), far)) return true;
     if (!block) continue;
     Block& own = blocks_[actor.event.process];
-    if (follow(own.nodes, own.settled_nodes)) return true;
+    if (follow(own.nodes, own.settled_nodes, far)) return true;
   }
   return false;
+}
+
+/// An earlier access of a block, and the bytes that the one at hand touches.
+Provenance::Load Run::as_load(const Record& old, const Record& access) const {
+  const uint32_t rank = system_.processes()[old.event.process].rank;
+  const Op& op = program_.ranks[rank].ops[old.event.op];
+  return {old.event,
+          rank,
+          old.position,
+          length_of(rank, op, old.position, old.event.call),
+          common(old.extent, access.extent),
+          access.extent};
+}
+
+/// Packets that have been read depend on what was loaded there (lemma O4). A port loads when it
+/// likes.
+bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Record& access) {
+  if (system_.processes()[load.event.process].kind != ProcessKind::block) return false;
+  const Provenance::Load loaded = as_load(load, access);
+  return any_packets(actor, true, [&](Provenance& values, size_t count, bool far) {
+    return values.follow(chains_, cuts_, count, loaded, far);
+  });
+}
+
+/// Packets that have been read depend on what the rank stored in a later call: its kernel had ended
+/// by then, and with it all that its blocks stored, be it what empties a slot (lemma O14). A port
+/// may still be at work.
+bool Run::ended_before_packets(const Actor& actor, const Record& store, const Record& access) {
+  if (!store.write) return false;
+  if (system_.processes()[store.event.process].kind != ProcessKind::block) return false;
+  const Provenance::Load stored = as_load(store, access);
+  return any_packets(actor, access.write, [&](Provenance& values, size_t count, bool far) {
+    return values.follow_later(chains_, cuts_, count, stored, far);
+  });
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?

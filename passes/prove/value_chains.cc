@@ -193,19 +193,31 @@ bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& 
   });
 }
 
-bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
-                        bool far) {
+/// Looks at what the values were made of until it is found, or all of it has been looked at.
+template <class Found>
+bool Provenance::search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far,
+                        Found&& found) {
   if (looked_at_ < count) {
     is_whole_.resize(chains.size(), false);
     is_sure_.resize(chains.size(), false);
     for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
   }
   // Most are found soon: parents are looked at only as far as they are needed.
-  while (!among(chains, cuts, load)) {
+  while (!found()) {
     if (open_.empty() || !far) return false;
     for (const Link& link : std::exchange(open_, {})) look_behind(chains, cuts, link);
   }
   return true;
+}
+
+bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+                        bool far) {
+  return search(chains, cuts, count, far, [&] { return among(chains, cuts, load); });
+}
+
+bool Provenance::follow_later(const ValueChains& chains, const Cuts& cuts, size_t count,
+                              const Load& access, bool far) {
+  return search(chains, cuts, count, far, [&] { return from_later_call(access); });
 }
 
 }  // namespace mscclc::proof

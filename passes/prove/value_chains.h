@@ -72,14 +72,14 @@ class Provenance {
   size_t size() const { return read_.size(); }
   const std::vector<ReadValue>& values() const { return read_; }
 
-  /// A load of `rank`, and the bytes that a later store touches.
+  /// A load of `rank` (or a store, for follow_later), and the bytes that a later access touches.
   struct Load {
     const Event& event;
     uint32_t rank;
     Position position;
     uint64_t length;       ///< its op's class of chunks
     Extent bytes;          ///< those that both may touch, or more
-    const Extent& stored;  ///< what the later store touches
+    const Extent& stored;  ///< what the later access touches
   };
   /// Was the load over before the first `count` values could be made: do they come, byte by byte,
   /// from what that op stored of it, or from a later call of the rank?
@@ -87,6 +87,11 @@ class Provenance {
   /// REQUIRES: `count` does not shrink between two clear().
   bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
               bool far);
+
+  /// Do the first `count` values come from what the rank stored in a later call than that of
+  /// `access`? `far`, and REQUIRES: as follow().
+  bool follow_later(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& access,
+                    bool far);
 
  private:
   struct Link {
@@ -112,6 +117,8 @@ class Provenance {
     Extent piece, share;
     uint32_t calls;
   };
+  template <class Found>
+  bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
   void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
   void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);

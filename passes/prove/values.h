@@ -126,7 +126,6 @@ class ChunkValue {
   void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
 
  private:
-
   Symbol whole_;  ///< if way_ is 0
   uint32_t way_ = 0;
   std::vector<Symbol> pieces_;
