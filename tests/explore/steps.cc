@@ -228,6 +228,7 @@ class Maker {
       const size_t from = info(op.kind).srcs.slot[0].pairwise ? i : 0;
       std::vector<Element> out;
       add_elements(process_->rank, op, dsts.subspan(i, 1), srcs.subspan(from, 1), kNone, out);
+      if (out.empty()) continue;  // beyond the end of its chunk; a post of nothing is a signal
       add(Kind::post, op, model_.first_channel[process_->rank] + dsts[i].channel, std::move(out));
     }
   }
@@ -248,8 +249,7 @@ class Maker {
       forward(op, std::move(own));
     }
     if (!row.has(kSignals)) return;
-    add_sync(op);
-    add_targets(Kind::signal, op, dsts);
+    add_targets(Kind::signal, op, dsts);  // by the thread that has posted; the others may be behind
     if (row.has(kFlushes)) add_targets(Kind::flush, op, dsts);
   }
 
