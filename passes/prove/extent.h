@@ -62,7 +62,7 @@ class Cuts {
   uint32_t pieces(uint32_t way) const { return way == 0 ? 1 : pieces_[way - 1]; }
 
  private:
-  /// Lemma "Empty parts": does the part of a packet op over `count` slots reach into the k-th, even
+  /// Lemma O2: does the part of a packet op over `count` slots reach into the k-th, even
   /// if each of them has one unit?
   static bool has_bytes(const Op& op, uint32_t k, uint32_t count) {
     if (op.loop != kNone) return false;

@@ -2,7 +2,7 @@
 // that stand, loads since. Records live in one arena; a store that covers others takes their place.
 //
 // What it has covered lies beneath it as long as it stands: another store of the same bits may be
-// in no order with it (lemma "Same bits"), and must then be ordered behind what it did away with.
+// in no order with it (lemma O7), and must then be ordered behind what it did away with.
 #pragma once
 
 #include <cstdint>

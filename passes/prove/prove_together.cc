@@ -77,7 +77,7 @@ class TogetherProver {
     return true;
   }
 
-  /// Lemma "Sentinel widths": what is empty for elements of one width is data for those of another.
+  /// Lemma O13: what is empty for elements of one width is data for those of another.
   bool one_width(size_t a, size_t b) {
     if (!share_sentinels(a, b)) return true;
     const Program& first = *plans_[a].program;

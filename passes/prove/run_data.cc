@@ -54,7 +54,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
   return true;
 }
 
-/// What the packets of a slot tell their reader. Lemma "Empty parts": the block has heard of those
+/// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
 void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
   for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
@@ -190,7 +190,7 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
 }
 
 /// What an op that moves data tells when it has: the signals and flushes of its channels. One
-/// thread posts and signals; the others may be behind (lemma "Meetings inside an op").
+/// thread posts and signals; the others may be behind (lemma O9).
 void Run::tell_of_move(uint32_t process, const Op& op, const OpInfo& row) {
   if (!row.has(kSignals)) return;
   for (const Operand& o : program_.dsts(op)) signal(process, o, false);

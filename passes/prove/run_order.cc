@@ -33,7 +33,7 @@ void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, con
   }
 }
 
-/// Lemma "Same bits": a store that is in no order with one of the same bits must not come before
+/// Lemma O7: a store that is in no order with one of the same bits must not come before
 /// that one has done away with something else, and before all have read that.
 void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
                         const Record& store, const Record& access) {
@@ -62,7 +62,7 @@ void Run::keep(const Spot& spot, const Record& access) {
   history_.add(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
 }
 
-/// Lemma "Loads": is everybody who is ordered behind the newer load of a process so behind the
+/// Lemma O5: is everybody who is ordered behind the newer load of a process so behind the
 /// older one, too?
 bool Run::stands_for(const Record& newer, const Record& older) const {
   const Process& process = system_.processes()[newer.event.process];
@@ -180,7 +180,7 @@ bool Run::load_known(const Actor& actor, uint32_t list, const Record& store, con
   return false;
 }
 
-/// Lemma "Same threads": do both ops give the same bytes of a chunk to the same thread? Sums of
+/// Lemma O6: do both ops give the same bytes of a chunk to the same thread? Sums of
 /// chunks that are not equally long have ends in other places, which a machine may deal out
 /// otherwise.
 bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {

@@ -133,7 +133,7 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   const ValueChains::Node& node = chains.node(link.read.value);
   if (node.length != 0 && link.length != 0 && node.length != link.length) return;
   link.length = std::max(link.length, node.length);
-  // Lemma "Empty parts": bytes of a call have come if this link has any.
+  // Lemma O2: bytes of a call have come if this link has any.
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
   link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);

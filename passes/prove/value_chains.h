@@ -2,7 +2,7 @@
 // value cannot overtake the loads that gave it.
 //
 // Ops move bytes of a chunk to the same place of another, so a chain holds for the bytes that every
-// link of it covers (lemma "Values").
+// link of it covers (lemma O4).
 #pragma once
 
 #include <cstdint>
