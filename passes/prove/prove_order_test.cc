@@ -237,7 +237,7 @@ TEST_CASE("rounds of a pipeline: each moves its own bytes, credits guard what is
           sync
           copy output <- s[0]
         }
-      })")) == race("s[0] of rank 0"));
+      })")) == race("s[0] of rank 1"));
 }
 
 TEST_CASE("a slot that is used again in every round needs credits from its reader") {

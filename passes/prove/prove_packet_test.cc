@@ -198,6 +198,29 @@ TEST_CASE("a part of packets that may be empty tells nothing") {
         BetweenCalls::meeting);
 }
 
+TEST_CASE("parts of the next call do not take the place of those that are not read yet") {
+  // Rank 1 tells rank 0 nothing that it knows after reading.
+  const auto sent = [](const std::string& copies, const std::string& back) {
+    return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+           "ensure output[0] at 1 = input[0] at 0\n"
+           "rank 0 {\n  buffer a[1] packets: LL16" +
+           copies +
+           "\n  buffer t[1]\n  channel c = memory(1)\n  tb 0 {\n"
+           "    put_packets c.b[0] <- input[0] part: [0, 3]\n"
+           "    unpack_packets t[0] <- a[0] part: [0, 3]\n    sync\n"
+           "    put c.output[0] <- input[0]\n    sync\n    signal c\n" +
+           (back.empty() ? "" : "    wait c\n") + "  }\n}\nrank 1 {\n  buffer b[1] packets: LL16" +
+           copies +
+           "\n  buffer t[1]\n  channel c = memory(0)\n  tb 0 {\n"
+           "    put_packets c.a[0] <- input[0] part: [0, 3]\n"
+           "    unpack_packets t[0] <- b[0] part: [0, 3]\n    wait c\n    sync\n" +
+           back + "  }\n}\n";
+  };
+  CHECK(verdict(sent("", "")) == race("b[0] of rank 1"));
+  CHECK(verdict(sent(", copies: 2", "")) == "proved");
+  CHECK(verdict(sent("", "    signal c\n")) == "proved");
+}
+
 TEST_CASE("parts that arrive are told apart") {
   const auto twice = [](const std::string& part) {
     return answered(

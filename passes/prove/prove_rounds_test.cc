@@ -164,6 +164,30 @@ copy output[0] <- input[0] }} }}
   CHECK(waits(12).starts_with("stuck: "));
 }
 
+TEST_CASE("two pairs of pipelines in opposite orders, with credits both ways") {
+  const auto crossed_pairs = [](uint32_t credits) {
+    return verdict(fmt::format(R"(program t
+collective custom(ranks: 1, input: 1, output: 1, inplace: false)
+ensure output[0] at 0 = input[0] at 0
+rank 0 {{
+  semaphore full[i in 0..2] = 0
+  semaphore free[i in 0..2] = {}
+  pipeline unit: 1KiB {{ tb 0 {{ acquire free[0]
+copy output[0] <- input[0]
+release full[0] }} }}
+  pipeline unit: 512 {{ tb 0 {{ acquire full[1]
+release free[1] }} }}
+  pipeline unit: 512 {{ tb 1 {{ acquire free[1]
+release full[1] }} }}
+  pipeline unit: 1KiB {{ tb 1 {{ acquire full[0]
+release free[0] }} }}
+}}
+)",
+                               credits));
+  };
+  for (const uint32_t credits : {1, 2, 7}) CHECK(crossed_pairs(credits).starts_with("stuck: "));
+}
+
 TEST_CASE("a unit read a round late holds nothing that is known") {
   CHECK(verdict(R"(program t
 collective custom(ranks: 1, input: 1, output: 1, inplace: false)

@@ -366,17 +366,28 @@ bool Run::report_lost_packets(uint32_t process) {
   for (const Operand& o : program_.srcs(op)) {
     for (uint32_t k = 0; o.channel == kNone && k < o.count; ++k) {
       const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
-      for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
-        const Record& later = history_.record(i);
-        if (later.packets == kNone || later.event.call <= call) continue;
-        Finding& finding = add_finding(Finding::Kind::race);
-        finding.first = {process, block.now + 1, block.op, call};
-        finding.second = later.event;
-        finding.chunk = {block.rank, o.buffer, o.first + k};
-        finding.second_writes = true;
-        return true;
-      }
+      const Event reader{process, block.now + 1, block.op, call};
+      if (report_overtaken(reader, chunk, {block.rank, o.buffer, o.first + k}, {})) return true;
     }
+  }
+  return false;
+}
+
+/// Packets of a later call that have come into a slot before those of the reader's call are read:
+/// nothing keeps them from taking their place.
+bool Run::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
+                           const Extent& extent) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& later = history_.record(i);
+    if (later.packets == kNone || later.event.call <= reader.call) continue;
+    if (!later.extent.may_touch(extent)) continue;
+    if (!may_report(report_key(reader, later.event))) return true;
+    Finding& finding = add_finding(Finding::Kind::race);
+    finding.first = reader;
+    finding.second = later.event;
+    finding.chunk = name;
+    finding.second_writes = true;
+    return true;
   }
   return false;
 }

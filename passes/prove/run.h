@@ -106,11 +106,12 @@ class Run {
     uint32_t loop = kNone;     ///< of LoopGroups: the one of which it does a round
     bool done = false;         ///< with this call
   };
-  /// How far the loops of a group are.
+  /// How far the loops of a group are, in rounds of all calls.
   struct Step {
-    uint32_t rounds = 0;         ///< that all of them have done, in all calls
-    uint32_t ahead = 0;          ///< how many loops have done one more
-    std::vector<uint32_t> held;  ///< processes that wait to begin a round
+    uint32_t opened = 0;         ///< that they may have begun
+    uint32_t done = 0;           ///< that all of them have done
+    uint32_t ahead = 0;          ///< how many have done one more
+    std::vector<uint32_t> held;  ///< processes that have come to the next one
   };
   /// What is promised of an output chunk.
   struct Promised {
@@ -168,10 +169,13 @@ class Run {
   void report_stuck();
   bool waits_for_ever(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
+  bool report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
+                        const Extent& extent);
   void report_balance();
 
   // run_rounds.cc
   bool begin_round(uint32_t process, uint32_t loop);
+  void open_round(uint32_t group);
   void end_round(Block& block);
   void wake_held(uint32_t group);
   bool release_held();

@@ -257,6 +257,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     const Symbol symbol = value_at(spot, extent, name);
     add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
+      report_overtaken(actor.event, spot.chunk, name, extent);
       take_packets(block, spot.chunk, extent);
     } else {
       check(actor, spot, name, access);
@@ -334,6 +335,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const ChunkName from_name{block.rank, src.buffer, src.first + k};
   const Extent extent = extent_of(block, op, src, k, from_name);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
+    report_overtaken(actor_of(process).event, from, from_name, extent);
     take_packets(block, from, extent);
     keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;

@@ -6,23 +6,30 @@
 
 namespace mscclc::proof {
 
-/// Begins a round of a loop of the program, or holds the block until others are as far.
+/// Begins a round of a loop of the program, or holds the block until it may.
 bool Run::begin_round(uint32_t process, uint32_t loop) {
   const uint32_t number = groups_.loop(process, loop);
   const uint32_t group = groups_.group(number);
-  if (in_step_) {
-    bool ready = steps_[group].rounds == begun_[number];
-    for (const uint32_t giver : groups_.groups()[group].upstream) {
-      ready &= steps_[giver].rounds > begun_[number];
-    }
-    if (!ready) {
-      steps_[group].held.push_back(process);
-      return false;
-    }
+  if (in_step_ && begun_[number] == steps_[group].opened) {
+    steps_[group].held.push_back(process);
+    open_round(group);
+    return false;
   }
   blocks_[process].loop = number;
   ++begun_[number];
   return true;
+}
+
+/// Lets all loops of a group begin a round, if all have come to it, and all that give to them have
+/// done theirs.
+void Run::open_round(uint32_t group) {
+  Step& step = steps_[group];
+  if (step.held.size() < groups_.groups()[group].loops) return;
+  for (const uint32_t giver : groups_.groups()[group].upstream) {
+    if (steps_[giver].done <= step.opened) return;
+  }
+  ++step.opened;
+  wake_held(group);
 }
 
 void Run::end_round(Block& block) {
@@ -31,9 +38,9 @@ void Run::end_round(Block& block) {
   Step& step = steps_[group];
   if (++step.ahead < groups_.groups()[group].loops) return;
   step.ahead = 0;
-  ++step.rounds;
-  wake_held(group);
-  for (const uint32_t taker : groups_.groups()[group].downstream) wake_held(taker);
+  ++step.done;
+  if (!in_step_) return;
+  for (const uint32_t taker : groups_.groups()[group].downstream) open_round(taker);
 }
 
 void Run::wake_held(uint32_t group) {
