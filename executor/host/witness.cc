@@ -39,7 +39,7 @@ class Search {
   void choose_orders(const CallsByRank& order, std::span<const Suspect> suspects);
   void add_order(std::initializer_list<uint32_t> calls);
   uint32_t align() const;
-  uint64_t round_bytes() const;
+  uint64_t round_bytes(uint64_t rounds) const;
   bool choose_settings();
   bool choose_type();
   void list_settings();
@@ -113,13 +113,30 @@ uint32_t Search::align() const {
   return most;
 }
 
-/// Of a chunk: so many that pipelines make several rounds, within reason.
-uint64_t Search::round_bytes() const {
+/// So many rounds that units of scratch are used again, and that no block has credit left.
+uint64_t rounds_beyond_credits(const Program& program) {
+  uint64_t units = 0, credits = 0;
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& buffer : rank.buffers) units = std::max<uint64_t>(units, buffer.units);
+    uint64_t own = 0;
+    for (const Semaphore& semaphore : rank.semaphores) own += semaphore.initial;
+    for (const Op& op : rank.ops) {
+      const bool gives = info(op.kind).has(kSignals) || info(op.kind).has(kReleases);
+      if (gives && op.loop == kNone) own += op.dsts;
+    }
+    credits = std::max(credits, own);
+  }
+  return std::max(units, credits) + 1;
+}
+
+/// Bytes of a chunk: those of so many rounds of the pipelines, within reason.
+uint64_t Search::round_bytes(uint64_t rounds) const {
+  constexpr uint64_t kMost = uint64_t{1} << 20;
   uint64_t unit = 0;
   for (const PlacedPlan& plan : plans_) {
     for (const Loop& loop : plan.program->loops) unit = std::max(unit, loop.unit);
   }
-  return std::min<uint64_t>(2 * unit, uint64_t{1} << 18);
+  return unit > kMost / rounds ? kMost : rounds * unit;
 }
 
 void Search::add_settings(std::vector<uint64_t> bytes) {
@@ -143,7 +160,14 @@ void Search::list_settings() {
   };
   const bool even = std::ranges::any_of(
       plans_, [](const PlacedPlan& plan) { return plan.program->contract.even_only; });
-  if (round_bytes() > 0) add_settings(of_chunks(round_bytes() + 6 * unit));
+  if (round_bytes(1) > 0) {
+    uint64_t many = 2;
+    for (const PlacedPlan& plan : plans_) {
+      many = std::max(many, rounds_beyond_credits(*plan.program));
+    }
+    add_settings(of_chunks(round_bytes(2) + 6 * unit));
+    if (many > 2) add_settings(of_chunks(round_bytes(many) + 6 * unit));
+  }
   // Six granules: every lane has some, whatever the number of lanes. Unequal chunks; one element.
   add_settings(of_chunks(6 * unit));
   if (!even) {
