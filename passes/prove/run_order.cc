@@ -89,12 +89,11 @@ bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Re
   } else if (told(old, access)) {
     return true;
   }
-  if (ended_before_packets(actor, old, access)) return true;
+  if (!old.write) return loaded_before_packets(actor, old, access);
   // A store of packets that was seen by loads which are over is over, too.
-  if (old.packets != kNone && history_.packets(old).observed) {
-    return load_known(actor, list, old, access);
-  }
-  return !old.write && loaded_before_packets(actor, old, access);
+  const bool observed = old.packets != kNone && history_.packets(old).observed;
+  if (observed && load_known(actor, list, old, access)) return true;
+  return ended_before_packets(actor, old, access);
 }
 
 /// The bytes that both may touch, or more.

@@ -82,6 +82,7 @@ class Explorer {
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }
+  uint16_t leftover(uint32_t cell, const CellState& state);
   uint16_t number(std::vector<Contribution> multiset) {
     std::sort(multiset.begin(), multiset.end());
     const auto [at, added] = numbers_.try_emplace(multiset, values_.size());

@@ -97,6 +97,7 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
       }
       if (cell.packets != PacketFormat::none) stamp = c.stamp;
     }
+    if (c.value == 0 && options_.same_bits) c.value = leftover(cell.at(call), c);
     known &= c.value != 0;
     from |= c.from;
     sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
@@ -123,6 +124,11 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     c.stamp = stamp;
     c.from = from;
   }
+}
+
+/// Whatever a cell holds: its own bits, until it is written again.
+uint16_t Explorer::leftover(uint32_t cell, const CellState& state) {
+  return number({{kNone, cell, state.writer, 0}});
 }
 
 void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& knows) {
