@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 
 namespace mscclc {
@@ -19,10 +17,9 @@ constexpr const char* kTable = "library.json";
 /// Nothing after reporting `code`.
 std::optional<std::string> read_text(const std::string& path, const char* code, std::string remedy,
                                      Diagnostics& diagnostics) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file && text << file.rdbuf() && file) return std::move(text).str();
-  diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, std::strerror(errno)))
+  std::optional<std::string> text = read_whole_file(path);
+  if (text) return text;
+  diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, file_error(errno)))
       .notes.push_back({.text = std::move(remedy)});
   return std::nullopt;
 }

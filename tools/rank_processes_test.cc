@@ -46,6 +46,22 @@ TEST_CASE("the greatest exit code of all ranks counts") {
   CHECK(code == 2);
 }
 
+TEST_CASE("a rank whose output cannot be written counts before all others") {
+  const int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
+  REQUIRE((kept >= 0 && full >= 0));
+  std::fflush(stdout);
+  dup2(full, STDOUT_FILENO);
+  Errors errors;
+  const auto speak = [](uint32_t rank, const std::string&) {
+    if (rank == 0) std::fputs("a line\n", stdout);
+    return static_cast<int>(rank);
+  };
+  const int code = run_processes({.ranks = 4, .failed = kFailed, .unwritten = 2}, some_id, speak);
+  dup2(kept, STDOUT_FILENO);
+  CHECK(errors.text() == "mscclc: cannot write standard output: No space left on device\n");
+  CHECK(code == 2);
+}
+
 TEST_CASE("what ranks say comes once, in their order") {
   Errors errors;
   const auto speak = [](uint32_t rank, const std::string&) {
