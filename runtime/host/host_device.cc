@@ -119,7 +119,9 @@ class HostDevice final : public Device {
     mark = std::move(made);
     return true;
   }
-  StreamHandle create_stream(Diagnostics&) override { return new HostStream; }
+  StreamHandle create_stream(Diagnostics& diagnostics) override {
+    return HostStream::create(diagnostics).release();
+  }
   void destroy_stream(StreamHandle stream) override { delete static_cast<HostStream*>(stream); }
 
   std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {

@@ -70,7 +70,14 @@ HostStream::HostStream() {
   thread_ = quiet_thread("mscclc-stream", [this] { serve(); });
 }
 
+std::unique_ptr<HostStream> HostStream::create(Diagnostics& diagnostics) {
+  std::unique_ptr<HostStream> stream(new HostStream);
+  return has_started(stream->thread_, "a stream of the host", diagnostics) ? std::move(stream)
+                                                                           : nullptr;
+}
+
 HostStream::~HostStream() {
+  if (!thread_.joinable()) return;  // it could not be started
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

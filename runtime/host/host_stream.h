@@ -13,6 +13,7 @@
 
 #include "executor/host/fiber.h"
 #include "executor/launch.h"
+#include "ir/diagnostic.h"
 
 namespace mscclc {
 
@@ -28,7 +29,8 @@ Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
 
 class HostStream {
  public:
-  HostStream();
+  /// nullptr: reported (no-thread).
+  static std::unique_ptr<HostStream> create(Diagnostics& diagnostics);
   /// Waits for what is queued.
   ~HostStream();
   HostStream(const HostStream&) = delete;
@@ -46,6 +48,7 @@ class HostStream {
   bool synchronize(std::string& why);
 
  private:
+  HostStream();
   struct Task {
     std::function<void()> run;
     bool always = false;  ///< also behind a launch that was given up
