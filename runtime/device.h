@@ -124,6 +124,8 @@ class Device {
                       Diagnostics& diagnostics) = 0;
   /// Waits until all work on a stream has ended.
   virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// Waits until all work on all streams has ended that is not in a graph yet to be launched.
+  virtual bool drain(Diagnostics&) { return true; }
   /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
   /// a new one if it is nullptr. REQUIRES: the stream is not captured.
   virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,

@@ -8,6 +8,7 @@
 #include "ir/verify.h"
 #include "plans/plan_json.h"
 #include "runtime/bytes.h"
+#include "runtime/observe/log.h"
 
 namespace mscclc {
 namespace {
@@ -40,7 +41,8 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
                this->plan->launch.align),
       use(use_of(*this->plan)),
-      parts(Chunking::parts_of_message(this->plan->contract)) {}
+      parts(Chunking::parts_of_message(this->plan->contract)),
+      number(this->group->next_executable++) {}
 
 Executable::State::~State() { proxy.reset(); }
 
@@ -309,6 +311,10 @@ bool Executable::State::load(Diagnostics& diagnostics) {
                          start_proxy(diagnostics) &&
                          group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
+  group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
+  log(LogLevel::info, LogArea::load, rank,
+      fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
+                  plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));
   exported_.clear();  // all have mapped it
   return join_switches(diagnostics);
 }
@@ -327,10 +333,30 @@ bool Executable::State::join_switches(Diagnostics& diagnostics) {
       });
 }
 
+// Costs a launch a few stores: streams are few, and most calls come on the one of the call before.
+void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
+  if (std::find(busy_streams.begin(), busy_streams.end(), stream) == busy_streams.end()) {
+    busy_streams.push_back(stream);
+  }
+  const FlightCall call{.executable = number,
+                        .call = ++launches,
+                        .dtype = binding.launch.dtype,
+                        .op = binding.launch.reduce,
+                        .bytes = binding.bytes,
+                        .stream = reinterpret_cast<uint64_t>(stream)};
+  group->recorder.add(call);
+  if (!logs(LogLevel::info, LogArea::call)) return;
+  log(LogLevel::info, LogArea::call, rank,
+      fmt::format("call {} of executable {}: {} of {} bytes, {}, {}, on stream {}", call.call,
+                  number, name(plan->contract.kind), call.bytes, info(call.dtype).name,
+                  name(call.op), fmt::ptr(stream)));
+}
+
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   Device& device = *group->device;
+  note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }
@@ -344,11 +370,20 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   return true;
 }
 
+// Calls may still use its memory: that goes when they have ended.
+Executable::~Executable() {
+  if (!state_->busy_streams.empty()) state_->group->retire(state_);
+}
+
 BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return {};
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
 bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return false;
   if (!binding || binding.state().executable != state_.get()) {
     return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
   }

@@ -38,6 +38,7 @@ struct BoundCall::State {
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;  ///< launch.programs
+  uint64_t bytes = 0;      ///< of the message
   std::vector<StagingCopy> before, after;
 };
 
@@ -60,7 +61,14 @@ struct Executable::State {
   const PeerAccess access;
   const Chunking capacity;
   const PlanUse use;
-  const uint64_t parts;  ///< Chunking::parts_of_message()
+  const uint64_t parts;   ///< Chunking::parts_of_message()
+  const uint32_t number;  ///< among the communicator's executables, the same on all ranks
+
+  uint64_t launches = 0;
+  /// Streams on which calls may still run; nobody has waited for them by the communicator.
+  std::vector<StreamHandle> busy_streams;
+  /// All calls on a stream have ended.
+  void ended(StreamHandle stream) { std::erase(busy_streams, stream); }
 
   RankProgram program;                   ///< patched for the last binding ...
   std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
@@ -108,6 +116,7 @@ struct Executable::State {
   bool together(uint32_t rank) const;
 
  private:
+  void note_launch(const BoundCall::State& binding, StreamHandle stream);
   bool prepare(Diagnostics& diagnostics);
   bool check_plan(Diagnostics& diagnostics) const;
   bool check_fit(Diagnostics& diagnostics) const;

@@ -120,6 +120,11 @@ bool HostStream::synchronize(std::string& why) {
   return why.empty();
 }
 
+void HostStream::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+}
+
 void HostStream::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {

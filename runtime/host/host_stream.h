@@ -46,6 +46,8 @@ class HostStream {
   /// What is queued behind a launch that was given up is left out, until here: its results would be
   /// garbage, and copies would touch staging buffers that peers still write.
   bool synchronize(std::string& why);
+  /// Waits, and leaves all that synchronize() would say.
+  void drain();
 
  private:
   HostStream();

@@ -12,6 +12,7 @@
 #include "compiler/compile.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
+#include "tests/runtime/stuck_plan.h"
 
 namespace mscclc {
 namespace {
@@ -23,30 +24,6 @@ std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks)
   const CompiledWorld world(name, {{"R", ranks}});
   REQUIRE(world.errors() == "");
   return std::make_shared<const Program>(world.program());
-}
-
-/// A plan in which rank 0 waits for a signal that rank 1 should send, and does not.
-std::shared_ptr<const Program> stuck_plan() {
-  Sources sources;
-  Diagnostics diagnostics;
-  const FileId file = sources.add("stuck.mscl",
-                                  "program    stuck\n"
-                                  "collective sendrecv(ranks: 2, shift: 1)\n"
-                                  "rank r in 0..2 {\n"
-                                  "  channel ch[0] = memory(1 - r)\n"
-                                  "  tb 0 {\n"
-                                  "    put ch[0].output[0] <- input[0]\n"
-                                  "    signal ch[0]\n"
-                                  "    wait ch[0]\n"
-                                  "  }\n"
-                                  "}\n");
-  PipelineOptions passes;
-  passes.only = {"assign", "groups", "split"};  // the prover would refuse it
-  auto program = compile(sources, file, {}, passes, diagnostics);
-  INFO(render_text(diagnostics, sources, 100));
-  REQUIRE(program);
-  std::erase_if(program->ranks[1].ops, [](const Op& op) { return op.kind == OpKind::signal; });
-  return std::make_shared<const Program>(std::move(*program));
 }
 
 constexpr milliseconds kLongWait{60'000};
@@ -176,7 +153,7 @@ struct OneCall {
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
     if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
     if (meanwhile) meanwhile(communicator);
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     // What came after: nothing can be launched or loaded any more.
     Diagnostics later;
@@ -188,7 +165,7 @@ struct OneCall {
 };
 
 TEST_CASE("a wait that takes too long is reported") {
-  const auto said = testing::threads(2, OneCall{stuck_plan()}, milliseconds(300));
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan()}, milliseconds(300));
   CHECK(said[0] ==
         "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
@@ -206,8 +183,8 @@ TEST_CASE("a packet that does not come is told with who should write it") {
     const BoundCall call = executable->bind(
         {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
-    if (communicator.rank() != 2) executable->launch(call, stream, diagnostics);
-    if (communicator.rank() == 0) communicator.synchronize(stream, diagnostics);
+    if (communicator.rank() != 2) (void)executable->launch(call, stream, diagnostics);
+    if (communicator.rank() == 0) (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
@@ -239,7 +216,7 @@ struct ManyCalls {
       if (!call || !executable->launch(call, stream, refused)) break;
       if (waits_between) device.synchronize(stream, diagnostics);
     }
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
@@ -252,7 +229,7 @@ TEST_CASE("calls behind one that hangs end with it") {
   for (const bool waits_between : {false, true}) {
     INFO("waits between: " << waits_between);
     const auto start = std::chrono::steady_clock::now();
-    const auto said = testing::threads(2, ManyCalls{stuck_plan(), waits_between},
+    const auto said = testing::threads(2, ManyCalls{testing::stuck_plan(), waits_between},
                                        testing::Timeouts(kLongWait, kWait));
     CHECK(std::chrono::steady_clock::now() - start < 2 * kWait);
     CHECK_THAT(said[0], Catch::Contains("1 thread block waited longer than 2 s"));
@@ -261,7 +238,7 @@ TEST_CASE("calls behind one that hangs end with it") {
 }
 
 TEST_CASE("a hang of an executable that is gone is told") {
-  const auto body = [plan = stuck_plan()](Communicator& communicator) {
+  const auto body = [plan = testing::stuck_plan()](Communicator& communicator) {
     Diagnostics diagnostics;
     Device& device = communicator.device();
     auto executable = communicator.load(plan, {.max_bytes = 64}, diagnostics);
@@ -270,18 +247,18 @@ TEST_CASE("a hang of an executable that is gone is told") {
     const BoundCall call = executable->bind(
         {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
     const StreamHandle stream = device.create_stream(diagnostics);
-    executable->launch(call, stream, diagnostics);
+    (void)executable->launch(call, stream, diagnostics);
     device.synchronize(stream, diagnostics);
     executable.reset();
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(2, body, testing::Timeouts(kLongWait, milliseconds(300)));
-  CHECK(said[0] ==
-        "error: rank 0: a thread block waited longer than 0.3 s for what did not come\n");
+  CHECK_THAT(said[0], Catch::Contains("rank 0: 1 thread block waited longer than 0.3 s"));
+  CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
 }
 
 TEST_CASE("the host can abort") {
@@ -293,7 +270,7 @@ TEST_CASE("the host can abort") {
     communicator.abort("enough");
   };
   const auto start = std::chrono::steady_clock::now();
-  const auto said = testing::threads(2, OneCall{stuck_plan(), abort}, kLongWait);
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), abort}, kLongWait);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(aborted);
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
