@@ -95,15 +95,13 @@ TEST_CASE("without an id no rank runs") {
 TEST_CASE("the first rank that fails ends the others, if it is asked to") {
   for (const bool killed : {false, true}) {
     Errors errors;
-    const auto begin = std::chrono::steady_clock::now();
     const auto wait = [&](uint32_t rank, const std::string&) {
-      if (rank != 1) sleep(60);
+      if (rank != 1) pause();  // for ever, unless it is ended
       if (killed) raise(SIGKILL);
       return 1;
     };
     const int code =
         run_processes({.ranks = 3, .failed = kFailed, .end_together = true}, some_id, wait);
-    CHECK(std::chrono::steady_clock::now() - begin < seconds(30));
     CHECK(errors.text() == (killed ? "mscclc: rank 1 was ended by signal 9 (Killed)\n" : ""));
     CHECK(code == (killed ? kFailed : 1));
   }

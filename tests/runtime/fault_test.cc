@@ -26,7 +26,8 @@ std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks)
   return std::make_shared<const Program>(world.program());
 }
 
-constexpr milliseconds kLongWait{60'000};
+/// Longer than a test may take: what waits so long does not end.
+constexpr milliseconds kLongWait{3'600'000};
 
 std::set<std::string> shared_memory_files() {
   std::set<std::string> names;
@@ -98,12 +99,11 @@ class DyingBootstrap final : public Bootstrap {
 
 constexpr int kNever = -1;
 
-/// Rank 1 of three has been killed: the others say so at once, and not when waits time out.
+/// Rank 1 of three has been killed: the others say so, and not when waits time out, which is later
+/// than this test may take.
 void check_ends(const std::string& where, const std::function<std::vector<Outcome>()>& run) {
   INFO(where);
-  const auto start = std::chrono::steady_clock::now();
   const std::vector<Outcome> ended = run();
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(ended[1].signal == SIGKILL);
   for (const uint32_t r : {0u, 2u}) {
     CHECK(ended[r].signal == 0);
@@ -165,7 +165,8 @@ struct OneCall {
 };
 
 TEST_CASE("a wait that takes too long is reported") {
-  const auto said = testing::threads(2, OneCall{testing::stuck_plan()}, milliseconds(300));
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan()},
+                                     testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
         "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
@@ -173,6 +174,7 @@ TEST_CASE("a wait that takes too long is reported") {
   CHECK(said[1] == "");
 }
 
+// Rank 1 has 3 s for its packets, which it sends at once.
 TEST_CASE("a packet that does not come is told with who should write it") {
   const auto plan = plan_of("allreduce_1shot", "3");
   const auto body = [&](Communicator& communicator) -> std::string {
@@ -190,7 +192,7 @@ TEST_CASE("a packet that does not come is told with who should write it") {
     communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(300)));
+  const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(3000)));
   CHECK_THAT(said[0], Catch::Contains("with flag 1; it holds flag 0; it is written by tb 0"));
   CHECK_THAT(said[0], Catch::Contains(" of rank 2\n"));
   CHECK_THAT(said[0], !Catch::Contains(" of rank 1"));
@@ -200,7 +202,7 @@ TEST_CASE("a packet that does not come is told with who should write it") {
 struct ManyCalls {
   std::shared_ptr<const Program> plan;
   bool waits_between;
-  static constexpr int kCalls = 6;
+  static constexpr int kCalls = 1000;
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -224,14 +226,13 @@ struct ManyCalls {
   }
 };
 
+// If each waited as long again, they would take longer than this test may.
 TEST_CASE("calls behind one that hangs end with it") {
   constexpr milliseconds kWait{2'000};
   for (const bool waits_between : {false, true}) {
     INFO("waits between: " << waits_between);
-    const auto start = std::chrono::steady_clock::now();
     const auto said = testing::threads(2, ManyCalls{testing::stuck_plan(), waits_between},
                                        testing::Timeouts(kLongWait, kWait));
-    CHECK(std::chrono::steady_clock::now() - start < 2 * kWait);
     CHECK_THAT(said[0], Catch::Contains("1 thread block waited longer than 2 s"));
     CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'; 0 came"));
   }
@@ -262,17 +263,16 @@ TEST_CASE("a hang of an executable that is gone is told") {
 }
 
 TEST_CASE("the host can abort") {
-  std::atomic<bool> aborted = false;
+  std::atomic<bool> launched = false;
   const auto abort = [&](Communicator& communicator) {
-    if (communicator.rank() == 0) return;
-    aborted = true;
-    std::this_thread::sleep_for(milliseconds(300));  // rank 0 waits by then
+    if (communicator.rank() == 0) {
+      launched = true;
+      return;
+    }
+    while (!launched) std::this_thread::yield();
     communicator.abort("enough");
   };
-  const auto start = std::chrono::steady_clock::now();
   const auto said = testing::threads(2, OneCall{testing::stuck_plan(), abort}, kLongWait);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
-  CHECK(aborted);
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
   CHECK(said[1] == "error: rank 1: enough\n");

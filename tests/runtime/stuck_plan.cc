@@ -24,7 +24,8 @@ std::shared_ptr<const Program> stuck_plan() {
   passes.only = {"assign", "groups", "split"};  // the prover would refuse it
   auto program = compile(sources, file, {}, passes, diagnostics);
   if (!program) std::abort();
-  std::erase_if(program->ranks[1].ops, [](const Op& op) { return op.kind == OpKind::signal; });
+  std::erase_if(program->ranks[1].ops,
+                [](const Op& op) { return op.kind == OpKind::signal || op.kind == OpKind::wait; });
   return std::make_shared<const Program>(std::move(*program));
 }
 
