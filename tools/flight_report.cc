@@ -262,9 +262,9 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
     if (flight.rank >= flight.size) reader.fail("'rank' is not less than 'size'");
   }
   if (reader.error().empty()) return flight;
-  diagnostics.error(
-      "not-a-flight", {},
-      fmt::format("{} is no file of a rank's last calls: {}", quoted(name), reader.error()));
+  diagnostics.error("not-a-flight", {},
+                    fmt::format("{} is no file of a rank's last calls: {}", mscclc::quoted(name),
+                                reader.error()));
   return std::nullopt;
 }
 
@@ -276,11 +276,11 @@ std::optional<std::string> report_flights(std::vector<RankFlight> ranks, Diagnos
     if (!twice && ranks[i].size == ranks[i - 1].size) continue;
     diagnostics.error(
         "flights-differ", {},
-        twice
-            ? fmt::format("{} and {} are both of rank {}", quoted(ranks[i - 1].file),
-                          quoted(ranks[i].file), ranks[i].rank)
-            : fmt::format("{} is of a job of {} ranks, {} of one of {}", quoted(ranks[i - 1].file),
-                          ranks[i - 1].size, quoted(ranks[i].file), ranks[i].size));
+        twice ? fmt::format("{} and {} are both of rank {}", mscclc::quoted(ranks[i - 1].file),
+                            mscclc::quoted(ranks[i].file), ranks[i].rank)
+              : fmt::format("{} is of a job of {} ranks, {} of one of {}",
+                            mscclc::quoted(ranks[i - 1].file), ranks[i - 1].size,
+                            mscclc::quoted(ranks[i].file), ranks[i].size));
     return std::nullopt;
   }
   return ranks.empty() ? "" : Report(ranks).text();
