@@ -78,6 +78,10 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
     able = word != nullptr;
   }
+  if (able) {
+    log(LogLevel::info, LogArea::bootstrap, group->rank(),
+        fmt::format("rank {} of {} has met the others", group->rank(), group->size()));
+  }
   auto state = std::make_unique<State>(group);
   if (able) {
     group->failure = std::make_shared<Failure>(std::move(word));
@@ -139,6 +143,8 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
   const uint64_t number = group.next_buffer++;
   group.buffers[number] = std::move(buffer);
+  log(LogLevel::info, LogArea::reg, group.rank(),
+      fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));
   auto state = std::make_shared<RegisteredBuffer::State>();
   state->group = state_->group;
   state->number = number;

@@ -279,6 +279,8 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
                        context.queue.flushed, fail, diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
+  log(LogLevel::info, LogArea::proxy, rank,
+      fmt::format("executable {} has a proxy for its port channels", number));
   return true;
 }
 
@@ -378,6 +380,11 @@ Executable::~Executable() {
 BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->group->one_thread, diagnostics);
   if (!visit) return {};
+  if (logs(LogLevel::trace, LogArea::bind)) {
+    log(LogLevel::trace, LogArea::bind, state_->rank,
+        fmt::format("executable {}: {} bytes of {}, input {}, output {}", state_->number,
+                    call.bytes, info(call.dtype).name, call.input, call.output));
+  }
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
