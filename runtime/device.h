@@ -18,6 +18,7 @@
 namespace mscclc {
 
 /// Memory that frees itself. Freeing never throws and never fails a teardown.
+/// Thread safety: nothing changes it; it may go in any thread.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -33,7 +34,7 @@ class Memory {
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
 
-/// A place in the work of a stream.
+/// A place in the work of a stream. Thread safety: one thread at a time.
 class StreamMark {
  public:
   virtual ~StreamMark() = default;
@@ -63,7 +64,7 @@ struct SwitchRegion {
 };
 
 /// Memory of several ranks' devices that a switch between them reads and writes at once. Ends
-/// when no rank of the team launches any more.
+/// when no rank of the team launches any more. Thread safety: nothing changes it.
 class SwitchTeam {
  public:
   virtual ~SwitchTeam() = default;
@@ -74,6 +75,8 @@ class SwitchTeam {
 
 class Bootstrap;
 
+/// Thread safety: of one device one thread at a time, but for memory and marks that free
+/// themselves, and drain(), which may come from any. Devices know nothing of each other.
 class Device {
  public:
   virtual ~Device() = default;

@@ -31,6 +31,7 @@ struct SharedBuffer {
 /// MSCCLC_FLIGHT_FILE: nothing is to be written.
 inline constexpr std::string_view kNoFlightFile = "none";
 
+/// Thread safety: one thread at a time, the communicator's, but for fail() and rank(), from any.
 struct Group {
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Device> device;

@@ -27,6 +27,7 @@ enum class Ended {
 /// Runs all blocks of a launch to their ends, or until they have given up.
 Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
 
+/// Thread safety: from any thread.
 class HostStream {
  public:
   /// nullptr: reported (no-thread).
