@@ -36,7 +36,7 @@ struct VariableInfo {
 std::span<const VariableInfo> variable_table();
 const VariableInfo& info(Variable variable);
 
-/// The variables of a process at one time.
+/// The variables of a process at one time. Thread safety: a value that nothing changes.
 class Environment {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;

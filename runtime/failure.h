@@ -12,6 +12,7 @@
 
 namespace mscclc {
 
+/// Thread safety: from any thread.
 class Failure {
  public:
   /// `word`: at least 4 bytes that host and blocks see, 0.

@@ -75,6 +75,24 @@ void Group::fail(const std::string& code, const std::string& why) {
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
 }
 
+void Group::retire(std::shared_ptr<void> used) {
+  retired_.push_back(std::move(used));
+  if (closed_) release();
+}
+
+void Group::close() {
+  release();
+  closed_ = true;
+}
+
+// If the device cannot even say that it is idle, it runs nothing any more.
+void Group::release() {
+  if (retired_.empty()) return;
+  Diagnostics ignored;
+  device->drain(ignored);
+  const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
+}
+
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
   peers.resize(handles.size());

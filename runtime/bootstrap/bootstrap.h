@@ -16,6 +16,7 @@
 
 namespace mscclc {
 
+/// Thread safety: steps are for one thread at a time; fail() and on_failure() may come from any.
 class Bootstrap {
  public:
   /// Bytes that a rank may give to one exchange.

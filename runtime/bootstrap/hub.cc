@@ -60,7 +60,10 @@ class EpollHub final : public Hub {
       stop_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "the bootstrap's hub", diagnostics);
   }
   Address address() const override { return address_; }
 
@@ -373,8 +376,9 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
     diagnostics.error("cannot-listen", {}, "the bootstrap cannot start: " + error_text(errno));
     return nullptr;
   }
-  return std::make_unique<EpollHub>(options, listener.address, std::move(listener.socket),
-                                    std::move(epoll), std::move(waker));
+  auto hub = std::make_unique<EpollHub>(options, listener.address, std::move(listener.socket),
+                                        std::move(epoll), std::move(waker));
+  return hub->has_thread(diagnostics) ? std::move(hub) : nullptr;
 }
 
 }  // namespace mscclc

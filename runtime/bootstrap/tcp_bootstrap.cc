@@ -65,7 +65,10 @@ class TcpBootstrap final : public Bootstrap {
       leaving_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "a rank of the bootstrap", diagnostics);
   }
 
   uint32_t rank() const override { return rank_; }
@@ -320,6 +323,7 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
   }
   auto bootstrap = std::make_unique<TcpBootstrap>(rank, size, std::move(*connected),
                                                   std::move(waker), std::move(hub));
+  if (!bootstrap->has_thread(diagnostics)) return nullptr;
   if (!bootstrap->wait_until_all_are_here(diagnostics)) return nullptr;
   return bootstrap;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <set>
 
 #include "executor/host/words.h"
 #include "runtime/bytes.h"
@@ -134,8 +136,22 @@ class HostDevice final : public Device {
     mark = std::move(made);
     return true;
   }
-  StreamHandle create_stream(Diagnostics&) override { return new HostStream; }
-  void destroy_stream(StreamHandle stream) override { delete static_cast<HostStream*>(stream); }
+  StreamHandle create_stream(Diagnostics& diagnostics) override {
+    auto stream = HostStream::create(diagnostics);
+    if (stream == nullptr) return nullptr;
+    const std::lock_guard lock(streams_mutex_);
+    return *streams_.insert(stream.release()).first;
+  }
+  bool drain(Diagnostics&) override {
+    const std::lock_guard lock(streams_mutex_);
+    for (HostStream* stream : streams_) stream->drain();
+    return true;
+  }
+  void destroy_stream(StreamHandle handle) override {
+    const std::unique_ptr<HostStream> stream(static_cast<HostStream*>(handle));
+    const std::lock_guard lock(streams_mutex_);
+    streams_.erase(stream.get());
+  }
 
   std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
     return std::make_unique<HostLane>();
@@ -150,6 +166,8 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
+  std::mutex streams_mutex_;
+  std::set<HostStream*> streams_;
   std::chrono::milliseconds timeout_{
       30'000};  ///< for descriptors, before a communicator sets its own
 };

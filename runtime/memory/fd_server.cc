@@ -49,7 +49,10 @@ class Server final : public FdServer {
       stop_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "the server of descriptors", diagnostics);
   }
 
   std::vector<uint8_t> offer(int fd, Diagnostics& diagnostics) override {
@@ -162,7 +165,8 @@ std::unique_ptr<FdServer> FdServer::start(Diagnostics& diagnostics) {
     diagnostics.error("fd-server", {}, "cannot serve descriptors: " + error_text(errno));
     return nullptr;
   }
-  return std::make_unique<Server>(ticket, std::move(listener), std::move(waker));
+  auto server = std::make_unique<Server>(ticket, std::move(listener), std::move(waker));
+  return server->has_thread(diagnostics) ? std::move(server) : nullptr;
 }
 
 }  // namespace mscclc

@@ -13,7 +13,8 @@
 namespace mscclc {
 
 /// Serves descriptors of this process. Its socket has a name in the abstract namespace (nothing
-/// stays in the file system) and takes only processes of the same user.
+/// stays in the file system) and takes only processes of the same user. Thread safety: from any
+/// thread.
 class FdServer {
  public:
   /// Starts the serving thread. nullptr: reported.

@@ -12,6 +12,7 @@
 #include "compiler/compile.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
+#include "tests/runtime/stuck_plan.h"
 
 namespace mscclc {
 namespace {
@@ -25,44 +26,8 @@ std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks)
   return std::make_shared<const Program>(world.program());
 }
 
-/// A plan in which rank 0 waits for a signal that rank 1 should send, and does not.
-std::shared_ptr<const Program> stuck_plan() {
-  Sources sources;
-  Diagnostics diagnostics;
-  const FileId file = sources.add("stuck.mscl",
-                                  "program    stuck\n"
-                                  "collective sendrecv(ranks: 2, shift: 1)\n"
-                                  "rank r in 0..2 {\n"
-                                  "  channel ch[0] = memory(1 - r)\n"
-                                  "  tb 0 {\n"
-                                  "    put ch[0].output[0] <- input[0]\n"
-                                  "    signal ch[0]\n"
-                                  "    wait ch[0]\n"
-                                  "  }\n"
-                                  "}\n");
-  PipelineOptions passes;
-  passes.only = {"assign", "groups", "split"};  // the prover would refuse it
-  auto program = compile(sources, file, {}, passes, diagnostics);
-  INFO(render_text(diagnostics, sources, 100));
-  REQUIRE(program);
-  std::erase_if(program->ranks[1].ops, [](const Op& op) { return op.kind == OpKind::signal; });
-  return std::make_shared<const Program>(std::move(*program));
-}
-
-/// Loads a plan that hangs, which the prover refuses. Of what is said only errors are handed on.
-std::unique_ptr<Executable> load_unproved(Communicator& communicator,
-                                          const std::shared_ptr<const Program>& plan,
-                                          uint64_t max_bytes, Diagnostics& diagnostics) {
-  Diagnostics said;
-  auto executable =
-      communicator.load(plan, {.max_bytes = max_bytes, .proof = ProofPolicy::skip}, said);
-  for (const Diagnostic& d : said.all()) {
-    if (d.severity == Severity::error) diagnostics.add(d);
-  }
-  return executable;
-}
-
-constexpr milliseconds kLongWait{60'000};
+/// Longer than a test may take: what waits so long does not end.
+constexpr milliseconds kLongWait{3'600'000};
 
 std::set<std::string> shared_memory_files() {
   std::set<std::string> names;
@@ -134,12 +99,11 @@ class DyingBootstrap final : public Bootstrap {
 
 constexpr int kNever = -1;
 
-/// Rank 1 of three has been killed: the others say so at once, and not when waits time out.
+/// Rank 1 of three has been killed: the others say so, and not when waits time out, which is later
+/// than this test may take.
 void check_ends(const std::string& where, const std::function<std::vector<Outcome>()>& run) {
   INFO(where);
-  const auto start = std::chrono::steady_clock::now();
   const std::vector<Outcome> ended = run();
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(ended[1].signal == SIGKILL);
   for (const uint32_t r : {0u, 2u}) {
     CHECK(ended[r].signal == 0);
@@ -181,7 +145,7 @@ struct OneCall {
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
-    auto executable = load_unproved(communicator, plan, 4096, diagnostics);
+    auto executable = testing::load_unproved(communicator, plan, 4096, diagnostics);
     const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
     if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
     const BoundCall call = executable->bind(
@@ -189,7 +153,7 @@ struct OneCall {
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
     if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
     if (meanwhile) meanwhile(communicator);
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     // What came after: nothing can be launched or loaded any more.
     Diagnostics later;
@@ -201,7 +165,8 @@ struct OneCall {
 };
 
 TEST_CASE("a wait that takes too long is reported") {
-  const auto said = testing::threads(2, OneCall{stuck_plan()}, milliseconds(300));
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan()},
+                                     testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
         "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
@@ -209,6 +174,7 @@ TEST_CASE("a wait that takes too long is reported") {
   CHECK(said[1] == "");
 }
 
+// Rank 1 has 3 s for its packets, which it sends at once.
 TEST_CASE("a packet that does not come is told with who should write it") {
   const auto plan = plan_of("allreduce_1shot", "3");
   const auto body = [&](Communicator& communicator) -> std::string {
@@ -219,14 +185,14 @@ TEST_CASE("a packet that does not come is told with who should write it") {
     const BoundCall call = executable->bind(
         {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
-    if (communicator.rank() != 2) executable->launch(call, stream, diagnostics);
-    if (communicator.rank() == 0) communicator.synchronize(stream, diagnostics);
+    if (communicator.rank() != 2) (void)executable->launch(call, stream, diagnostics);
+    if (communicator.rank() == 0) (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(300)));
+  const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(3000)));
   CHECK_THAT(said[0], Catch::Contains("with flag 1; it holds flag 0; it is written by tb 0"));
   CHECK_THAT(said[0], Catch::Contains(" of rank 2\n"));
   CHECK_THAT(said[0], !Catch::Contains(" of rank 1"));
@@ -236,12 +202,12 @@ TEST_CASE("a packet that does not come is told with who should write it") {
 struct ManyCalls {
   std::shared_ptr<const Program> plan;
   bool waits_between;
-  static constexpr int kCalls = 6;
+  static constexpr int kCalls = 1000;
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
     Device& device = communicator.device();
-    auto executable = load_unproved(communicator, plan, 4096, diagnostics);
+    auto executable = testing::load_unproved(communicator, plan, 4096, diagnostics);
     const auto memory = device.allocate(8192, "buffers", diagnostics);
     if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
     const BoundCall call = executable->bind(
@@ -252,7 +218,7 @@ struct ManyCalls {
       if (!call || !executable->launch(call, stream, refused)) break;
       if (waits_between) device.synchronize(stream, diagnostics);
     }
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
@@ -260,55 +226,53 @@ struct ManyCalls {
   }
 };
 
+// If each waited as long again, they would take longer than this test may.
 TEST_CASE("calls behind one that hangs end with it") {
   constexpr milliseconds kWait{2'000};
   for (const bool waits_between : {false, true}) {
     INFO("waits between: " << waits_between);
-    const auto start = std::chrono::steady_clock::now();
-    const auto said = testing::threads(2, ManyCalls{stuck_plan(), waits_between},
+    const auto said = testing::threads(2, ManyCalls{testing::stuck_plan(), waits_between},
                                        testing::Timeouts(kLongWait, kWait));
-    CHECK(std::chrono::steady_clock::now() - start < 2 * kWait);
     CHECK_THAT(said[0], Catch::Contains("1 thread block waited longer than 2 s"));
     CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'; 0 came"));
   }
 }
 
 TEST_CASE("a hang of an executable that is gone is told") {
-  const auto body = [plan = stuck_plan()](Communicator& communicator) {
+  const auto body = [plan = testing::stuck_plan()](Communicator& communicator) {
     Diagnostics diagnostics;
     Device& device = communicator.device();
-    auto executable = load_unproved(communicator, plan, 64, diagnostics);
+    auto executable = testing::load_unproved(communicator, plan, 64, diagnostics);
     const auto memory = device.allocate(128, "buffers", diagnostics);
     if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
     const BoundCall call = executable->bind(
         {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
     const StreamHandle stream = device.create_stream(diagnostics);
-    executable->launch(call, stream, diagnostics);
+    (void)executable->launch(call, stream, diagnostics);
     device.synchronize(stream, diagnostics);
     executable.reset();
-    communicator.synchronize(stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
     communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(2, body, testing::Timeouts(kLongWait, milliseconds(300)));
-  CHECK(said[0] ==
-        "error: rank 0: a thread block waited longer than 0.3 s for what did not come\n");
+  CHECK_THAT(said[0], Catch::Contains("rank 0: 1 thread block waited longer than 0.3 s"));
+  CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
 }
 
 TEST_CASE("the host can abort") {
-  std::atomic<bool> aborted = false;
+  std::atomic<bool> launched = false;
   const auto abort = [&](Communicator& communicator) {
-    if (communicator.rank() == 0) return;
-    aborted = true;
-    std::this_thread::sleep_for(milliseconds(300));  // rank 0 waits by then
+    if (communicator.rank() == 0) {
+      launched = true;
+      return;
+    }
+    while (!launched) std::this_thread::yield();
     communicator.abort("enough");
   };
-  const auto start = std::chrono::steady_clock::now();
-  const auto said = testing::threads(2, OneCall{stuck_plan(), abort}, kLongWait);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
-  CHECK(aborted);
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), abort}, kLongWait);
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
   CHECK(said[1] == "error: rank 1: enough\n");
