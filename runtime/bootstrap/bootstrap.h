@@ -16,6 +16,12 @@
 
 namespace mscclc {
 
+/// What a rank whose blocks have given up has waited for.
+struct WaitReport {
+  std::vector<uint32_t> awaited;  ///< ranks that should have sent something
+  std::string why;                ///< "2 thread blocks waited longer than 5 s …"
+};
+
 class Bootstrap {
  public:
   /// Bytes that a rank may give to one exchange.
@@ -42,6 +48,17 @@ class Bootstrap {
   virtual void on_failure(std::function<void(const std::string& why)> fn) = 0;
   /// Tells all other ranks that this one gives up, and why: their on_failure() is called.
   virtual void fail(const std::string& why) = 0;
+
+  /// Tells all other ranks that blocks of this one have given up, and what they waited for: their
+  /// on_failure() is called, so that their blocks give up too. Waits a few seconds at most until
+  /// all ranks that are alive have said the same of theirs. The reports of all are one wait graph,
+  /// and its verdict is the same at every rank: the first line says which rank did not answer, the
+  /// others who waits for whom. If something else had ended the bootstrap before, that is
+  /// what it gives.
+  virtual std::string report_waits(const WaitReport& own) {
+    fail(own.why);
+    return own.why;
+  }
 };
 
 }  // namespace mscclc

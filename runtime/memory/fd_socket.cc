@@ -88,13 +88,6 @@ Fd connect_for_fds(const FdTicket& ticket) {
   return socket;
 }
 
-bool same_user(const Fd& socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         length == sizeof peer && peer.uid == ::geteuid();
-}
-
 bool send_secret(const Fd& socket, const FdSecret& secret) {
   return retried([&] {
            return ::send(socket.get(), secret.data(), secret.size(), MSG_NOSIGNAL);

@@ -25,8 +25,6 @@ struct FdTicket {
 Fd listen_for_fds(const FdTicket& ticket);
 /// Connects without waiting. Invalid: errno says why; EAGAIN: the backlog is full.
 Fd connect_for_fds(const FdTicket& ticket);
-/// The process at the other end runs as this one's user.
-bool same_user(const Fd& socket);
 
 bool send_secret(const Fd& socket, const FdSecret& secret);
 /// Takes the request that has come; false: there is none, or it is not a request.
