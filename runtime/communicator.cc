@@ -47,8 +47,13 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
-  if (timeout) group->device->set_timeout(*timeout);
-  auto word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+  std::unique_ptr<Memory> word;
+  if (group->device == nullptr) {
+    if (!diagnostics.has_errors()) diagnostics.error("no-device", {}, "it has no device");
+  } else {
+    if (timeout) group->device->set_timeout(*timeout);
+    word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+  }
   const bool able = timeout && word != nullptr;
   if (able) {
     group->failure = std::make_shared<Failure>(std::move(word));
@@ -114,6 +119,7 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
 bool Communicator::check(Diagnostics& diagnostics) {
   Group& group = *state_->group;
   std::vector<Note> notes;
+  std::vector<uint32_t> awaited;
   size_t waiting = 0;
   for (const auto& weak : state_->executables) {
     const auto executable = weak.lock();
@@ -121,14 +127,20 @@ bool Communicator::check(Diagnostics& diagnostics) {
     waiting += describe_faults(*executable->plan, group.rank(),
                                reinterpret_cast<const device::Fault*>(executable->faults->data()),
                                executable->plan->ranks[group.rank()].blocks,
-                               executable->connections[group.rank()], notes);
+                               executable->connections[group.rank()], notes, awaited);
   }
   // Blocks of executables that are gone have given up too, and what came behind them has not run.
   if (waiting > 0 || group.failure->waits_end()) {
-    group.fail("hang",
-               fmt::format("{} thread block{} waited longer than {} s for what did not come",
-                           waiting == 0 ? "a" : std::to_string(waiting), waiting > 1 ? "s" : "",
-                           std::chrono::duration<double>(group.timeout).count()));
+    group.report_hang(
+        awaited,
+        waiting == 0 && group.failure->happened()
+            ? "no thread block waits"
+            : fmt::format("{} thread block{} waited {}for what did not come",
+                          waiting == 0 ? "a" : std::to_string(waiting), waiting > 1 ? "s" : "",
+                          group.failure->happened()
+                              ? ""
+                              : fmt::format("longer than {} s ",
+                                            std::chrono::duration<double>(group.timeout).count())));
   }
   Diagnostic* error = group.failure->report(diagnostics);
   if (error == nullptr) return true;

@@ -47,10 +47,16 @@ struct Group {
                 std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
   /// Collective: true on all ranks if it is on all.
   bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
+  /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
+  /// did not answer. `awaited`: ranks that they waited for. Once; waits some seconds at most.
+  void report_hang(const std::vector<uint32_t>& awaited, const std::string& why);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
 };
 
+/// Maps a peer's memory; errors name the peer.
+std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
+                                    Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics);

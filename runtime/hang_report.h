@@ -10,8 +10,10 @@ namespace mscclc {
 
 /// Notes about the blocks of a rank that have given up: the op as written and where, the channel
 /// and its peer, what was expected and what was seen. Reads memory that blocks may still write.
-/// `region`: the rank's own. Returns how many there are; adds notes of the first few.
+/// `region`: the rank's own. Returns how many there are; adds notes of the first few, and to
+/// `awaited` the ranks that should have sent what any of them waited for, each once.
 size_t describe_faults(const Program& program, uint32_t rank, const device::Fault* faults,
-                       uint32_t blocks, const PeerMemory& region, std::vector<Note>& notes);
+                       uint32_t blocks, const PeerMemory& region, std::vector<Note>& notes,
+                       std::vector<uint32_t>& awaited);
 
 }  // namespace mscclc
