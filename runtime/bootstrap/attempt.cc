@@ -25,7 +25,7 @@ constexpr size_t kMostShown = 32;
 }  // namespace
 
 Attempt::Attempt(const Address& address, const Secret& secret, const wire::Hello& hello)
-    : address_(address), secret_(secret), hello_(hello), keys_(wire::KeyPair::make()) {
+    : address_(address), secret_(secret), hello_(hello) {
   expect_more();
   socket_ = begin_connect(address_);
   if (!socket_.valid()) fail_with(errno);
@@ -122,6 +122,7 @@ void Attempt::greet() {
   const auto challenge = wire::read_challenge(connection_->in().payload());
   if (!challenge) return fail("what answers there is not a bootstrap of this version");
   fill_random(hello_.nonce);
+  keys_ = wire::KeyPair::make();
   hello_.key = keys_.open;
   said_ = wire::transcript(*challenge, hello_);
   hello_.proof = wire::rank_proof(secret_, said_);

@@ -55,7 +55,7 @@ class Attempt {
   const Address address_;
   const Secret& secret_;
   wire::Hello hello_;
-  const wire::KeyPair keys_;
+  wire::KeyPair keys_;  ///< once there is a challenge
   State state_ = State::connecting;
   SteadyTime deadline_;
   Fd socket_;  ///< until it is connected

@@ -109,7 +109,7 @@ class EpollHub final : public Hub {
     closing_ = true;
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
-    const bool tells = meeting_.failure() && !meeting_.complete();
+    const bool tells = meeting_.failure() && !meeting_.all_heard();
     close_deadline_ = now_ + (tells ? kTellTime : kGoodbyeTime);
     if (!tells) listeners_.clear();
     for (auto i = clients_.begin(); i != clients_.end();) {
@@ -321,12 +321,13 @@ class EpollHub final : public Hub {
       client.connection.send(wire::frame(*meeting_.failure()));
       client.leaving = true;
       flush(key);
+      if (closing_ && meeting_.all_heard()) listeners_.clear();
       return;
     }
     client.rank = client.hello->rank;
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
-    if (meeting_.complete()) listeners_.clear();
+    if (meeting_.complete() || (closing_ && meeting_.all_heard())) listeners_.clear();
     deliver();
     if (closing_) say_closing(key, client);
   }

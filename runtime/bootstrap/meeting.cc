@@ -36,6 +36,7 @@ std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
 }
 
 bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, SteadyTime now) {
+  ++heard_;
   if (auto why = misfit(hello, where)) {
     fail(FailureKind::refused, std::move(*why));
     return false;

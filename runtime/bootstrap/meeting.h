@@ -63,6 +63,8 @@ class RankMeeting {
 
   /// All ranks have come, whatever became of them.
   bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
+  /// As many ranks as the job has have come, were they right or wrong.
+  bool all_heard() const { return !members_.empty() && heard_ >= members_.size(); }
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }
   const std::optional<wire::Failure>& failure() const { return failure_; }
@@ -88,7 +90,7 @@ class RankMeeting {
 
   const Options options_;
   std::vector<Member> members_;
-  uint32_t admitted_ = 0;
+  uint32_t admitted_ = 0, heard_ = 0;
   std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
   uint64_t step_ = 0;
   std::string step_name_;

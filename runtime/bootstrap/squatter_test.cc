@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -202,10 +203,14 @@ uint32_t run_job(const Secret& secret, const std::vector<uint16_t>& ports,
   return good;
 }
 
-/// A port that is free now.
+/// A port that is free now, and that the system gives to nobody who does not ask for it.
 uint16_t free_port() {
-  const Fd listener = listen_on(Address::loopback(0));
-  return local_port(listener);
+  for (;;) {
+    std::array<uint8_t, 2> random{};
+    fill_random(random);
+    const auto port = static_cast<uint16_t>(20000 + (random[0] << 8 | random[1]) % 12000);
+    if (listen_on(Address::loopback(port)).valid()) return port;
+  }
 }
 
 struct Attack {
@@ -255,7 +260,7 @@ TEST_CASE("a squatter at the first port breaks no job") {
   for (const Attack& attack : kAttacks) check_attack(attack, 60s);
 }
 
-TEST_CASE("300 jobs with a squatter, each met within ten seconds", "[.][full]") {
+TEST_CASE("300 jobs with a squatter meet within ten seconds each", "[.][full]") {
   std::map<std::string, int> jobs;
   auto longest = 0ms;
   for (int i = 0; i < 300; ++i) {
