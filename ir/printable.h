@@ -8,8 +8,8 @@
 
 namespace mscclc {
 
-/// A character of UTF-8: how many bytes it takes and which it is; size 1 and code 0 if the bytes are
-/// not UTF-8.
+/// A character of UTF-8: how many bytes it takes and which it is; size 1 and code 0 if the bytes
+/// are not UTF-8.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;

@@ -12,7 +12,8 @@ TEST_CASE("what could command a terminal is escaped, all else stays") {
   CHECK(printable("plain, größer, 漢字") == "plain, größer, 漢字");
   CHECK(printable("a\x1b[31mb\x7f\r") == "a\\x1b[31mb\\x7f\\x0d");
   CHECK(printable("two\nlines\tand") == "two\nlines\tand");
-  CHECK(printable("\xc2\x9b" "31m") == "\\xc2\\x9b31m");  // a control of eight bits
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\xc2\\x9b31m");  // a control of eight bits
   CHECK(printable("\xff\xc3") == "\\xff\\xc3");
   CHECK(printable(std::string_view("\0", 1)) == "\\x00");
 }

@@ -150,9 +150,10 @@ class Communicator {
   /// Then nothing of this rank reads or writes the calls' buffers any more.
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
   /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. Of a hang, the
-  /// first line is the same on all ranks and names the rank that did not answer; notes say who waits
-  /// for whom, and for every thread block that gave up its op, where that stands in the program, and
-  /// what it waited for. Waits some seconds at most for the reports of the other ranks.
+  /// first line is the same on all ranks and names the rank that did not answer; notes say who
+  /// waits for whom, and for every thread block that gave up its op, where that stands in the
+  /// program, and what it waited for. Waits some seconds at most for the reports of the other
+  /// ranks.
   bool check(Diagnostics& diagnostics);
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);

@@ -66,7 +66,8 @@ std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryH
   Diagnostics own;
   auto memory = device.import_memory(handle, own);
   for (Diagnostic d : own.all()) {
-    if (d.severity == Severity::error) d.message = fmt::format("memory of rank {}: {}", peer, d.message);
+    if (d.severity == Severity::error)
+      d.message = fmt::format("memory of rank {}: {}", peer, d.message);
     diagnostics.add(std::move(d));
   }
   return memory;

@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "runtime/bootstrap/handshake.h"
 #include "ir/printable.h"
+#include "runtime/bootstrap/handshake.h"
 
 namespace mscclc {
 namespace {

@@ -43,6 +43,7 @@ class Search {
         deadline_(Clock::now() + timeout),
         diagnostics_(diagnostics) {
     if (where.local) add_local();
+    for (const Address& address : where.exactly) places_.push_back({address});
   }
 
   std::optional<Connected> run() {
@@ -135,6 +136,9 @@ class Search {
   /// "127.0.0.1 port 30500, 31500", "a unix socket of this machine", or both.
   std::string everywhere() const {
     std::string text = where_.local ? "a unix socket of this machine" : "";
+    for (const Address& address : where_.exactly) {
+      text += (text.empty() ? "" : ", ") + address.text();
+    }
     if (where_.host.empty()) return text;
     std::string ports;
     for (const uint16_t port : where_.ports) {
@@ -174,16 +178,18 @@ class Search {
                               everywhere(), seconds_text(timeout_)));
   }
   std::nullopt_t report_gone() {
-    return report("bootstrap-gone",
-                  fmt::format("rank {} finds nobody at {}, where its job's id was made: the process "
-                              "that serves it has ended, or all ranks have come already",
-                              hello_.rank, everywhere()));
+    return report(
+        "bootstrap-gone",
+        fmt::format("rank {} finds nobody at {}, where its job's id was made: the process "
+                    "that serves it has ended, or all ranks have come already",
+                    hello_.rank, everywhere()));
   }
   std::nullopt_t report_descriptors() {
-    return report("no-descriptors",
-                  fmt::format("rank {} cannot connect to the bootstrap at {}, as its process has no "
-                              "file descriptors left ('ulimit -n' raises the limit)",
-                              hello_.rank, everywhere()));
+    return report(
+        "no-descriptors",
+        fmt::format("rank {} cannot connect to the bootstrap at {}, as its process has no "
+                    "file descriptors left ('ulimit -n' raises the limit)",
+                    hello_.rank, everywhere()));
   }
 
   const Rendezvous& where_;

@@ -18,8 +18,9 @@ struct Rendezvous {
   std::string host = {};             ///< address or name; "": only at unix sockets
   std::vector<uint16_t> ports = {};  ///< it listens on one of these
   Secret secret{};
-  bool local = false;   ///< it may listen at a unix socket of this machine
-  bool served = false;  ///< it listens already: where nobody does, it is gone
+  bool local = false;                 ///< it may listen at a unix socket of this machine
+  bool served = false;                ///< it listens already: where nobody does, it is gone
+  std::vector<Address> exactly = {};  ///< at one of these, as well
   static Rendezvous of(const UniqueId& id);
 };
 

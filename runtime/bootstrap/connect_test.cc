@@ -68,8 +68,8 @@ TEST_CASE("who is not a hub is told from one") {
   CHECK(says({'\x1b', '[', '2', 'J', '\r', '\n', 'x', 'x'}) ==
         "what answers there is not a bootstrap: it says '\\x1b[2J\\x0d\\x0axx'");
   wire::Bytes flood(1 << 20, 'A');
-  CHECK(says(flood) == "what answers there is not a bootstrap: it says '" + std::string(32, 'A') +
-                           "…'");
+  CHECK(says(flood) ==
+        "what answers there is not a bootstrap: it says '" + std::string(32, 'A') + "…'");
   CHECK(says(wire::frame(wire::FrameKind::ready)) ==
         "what answers there is not a bootstrap of this version");
   wire::Bytes later = wire::frame(wire::Challenge{});

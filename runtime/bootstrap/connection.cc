@@ -1,5 +1,6 @@
 #include "runtime/bootstrap/connection.h"
 
+#include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-
-#include <fmt/format.h>
 
 namespace mscclc {
 namespace {
@@ -42,7 +41,8 @@ bool Connection::take(wire::Payload bytes) {
   }
   tampered_ = true;
   why_ = fmt::format(
-      "what came as record {} is not what the other end has sent: it was changed, dropped, repeated "
+      "what came as record {} is not what the other end has sent: it was changed, dropped, "
+      "repeated "
       "or reordered on its way",
       opener_->opened() + 1);
   return false;
@@ -87,8 +87,8 @@ bool Connection::prepare() {
 
 bool Connection::write_some() {
   while (written_ < ready_.size() || prepare()) {
-    const ssize_t put = ::send(socket_.get(), ready_.data() + written_, ready_.size() - written_,
-                               MSG_NOSIGNAL);
+    const ssize_t put =
+        ::send(socket_.get(), ready_.data() + written_, ready_.size() - written_, MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && would_block(errno)) return true;
     if (put < 0) {

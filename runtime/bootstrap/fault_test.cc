@@ -68,7 +68,17 @@ int run_until_error(const LaunchedRank& launch, const std::string& expected,
 }
 
 /// Where the victim stops.
-enum class At { connect, connected, half_hello, welcomed, joined, ready, half_gather, given, between };
+enum class At {
+  connect,
+  connected,
+  half_hello,
+  welcomed,
+  joined,
+  ready,
+  half_gather,
+  given,
+  between
+};
 
 /// The victim, which never comes back.
 int die_at(At at, const UniqueId& id) {

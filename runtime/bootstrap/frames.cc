@@ -72,9 +72,7 @@ Bytes frame(const Welcome& v) {
 }
 
 Bytes frame(const Refused& r) {
-  return make(FrameKind::refused, [&](ByteWriter& w) {
-    w.number(static_cast<uint8_t>(r.code));
-  });
+  return make(FrameKind::refused, [&](ByteWriter& w) { w.number(static_cast<uint8_t>(r.code)); });
 }
 
 Bytes frame(const Gather& g) {

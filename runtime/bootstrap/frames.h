@@ -29,8 +29,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/bootstrap/address.h"
+#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/bootstrap/sha256.h"
 #include "runtime/bootstrap/unique_id.h"
 

@@ -23,16 +23,11 @@ struct Meeting {
 TEST_CASE("a change of any word changes both proofs and both keys") {
   const Meeting one;
   const std::vector<std::function<void(Meeting&)>> changes = {
-      [](Meeting& m) { m.secret[15] ^= 1; },
-      [](Meeting& m) { m.challenge.nonce[0] ^= 1; },
-      [](Meeting& m) { m.challenge.key[31] ^= 1; },
-      [](Meeting& m) { ++m.hello.rank; },
-      [](Meeting& m) { ++m.hello.size; },
-      [](Meeting& m) { ++m.hello.process; },
-      [](Meeting& m) { m.hello.nonce[15] ^= 1; },
-      [](Meeting& m) { m.hello.key[0] ^= 1; },
-      [](Meeting& m) { m.hello.from[18] ^= 1; },
-      [](Meeting& m) { m.hello.to[17] ^= 1; },
+      [](Meeting& m) { m.secret[15] ^= 1; },        [](Meeting& m) { m.challenge.nonce[0] ^= 1; },
+      [](Meeting& m) { m.challenge.key[31] ^= 1; }, [](Meeting& m) { ++m.hello.rank; },
+      [](Meeting& m) { ++m.hello.size; },           [](Meeting& m) { ++m.hello.process; },
+      [](Meeting& m) { m.hello.nonce[15] ^= 1; },   [](Meeting& m) { m.hello.key[0] ^= 1; },
+      [](Meeting& m) { m.hello.from[18] ^= 1; },    [](Meeting& m) { m.hello.to[17] ^= 1; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     INFO("change " << i);
@@ -51,7 +46,8 @@ TEST_CASE("a change of any word changes both proofs and both keys") {
 
 TEST_CASE("the hub's proof and the keys cover all that the welcome says") {
   const Meeting one;
-  for (uint32_t Welcome::*field : {&Welcome::timeout_ms, &Welcome::silence_ms, &Welcome::hub_rank}) {
+  for (uint32_t Welcome::*field :
+       {&Welcome::timeout_ms, &Welcome::silence_ms, &Welcome::hub_rank}) {
     Welcome other = one.welcome;
     ++(other.*field);
     CHECK(hub_proof(one.secret, one.said(), one.welcome) !=

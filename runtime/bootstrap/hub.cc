@@ -39,7 +39,7 @@ struct Client {
   wire::Challenge challenge;
   std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
   uint32_t rank = wire::kNoRank;     ///< of who has joined
-  bool leaving = false;  ///< nothing more is read of it; it goes when all is written
+  bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
   SteadyTime since, heard, spoke;
 };
@@ -69,6 +69,13 @@ class EpollHub final : public Hub {
     thread_.join();
   }
   Address address() const override { return address_; }
+  void fail(const std::string& why) override {
+    {
+      const std::lock_guard lock(mutex_);
+      fail_ = why;
+    }
+    wake(waker_);
+  }
 
  private:
   void watch(int fd, uint64_t key, uint32_t events, int how) {
@@ -98,6 +105,10 @@ class EpollHub final : public Hub {
   bool done() {
     if (!closing_) {
       const std::lock_guard lock(mutex_);
+      if (!fail_.empty()) {
+        meeting_.refuse_all(fail_);
+        deliver();
+      }
       if (stop_) close_all();
     }
     if (!closing_) return false;
@@ -391,8 +402,9 @@ class EpollHub final : public Hub {
       if (!client.leaving && client.rank != wire::kNoRank) {
         meeting_.lose(
             client.rank,
-            fmt::format("it has been silent for {}: it is stopped, or its machine is",
-                        seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(silence))));
+            fmt::format(
+                "it has been silent for {}: it is stopped, or its machine is",
+                seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(silence))));
       }
       return drop(key);
     }
@@ -408,7 +420,7 @@ class EpollHub final : public Hub {
   const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
-  // What follows is the thread's, but for stop_.
+  // What follows is the thread's, but for stop_ and fail_.
   std::vector<Listener> listeners_;
   Fd spare_;
   RankMeeting meeting_;
@@ -420,6 +432,7 @@ class EpollHub final : public Hub {
   SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
+  std::string fail_;
   std::thread thread_;
 };
 

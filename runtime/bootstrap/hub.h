@@ -21,11 +21,11 @@ struct HubOptions {
   /// Instead: on all addresses of this machine, at the first of these ports that is free.
   std::vector<uint16_t> ports = {};
   Secret secret{};
-  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
-  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
-  std::chrono::milliseconds timeout{0};  ///< of every step of the job
+  uint32_t size = 0;                             ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;                 ///< the rank of this process, for messages
+  std::chrono::milliseconds timeout{0};          ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
-  std::chrono::milliseconds hello_time{5000};  ///< in which a connection must prove itself
+  std::chrono::milliseconds hello_time{5000};    ///< in which a connection must prove itself
   /// Why the job cannot be: all that comes of it is that ranks hear this. "": it can.
   std::string failed = {};
 };
@@ -38,6 +38,8 @@ class Hub {
   /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
   /// five if the job has failed before all ranks had come, so that they hear why.
   virtual ~Hub() = default;
+  /// Ends the job, for all ranks that have come or still come: there cannot be one.
+  virtual void fail(const std::string& why) = 0;
   /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;
 };

@@ -6,8 +6,10 @@
 #include <array>
 #include <cerrno>
 
+#include "runtime/bootstrap/handshake.h"
 #include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/tcp_bootstrap.h"
+#include "runtime/bootstrap/times.h"
 
 namespace mscclc {
 namespace {
@@ -63,6 +65,8 @@ constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
 /// How long rank 0 looks for another process that serves its job's id on another machine.
 constexpr std::chrono::milliseconds kForeignPatience{5000};
+/// How long rank 0, where its first place is taken, looks who has it.
+constexpr std::chrono::milliseconds kTwinPatience{1000};
 
 class Reader {
  public:
@@ -262,6 +266,18 @@ bool is_here(const Address& address) {
   return listen_on(any_port).valid() || errno != EADDRNOTAVAIL;
 }
 
+/// The hub of another process of this job that takes itself for rank 0: who joins there ends both,
+/// and all that wait for them.
+std::optional<Connected> find_twin(const LaunchedRank& launch, const Hub& own) {
+  Diagnostics nobody;
+  Rendezvous where{.secret = launch.where.secret, .served = true};
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    const Address address = Address::local(wire::local_name(where.secret), number);
+    if (address != own.address()) where.exactly.push_back(address);
+  }
+  return connect_to_hub(where, launch.rank, launch.size, kTwinPatience, nobody);
+}
+
 /// For rank 0, where the job cannot be: tells those that look for it on this machine.
 void tell_ranks_here(const LaunchedRank& launch, const std::string& why) {
   Diagnostics ignored;
@@ -322,9 +338,15 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
     diagnostics.add(std::move(error));
     return nullptr;
   }
+  const bool others = !listening.all().empty();
   for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
-  Rendezvous where{.secret = launch.where.secret, .local = hub->address().is_local()};
-  if (!where.local) where.host = hub->address().host(), where.ports = {hub->address().port()};
+  if (auto twin = others ? find_twin(launch, *hub) : std::nullopt) {
+    auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
+    hub->fail(diagnostics.all().back().message);  // for ranks that have come here
+    return bootstrap;
+  }
+  // Its own hub, and no other: this is who a second rank 0 is told from.
+  const Rendezvous where{.secret = launch.where.secret, .exactly = {hub->address()}};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

@@ -37,7 +37,8 @@ std::optional<LaunchedRank> read_launch(const Environment& environment, std::str
 /// those of join().
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics);
 
-/// How to host a job, as the environment says: interface, timeout and silence. Errors (bad-variable).
+/// How to host a job, as the environment says: interface, timeout and silence. Errors
+/// (bad-variable).
 std::optional<HostOptions> read_host_options(const Environment& environment,
                                              Diagnostics& diagnostics);
 

@@ -290,8 +290,9 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
   // An address for documentation, which no machine has.
   const auto job = ranks_of({{"MSCCLC_TIMEOUT", "600"},
                              {"MSCCLC_WORLD_SIZE", "3"},
-                             {"MSCCLC_ID", "mscclc1/192.0.2.1/41234/"
-                                           "5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
+                             {"MSCCLC_ID",
+                              "mscclc1/192.0.2.1/41234/"
+                              "5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
                             "MSCCLC_RANK", 3);
   testing::Processes processes;
   for (const Values& values : job) {
@@ -310,6 +311,29 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
     });
   }
   for (size_t r = 0; r < job.size(); ++r) CHECK(processes.wait(r, 60s) == 0);
+}
+
+TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
+  const Values job = {{"MSCCLC_TIMEOUT", "600"},
+                      {"OMPI_COMM_WORLD_SIZE", "3"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"},
+                      {"PMIX_NAMESPACE", "twins" + std::to_string(::getpid())}};
+  testing::Processes processes;
+  for (const char* rank : {"0", "0", "2"}) {
+    processes.start([&job, rank] {
+      Diagnostics diagnostics;
+      const auto launch =
+          read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", diagnostics);
+      if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
+      const Diagnostic& error = diagnostics.all().back();
+      const bool named = error.code == "bootstrap-refused" &&
+                         error.message.starts_with("rank 0 (process ") &&
+                         error.message.ends_with(" says that it is the same rank");
+      if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+      return named ? 0 : 2;
+    });
+  }
+  for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
 TEST_CASE("an id may be served by another process than rank 0's") {

@@ -29,8 +29,8 @@ std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
     return fmt::format("there is no {} in a job of {} ranks", who, hello.size);
   }
   if (!members_.empty() && members_[hello.rank].state != State::absent) {
-    return fmt::format("{} has come twice: {} says that it is the same rank",
-                       describe(hello.rank), where);
+    return fmt::format("{} has come twice: {} says that it is the same rank", describe(hello.rank),
+                       where);
   }
   return std::nullopt;
 }
@@ -141,10 +141,10 @@ void RankMeeting::judge(SteadyTime now) {
 }
 
 void RankMeeting::give_up_hub(const std::string& why) {
-  const std::string who = options_.hub_rank == wire::kNoRank
-                              ? "the process of the bootstrap's hub"
-                              : fmt::format("rank {}, which runs the bootstrap's hub,",
-                                            options_.hub_rank);
+  const std::string who =
+      options_.hub_rank == wire::kNoRank
+          ? "the process of the bootstrap's hub"
+          : fmt::format("rank {}, which runs the bootstrap's hub,", options_.hub_rank);
   fail(FailureKind::gave_up, who + " cannot go on: " + why);
 }
 

@@ -36,8 +36,8 @@ class RankMeeting {
     members_.resize(options.size);
   }
 
-  /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12 on
-  /// 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
+  /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
+  /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
   /// failed, as whoever knows the secret is part of the job.
   bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
@@ -96,7 +96,7 @@ class RankMeeting {
   std::string step_name_;
   uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
   uint64_t bytes_ = 0;
-  std::optional<uint32_t> left_;  ///< one that has left
+  std::optional<uint32_t> left_;    ///< one that has left
   std::optional<WaitGraph> graph_;  ///< since blocks of a rank have given up
   SteadyTime asked_;                ///< when that was
   std::optional<wire::Failure> failure_;

@@ -146,11 +146,9 @@ void flood(const Fd& rank, const std::atomic<bool>& stop) {
 wire::Bytes recording(const Secret& secret) {
   Diagnostics diagnostics;
   UniqueId id{.address = {}, .secret = secret};
-  const auto hub = Hub::start({.addresses = {Address::loopback(0)},
-                               .secret = secret,
-                               .size = kSize,
-                               .timeout = 20s},
-                              diagnostics);
+  const auto hub = Hub::start(
+      {.addresses = {Address::loopback(0)}, .secret = secret, .size = kSize, .timeout = 20s},
+      diagnostics);
   REQUIRE(hub);
   id.address = hub->address();
   testing::RawRank rank(id);
@@ -240,7 +238,8 @@ const Attack kAttacks[] = {
        };
      }},
     {"floods", [](const Secret&, uint16_t) { return flood; }},
-    {"hangs up", [](const Secret&, uint16_t) { return [](const Fd&, const std::atomic<bool>&) {}; }},
+    {"hangs up",
+     [](const Secret&, uint16_t) { return [](const Fd&, const std::atomic<bool>&) {}; }},
 };
 
 /// One job with a squatter at the first port that ranks try.
@@ -314,11 +313,11 @@ TEST_CASE("what was met at each place is in the error, and nothing else of it") 
   CHECK(error.notes[0].text == fmt::format("at 127.0.0.1:{}: it says that this rank's secret is "
                                            "another job's",
                                            one.port()));
-  CHECK(error.notes[1].text == fmt::format("at 127.0.0.1:{}: what answers there is not a "
-                                           "bootstrap: it says '\\x1b[31mrefused: give up\\x0d\\x0a'",
-                                           two.port()));
-  CHECK(error.notes[2].text ==
-        fmt::format("at 127.0.0.1:{}: Connection refused (111)", none));
+  CHECK(error.notes[1].text ==
+        fmt::format("at 127.0.0.1:{}: what answers there is not a "
+                    "bootstrap: it says '\\x1b[31mrefused: give up\\x0d\\x0a'",
+                    two.port()));
+  CHECK(error.notes[2].text == fmt::format("at 127.0.0.1:{}: Connection refused (111)", none));
 }
 
 TEST_CASE("another user at the unix socket is passed by") {

@@ -75,7 +75,7 @@ void give_up_at_once(Connection& connection, const std::string& why) {
 class SocketBootstrap final : public Bootstrap {
  public:
   SocketBootstrap(uint32_t rank, uint32_t size, Connected connected, Fd waker,
-               std::unique_ptr<Hub> hub)
+                  std::unique_ptr<Hub> hub)
       : rank_(rank),
         size_(size),
         timeout_(connected.welcome.timeout_ms),
@@ -331,10 +331,11 @@ class SocketBootstrap final : public Bootstrap {
     const auto now = Clock::now();
     if (said_goodbye_ && now >= goodbye_deadline_) ended_ = true;
     if (now - heard_ >= silence_ && !ended_) {
-      fail_with(wire::FailureKind::died,
-                fmt::format("{} has died: it has been silent for {}: it is stopped, or its machine is",
-                            hub_name_,
-                            seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
+      fail_with(
+          wire::FailureKind::died,
+          fmt::format("{} has died: it has been silent for {}: it is stopped, or its machine is",
+                      hub_name_,
+                      seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
       ended_ = true;
     }
     if (now - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {

@@ -53,8 +53,8 @@ TEST_CASE("anything else is refused, and says which part is wrong") {
     CHECK(mistake("mscclc1/10.0.0.1/" + std::string(port) + secret) ==
           "its third part is not a port (1 to 65535)");
   }
-  for (const char* host : {"", "local", "localhost", "10.0.0", "10.0.0.256", "010.0.0.1", "10.0.0.1 ",
-                           "[::1]", "2001:DB8::1", "2001:0db8::1", "fe80::1%eth0"}) {
+  for (const char* host : {"", "local", "localhost", "10.0.0", "10.0.0.256", "010.0.0.1",
+                           "10.0.0.1 ", "[::1]", "2001:DB8::1", "2001:0db8::1", "fe80::1%eth0"}) {
     CHECK(mistake("mscclc1/" + std::string(host) + "/1" + secret) ==
           "its second part is not an IPv4 or IPv6 address");
   }

@@ -49,8 +49,7 @@ TEST_CASE("several silent ranks") {
   TestGraph graph(4);
   graph.waits(0, {2, 3});
   graph.waits(1, {3});
-  CHECK(graph.text().starts_with(
-      "ranks 2 and 3 do not answer; ranks 0 and 1 wait for them\n"));
+  CHECK(graph.text().starts_with("ranks 2 and 3 do not answer; ranks 0 and 1 wait for them\n"));
 }
 
 TEST_CASE("a rank that lives and waits for nobody has not sent what others wait for") {

@@ -7,8 +7,7 @@
 
 namespace mscclc::cuda {
 
-std::vector<uint8_t> FakeFds::offer(int fd, const MemoryRange& range,
-                                    Diagnostics& diagnostics) {
+std::vector<uint8_t> FakeFds::offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) {
   const std::lock_guard lock(mutex_);
   Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) {

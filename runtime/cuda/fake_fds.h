@@ -12,8 +12,7 @@ namespace mscclc::cuda {
 
 class FakeFds final : public FdServer {
  public:
-  std::vector<uint8_t> offer(int fd, const MemoryRange& range,
-                             Diagnostics& diagnostics) override;
+  std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override;
   void withdraw(const std::vector<uint8_t>& ticket) override;
   /// A copy of an offered descriptor. Errors (fd-fetch): the ticket is not known, or not for all of
   /// `wanted`.

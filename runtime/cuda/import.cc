@@ -92,7 +92,8 @@ std::optional<InProcess> Importer::look_up(const Offer& offer, Diagnostics& diag
   if (bytes.size() > process.size() && std::equal(process.begin(), process.end(), bytes.begin())) {
     known = find_ticket(bytes.subspan(process.size()), handle_.range(), why);
   }
-  if (known) return InProcess{known->base, known->device, static_cast<InProcess::Kind>(known->kind)};
+  if (known)
+    return InProcess{known->base, known->device, static_cast<InProcess::Kind>(known->kind)};
   diagnostics.error("cannot-map", {}, why);
   return std::nullopt;
 }
@@ -158,7 +159,8 @@ bool Importer::enable_access(const PrimaryContext& owner, abi::Address address,
 }
 
 std::unique_ptr<Memory> Importer::by_reference(const Offer& offer, Diagnostics& diagnostics) const {
-  const HandleReference reference = import_reference(context_, exchange_, handle_, offer, diagnostics);
+  const HandleReference reference =
+      import_reference(context_, exchange_, handle_, offer, diagnostics);
   return reference ? map(reference.get(), diagnostics) : nullptr;
 }
 

@@ -31,8 +31,7 @@ struct World {
     Exchange exchange = {.process = {}, .server = fds, .fetch = {}};
     exchange.process[0] = static_cast<uint8_t>(process + 1);
     exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted, int,
-                                 Diagnostics& d) { return fds->fetch(ticket, wanted, d);
-    };
+                                 Diagnostics& d) { return fds->fetch(ticket, wanted, d); };
     const KernelLauncher launcher = {
         .launch =
             [this](const device::LaunchPlan& plan, void* stream) {

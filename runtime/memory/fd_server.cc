@@ -58,8 +58,7 @@ class Server final : public FdServer {
     thread_.join();
   }
 
-  std::vector<uint8_t> offer(int fd, const MemoryRange& range,
-                             Diagnostics& diagnostics) override {
+  std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
       diagnostics.error("fd-offer", {},

@@ -46,7 +46,9 @@ std::string failure(const Bytes& ticket, int timeout_ms = 2000) {
 struct Served {
   Diagnostics diagnostics;
   std::unique_ptr<FdServer> server = FdServer::start(diagnostics);
-  Bytes offer(const std::string& text) { return server->offer(file_with(text).get(), kAll, diagnostics); }
+  Bytes offer(const std::string& text) {
+    return server->offer(file_with(text).get(), kAll, diagnostics);
+  }
 };
 
 TEST_CASE("only what is offered of a descriptor can be had") {
@@ -57,9 +59,10 @@ TEST_CASE("only what is offered of a descriptor can be had") {
   CHECK(fetch_fd(ticket, {64, 100}, 2000, diagnostics).valid());
   CHECK(fetch_fd(ticket, {100, 64}, 2000, diagnostics).valid());
   CHECK_FALSE(fetch_fd(ticket, {0, 4096}, 2000, diagnostics).valid());
-  CHECK(diagnostics.all().front().message ==
-        "cannot fetch a descriptor from a peer's process: its owner lets others map 100 bytes at 64 "
-        "of it, the handle is for 4096 bytes at 0");
+  CHECK(
+      diagnostics.all().front().message ==
+      "cannot fetch a descriptor from a peer's process: its owner lets others map 100 bytes at 64 "
+      "of it, the handle is for 4096 bytes at 0");
 }
 
 TEST_CASE("another process gets the descriptor") {

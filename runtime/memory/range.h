@@ -19,9 +19,7 @@ struct MemoryRange {
   }
 
  private:
-  std::string text() const {
-    return std::to_string(bytes) + " bytes at " + std::to_string(offset);
-  }
+  std::string text() const { return std::to_string(bytes) + " bytes at " + std::to_string(offset); }
 };
 
 }  // namespace mscclc

@@ -14,10 +14,10 @@ namespace mscclc {
 
 /// What a ticket stands for.
 struct OfferedMemory {
-  uint64_t base = 0;     ///< address of the allocation
-  MemoryRange range;     ///< what may be used of it
-  int32_t device = 0;    ///< where it lies, in the words of the device that offers it
-  uint8_t kind = 0;      ///< the same
+  uint64_t base = 0;   ///< address of the allocation
+  MemoryRange range;   ///< what may be used of it
+  int32_t device = 0;  ///< where it lies, in the words of the device that offers it
+  uint8_t kind = 0;    ///< the same
 };
 
 /// Makes memory known to this process until withdraw_ticket(): random bytes that nobody can guess.

@@ -1,6 +1,7 @@
 // Fuzzes what comes to a bootstrap from outside: the stream of frames and their payloads, sealed
-// records, unique ids, memory handles, descriptors' tickets, and values of environment variables. The first byte
-// says which. Any bytes are either read, and then written again unchanged, or refused.
+// records, unique ids, memory handles, descriptors' tickets, and values of environment variables.
+// The first byte says which. Any bytes are either read, and then written again unchanged, or
+// refused.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -53,7 +53,8 @@ void write_frames() {
   write("step", 's', step);
   const Bytes changes = {0, 0, 4, 1};
   write("records", 'r', changes);
-  write("record", 'r', Bytes{17, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17});
+  write("record", 'r',
+        Bytes{17, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17});
 }
 
 void write_texts() {

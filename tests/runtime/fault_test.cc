@@ -189,8 +189,8 @@ struct OneCall {
 };
 
 TEST_CASE("a wait that takes too long is reported") {
-  const auto said = testing::threads(2, OneCall{stuck_plan()},
-                                     testing::Timeouts(kLongWait, milliseconds(300)));
+  const auto said =
+      testing::threads(2, OneCall{stuck_plan()}, testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
         "error: rank 1 has not sent what rank 0 waits for\n"
         "note: rank 0 waits for rank 1: 1 thread block waited longer than 0.3 s for what did not "
@@ -374,9 +374,10 @@ TEST_CASE("memory of a peer that cannot be mapped is an error at once, at every 
   };
   const auto ended = testing::processes(3, body, kLongWait);
   for (const uint32_t r : {0u, 1u}) {
-    CHECK_THAT(ended[r].said,
-               Catch::StartsWith("error: memory of rank 2: cannot map 4096 bytes of a peer's memory "
-                                 "(same_process: it is memory of another process)"));
+    CHECK_THAT(
+        ended[r].said,
+        Catch::StartsWith("error: memory of rank 2: cannot map 4096 bytes of a peer's memory "
+                          "(same_process: it is memory of another process)"));
   }
   CHECK_THAT(ended[2].said, Catch::StartsWith("error: rank 0 cannot map the buffers of the other "
                                               "ranks: memory of rank 2: cannot map 4096 bytes"));
