@@ -86,7 +86,10 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
   bool able = read_settings(*group, diagnostics) && timeout.has_value();
   if (group->device == nullptr) {
-    able = refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    able = false;
+    if (!diagnostics.has_errors()) {  // else they say why there is none
+      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    }
   }
   std::unique_ptr<Memory> word;
   if (able) {
@@ -195,8 +198,7 @@ bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
 
 void Communicator::abort(const std::string& why) {
   state_->group->fail("aborted", why);
-  Diagnostics told;  // written down now: nobody may ask again
-  [[maybe_unused]] const bool fine = state_->monitor.check(told);
+  state_->monitor.write_down();
 }
 
 }  // namespace mscclc

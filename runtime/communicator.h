@@ -151,8 +151,9 @@ class RegisteredBuffer {
 /// One rank of a group. Its functions may be called by one thread at a time, abort() by any.
 class Communicator {
  public:
-  /// Collective. nullptr: reported. Errors: no-bootstrap, no-device, no-thread, bad-variable,
-  /// out-of-memory …
+  /// Collective. nullptr: reported. A rank whose device cannot be opened calls it too, with nullptr
+  /// and the reason in `diagnostics`: then all ranks learn it. Errors: no-bootstrap, no-device,
+  /// no-thread, bad-variable, out-of-memory …
   [[nodiscard]] static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
                                                             std::shared_ptr<Device> device,
                                                             const CommunicatorOptions& options,
@@ -182,9 +183,11 @@ class Communicator {
   /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
   /// Then nothing of this rank reads or writes the calls' buffers any more.
   [[nodiscard]] bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
-  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. The report
-  /// tells for every thread block that gave up its op, where that stands in the program, and what
-  /// it waited for.
+  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. Of a hang, the
+  /// first line is the same on all ranks and names the rank that did not answer; notes say who
+  /// waits for whom, and for every thread block that gave up its op, where that stands in the
+  /// program, and what it waited for. Waits some seconds at most for the reports of the other
+  /// ranks.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/diagnostic.h"
+#include "ir/printable.h"
 
 namespace mscclc {
 
@@ -59,8 +60,5 @@ class Environment {
 
   Values values_;
 };
-
-/// Text from outside for a message: printable, in quotes, not too long.
-std::string quoted(std::string_view text);
 
 }  // namespace mscclc

@@ -187,7 +187,13 @@ bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<cons
   if (!handle) return false;
   if (!needs(peer) || handle->bytes == 0) return true;
   peer_staging[side].resize(group->size());
-  peer_staging[side][peer] = group->device->import_memory(*handle, diagnostics);
+  const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, peer);
+  if (handle->bytes != bytes) {
+    return refuse(diagnostics, "bad-handle",
+                  fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
+                              handle->bytes, bytes));
+  }
+  peer_staging[side][peer] = import_from(*group->device, peer, *handle, diagnostics);
   return peer_staging[side][peer] != nullptr;
 }
 
@@ -240,7 +246,7 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
                                 layouts_[peer]->bytes));
     }
-    std::shared_ptr<Memory> region = group->device->import_memory(*handle, diagnostics);
+    std::shared_ptr<Memory> region = import_from(*group->device, peer, *handle, diagnostics);
     if (region == nullptr) return false;
     connections[peer] = {std::move(region), layouts_[peer]};
   }

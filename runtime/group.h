@@ -74,6 +74,10 @@ struct Group {
   /// Takes what every rank has told from the front of its message, and forgets joined buffers that
   /// no rank has any more. False: a message is cut off.
   bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
+  /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
+  /// did not answer. `awaited`: ranks that they waited for. `wait`: some seconds at most for the
+  /// other ranks; otherwise failure->is_open() until they have spoken and it is asked again.
+  void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
 
@@ -82,6 +86,9 @@ struct Group {
   bool closed_ = false;
 };
 
+/// Maps a peer's memory; errors name the peer.
+std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
+                                    Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics);

@@ -5,7 +5,6 @@
 
 #include <ctime>
 
-#include "runtime/awaited.h"
 #include "runtime/hang_report.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/flight_file.h"
@@ -43,8 +42,7 @@ bool Monitor::start(Diagnostics& diagnostics) {
 Monitor::~Monitor() {
   watch_.reset();
   if (written_ || group_->failure == nullptr || !group_->failure->waits_end()) return;
-  Diagnostics diagnostics;
-  [[maybe_unused]] const bool fine = check(diagnostics);
+  write_down();
 }
 
 void Monitor::add(const std::shared_ptr<Executable::State>& executable) {
@@ -69,26 +67,29 @@ Monitor::Waits Monitor::waits() {
     const auto* faults = reinterpret_cast<const device::Fault*>(executable->faults->data());
     const uint32_t blocks = executable->plan->ranks[rank].blocks;
     waits.count += describe_faults(*executable->plan, rank, faults, blocks,
-                                   executable->connections[rank], waits.notes);
-    add_awaited(*executable->plan, rank, faults, blocks, executable->connections[rank],
-                waits.ranks);
+                                   executable->connections[rank], waits.notes, waits.ranks);
   }
   return waits;
 }
 
 // Blocks of executables that are gone have given up too, and what came behind them has not run.
-void Monitor::notice(const Waits& waits) {
+void Monitor::notice(const Waits& waits, bool wait) {
   if (waits.count == 0 && !group_->failure->waits_end()) return;
-  group_->fail(
-      "hang",
-      fmt::format("{} thread block{} waited longer than {} s for what did not come",
-                  waits.count == 0 ? "a" : std::to_string(waits.count), waits.count > 1 ? "s" : "",
-                  std::chrono::duration<double>(group_->timeout).count()));
+  const bool told = group_->failure->happened();  // then they ended when they were told to
+  std::string why = "no thread block waits";
+  if (waits.count > 0 || !told) {
+    const std::string limit =
+        fmt::format("longer than {} s ", std::chrono::duration<double>(group_->timeout).count());
+    why = fmt::format("{} thread block{} waited {}for what did not come",
+                      waits.count == 0 ? "a" : std::to_string(waits.count),
+                      waits.count > 1 ? "s" : "", told ? "" : limit);
+  }
+  group_->report_hang(waits.ranks, why, wait);
 }
 
 bool Monitor::check(Diagnostics& diagnostics) {
   const Waits found = waits();
-  notice(found);
+  notice(found, true);
   Diagnostic* error = group_->failure->report(diagnostics);
   if (error == nullptr) return true;
   write_log(*error, found);
@@ -96,10 +97,24 @@ bool Monitor::check(Diagnostics& diagnostics) {
   return false;
 }
 
+// All ranks of a process may share this thread: it waits for none of them, and asks again.
 void Monitor::look() {
   if (written_ || !group_->failure->waits_end() || ++looks_ <= kGrace) return;
+  const Waits found = waits();
+  notice(found, false);
+  if (!group_->failure->is_open()) write_down(found);
+}
+
+void Monitor::write_down() {
+  const Waits found = waits();
+  notice(found, false);
+  write_down(found);
+}
+
+void Monitor::write_down(const Waits& found) {
   Diagnostics diagnostics;
-  [[maybe_unused]] const bool fine = check(diagnostics);
+  const Diagnostic* error = group_->failure->report(diagnostics);
+  if (error != nullptr) write_log(*error, found);
 }
 
 void Monitor::write_log(const Diagnostic& error, const Waits& waits) {

@@ -27,8 +27,12 @@ class Monitor {
   void add(const std::shared_ptr<Executable::State>& executable);
   /// Those that are still there.
   std::vector<std::shared_ptr<Executable::State>> executables();
-  /// Says what has gone wrong, if anything has; all ranks learn of a hang of this one.
+  /// Says what has gone wrong, if anything has; all ranks learn of a hang of this one, and it waits
+  /// some seconds at most until they have said what they wait for.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
+  /// Writes down what has gone wrong, if anything has, as far as it is known now: nobody may ask
+  /// again.
+  void write_down();
 
  private:
   /// What the blocks that gave up have waited for.
@@ -38,8 +42,9 @@ class Monitor {
     std::set<uint32_t> ranks;
   };
   Waits waits();
-  void notice(const Waits& waits);
+  void notice(const Waits& waits, bool wait);
   void look();
+  void write_down(const Waits& found);
   void write_log(const Diagnostic& error, const Waits& waits);
 
   const std::shared_ptr<Group> group_;

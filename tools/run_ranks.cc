@@ -45,10 +45,11 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
                   const std::string& how) {
   std::shared_ptr<Device> device;
   if (bootstrap != nullptr) device = open_device(start, local);
-  if (device == nullptr) {
+  if (bootstrap == nullptr) {
     start.input.report();
     return kWrongResult;
   }
+  // Without a device too: the other ranks learn why.
   return run_rank(start.options, start.input, start.specs, std::move(bootstrap), std::move(device),
                   start.timeout, how);
 }
@@ -139,7 +140,10 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
     return Input::usage(
         fmt::format("--threads: {} has started a process for each rank", launch->launcher));
   }
-  if (launch) return run_launched(start, *launch);
+  if (launch) {
+    for (const Diagnostic& warning : launcher.all()) input.diagnostics.add(warning);
+    return run_launched(start, *launch);
+  }
   if (says(launcher, "no-launcher")) {
     return options.threads ? run_threads(start) : run_forked(start);
   }

@@ -55,8 +55,4 @@ class SharedMappings {
   std::map<uintptr_t, std::weak_ptr<SharedMapping>> by_address_;
 };
 
-/// Tells this process from every other, of any machine and time: 24 bytes. A forked child has
-/// another one.
-std::string process_identity();
-
 }  // namespace mscclc

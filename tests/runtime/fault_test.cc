@@ -89,6 +89,9 @@ class DyingBootstrap final : public Bootstrap {
     inner_->on_failure(std::move(fn));
   }
   void fail(const std::string& why) override { inner_->fail(why); }
+  std::optional<std::string> report_waits(const WaitReport& own, bool wait) override {
+    return inner_->report_waits(own, wait);
+  }
 
  private:
   const std::unique_ptr<Bootstrap> inner_;
@@ -168,7 +171,10 @@ TEST_CASE("a wait that takes too long is reported") {
   const auto said = testing::threads(2, OneCall{testing::stuck_plan()},
                                      testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
-        "error: rank 0: 1 thread block waited longer than 0.3 s for what did not come\n"
+        "error: rank 1 has not sent what rank 0 waits for\n"
+        "note: rank 0 waits for rank 1: 1 thread block waited longer than 0.3 s for what did not "
+        "come\n"
+        "note: rank 1 is at 'stay'\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
         "0 came; rank 1 should send it from 'ch[0]', but no op does\n");
   CHECK(said[1] == "");
@@ -258,7 +264,8 @@ TEST_CASE("a hang of an executable that is gone is told") {
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(2, body, testing::Timeouts(kLongWait, milliseconds(300)));
-  CHECK_THAT(said[0], Catch::Contains("rank 0: 1 thread block waited longer than 0.3 s"));
+  CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
+  CHECK_THAT(said[0], Catch::Contains("1 thread block waited longer than 0.3 s"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
 }
 
@@ -276,6 +283,82 @@ TEST_CASE("the host can abort") {
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
   CHECK(said[1] == "error: rank 1: enough\n");
+}
+
+/// A ring in which all wait for one another, one rank of which is stopped in the middle.
+struct StoppedRank {
+  std::shared_ptr<const Program> plan;
+  uint32_t victim;
+
+  std::string operator()(Communicator& communicator) const {
+    Diagnostics diagnostics;
+    auto executable = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
+    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
+    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
+    const BoundCall call = executable->bind(
+        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (communicator.rank() == victim) raise(SIGSTOP);
+    (void)executable->launch(call, stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
+    communicator.device().destroy_stream(stream);
+    return testing::text(diagnostics);
+  }
+};
+
+TEST_CASE("every survivor's first line names the rank that is stopped") {
+  for (const char* name : {"allreduce_ring", "allreduce_2shot_packets"}) {
+    const auto plan = plan_of(name, "4");
+    for (const uint32_t victim : {1u, 3u}) {
+      INFO(name << ", rank " << victim);
+      testing::Timeouts timeouts(kLongWait, milliseconds(500));
+      timeouts.stopped = victim;
+      const auto ended = testing::processes(4, StoppedRank{plan, victim}, timeouts);
+      CHECK(ended[victim].signal == SIGKILL);
+      for (uint32_t r = 0; r < 4; ++r) {
+        if (r == victim) continue;
+        const std::string first = ended[r].said.substr(0, ended[r].said.find('\n'));
+        CHECK_THAT(first, Catch::StartsWith(fmt::format("error: rank {} (process ", victim)));
+        CHECK_THAT(first, Catch::Contains(") does not answer; "));
+      }
+    }
+  }
+}
+
+TEST_CASE("a device that cannot be opened is an error at once, at every rank") {
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+    if (rank != 1) return testing::open_host(rank, diagnostics);
+    diagnostics.error("no-gpu", {}, "there is no GPU 1");
+    return nullptr;
+  };
+  const auto body = [](Communicator&) { return std::string("it has begun"); };
+  const auto ended = testing::processes(3, body, kLongWait, {}, open);
+  CHECK(ended[1].said == "error: there is no GPU 1\n");
+  for (const uint32_t r : {0u, 2u}) {
+    CHECK(ended[r].said == "error: rank 1 cannot create a communicator: there is no GPU 1\n");
+  }
+}
+
+TEST_CASE("memory of a peer that cannot be mapped is an error at once, at every rank") {
+  /// Rank 1's device maps nothing that rank 2 shares.
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    // Not of the device: other processes cannot map it.
+    std::vector<uint8_t> own(4096);
+    const auto memory = communicator.device().allocate(4096, "a buffer", diagnostics);
+    void* const address = communicator.rank() == 2 ? own.data() : memory->data();
+    const auto buffer = communicator.register_buffer(address, 4096, diagnostics);
+    return buffer != nullptr ? "it is registered" : testing::text(diagnostics);
+  };
+  const auto ended = testing::processes(3, body, kLongWait);
+  for (const uint32_t r : {0u, 1u}) {
+    CHECK_THAT(
+        ended[r].said,
+        Catch::StartsWith("error: memory of rank 2: cannot map 4096 bytes of a peer's memory "
+                          "(same_process: it is memory of another process)"));
+  }
+  CHECK_THAT(ended[2].said, Catch::StartsWith("error: rank 0 cannot map the buffers of the other "
+                                              "ranks: memory of rank 2: cannot map 4096 bytes"));
 }
 
 TEST_CASE("ranks that load different plans are told") {

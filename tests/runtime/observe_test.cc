@@ -77,10 +77,11 @@ TEST_CASE("a hang is noticed though nobody asks") {
   const auto said = testing::threads(2, Calls{testing::stuck_plan(), 1, stay},
                                      testing::Timeouts(kLongWait, milliseconds(100)));
   CHECK(said[0] == "");
-  CHECK_THAT(said[1], Catch::StartsWith("error: rank 0 has given up: 1 thread block waited"));
+  CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
   const auto log = logs.of(0);
   REQUIRE(log.is_object());
   CHECK(log["code"] == "hang");
+  CHECK(log["reason"] == "rank 1 has not sent what rank 0 waits for");
   CHECK(log["awaited"] == nlohmann::json::array({1}));
   REQUIRE(log["waits"].size() == 1);
   CHECK_THAT(log["waits"][0].get<std::string>(), Catch::Contains("waits for signal 1 at 'ch[0]'"));
