@@ -69,7 +69,9 @@ Monitor::Waits Monitor::waits() {
     waits.count += describe_faults(*executable->plan, rank, faults, blocks,
                                    executable->connections[rank], waits.notes, waits.ranks);
   }
-  return waits;
+  const std::lock_guard lock(mutex_);
+  if (waits.count >= last_waits_.count) last_waits_ = std::move(waits);
+  return last_waits_;
 }
 
 // Blocks of executables that are gone have given up too, and what came behind them has not run.

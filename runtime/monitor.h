@@ -41,6 +41,7 @@ class Monitor {
     std::vector<Note> notes;
     std::set<uint32_t> ranks;
   };
+  /// Of executables that have gone since they were seen waiting, too.
   Waits waits();
   void notice(const Waits& waits, bool wait);
   void look();
@@ -48,8 +49,9 @@ class Monitor {
   void write_log(const Diagnostic& error, const Waits& waits);
 
   const std::shared_ptr<Group> group_;
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< of the next two
   std::vector<std::weak_ptr<Executable::State>> executables_;
+  Waits last_waits_;
   int looks_ = 0;  ///< the watchdog's since waits have ended
   std::atomic<bool> written_{false};
   std::unique_ptr<Watchdog::Watch> watch_;  // goes first
