@@ -2,6 +2,7 @@
 #include "runtime/bootstrap/hub.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -374,7 +375,9 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   REQUIRE(first.come(0, kSize));
   std::this_thread::sleep_for(50ms);
   // This process runs the hub and the ranks: the next rank has a socket, the hub has none for it.
-  Fd socket = begin_connect(job.id.address);
+  const Fd socket = begin_connect(job.id.address);
+  pollfd greeted{socket.get(), POLLIN, 0};
+  REQUIRE(::poll(&greeted, 1, 5000) == 1);  // the hub has one for this one
   std::vector<Fd> rest;
   rlimit low = before;
   low.rlim_cur = testing::open_descriptors() + 32;
@@ -382,7 +385,7 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   for (Fd fd = make_waker(); fd.valid(); fd = make_waker()) rest.push_back(std::move(fd));
   Fd late = begin_connect(job.id.address);
   CHECK_FALSE(late.valid());
-  socket.reset();
+  rest.pop_back();
   late = begin_connect(job.id.address);
   const auto kind = first.receive();
   rest.clear();
