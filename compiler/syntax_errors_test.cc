@@ -1,7 +1,7 @@
 // Mistakes in texts: every message whole (testdata/syntax_errors.txt), and that no text, however
 // broken, does harm.
 #include <catch2/catch.hpp>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -126,10 +126,10 @@ TEST_CASE("hostile texts take linear time") {
                           "put a <- b\n"};
   for (const char* piece : pieces) {
     INFO(piece);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // the process's, whatever else runs
     messages(repeated(piece, 200000));
     messages("rank 0 {" + repeated(piece, 200000));
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+    CHECK((std::clock() - start) / CLOCKS_PER_SEC < 20);
   }
 }
 

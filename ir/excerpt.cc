@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/printable.h"
+
 namespace mscclc {
 namespace {
 
@@ -14,27 +16,6 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/// A character of the text: how many bytes it takes and which it is; size 1 and code 0 if the
-/// bytes are not UTF-8.
-struct Character {
-  size_t bytes = 1;
-  uint32_t code = 0;
-};
-
-Character decode(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {1, first};
-  const size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < n) return {};
-  uint32_t code = first & (0xff >> (n + 1));
-  for (size_t i = 1; i < n; ++i) {
-    if (!is_continuation(text[i])) return {};
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  return {n, code};
 }
 
 struct CodeRange {
@@ -120,12 +101,12 @@ std::string excerpt(const ResolvedPlace& place) {
   size_t column = line.size();
   under.assign(column, ' ');
   for (size_t at = window.begin; at < window.end;) {
-    const Character c = decode(place.text.substr(at));
+    const Character c = first_character(place.text.substr(at));
     size_t width = 1;
     if (c.code == '\t') {
       width = kTabStop - column % kTabStop;
       line.append(width, ' ');
-    } else if (c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0)) {
+    } else if (is_control(c)) {
       line += kReplacement;
     } else {
       width = width_of(c.code);

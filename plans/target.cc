@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <memory>
+#include <cerrno>
 #include <utility>
 
+#include "ir/read_file.h"
 #include "plans/json/json_read.h"
 
 namespace mscclc {
@@ -73,17 +73,6 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
   return t;
 }
 
-std::optional<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (file == nullptr) return std::nullopt;
-  std::string text;
-  char block[4096];
-  while (const size_t n = std::fread(block, 1, sizeof block, file.get())) text.append(block, n);
-  if (std::ferror(file.get()) != 0) return std::nullopt;
-  return text;
-}
-
 }  // namespace
 
 OpLimits Target::op_limits() const {
@@ -114,12 +103,14 @@ std::optional<Target> find_target(const std::string& name_or_path, Diagnostics& 
     if (target.name == name_or_path) return target;
     names.push_back(target.name);
   }
-  const std::optional<std::string> text = read_file(name_or_path);
+  const std::optional<std::string> text = read_whole_file(name_or_path);
   if (text) return read_target(*text, name_or_path, diagnostics);
+  const int why = errno;
   const std::string near = nearest(name_or_path, names);
   Diagnostic& d = diagnostics.error(
       "unknown-target", {},
       fmt::format("'{}' is no built-in target and no file that can be read", name_or_path));
+  if (why == EFBIG) d.notes.push_back({.text = file_error(why)});
   if (!near.empty()) d.notes.push_back({.text = fmt::format("did you mean '{}'?", near)});
   d.notes.push_back({.text = fmt::format("built in are {}", fmt::join(names, ", "))});
   return std::nullopt;

@@ -478,6 +478,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
   if (!write_programs(*made)) return nullptr;
   plan_copies(*made);
+  made->bytes = options_.bytes;
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
   made->launch.early = options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();

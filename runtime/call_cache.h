@@ -11,6 +11,7 @@
 
 namespace mscclc {
 
+/// Thread safety: one thread at a time, as the executable's.
 class CallCache {
  public:
   /// The call that was kept for these options; nullptr: none.

@@ -7,7 +7,8 @@
 #include "ir/verify.h"
 #include "runtime/environment.h"
 #include "runtime/executable.h"
-#include "runtime/hang_report.h"
+#include "runtime/monitor.h"
+#include "runtime/observe/log.h"
 
 namespace mscclc {
 
@@ -18,14 +19,32 @@ struct RegisteredBuffer::State {
 };
 
 struct Communicator::State {
-  std::shared_ptr<Group> group;
-  std::vector<std::weak_ptr<Executable::State>> executables;
+  explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
+  ~State() { group->close(); }
+
+  const std::shared_ptr<Group> group;
+  Monitor monitor;
 };
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() = default;
 
 namespace {
+
+bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
+  diagnostics.error(code, {}, text);
+  return false;
+}
+
+/// What the environment says about this; false: reported.
+bool read_settings(Group& group, Diagnostics& diagnostics) {
+  const Environment environment = Environment::of_process();
+  const auto file = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
+  group.flight_file = file.value_or(std::string(kNoFlightFile));
+  const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
+  group.check_calls = check.value_or(0) == 1;
+  return start_log(environment, diagnostics) && file.has_value() && check.has_value();
+}
 
 /// nullopt: reported.
 std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
@@ -56,24 +75,43 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                                                    std::shared_ptr<Device> device,
                                                    const CommunicatorOptions& options,
                                                    Diagnostics& diagnostics) {
+  if (bootstrap == nullptr) {
+    refuse(diagnostics, "no-bootstrap", "a communicator needs a bootstrap; it is nullptr");
+    return nullptr;
+  }
   auto group = std::make_shared<Group>();
   group->bootstrap = std::move(bootstrap);
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
-  const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
-  group->check_calls = check.value_or(0) == 1;
-  if (timeout) group->device->set_timeout(*timeout);
-  auto word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
-  const bool able = timeout && check && word != nullptr;
+  bool able = read_settings(*group, diagnostics) && timeout.has_value();
+  if (group->device == nullptr) {
+    able = false;
+    if (!diagnostics.has_errors()) {  // else they say why there is none
+      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    }
+  }
+  std::unique_ptr<Memory> word;
+  if (able) {
+    group->device->set_timeout(*timeout);
+    word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+    able = word != nullptr;
+  }
+  if (able) {
+    log(LogLevel::info, LogArea::bootstrap, group->rank(),
+        fmt::format("rank {} of {} has met the others", group->rank(), group->size()));
+  }
+  auto state = std::make_unique<State>(group);
   if (able) {
     group->failure = std::make_shared<Failure>(std::move(word));
     group->bootstrap->on_failure(
         [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
+    able = state->monitor.start(diagnostics);
   }
   if (!agree_on_settings(*group, able, diagnostics)) return nullptr;
-  auto state = std::make_unique<State>();
-  state->group = std::move(group);
+  log(LogLevel::info, LogArea::init, group->rank(),
+      fmt::format("communicator of {} ranks on {}; waits end after {} s", group->size(),
+                  group->device->name(), std::chrono::duration<double>(group->timeout).count()));
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
 }
 
@@ -86,8 +124,11 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
                                                const LoadOptions& options,
                                                Diagnostics& diagnostics) {
   Group& group = *state_->group;
-  if (group.failure->report(diagnostics) != nullptr) return nullptr;
-  bool able = verify_structure(*plan, diagnostics);
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
+  bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
+                              : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
   if (able && plan->ranks.size() != group.size()) {
     diagnostics.error("wrong-size", {},
                       fmt::format("the plan is for {} ranks; the communicator has {}",
@@ -97,15 +138,15 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   if (!group.agree(able, "take the plan", diagnostics)) return nullptr;
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
   if (!made->load(diagnostics)) return nullptr;
-  std::erase_if(state_->executables, [](const auto& e) { return e.expired(); });
-  state_->executables.push_back(made);
+  state_->monitor.add(made);
   return std::make_unique<Executable>(std::move(made));
 }
 
 std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, uint64_t bytes,
                                                                 Diagnostics& diagnostics) {
   Group& group = *state_->group;
-  if (group.failure->report(diagnostics) != nullptr) return nullptr;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
   auto buffer = std::make_shared<SharedBuffer>();
   buffer->address = static_cast<uint8_t*>(address);
   buffer->bytes = bytes;
@@ -129,6 +170,8 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
   const uint64_t number = group.next_buffer++;
   group.buffers[number] = std::move(buffer);
+  log(LogLevel::info, LogArea::reg, group.rank(),
+      fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));
   auto state = std::make_shared<RegisteredBuffer::State>();
   state->group = state_->group;
   state->number = number;
@@ -136,39 +179,26 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
 }
 
 bool Communicator::check(Diagnostics& diagnostics) {
-  Group& group = *state_->group;
-  std::vector<Note> notes;
-  size_t waiting = 0;
-  for (const auto& weak : state_->executables) {
-    const auto executable = weak.lock();
-    if (executable == nullptr) continue;
-    waiting += describe_faults(*executable->plan, group.rank(),
-                               reinterpret_cast<const device::Fault*>(executable->faults->data()),
-                               executable->plan->ranks[group.rank()].blocks,
-                               executable->connections[group.rank()], notes);
-  }
-  // Blocks of executables that are gone have given up too, and what came behind them has not run.
-  if (waiting > 0 || group.failure->waits_end()) {
-    group.fail("hang",
-               fmt::format("{} thread block{} waited longer than {} s for what did not come",
-                           waiting == 0 ? "a" : std::to_string(waiting), waiting > 1 ? "s" : "",
-                           std::chrono::duration<double>(group.timeout).count()));
-  }
-  Diagnostic* error = group.failure->report(diagnostics);
-  if (error == nullptr) return true;
-  error->notes.insert(error->notes.end(), notes.begin(), notes.end());
-  return false;
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  return visit && state_->monitor.check(diagnostics);
 }
 
 bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
-  const bool done = state_->group->device->synchronize(stream, diagnostics);
-  for (const auto& weak : state_->executables) {
-    const auto executable = weak.lock();
-    if (executable != nullptr && executable->proxy != nullptr) executable->proxy->settle();
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit) return false;
+  const bool done = group.device->synchronize(stream, diagnostics);
+  for (const auto& executable : state_->monitor.executables()) {
+    if (executable->proxy != nullptr) executable->proxy->settle();
+    if (done) executable->ended(stream);
   }
-  return check(diagnostics) && done;
+  if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
+  return state_->monitor.check(diagnostics) && done;
 }
 
-void Communicator::abort(const std::string& why) { state_->group->fail("aborted", why); }
+void Communicator::abort(const std::string& why) {
+  state_->group->fail("aborted", why);
+  state_->monitor.write_down();
+}
 
 }  // namespace mscclc

@@ -1,13 +1,24 @@
 // Collectives at run time: ranks that have met load a plan together and call it on their streams.
 //
-//   Diagnostics problems;
-//   auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
-//   auto plan = std::make_shared<const Program>(*read_plan(json, "allreduce.json", problems));
-//   auto allreduce = communicator->load(plan, {.max_bytes = 64 << 20}, problems);
-//   BoundCall call = allreduce->bind({.bytes = 4096, .dtype = Dtype::f16, .input = in,
-//                                   .output = out}, problems);
-//   allreduce->launch(call, stream, problems);          // any number of times; does not wait
-//   communicator->synchronize(stream, problems);        // waits, and says what has gone wrong
+//   std::string all_reduce(std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
+//                          std::string_view json, const void* in, void* out, StreamHandle stream) {
+//     Diagnostics problems;
+//     const auto failed = [&] { return render_text(problems, Sources{}); };
+//     const auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
+//     if (communicator == nullptr) return failed();
+//     auto plan = read_plan(json, "allreduce.json", problems);
+//     if (!plan) return failed();
+//     const auto allreduce = communicator->load(
+//         std::make_shared<const Program>(std::move(*plan)), {.max_bytes = 64 << 20}, problems);
+//     if (allreduce == nullptr) return failed();
+//     const BoundCall call = allreduce->bind(
+//         {.bytes = 4096, .dtype = Dtype::f16, .input = in, .output = out}, problems);
+//     if (!call) return failed();
+//     // Any number of times; does not wait.
+//     if (!allreduce->launch(call, stream, problems)) return failed();
+//     // Waits, and says what has gone wrong.
+//     return communicator->synchronize(stream, problems) ? "" : failed();
+//   }
 //
 // Every rank is a Communicator with a Bootstrap (how it finds the others) and a Device (where it
 // runs). *Collective* functions must be called by all ranks, in the same order; if one rank cannot
@@ -19,7 +30,12 @@
 // Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
 // communicator end, synchronize() and check() of every rank report it, and nothing more can be
-// loaded or launched. No kernel stays behind.
+// loaded or launched. No kernel stays behind. A watchdog notices such a failure though nobody asks,
+// tells the other ranks, and writes down the last calls (docs/runtime.md).
+//
+// Thread safety. A Communicator, and all that it has made, is for one thread at a time, whichever;
+// a second one that comes in meanwhile gets an error (two-threads) and changes nothing. abort()
+// alone may come from any thread at any time. Several communicators know nothing of each other.
 #pragma once
 
 #include <chrono>
@@ -57,7 +73,7 @@ struct LoadOptions {
   std::optional<ProofPolicy> proof = {};
 };
 
-/// One call of a collective, as one rank makes it.
+/// One call of a collective, as one rank makes it. A value.
 struct CallOptions {
   /// Message size: bytes of the larger of input and output.
   uint64_t bytes = 0;
@@ -72,6 +88,7 @@ struct CallOptions {
 
 /// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
 /// go as soon as it is launched, or captured in a graph: what launches still read is kept for them.
+/// Thread safety: a value that copies share and nothing changes; it may go in any thread.
 class BoundCall {
  public:
   struct State;
@@ -88,7 +105,10 @@ class BoundCall {
 ///
 /// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
 /// of the same message size, type and reduction in the same order, one after the other (on one
-/// stream, or on streams that wait for each other). To destroy it, wait for its launches first.
+/// stream, or on streams that wait for each other). It may be destroyed while its calls run: its
+/// memory then goes when they have ended, at the communicator's next load() or with it. It must
+/// outlive graphs that have captured its calls.
+/// Thread safety: its functions are the communicator's, for one thread at a time.
 /// After an error free the buffers of its calls behind it: its proxy may still read them.
 /// Peers may still use memory of this rank that they have mapped: it is given back when the last of
 /// them has let go of it.
@@ -96,13 +116,17 @@ class Executable {
  public:
   struct State;
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
 
   /// Fits the plan to a call. Collective if binds_together(), else local.
-  BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
+  [[nodiscard]] BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
   /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers.
   bool binds_together() const;
   /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
-  bool launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(const BoundCall& binding, StreamHandle stream,
+                            Diagnostics& diagnostics);
 
   const Program& plan() const;
 
@@ -114,6 +138,7 @@ class Executable {
 /// ranks, when no binding uses it any more, and before its memory is freed: memory that comes to
 /// lie at the same address later is not what peers have mapped, and bind() refuses it
 /// (stale-registration). On the host the memory stays until then, and its address with it.
+/// Thread safety: the communicator's.
 class RegisteredBuffer {
  public:
   struct State;
@@ -126,11 +151,14 @@ class RegisteredBuffer {
 /// One rank of a group. Its functions may be called by one thread at a time, abort() by any.
 class Communicator {
  public:
-  /// Collective. nullptr: reported.
-  static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
-                                              std::shared_ptr<Device> device,
-                                              const CommunicatorOptions& options,
-                                              Diagnostics& diagnostics);
+  /// Collective. nullptr: reported. A rank whose device cannot be opened calls it too, with nullptr
+  /// and the reason in `diagnostics`: then all ranks learn it. Errors: no-bootstrap, no-device,
+  /// no-thread, bad-variable, out-of-memory …
+  [[nodiscard]] static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
+                                                            std::shared_ptr<Device> device,
+                                                            const CommunicatorOptions& options,
+                                                            Diagnostics& diagnostics);
+  /// Waits for what destroyed executables have left running; all of it ends.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -141,23 +169,26 @@ class Communicator {
   Bootstrap& bootstrap() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Errors:
-  /// plan-differs, wrong-size (the plan is for another number of ranks), not-proved (behind what
-  /// the prover finds), what verify_structure() finds, out-of-memory …
-  std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan, const LoadOptions& options,
-                                   Diagnostics& diagnostics);
+  /// no-plan, plan-differs, wrong-size (the plan is for another number of ranks), not-proved
+  /// (behind what the prover finds), what verify_structure() finds, out-of-memory …
+  [[nodiscard]] std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan,
+                                                 const LoadOptions& options,
+                                                 Diagnostics& diagnostics);
 
   /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
   /// between ranks, and be 0.
-  std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
-                                                    Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
+                                                                  Diagnostics& diagnostics);
 
   /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
   /// Then nothing of this rank reads or writes the calls' buffers any more.
-  bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
-  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. The report
-  /// tells for every thread block that gave up its op, where that stands in the program, and what
-  /// it waited for.
-  bool check(Diagnostics& diagnostics);
+  [[nodiscard]] bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
+  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. Of a hang, the
+  /// first line is the same on all ranks and names the rank that did not answer; notes say who
+  /// waits for whom, and for every thread block that gave up its op, where that stands in the
+  /// program, and what it waited for. Waits some seconds at most for the reports of the other
+  /// ranks.
+  [[nodiscard]] bool check(Diagnostics& diagnostics);
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);
 

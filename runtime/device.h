@@ -18,6 +18,7 @@
 namespace mscclc {
 
 /// Memory that frees itself. Freeing never throws and never fails a teardown.
+/// Thread safety: nothing changes it; it may go in any thread.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -43,7 +44,7 @@ class HeldMemory {
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
 
-/// A place in the work of a stream.
+/// A place in the work of a stream. Thread safety: one thread at a time.
 class StreamMark {
  public:
   virtual ~StreamMark() = default;
@@ -73,7 +74,7 @@ struct SwitchRegion {
 };
 
 /// Memory of several ranks' devices that a switch between them reads and writes at once. Ends
-/// when no rank of the team launches any more.
+/// when no rank of the team launches any more. Thread safety: nothing changes it.
 class SwitchTeam {
  public:
   virtual ~SwitchTeam() = default;
@@ -84,6 +85,8 @@ class SwitchTeam {
 
 class Bootstrap;
 
+/// Thread safety: of one device one thread at a time, but for memory and marks that free
+/// themselves, and drain(), which may come from any. Devices know nothing of each other.
 class Device {
  public:
   virtual ~Device() = default;
@@ -137,6 +140,8 @@ class Device {
                       Diagnostics& diagnostics) = 0;
   /// Waits until all work on a stream has ended.
   virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// Waits until all work on all streams has ended that is not in a graph yet to be launched.
+  virtual bool drain(Diagnostics&) { return true; }
   /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
   /// a new one if it is nullptr. REQUIRES: the stream is not captured.
   virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,

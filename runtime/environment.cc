@@ -18,9 +18,8 @@ constexpr VariableInfo kTable[] = {
 };
 
 constexpr std::string_view kOurs = "MSCCLC_";
-constexpr size_t kMostQuoted = 80;
 
-bool printable(char c) { return c >= 0x20 && c != 0x7f; }
+bool is_printable(char c) { return c >= 0x20 && c != 0x7f; }
 
 void report(const VariableInfo& variable, std::string_view value, const std::string& allowed,
             Diagnostics& diagnostics) {
@@ -36,18 +35,6 @@ void report(const VariableInfo& variable, std::string_view value, const std::str
 std::span<const VariableInfo> variable_table() { return kTable; }
 
 const VariableInfo& info(Variable variable) { return kTable[static_cast<size_t>(variable)]; }
-
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, kMostQuoted)) {
-    if (printable(c)) {
-      out += c;
-    } else {
-      out += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-    }
-  }
-  return out + (text.size() > kMostQuoted ? "…'" : "'");
-}
 
 Environment Environment::of_process() {
   Values values;
@@ -86,7 +73,7 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
   const std::string_view value = has(variable) ? raw(variable) : row.fallback;
   if (value.empty()) return std::nullopt;
   if (value.size() >= row.least && value.size() <= row.most &&
-      std::all_of(value.begin(), value.end(), printable)) {
+      std::all_of(value.begin(), value.end(), is_printable)) {
     return std::string(value);
   }
   report(row, value, fmt::format("printable text of {} to {} bytes", row.least, row.most),

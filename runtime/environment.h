@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/diagnostic.h"
+#include "ir/printable.h"
 
 namespace mscclc {
 
@@ -36,7 +37,7 @@ struct VariableInfo {
 std::span<const VariableInfo> variable_table();
 const VariableInfo& info(Variable variable);
 
-/// The variables of a process at one time.
+/// The variables of a process at one time. Thread safety: a value that nothing changes.
 class Environment {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;
@@ -59,8 +60,5 @@ class Environment {
 
   Values values_;
 };
-
-/// Text from outside for a message: printable, in quotes, not too long.
-std::string quoted(std::string_view text);
 
 }  // namespace mscclc

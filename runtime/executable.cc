@@ -8,6 +8,7 @@
 #include "ir/verify.h"
 #include "runtime/bytes.h"
 #include "runtime/environment.h"
+#include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
 
 namespace mscclc {
@@ -62,7 +63,7 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   if (*policy == ProofPolicy::require) {
     return check_proof(*plan, *digest, environment, diagnostics).has_value();
   }
-  warn_of_skipped(mscclc::quoted(plan->name), diagnostics);
+  warn_of_skipped(mscclc::quoted(plan->name), rank, diagnostics);
   return true;
 }
 
@@ -186,7 +187,13 @@ bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<cons
   if (!handle) return false;
   if (!needs(peer) || handle->bytes == 0) return true;
   peer_staging[side].resize(group->size());
-  peer_staging[side][peer] = group->device->import_memory(*handle, diagnostics);
+  const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, peer);
+  if (handle->bytes != bytes) {
+    return refuse(diagnostics, "bad-handle",
+                  fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
+                              handle->bytes, bytes));
+  }
+  peer_staging[side][peer] = import_from(*group->device, peer, *handle, diagnostics);
   return peer_staging[side][peer] != nullptr;
 }
 
@@ -239,7 +246,7 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
                                 layouts_[peer]->bytes));
     }
-    std::shared_ptr<Memory> region = group->device->import_memory(*handle, diagnostics);
+    std::shared_ptr<Memory> region = import_from(*group->device, peer, *handle, diagnostics);
     if (region == nullptr) return false;
     connections[peer] = {std::move(region), layouts_[peer]};
   }
@@ -289,6 +296,8 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
                        context.queue.flushed, fail, diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
+  log(LogLevel::info, LogArea::proxy, rank,
+      fmt::format("executable {} has a proxy for its port channels", number));
   return true;
 }
 
@@ -321,6 +330,10 @@ bool Executable::State::load(Diagnostics& diagnostics) {
                          start_proxy(diagnostics) &&
                          group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
+  group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
+  log(LogLevel::info, LogArea::load, rank,
+      fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
+                  plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));
   exported_.clear();  // all have mapped it
   return join_switches(diagnostics);
 }
@@ -356,11 +369,31 @@ bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnos
   return same_calls(calls, "launch", diagnostics);
 }
 
+// Costs a launch a few stores: streams are few, and most calls come on the one of the call before.
+void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
+  if (std::find(busy_streams.begin(), busy_streams.end(), stream) == busy_streams.end()) {
+    busy_streams.push_back(stream);
+  }
+  const FlightCall call{.executable = number,
+                        .call = ++launches,
+                        .dtype = binding.launch.dtype,
+                        .op = binding.launch.reduce,
+                        .bytes = binding.bytes,
+                        .stream = reinterpret_cast<uint64_t>(stream)};
+  group->recorder.add(call);
+  if (!logs(LogLevel::info, LogArea::call)) return;
+  log(LogLevel::info, LogArea::call, rank,
+      fmt::format("call {} of executable {}: {} of {} bytes, {}, {}, on stream {}", call.call,
+                  number, name(plan->contract.kind), call.bytes, info(call.dtype).name,
+                  name(call.op), fmt::ptr(stream)));
+}
+
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
   Device& device = *group->device;
+  note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }
@@ -374,11 +407,25 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   return true;
 }
 
+// Calls may still use its memory: that goes when they have ended.
+Executable::~Executable() {
+  if (!state_->busy_streams.empty()) state_->group->retire(state_);
+}
+
 BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return {};
+  if (logs(LogLevel::trace, LogArea::bind)) {
+    log(LogLevel::trace, LogArea::bind, state_->rank,
+        fmt::format("executable {}: {} bytes of {}, input {}, output {}", state_->number,
+                    call.bytes, info(call.dtype).name, call.input, call.output));
+  }
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
 bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return false;
   if (!binding || binding.state().executable != state_.get()) {
     return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
   }

@@ -40,6 +40,7 @@ struct BoundCall::State {
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;  ///< launch.programs
+  uint64_t bytes = 0;      ///< of the message
   std::vector<StagingCopy> before, after;
 };
 
@@ -63,8 +64,14 @@ struct Executable::State {
   const Chunking capacity;
   const PlanUse use;
   const uint64_t parts;   ///< Chunking::parts_of_message()
-  const uint64_t number;  ///< of this load in the communicator, the same on all ranks
+  const uint32_t number;  ///< of this load in the communicator, the same on all ranks
   uint64_t binds = 0;     ///< collective ones so far
+
+  uint64_t launches = 0;
+  /// Streams on which calls may still run; nobody has waited for them by the communicator.
+  std::vector<StreamHandle> busy_streams;
+  /// All calls on a stream have ended.
+  void ended(StreamHandle stream) { std::erase(busy_streams, stream); }
 
   RankProgram program;                   ///< patched for the last binding ...
   std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
@@ -112,6 +119,7 @@ struct Executable::State {
   bool together(uint32_t rank) const;
 
  private:
+  void note_launch(const BoundCall::State& binding, StreamHandle stream);
   bool prepare(Diagnostics& diagnostics);
   bool check_plan(Diagnostics& diagnostics);
   bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,6 +35,18 @@ void drain(const Fd& waker) {
   while (::read(waker.get(), &count, sizeof count) < 0 && errno == EINTR) {
   }
 }
+
+std::optional<uint32_t> peer_user(const Fd& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+      length != sizeof peer) {
+    return std::nullopt;
+  }
+  return peer.uid;
+}
+
+bool same_user(const Fd& socket) { return peer_user(socket) == ::geteuid(); }
 
 void fill_random(std::span<uint8_t> out) {
   size_t at = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -36,6 +37,12 @@ class Fd {
 Fd make_waker();
 void wake(const Fd& waker);
 void drain(const Fd& waker);
+
+/// The user that the process at the other end of a unix socket ran as when it connected, or began
+/// to listen; nullopt: the system does not say.
+std::optional<uint32_t> peer_user(const Fd& socket);
+/// That is this process's user.
+bool same_user(const Fd& socket);
 
 /// Fills `out` from the system's generator. It waits only while a machine boots.
 void fill_random(std::span<uint8_t> out);

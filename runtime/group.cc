@@ -14,7 +14,11 @@ constexpr size_t kMostText = 4096;
 std::string last_error(const Diagnostics& diagnostics) {
   const auto& all = diagnostics.all();
   for (size_t i = all.size(); i > 0; --i) {
-    if (all[i - 1].severity == Severity::error) return all[i - 1].message.substr(0, kMostText);
+    if (all[i - 1].severity != Severity::error) continue;
+    // The cause may stand in the notes.
+    std::string text = all[i - 1].message;
+    for (const Note& note : all[i - 1].notes) text += "; " + note.text;
+    return text.substr(0, kMostText);
   }
   return "it does not say why";
 }
@@ -70,9 +74,47 @@ bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
   return true;
 }
 
+void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait) {
+  if (!failure->is_open()) return;
+  failure->set("hang", why);  // its other blocks end, too
+  if (const auto verdict = bootstrap->report_waits({{awaited.begin(), awaited.end()}, why}, wait)) {
+    failure->conclude(*verdict);
+  }
+}
+
 void Group::fail(const std::string& code, const std::string& why) {
   // The bootstrap tells the others who has said it.
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
+}
+
+void Group::retire(std::shared_ptr<void> used) {
+  retired_.push_back(std::move(used));
+  if (closed_) release();
+}
+
+void Group::close() {
+  release();
+  closed_ = true;
+}
+
+// If the device cannot even say that it is idle, it runs nothing any more.
+void Group::release() {
+  if (retired_.empty()) return;
+  Diagnostics ignored;
+  device->drain(ignored);
+  const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
+}
+
+std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
+                                    Diagnostics& diagnostics) {
+  Diagnostics own;
+  auto memory = device.import_memory(handle, own);
+  for (Diagnostic d : own.all()) {
+    if (d.severity == Severity::error)
+      d.message = fmt::format("memory of rank {}: {}", peer, d.message);
+    diagnostics.add(std::move(d));
+  }
+  return memory;
 }
 
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
@@ -84,7 +126,7 @@ bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles
     const auto handle = decode_handle(bytes, diagnostics);
     if (!handle) return false;
     if (handle->bytes == 0) continue;
-    peers[r] = device.import_memory(*handle, diagnostics);
+    peers[r] = import_from(device, r, *handle, diagnostics);
     if (peers[r] == nullptr) return false;
   }
   return true;

@@ -14,6 +14,8 @@
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/device.h"
 #include "runtime/failure.h"
+#include "runtime/observe/flight_recorder.h"
+#include "runtime/observe/one_thread.h"
 
 namespace mscclc {
 
@@ -27,6 +29,10 @@ struct SharedBuffer {
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
 };
 
+/// MSCCLC_FLIGHT_FILE: nothing is to be written.
+inline constexpr std::string_view kNoFlightFile = "none";
+
+/// Thread safety: one thread at a time, the communicator's, but for fail() and rank(), from any.
 struct Group {
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Device> device;
@@ -34,12 +40,24 @@ struct Group {
   std::chrono::milliseconds timeout;
   bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
   uint64_t checked_launches = 0;  ///< so far
-  uint64_t loads = 0;             ///< Executable::State::number of the last
+  uint32_t loads = 0;             ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;
   /// Buffers and members that all ranks have tried to join: the same on all of them.
   std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
+
+  OneThread one_thread;
+  FlightRecorder recorder;
+  std::string flight_file;  ///< MSCCLC_FLIGHT_FILE
+
+  /// Something that calls still use goes when they have ended: at the next release(), or at once,
+  /// after waiting, where the communicator has gone.
+  void retire(std::shared_ptr<void> used);
+  /// Waits until nothing runs, and lets go of what has been retired.
+  void release();
+  /// The communicator goes: there will be no more release().
+  void close();
 
   uint32_t rank() const { return bootstrap->rank(); }
   uint32_t size() const { return bootstrap->size(); }
@@ -56,10 +74,21 @@ struct Group {
   /// Takes what every rank has told from the front of its message, and forgets joined buffers that
   /// no rank has any more. False: a message is cut off.
   bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
+  /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
+  /// did not answer. `awaited`: ranks that they waited for. `wait`: some seconds at most for the
+  /// other ranks; otherwise failure->is_open() until they have spoken and it is asked again.
+  void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
+
+ private:
+  std::vector<std::shared_ptr<void>> retired_;
+  bool closed_ = false;
 };
 
+/// Maps a peer's memory; errors name the peer.
+std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
+                                    Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics);

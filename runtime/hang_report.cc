@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "executor/host/words.h"
 #include "ir/access.h"
@@ -60,32 +61,67 @@ std::string semaphore_text(const Program& program, uint32_t rank, const Fault& f
                      releasers.empty() ? "no op releases it" : "it is released by " + releasers);
 }
 
-/// Blocks of other ranks that write a chunk of a rank, as text: "tb 1 of rank 2 and tb 0 of rank
-/// 3".
+/// Blocks of `writer` that write a chunk of a rank, as text: "tb 1 and tb 3 of rank 2".
+std::string writing_blocks(const Program& program, uint32_t writer, uint32_t rank, uint32_t buffer,
+                           uint32_t chunk) {
+  std::vector<Access> accesses;
+  return blocks_that(program, writer, [&](const Op& op) {
+    accesses.clear();
+    append_accesses(program, writer, op, accesses);
+    return std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) {
+      return a.write && a.rank == rank && a.buffer == buffer && chunk - a.first < a.count;
+    });
+  });
+}
+
+/// Those of all ranks: "tb 1 of rank 2 and tb 0 of rank 3".
 std::string writers_of(const Program& program, uint32_t rank, uint32_t buffer, uint32_t chunk) {
   std::string text;
-  std::vector<Access> accesses;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    const std::string blocks = blocks_that(program, r, [&](const Op& op) {
-      accesses.clear();
-      append_accesses(program, r, op, accesses);
-      return std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) {
-        return a.write && a.rank == rank && a.buffer == buffer && chunk - a.first < a.count;
-      });
-    });
+    const std::string blocks = writing_blocks(program, r, rank, buffer, chunk);
     if (!blocks.empty()) text += (text.empty() ? "" : " and ") + blocks;
   }
   return text;
 }
 
-std::string packet_text(const Program& program, uint32_t rank, const Fault& fault,
-                        const PeerMemory& region) {
+/// Where the packet lies that a block has waited for: its buffer and chunk.
+struct PacketPlace {
+  uint32_t buffer, chunk;
+};
+std::optional<PacketPlace> packet_place(const Program& program, uint32_t rank, const Fault& fault,
+                                        const PeerMemory& region) {
   const auto spot = region.find(device::unit_of(fault));
-  if (!spot) return "waits for a packet";
+  if (!spot) return std::nullopt;
   const Buffer& buffer = program.ranks[rank].buffers[spot->buffer];
   const uint64_t bytes = region.layout().buffers[spot->buffer].bytes;
-  const auto chunk = static_cast<uint32_t>(spot->offset / (bytes / buffer.chunks));
-  const std::string writers = writers_of(program, rank, spot->buffer, chunk);
+  return PacketPlace{spot->buffer, static_cast<uint32_t>(spot->offset / (bytes / buffer.chunks))};
+}
+
+/// Ranks with an op that writes a chunk of a rank.
+std::vector<uint32_t> ranks_that_write(const Program& program, uint32_t rank, PacketPlace place) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    if (!writing_blocks(program, r, rank, place.buffer, place.chunk).empty()) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+/// Ranks that should have sent what a block has waited for, which may be its own.
+std::vector<uint32_t> ranks_awaited(const Program& program, uint32_t rank, const Fault& fault,
+                                    const PeerMemory& region) {
+  if (fault.what == WaitFor::signal) return {program.ranks[rank].channels[fault.index].peer};
+  if (fault.what != WaitFor::packet) return {};
+  const auto place = packet_place(program, rank, fault, region);
+  return place ? ranks_that_write(program, rank, *place) : std::vector<uint32_t>();
+}
+
+std::string packet_text(const Program& program, uint32_t rank, const Fault& fault,
+                        const PeerMemory& region) {
+  const auto place = packet_place(program, rank, fault, region);
+  if (!place) return "waits for a packet";
+  const auto [index, chunk] = *place;
+  const Buffer& buffer = program.ranks[rank].buffers[index];
+  const std::string writers = writers_of(program, rank, index, chunk);
   return fmt::format(
       "waits for a packet in '{}[{}]'{}; {}", program.name_of(buffer.name), chunk,
       buffer.packets == PacketFormat::sentinel
@@ -122,12 +158,17 @@ std::string reason(const Program& program, uint32_t rank, const Fault& fault,
 }  // namespace
 
 size_t describe_faults(const Program& program, uint32_t rank, const Fault* faults, uint32_t blocks,
-                       const PeerMemory& region, std::vector<Note>& notes) {
+                       const PeerMemory& region, std::vector<Note>& notes,
+                       std::set<uint32_t>& awaited) {
   size_t count = 0;
   for (uint32_t b = 0; b < blocks; ++b) {
     const auto what = static_cast<WaitFor>(load_acquire<uint32_t>(&faults[b].what));
-    if (what == WaitFor::nothing || ++count > kMostNotes) continue;
+    if (what == WaitFor::nothing) continue;
     const Fault fault = faults[b];
+    for (const uint32_t peer : ranks_awaited(program, rank, fault, region)) {
+      if (peer != rank) awaited.insert(peer);
+    }
+    if (++count > kMostNotes) continue;
     const Op& op = program.ranks[rank].ops[fault.op];
     std::string bindings = print_bindings(program, op);
     if (!bindings.empty()) bindings = fmt::format(" ({})", bindings);

@@ -34,7 +34,8 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<
   proxy->ports_ = std::move(ports);
   proxy->fail_ = std::move(fail);
   proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
-  return proxy;
+  return has_started(proxy->thread_, "the proxy of port channels", diagnostics) ? std::move(proxy)
+                                                                                : nullptr;
 }
 
 Proxy::~Proxy() {

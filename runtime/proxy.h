@@ -15,6 +15,8 @@
 
 namespace mscclc {
 
+/// Thread safety: start(), settle() and the end of one are for one thread at a time; its own thread
+/// does the rest.
 class Proxy {
  public:
   /// A channel of this rank, and where its signals go.

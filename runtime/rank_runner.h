@@ -29,6 +29,7 @@ struct RankResult {
   std::vector<int64_t> entered, left;
 };
 
+/// Thread safety: one thread at a time, as its communicator.
 class RankRunner {
  public:
   /// The communicator must outlive the runner.

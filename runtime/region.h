@@ -39,7 +39,7 @@ bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, ui
                  Diagnostics& diagnostics);
 
 /// A rank's region as this process sees it: its own memory, or a mapping of a peer's. A value; the
-/// copies share the memory.
+/// copies share the memory. Thread safety: nothing changes it.
 class PeerMemory {
  public:
   PeerMemory() = default;

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 #include "runtime/environment.h"
+#include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
 
 namespace mscclc {
@@ -21,10 +20,9 @@ constexpr const char* kTable = "library.json";
 /// Nothing after reporting `code`.
 std::optional<std::string> read_text(const std::string& path, const char* code, std::string remedy,
                                      Diagnostics& diagnostics) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file && text << file.rdbuf() && file) return std::move(text).str();
-  diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, std::strerror(errno)))
+  std::optional<std::string> text = read_whole_file(path);
+  if (text) return text;
+  diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, file_error(errno)))
       .notes.push_back({.text = std::move(remedy)});
   return std::nullopt;
 }
@@ -71,8 +69,10 @@ bool takes(const Program& plan, const LibraryCall& call) {
 
 std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& diagnostics,
                                        std::optional<ProofPolicy> proof) {
-  const auto policy = proof_policy(proof, Environment::of_process(), diagnostics);
-  if (!policy) return std::nullopt;
+  const Environment environment = Environment::of_process();
+  const auto policy = proof_policy(proof, environment, diagnostics);
+  // A registry may come before any communicator, and what it skips is logged.
+  if (!policy || !start_log(environment, diagnostics)) return std::nullopt;
   std::string place = folder;
   if (!place.ends_with('/')) place += '/';
   const auto text =
@@ -145,7 +145,7 @@ const Registry::Choice* Registry::read(const LibraryChoice& choice, const Librar
 bool Registry::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
                      Diagnostics& diagnostics) const {
   if (policy_ == ProofPolicy::skip) {
-    warn_of_skipped(fmt::format("'{}'", choice.file), diagnostics);
+    warn_of_skipped(fmt::format("'{}'", choice.file), std::nullopt, diagnostics);
     return true;
   }
   const auto digest = plan_digest(*choice.plan, diagnostics);

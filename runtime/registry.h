@@ -26,6 +26,7 @@
 namespace mscclc {
 
 /// One thread at a time may use it.
+/// Thread safety: choose() reads plans when they are first picked, so one thread at a time.
 class Registry {
  public:
   struct Choice {

@@ -18,6 +18,7 @@
 
 namespace mscclc {
 
+/// Thread safety: from any thread.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   /// A slot in use.

@@ -46,6 +46,29 @@ TEST_CASE("documents: commands and what they print") {
   CHECK(c.check(session("make it so\n")).passed == 0);
 }
 
+// Times of 10 ms and more are whole numbers; rates that are whole have no point.
+TEST_CASE("documents: a table of results may be of any time") {
+  Case c;
+  const auto prints = [&](const std::string& printed, const std::string& expected) {
+    return c.check(session("$ echo '" + printed + "'\n" + expected + "\n")).failed == 0;
+  };
+  const std::string row =
+      "        1024   256       f32     sum      -1     2.93    0.35    0.52       0";
+  CHECK(
+      prints("        1024   256       f32     sum      -1    12345    0.00    0.00       0", row));
+  CHECK(prints("        1024   256       f32     sum      -1  1234567   0.00   0.00       0", row));
+  CHECK_FALSE(
+      prints("     1024   256       f32     sum      -1     2.93    0.35    0.52       1", row));
+  CHECK_FALSE(
+      prints("     1024   257       f32     sum      -1     2.93    0.35    0.52       0", row));
+  CHECK_FALSE(
+      prints("     1024   256       f32     sum       0     2.93    0.35    0.52       0", row));
+  const std::string mean = "# Avg bus bandwidth    : 0.131522";
+  CHECK(prints("# Avg bus bandwidth    : 2", mean));
+  CHECK(prints("# Avg bus bandwidth    : 7.1e-05", mean));
+  CHECK_FALSE(prints("# Out of bounds values : 2 FAILED", "# Out of bounds values : 0 OK"));
+}
+
 TEST_CASE("documents: files") {
   Case c;
   const std::string page = "`a.txt`:\n\n```\nhello\n```\n\n" + session("$ cat a.txt\nhello\n");

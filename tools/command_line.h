@@ -56,6 +56,7 @@ void add_fmt(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);
 void add_env(CommandLine& line);
+void add_report(CommandLine& line);
 void add_completion(CommandLine& line);
 
 /// What an option's value is called in help: "FILE".

@@ -1,20 +1,19 @@
 #include "tools/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <limits>
+
+#include "ir/read_file.h"
 
 namespace mscclc {
 namespace {
 
-// Places in a file are 32-bit.
-constexpr size_t kMaxBytes = std::numeric_limits<uint32_t>::max() - 1;
 constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
 
 // REQUIRES: errno of what failed.
@@ -24,28 +23,6 @@ std::string failure(const char* what, const std::string& name) {
 }
 
 std::string quoted(const std::string& path) { return "'" + path + "'"; }
-
-bool read_all(int fd, std::string& text) {
-  struct stat st;
-  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && static_cast<size_t>(st.st_size) <= kMaxBytes) {
-    text.reserve(static_cast<size_t>(st.st_size) + 1);
-  }
-  size_t used = 0;
-  for (;;) {
-    text.resize(std::max<size_t>(text.capacity(), used + 65536));
-    const ssize_t n = read(fd, text.data() + used, text.size() - used);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    if (n == 0) break;
-    used += static_cast<size_t>(n);
-    if (used > kMaxBytes) {
-      errno = EFBIG;
-      return false;
-    }
-  }
-  text.resize(used);
-  return true;
-}
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -61,12 +38,11 @@ bool write_all(int fd, std::string_view text) {
 
 std::optional<std::string> read_file(const std::string& path, std::string& error) {
   const bool standard = path == "-";
-  const int fd = standard ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::string text;
-  const bool fine = fd >= 0 && read_all(fd, text);
-  if (!fine) error = failure("read", standard ? "standard input" : quoted(path));
-  if (!standard && fd >= 0) close(fd);
-  if (!fine) return std::nullopt;
+  std::optional<std::string> text = standard ? read_to_end(STDIN_FILENO) : read_whole_file(path);
+  if (!text) {
+    error = fmt::format("cannot read {}: {}", standard ? "standard input" : quoted(path),
+                        file_error(errno));
+  }
   return text;
 }
 
@@ -122,6 +98,12 @@ bool FileWriter::pass_on(std::string_view text) {
 void put(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void put_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+bool flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+  put_error(fmt::format("mscclc: cannot write standard output: {}\n", std::strerror(errno)));
+  return false;
+}
 
 void protect_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {

@@ -41,6 +41,9 @@ class FileWriter {
 /// Writes to standard output, and error. A failure shows in ferror() when the process ends.
 void put(std::string_view text);
 void put_error(std::string_view text);
+/// At the end of a process: writes what put() still holds. False: not all of the output could be
+/// written; the reason is on standard error.
+bool flush_output();
 /// Opens what the parent process left closed of descriptors 0 to 2, so that no file of ours gets
 /// one of these numbers and then messages written into it.
 void protect_standard_streams();

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <new>
 
 #include "ir/diagnostic.h"
@@ -98,6 +95,7 @@ int main(int argc, char** argv) {
   mscclc::add_ops(line);
   mscclc::add_passes(line);
   mscclc::add_env(line);
+  mscclc::add_report(line);
   mscclc::add_completion(line);
   int code = mscclc::kUsage;
   try {
@@ -106,10 +104,5 @@ int main(int argc, char** argv) {
     mscclc::put_error("mscclc: out of memory\n");
     return mscclc::kUsage;
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    mscclc::put_error(
-        fmt::format("mscclc: cannot write standard output: {}\n", std::strerror(errno)));
-    return mscclc::kUsage;
-  }
-  return code;
+  return mscclc::flush_output() ? code : mscclc::kUsage;
 }

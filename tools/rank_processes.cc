@@ -24,6 +24,9 @@
 namespace mscclc {
 namespace {
 
+/// What a child that could not write its standard output returns: no code of its function.
+constexpr int kUnwritten = 250;
+
 struct Child {
   pid_t process = -1;
   Fd id;      ///< where it reads its id
@@ -63,8 +66,9 @@ std::string read_all(int fd) {
   errors.reset();
   const std::string text = read_all(id.get());
   const int code = text.empty() ? failed : fn(rank, text);
-  std::fflush(nullptr);
-  _exit(code);
+  const bool written = flush_output();
+  std::fflush(stderr);
+  _exit(written ? code : kUnwritten);
 }
 
 // Ends of the pipes of ranks before are inherited; those that are written to must be closed, or
@@ -123,29 +127,33 @@ void collect(std::vector<Child>& children, bool end_together) {
 }
 
 /// Prints what the children said, and returns the greatest exit code.
-int report(const std::vector<Child>& children, int failed) {
+int report(const std::vector<Child>& children, const RankProcesses& how) {
   int code = 0;
+  bool written = true;
   std::set<std::string> told;
   for (size_t r = 0; r < children.size(); ++r) {
     const Child& child = children[r];
     if (told.insert(child.text).second) put_error(child.text);
     if (child.stopped) continue;
-    if (WIFEXITED(child.status)) {
+    if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == kUnwritten) {
+      written = false;
+    } else if (WIFEXITED(child.status)) {
       code = std::max(code, WEXITSTATUS(child.status));
     } else {
       put_error(fmt::format("mscclc: rank {} was ended by signal {} ({})\n", r,
                             WTERMSIG(child.status), strsignal(WTERMSIG(child.status))));
-      code = std::max(code, failed);
+      code = std::max(code, how.failed);
     }
   }
-  return code;
+  return written ? code : how.unwritten;
 }
 
 }  // namespace
 
 int run_processes(const RankProcesses& how, const std::function<std::string()>& make_id,
                   const std::function<int(uint32_t rank, const std::string& id)>& fn) {
-  const auto [ranks, failed, end_together] = how;
+  const uint32_t ranks = how.ranks;
+  const int failed = how.failed;
   std::fflush(nullptr);  // or each child would print what is buffered here
   std::vector<Child> children(ranks);
   std::vector<Fd> id_ends(ranks);
@@ -166,8 +174,8 @@ int run_processes(const RankProcesses& how, const std::function<std::string()>& 
     id_ends[r].reset();
   }
   children.resize(started);
-  collect(children, end_together);
-  return std::max(id.empty() ? failed : 0, report(children, failed));
+  collect(children, how.end_together);
+  return std::max(id.empty() ? failed : 0, report(children, how));
 }
 
 int run_job(const RankProcesses& how, std::chrono::milliseconds timeout, const JobRank& fn,

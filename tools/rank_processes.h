@@ -21,6 +21,8 @@ struct RankProcesses {
   /// The first rank that fails ends all others: for ranks that wait for one another in ways that a
   /// communicator does not know, such as in memory that they share. Those are not reported.
   bool end_together = false;
+  /// The exit code where a rank could not write its standard output; goes before all others.
+  int unwritten = 2;
 };
 
 /// Forks the processes; each gets the text that `make_id` makes in this process once they are

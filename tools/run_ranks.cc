@@ -10,6 +10,7 @@
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/cuda/open.h"
 #include "runtime/host/host_device.h"
+#include "runtime/quiet_thread.h"
 #include "tools/files.h"
 #include "tools/rank_job.h"
 #include "tools/rank_processes.h"
@@ -44,10 +45,11 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
                   const std::string& how) {
   std::shared_ptr<Device> device;
   if (bootstrap != nullptr) device = open_device(start, local);
-  if (device == nullptr) {
+  if (bootstrap == nullptr) {
     start.input.report();
     return kWrongResult;
   }
+  // Without a device too: the other ranks learn why.
   return run_rank(start.options, start.input, start.specs, std::move(bootstrap), std::move(device),
                   start.timeout, how);
 }
@@ -91,11 +93,16 @@ int run_threads(const Start& start) {
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < start.ranks(); ++r) {
     inputs[r].report_into(said[r]);
-    threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
+    threads.push_back(quiet_thread("mscclc-rank", [&, r] {
       const Start rank{start.options, inputs[r], start.specs, start.timeout};
-      codes[r] =
-          run_on_device(rank, std::move(own), r, ranks_text(start, "threads of this process"));
-    });
+      codes[r] = run_on_device(rank, std::move(bootstraps[r]), r,
+                               ranks_text(start, "threads of this process"));
+    }));
+    if (has_started(threads.back(), fmt::format("rank {}", r), inputs[r].diagnostics)) continue;
+    inputs[r].report();
+    threads.pop_back();
+    for (uint32_t absent = r; absent < start.ranks(); ++absent) bootstraps[absent].reset();
+    break;
   }
   for (std::thread& thread : threads) thread.join();
   std::set<std::string> told;
@@ -133,7 +140,10 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
     return Input::usage(
         fmt::format("--threads: {} has started a process for each rank", launch->launcher));
   }
-  if (launch) return run_launched(start, *launch);
+  if (launch) {
+    for (const Diagnostic& warning : launcher.all()) input.diagnostics.add(warning);
+    return run_launched(start, *launch);
+  }
   if (says(launcher, "no-launcher")) {
     return options.threads ? run_threads(start) : run_forked(start);
   }

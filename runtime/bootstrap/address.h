@@ -1,11 +1,14 @@
-// Internet addresses: text, and which of this machine's addresses others should use.
+// Where sockets are: internet addresses, and names on this machine; and which of this machine's
+// addresses others should use.
 #pragma once
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,32 +17,47 @@
 
 namespace mscclc {
 
-/// An IPv4 or IPv6 address with a port.
+/// An IPv4 or IPv6 address with a port; or a unix socket of this machine, in the abstract
+/// namespace (nothing stays in the file system), with a key and a number as its name.
 class Address {
  public:
+  static constexpr size_t kBytes = 19;  ///< of bytes()
+
+  /// Nowhere: what the unnamed end of a unix socket has.
   Address() = default;
+  static Address local(std::span<const uint8_t, 16> key, uint16_t number);
   /// Reads a numeric address, "10.0.0.1" or "2001:db8::1", in the one spelling that host() writes.
   static std::optional<Address> parse(std::string_view host, uint16_t port);
   static std::optional<Address> from(const sockaddr* address);
   static Address loopback(uint16_t port);
 
   bool is_v4() const { return storage_.ss_family == AF_INET; }
+  bool is_local() const { return storage_.ss_family == AF_UNIX; }
+  int family() const { return storage_.ss_family; }
   bool is_loopback() const;
   /// Valid on one link only: no use to other machines without the name of an interface.
   bool is_link_local() const;
+  /// REQUIRES: not local.
   uint16_t port() const;
   void set_port(uint16_t port);
-  /// "10.0.0.1", "2001:db8::1".
+  /// "10.0.0.1", "2001:db8::1", "this machine".
   std::string host() const;
-  /// "10.0.0.1:80", "[2001:db8::1]:80".
+  /// "10.0.0.1:80", "[2001:db8::1]:80", "@mscclc-hub-…-1", as ss(8) shows it.
   std::string text() const;
+  /// The same bytes for the same place: family, address or name, port or number.
+  std::array<uint8_t, kBytes> bytes() const;
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
-  socklen_t length() const { return is_v4() ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
+  socklen_t length() const;
   friend bool operator==(const Address& a, const Address& b) { return a.text() == b.text(); }
 
  private:
+  Address unmapped() const;
+  std::string name() const;
+
   sockaddr_storage storage_{};
+  std::array<uint8_t, 16> key_{};  ///< local only
+  uint16_t number_ = 0;            ///< local only
 };
 
 /// An address of this machine and the interface that has it.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,14 @@
 
 namespace mscclc {
 
+/// What a rank whose blocks have given up has waited for.
+struct WaitReport {
+  std::vector<uint32_t> awaited;  ///< ranks that should have sent something
+  std::string why;                ///< "2 thread blocks waited longer than 5 s …"
+};
+
+/// Thread safety: steps are for one thread at a time; fail(), on_failure() and report_waits() may
+/// come from any.
 class Bootstrap {
  public:
   /// Bytes that a rank may give to one exchange.
@@ -42,6 +51,19 @@ class Bootstrap {
   virtual void on_failure(std::function<void(const std::string& why)> fn) = 0;
   /// Tells all other ranks that this one gives up, and why: their on_failure() is called.
   virtual void fail(const std::string& why) = 0;
+
+  /// Tells all other ranks that blocks of this one have given up, and what they waited for: their
+  /// on_failure() is called, so that their blocks give up too. A rank tells that once: later calls
+  /// only ask. When all ranks that are alive have said the same of theirs, after a few seconds at
+  /// most, the reports of all are one wait graph, and its verdict is the same at every rank: the
+  /// first line says which rank did not answer, the others who waits for whom. If something else
+  /// had ended the bootstrap before, that is what it gives. `wait`: until then; otherwise nullopt
+  /// says that there is no verdict yet.
+  virtual std::optional<std::string> report_waits(const WaitReport& own,
+                                                  [[maybe_unused]] bool wait) {
+    fail(own.why);
+    return own.why;
+  }
 };
 
 }  // namespace mscclc

@@ -4,8 +4,12 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <thread>
+#include <algorithm>
+#include <memory>
+
+#include "runtime/bootstrap/attempt.h"
+#include "runtime/bootstrap/handshake.h"
+#include "runtime/bootstrap/times.h"
 
 namespace mscclc {
 namespace {
@@ -14,175 +18,201 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstPause{5}, kLongestPause{250};
-/// For one attempt: who takes a connection but says nothing is not a hub, or has too much to do.
-constexpr milliseconds kAttempt{3000};
+/// How often a name is resolved again, which may become known later, or mean another address.
+constexpr milliseconds kResolveAgain{2000};
+/// How often all places must say that nobody listens before that is believed.
+constexpr int kRefusalsBelieved = 3;
 
-constexpr std::string_view kSilent = "no answer";
-
-/// Why an attempt failed. Not final: another may do.
-struct Setback {
-  std::string why;
-  std::optional<wire::Refusal> refusal = std::nullopt;
-
-  /// An attempt that is cut short by the deadline says less than the one before.
-  void replace_with(const Setback& later) {
-    if (later.why != kSilent || why.empty()) *this = later;
-  }
+/// A place where the hub may be, and how attempts there have gone.
+struct Place {
+  Address address;
+  std::unique_ptr<Attempt> attempt = {};
+  SteadyTime again = {};  ///< when to try next
+  milliseconds pause = kFirstPause;
+  std::string met = {};  ///< why the last attempt failed
+  int refusals = 0;      ///< in a row
 };
 
-/// A port where nobody listens may be given to the very socket that connects there, which then
-/// talks to itself.
-bool connected_to_itself(const Fd& socket, const Address& peer) {
-  return local_port(socket) == peer.port() && peer.is_loopback();
-}
-
-class Attempt {
+class Search {
  public:
-  Attempt(const Address& address, const Secret& secret, SteadyTime last)
-      : address_(address),
-        secret_(secret),
-        last_(last),
-        deadline_(std::min(last, Clock::now() + kAttempt)) {}
-
-  std::optional<Connected> run(wire::Hello hello) {
-    Fd socket = open();
-    if (!socket.valid()) return std::nullopt;
-    Connection connection(std::move(socket), wire::kMostGreeting);
-    if (!receive(connection)) return std::nullopt;
-    const auto challenge = connection.in().kind() == wire::FrameKind::challenge
-                               ? wire::read_challenge(connection.in().payload())
-                               : std::nullopt;
-    if (!challenge) return fail("what answers there is not a bootstrap of this version");
-    fill_random(hello.nonce);
-    hello.proof = wire::proof(secret_, wire::Side::rank, challenge->nonce, hello);
-    connection.send(wire::frame(hello));
-    // To end the connection now would be the death of this rank, if the hub has let it in.
-    deadline_ = last_;
-    if (!receive(connection)) return std::nullopt;
-    return settle(std::move(connection), challenge->nonce, hello);
+  Search(const Rendezvous& where, uint32_t rank, uint32_t size, milliseconds timeout,
+         Diagnostics& diagnostics)
+      : where_(where),
+        hello_{.rank = rank, .size = size, .process = static_cast<uint32_t>(::getpid())},
+        timeout_(timeout),
+        deadline_(Clock::now() + timeout),
+        diagnostics_(diagnostics) {
+    if (where.local) add_local();
+    for (const Address& address : where.exactly) places_.push_back({address});
   }
-  const Setback& setback() const { return setback_; }
+
+  std::optional<Connected> run() {
+    do {
+      resolve_again();
+      begin_attempts();
+      wait();
+      for (Place& place : places_) {
+        if (auto connected = settle(place)) return connected;
+        if (out_of_descriptors_) return report_descriptors();
+      }
+      if (where_.served && gone()) return report_gone();
+    } while (left_ms(deadline_) > 0);
+    return report_timeout();
+  }
 
  private:
-  std::nullopt_t fail(std::string why) {
-    setback_.why = std::move(why);
+  void add_local() {
+    const auto key = wire::local_name(where_.secret);
+    for (uint16_t number = 1; number <= kLocalNames; ++number) {
+      places_.push_back({Address::local(key, number)});
+    }
+  }
+
+  void resolve_again() {
+    if (where_.host.empty() || Clock::now() < resolve_at_) return;
+    resolve_at_ = Clock::now() + kResolveAgain;
+    Diagnostics unknown;
+    const std::vector<Address> addresses = resolve(where_.host, 0, unknown);
+    unresolved_ = addresses.empty() ? unknown.all().front().message : "";
+    for (Address address : addresses) {
+      for (const uint16_t port : where_.ports) {
+        address.set_port(port);
+        const bool known = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
+          return place.address == address;
+        });
+        if (!known) places_.push_back({address});
+      }
+    }
+  }
+
+  void begin_attempts() {
+    const SteadyTime now = Clock::now();
+    for (Place& place : places_) {
+      if (place.attempt == nullptr && now >= place.again) {
+        place.attempt = std::make_unique<Attempt>(place.address, where_.secret, hello_);
+      }
+    }
+  }
+
+  /// Until something has come, or something is due.
+  void wait() {
+    std::vector<pollfd> polled;
+    SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
+    for (const Place& place : places_) {
+      const bool waits = place.attempt != nullptr && !place.attempt->ended();
+      next = std::min(next, waits                      ? place.attempt->deadline()
+                            : place.attempt != nullptr ? Clock::now()
+                                                       : place.again);
+      if (waits) polled.push_back({place.attempt->fd(), place.attempt->events(), 0});
+    }
+    ::poll(polled.data(), polled.size(), left_ms(next));
+    size_t i = 0;
+    for (Place& place : places_) {
+      if (place.attempt == nullptr || place.attempt->ended()) continue;
+      place.attempt->go_on(polled[i++].revents != 0);
+    }
+  }
+
+  std::optional<Connected> settle(Place& place) {
+    if (place.attempt == nullptr || !place.attempt->ended()) return std::nullopt;
+    const std::unique_ptr<Attempt> attempt = std::move(place.attempt);
+    if (attempt->state() == Attempt::State::proved) {
+      return Connected{attempt->take_connection(), attempt->welcome(), place.address};
+    }
+    out_of_descriptors_ |= attempt->out_of_descriptors();
+    place.met = attempt->why();
+    place.refusals = attempt->refused() ? place.refusals + 1 : 0;
+    place.again = Clock::now() + place.pause;
+    place.pause = std::min(2 * place.pause, kLongestPause);
     return std::nullopt;
   }
 
-  Fd open() {
-    Fd socket = begin_connect(address_);
-    if (!socket.valid()) {
-      fail(error_text(errno));
-      return socket;
-    }
-    if (!await(socket.get(), POLLOUT, deadline_)) {
-      fail(std::string(kSilent));
-      return Fd();
-    }
-    if (const int error = connect_error(socket); error != 0) {
-      fail(error_text(error));
-      return Fd();
-    }
-    if (connected_to_itself(socket, address_)) {
-      fail("nobody listens");
-      return Fd();
-    }
-    set_options(socket);
-    return socket;
+  bool gone() const {
+    return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [](const Place& p) {
+             return p.refusals >= kRefusalsBelieved;
+           });
   }
 
-  /// Sends what is to be sent, then waits for a frame.
-  bool receive(Connection& connection) {
-    for (bool alive = true;; alive = connection.read_some()) {
-      if (!connection.write_some()) return fail(connection.why()), false;
-      const wire::FrameReader::Next next = connection.in().next();
-      if (next == wire::FrameReader::Next::frame) return true;
-      if (next == wire::FrameReader::Next::bad) {
-        return fail("what answers there is not a bootstrap"), false;
-      }
-      if (!alive) return fail(connection.why()), false;
-      const short events = connection.wants_write() ? POLLIN | POLLOUT : POLLIN;
-      if (!await(connection.fd(), events, deadline_)) return fail(std::string(kSilent)), false;
+  /// "127.0.0.1 port 30500, 31500", "a unix socket of this machine", or both.
+  std::string everywhere() const {
+    std::string text = where_.local ? "a unix socket of this machine" : "";
+    for (const Address& address : where_.exactly) {
+      text += (text.empty() ? "" : ", ") + address.text();
     }
+    if (where_.host.empty()) return text;
+    std::string ports;
+    for (const uint16_t port : where_.ports) {
+      ports += fmt::format("{}{}", ports.empty() ? "" : ", ", port);
+    }
+    return fmt::format("{}{}{} port {}", text, text.empty() ? "" : " or ", where_.host, ports);
   }
 
-  std::optional<Connected> settle(Connection connection, const wire::Nonce& nonce,
-                                  const wire::Hello& hello) {
-    const wire::FrameReader& in = connection.in();
-    if (in.kind() == wire::FrameKind::refused) {
-      if (auto refused = wire::read_refused(in.payload())) {
-        setback_ = {std::move(refused->why), refused->code};
-        return std::nullopt;
-      }
+  /// What was met at each place; of unix sockets, where anything was.
+  std::vector<Note> met() const {
+    std::vector<Note> notes;
+    if (!unresolved_.empty()) notes.push_back({unresolved_});
+    for (const Place& place : places_) {
+      if (place.address.is_local() && place.refusals > 0) continue;
+      if (place.met.empty() && place.attempt == nullptr) continue;
+      notes.push_back({fmt::format("at {}: {}", place.address.text(),
+                                   place.met.empty() ? "no answer" : place.met)});
     }
-    const auto welcome =
-        in.kind() == wire::FrameKind::welcome ? wire::read_welcome(in.payload()) : std::nullopt;
-    if (!welcome) return fail("what answers there is not a bootstrap of this version");
-    const Digest expected = wire::proof(secret_, wire::Side::hub, nonce, hello);
-    if (!same_digest(expected, welcome->proof)) {
-      return fail("what answers there does not know the job's secret");
-    }
-    connection.in().set_limit(wire::kMostFromHub);
-    return Connected{std::move(connection), *welcome, address_};
+    return notes;
   }
 
-  const Address address_;
-  const Secret& secret_;
-  const SteadyTime last_;
-  SteadyTime deadline_;
-  Setback setback_;
+  std::nullopt_t report(const char* code, std::string message) {
+    std::vector<Note> notes = met();
+    if (notes.empty()) notes.push_back({"nobody listens there"});
+    // One line where one says all: others may see no more of it.
+    if (notes.size() == 1) {
+      message += ": " + notes.front().text;
+      notes.clear();
+    }
+    diagnostics_.error(code, {}, std::move(message)).notes = std::move(notes);
+    return std::nullopt;
+  }
+
+  std::nullopt_t report_timeout() {
+    return report("bootstrap-timeout",
+                  fmt::format("rank {} cannot reach the bootstrap at {} within {}", hello_.rank,
+                              everywhere(), seconds_text(timeout_)));
+  }
+  std::nullopt_t report_gone() {
+    return report(
+        "bootstrap-gone",
+        fmt::format("rank {} finds nobody at {}, where its job's id was made: the process "
+                    "that serves it has ended, or all ranks have come already",
+                    hello_.rank, everywhere()));
+  }
+  std::nullopt_t report_descriptors() {
+    return report(
+        "no-descriptors",
+        fmt::format("rank {} cannot connect to the bootstrap at {}, as its process has no "
+                    "file descriptors left ('ulimit -n' raises the limit)",
+                    hello_.rank, everywhere()));
+  }
+
+  const Rendezvous& where_;
+  const wire::Hello hello_;
+  const milliseconds timeout_;
+  const SteadyTime deadline_;
+  Diagnostics& diagnostics_;
+  std::vector<Place> places_;
+  SteadyTime resolve_at_{};
+  std::string unresolved_;
+  bool out_of_descriptors_ = false;
 };
-
-bool is_final(const Rendezvous& where, const Setback& setback) {
-  if (!setback.refusal) return false;
-  // Where the port is not certain, another job's hub may be meant by these.
-  return where.ports.size() == 1 || *setback.refusal == wire::Refusal::wrong_size ||
-         *setback.refusal == wire::Refusal::wrong_rank;
-}
-
-std::string places(const Rendezvous& where) {
-  std::string ports;
-  for (const uint16_t port : where.ports)
-    ports += fmt::format("{}{}", ports.empty() ? "" : ", ", port);
-  return fmt::format("{} port {}", where.host, ports);
-}
 
 }  // namespace
 
 Rendezvous Rendezvous::of(const UniqueId& id) {
+  if (id.local) return {.secret = id.secret, .local = true};
   return {.host = id.address.host(), .ports = {id.address.port()}, .secret = id.secret};
 }
 
 std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, uint32_t size,
                                         milliseconds timeout, Diagnostics& diagnostics) {
-  const SteadyTime deadline = Clock::now() + timeout;
-  const wire::Hello hello{.rank = rank, .size = size, .process = static_cast<uint32_t>(::getpid())};
-  Setback last{.why = {}};
-  for (milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    Diagnostics unknown;  // a name may become known later
-    const std::vector<Address> addresses = resolve(where.host, 0, unknown);
-    if (addresses.empty()) last = {.why = unknown.all().front().message};
-    for (const uint16_t port : where.ports) {
-      for (Address address : addresses) {
-        address.set_port(port);
-        Attempt attempt(address, where.secret, deadline);
-        if (auto connected = attempt.run(hello)) return connected;
-        if (is_final(where, attempt.setback())) {
-          diagnostics.error("bootstrap-refused", {},
-                            fmt::format("the bootstrap at {} refuses rank {}: {}", address.text(),
-                                        rank, attempt.setback().why));
-          return std::nullopt;
-        }
-        last.replace_with(attempt.setback());
-      }
-    }
-    if (left_ms(deadline) == 0) break;
-    std::this_thread::sleep_for(std::min(pause, milliseconds(left_ms(deadline))));
-  }
-  diagnostics.error("bootstrap-timeout", {},
-                    fmt::format("rank {} cannot reach the bootstrap at {} within {}: {}", rank,
-                                places(where), seconds_text(timeout), last.why));
-  return std::nullopt;
+  return Search(where, rank, size, timeout, diagnostics).run();
 }
 
 }  // namespace mscclc

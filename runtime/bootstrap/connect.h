@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/diagnostic.h"
 #include "runtime/bootstrap/connection.h"
@@ -13,20 +15,24 @@ namespace mscclc {
 
 /// Where a job's hub is.
 struct Rendezvous {
-  std::string host;             ///< address or name
-  std::vector<uint16_t> ports;  ///< it listens on one of these
+  std::string host = {};             ///< address or name; "": only at unix sockets
+  std::vector<uint16_t> ports = {};  ///< it listens on one of these
   Secret secret{};
+  bool local = false;                 ///< it may listen at a unix socket of this machine
+  bool served = false;                ///< it listens already: where nobody does, it is gone
+  std::vector<Address> exactly = {};  ///< at one of these, as well
   static Rendezvous of(const UniqueId& id);
 };
 
 struct Connected {
-  Connection connection;
+  Connection connection;  ///< sealed; it has said that the rank is here
   wire::Welcome welcome;
   Address address;
 };
 
-/// Tries until `deadline`: ranks may start before the hub does. Errors: bootstrap-timeout (nobody
-/// answers; with the last reason), bootstrap-refused (why), unknown-host.
+/// Tries all places side by side until `deadline`: ranks may start before the hub does. What
+/// happens before a hub has proved itself is never final. Errors: bootstrap-timeout (with what was
+/// met at each place), bootstrap-gone (`where.served`, and nobody listens), no-descriptors.
 std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, uint32_t size,
                                         std::chrono::milliseconds timeout,
                                         Diagnostics& diagnostics);

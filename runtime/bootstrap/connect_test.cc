@@ -57,29 +57,42 @@ TEST_CASE("who is not a hub is told from one") {
     const std::string text = error(impostor.where());
     CHECK(text.starts_with(
         "bootstrap-timeout: rank 1 cannot reach the bootstrap at 127.0.0.1 port "));
-    return text.substr(text.find("0.3 s: ") + 7);
+    return text.substr(text.find(": ", text.find("0.3 s: at ") + 7) + 2);
   };
   CHECK(says({}) == "no answer");
   CHECK(says({'S', 'S', 'H', '-', '2', '.', '0', '-', 'O', 'p'}) ==
-        "what answers there is not a bootstrap");
-  CHECK(says({1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) == "what answers there is not a bootstrap");
+        "what answers there is not a bootstrap: it says 'SSH-2.0-Op'");
+  CHECK(says({1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) ==
+        "what answers there is not a bootstrap: it says "
+        "'\\x01\\x00\\x00\\x00\\xff\\xff\\xff\\xff'");
+  CHECK(says({'\x1b', '[', '2', 'J', '\r', '\n', 'x', 'x'}) ==
+        "what answers there is not a bootstrap: it says '\\x1b[2J\\x0d\\x0axx'");
+  wire::Bytes flood(1 << 20, 'A');
+  CHECK(says(flood) ==
+        "what answers there is not a bootstrap: it says '" + std::string(32, 'A') + "…'");
   CHECK(says(wire::frame(wire::FrameKind::ready)) ==
         "what answers there is not a bootstrap of this version");
   wire::Bytes later = wire::frame(wire::Challenge{});
-  later[16] = 2;  // its version
+  later[16] = 1;  // its version
   CHECK(says(later) == "what answers there is not a bootstrap of this version");
   wire::Bytes impostor = wire::frame(wire::Challenge{});
   const wire::Bytes welcome =
       wire::frame(wire::Welcome{.timeout_ms = 1000, .silence_ms = 2000, .hub_rank = 0});
   impostor.insert(impostor.end(), welcome.begin(), welcome.end());
   CHECK(says(impostor) == "what answers there does not know the job's secret");
+  impostor = wire::frame(wire::Challenge{});
+  const wire::Bytes refused = wire::frame(wire::Refused{wire::Refusal::wrong_secret});
+  impostor.insert(impostor.end(), refused.begin(), refused.end());
+  CHECK(says(impostor) == "it says that this rank's secret is another job's");
+  impostor.resize(impostor.size() - 1);
+  CHECK(says(impostor) == "no answer");
 }
 
 TEST_CASE("nobody listens, or the host has no address") {
   const UniqueId id = testing::spare_id();
   CHECK(error(Rendezvous::of(id)) ==
-        fmt::format("bootstrap-timeout: rank 1 cannot reach the bootstrap at 127.0.0.1 port {} "
-                    "within 0.3 s: Connection refused (111)",
+        fmt::format("bootstrap-timeout: rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} "
+                    "within 0.3 s: at 127.0.0.1:{0}: Connection refused (111)",
                     id.address.port()));
   CHECK(error({.host = "no.such.host.invalid", .ports = {1}, .secret = {}})
             .find("cannot resolve host 'no.such.host.invalid'") != std::string::npos);

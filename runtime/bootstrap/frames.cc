@@ -48,20 +48,20 @@ bool read_magic(ByteReader& reader) {
 
 bool known(uint8_t kind) {
   return kind >= static_cast<uint8_t>(FrameKind::challenge) &&
-         kind <= static_cast<uint8_t>(FrameKind::closing);
+         kind <= static_cast<uint8_t>(FrameKind::answer);
 }
 
 }  // namespace
 
 Bytes frame(const Challenge& c) {
   return make(FrameKind::challenge,
-              [&](ByteWriter& w) { w.bytes(kMagic).number(kVersion).bytes(c.nonce); });
+              [&](ByteWriter& w) { w.bytes(kMagic).number(kVersion).bytes(c.nonce).bytes(c.key); });
 }
 
 Bytes frame(const Hello& h) {
   return make(FrameKind::hello, [&](ByteWriter& w) {
     w.bytes(kMagic).number(kVersion).number(h.rank).number(h.size).number(h.process);
-    w.bytes(h.nonce).bytes(h.proof);
+    w.bytes(h.nonce).bytes(h.key).bytes(h.from).bytes(h.to).bytes(h.proof);
   });
 }
 
@@ -72,10 +72,7 @@ Bytes frame(const Welcome& v) {
 }
 
 Bytes frame(const Refused& r) {
-  return make(FrameKind::refused, [&](ByteWriter& w) {
-    w.number(static_cast<uint8_t>(r.code));
-    write_text(w, r.why);
-  });
+  return make(FrameKind::refused, [&](ByteWriter& w) { w.number(static_cast<uint8_t>(r.code)); });
 }
 
 Bytes frame(const Gather& g) {
@@ -98,6 +95,14 @@ Bytes frame(const Failure& f) {
   });
 }
 
+Bytes frame(const WaitReport& r) {
+  return make(FrameKind::waits, [&](ByteWriter& w) {
+    w.number(static_cast<uint32_t>(r.awaited.size()));
+    for (const uint32_t rank : r.awaited) w.number(rank);
+    write_text(w, r.why);
+  });
+}
+
 Bytes give_up_frame(std::string_view why) {
   return make(FrameKind::give_up, [&](ByteWriter& w) { write_text(w, why); });
 }
@@ -111,6 +116,7 @@ std::optional<Challenge> read_challenge(Payload payload) {
   Challenge c;
   const bool ours = read_magic(reader);
   read_array(reader, c.nonce);
+  read_array(reader, c.key);
   if (!ours || !reader.ended()) return std::nullopt;
   return c;
 }
@@ -123,6 +129,9 @@ std::optional<Hello> read_hello(Payload payload) {
   h.size = reader.number<uint32_t>();
   h.process = reader.number<uint32_t>();
   read_array(reader, h.nonce);
+  read_array(reader, h.key);
+  read_array(reader, h.from);
+  read_array(reader, h.to);
   read_array(reader, h.proof);
   if (!ours || !reader.ended()) return std::nullopt;
   return h;
@@ -142,9 +151,8 @@ std::optional<Welcome> read_welcome(Payload payload) {
 std::optional<Refused> read_refused(Payload payload) {
   ByteReader reader(payload);
   const auto code = reader.number<uint8_t>();
-  auto why = read_text(reader);
-  if (!why || code > static_cast<uint8_t>(Refusal::duplicate)) return std::nullopt;
-  return Refused{static_cast<Refusal>(code), std::move(*why)};
+  if (!reader.ended() || code > static_cast<uint8_t>(Refusal::other_ends)) return std::nullopt;
+  return Refused{static_cast<Refusal>(code)};
 }
 
 std::optional<Gather> read_gather(Payload payload) {
@@ -176,7 +184,7 @@ std::optional<Failure> read_failure(Payload payload) {
   ByteReader reader(payload);
   const auto kind = reader.number<uint8_t>();
   auto why = read_text(reader);
-  if (!why || kind > static_cast<uint8_t>(FailureKind::protocol)) return std::nullopt;
+  if (!why || kind > static_cast<uint8_t>(FailureKind::hang)) return std::nullopt;
   return Failure{static_cast<FailureKind>(kind), std::move(*why)};
 }
 
@@ -185,13 +193,16 @@ std::optional<std::string> read_give_up(Payload payload) {
   return read_text(reader);
 }
 
-Digest proof(const Secret& secret, Side side, const Nonce& hub, const Hello& hello) {
-  Bytes message;
-  ByteWriter writer(message);
-  writer.text(side == Side::hub ? "mscclc bootstrap hub " : "mscclc bootstrap rank");
-  writer.bytes(hub).bytes(hello.nonce);
-  writer.number(hello.rank).number(hello.size).number(hello.process);
-  return hmac_sha256(secret, {message});
+std::optional<WaitReport> read_waits(Payload payload) {
+  ByteReader reader(payload);
+  const auto count = reader.number<uint32_t>();
+  if (count > kMostRanks || count > reader.rest().size() / 4) return std::nullopt;
+  WaitReport report;
+  for (uint32_t i = 0; i < count; ++i) report.awaited.push_back(reader.number<uint32_t>());
+  auto why = read_text(reader);
+  if (!why) return std::nullopt;
+  report.why = std::move(*why);
+  return report;
 }
 
 /// A large frame's memory is given back behind it.
@@ -202,6 +213,12 @@ void FrameReader::feed(Payload bytes) { buffer_.insert(buffer_.end(), bytes.begi
 void FrameReader::clear() {
   Bytes().swap(buffer_);
   taken_ = 0;
+}
+
+Bytes FrameReader::take_rest() {
+  Bytes rest(buffer_.begin() + static_cast<std::ptrdiff_t>(taken_), buffer_.end());
+  clear();
+  return rest;
 }
 
 FrameReader::Next FrameReader::next() {

@@ -3,13 +3,18 @@
 //   frame: u8 kind   3 zero bytes   u32 length   payload      numbers little endian
 //
 //   a rank                                        the hub
-//                                  ◀── challenge  a nonce
-//   hello  rank, size, nonce, proof ──▶           knows now that the rank knows the secret
-//                                  ◀── welcome    its own proof; or refused: why
+//                                  ◀── challenge  a nonce, a public key
+//   hello  who, keys, proof         ──▶           knows now that the rank knows the secret
+//                                  ◀── welcome    its own proof; or refused
+//   --- from here on in sealed records (records.h) ---
+//   joined                          ──▶           the rank knows that the hub does, and is here
 //                                  ◀── ready      all ranks have come
 //   gather    step, name, bytes     ──▶
 //                                  ◀── gathered   the bytes of all ranks
 //   give_up   why                   ──▶           failed to all others
+//   waits     for whom              ──▶           blocks of this rank have given up
+//                                  ◀── asked      to all: who waits for whom?
+//   answer                          ──▶           this rank lives
 //                                  ◀── failed     what has ended the job
 //   heartbeat                      ◀─▶            at times, if there is nothing else to say
 //   goodbye                         ──▶           this rank leaves in peace
@@ -24,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/bootstrap/address.h"
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/bootstrap/sha256.h"
 #include "runtime/bootstrap/unique_id.h"
@@ -33,15 +39,16 @@ namespace mscclc::wire {
 using Bytes = std::vector<uint8_t>;
 using Payload = std::span<const uint8_t>;
 using Nonce = std::array<uint8_t, 16>;
+using PublicKey = std::array<uint8_t, 32>;
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kMostRanks = 1u << 16;
 constexpr uint64_t kMostName = 256;           ///< bytes of a step's name
 constexpr uint64_t kMostReason = 2048;        ///< bytes of a text that says why
 constexpr uint64_t kMostGathered = 1u << 30;  ///< bytes of all ranks of one step
 /// Most that either side takes before the other has proved that it knows the secret.
-constexpr uint64_t kMostHello = 88;
-constexpr uint64_t kMostGreeting = kMostReason + 64;
+constexpr uint64_t kMostHello = 142;
+constexpr uint64_t kMostGreeting = 64;
 /// Most that a hub takes from a rank, and a rank from its hub.
 constexpr uint64_t kMostFromRank = Bootstrap::kMostBytes + kMostName + 64;
 constexpr uint64_t kMostFromHub = kMostGathered + 4 * uint64_t{kMostRanks} + 64;
@@ -59,15 +66,23 @@ enum class FrameKind : uint8_t {
   heartbeat,
   goodbye,
   closing,
+  joined,
+  waits,
+  asked,
+  answer,
 };
 
 struct Challenge {
   Nonce nonce{};
+  PublicKey key{};
 };
 struct Hello {
   uint32_t rank = 0, size = 0;
   uint32_t process = 0;  ///< its id, for messages
   Nonce nonce{};
+  PublicKey key{};
+  /// Address::bytes() of the two ends of the connection, as the rank sees them.
+  std::array<uint8_t, Address::kBytes> from{}, to{};
   Digest proof{};
 };
 struct Welcome {
@@ -78,10 +93,10 @@ struct Welcome {
 };
 constexpr uint32_t kNoRank = UINT32_MAX;
 
-enum class Refusal : uint8_t { wrong_secret, wrong_size, wrong_rank, duplicate };
+/// Why a hello is not taken. Nobody has proved anything to the rank by then: it goes on trying.
+enum class Refusal : uint8_t { wrong_secret, other_ends };
 struct Refused {
   Refusal code = Refusal::wrong_secret;
-  std::string why;
 };
 struct Gather {
   uint64_t step = 0;
@@ -92,10 +107,20 @@ struct Gathered {
   uint64_t step = 0;
   std::vector<Payload> all;
 };
-enum class FailureKind : uint8_t { timeout, died, gave_up, left, mismatch, too_long, protocol };
+enum class FailureKind : uint8_t {
+  timeout,
+  died,
+  gave_up,
+  left,
+  mismatch,
+  too_long,
+  protocol,
+  refused,
+  hang,
+};
 struct Failure {
   FailureKind kind = FailureKind::died;
-  std::string why;
+  std::string why;  ///< lines after the first are notes
 };
 
 Bytes frame(const Challenge& c);
@@ -105,8 +130,9 @@ Bytes frame(const Refused& r);
 Bytes frame(const Gather& g);
 Bytes frame(const Gathered& g);
 Bytes frame(const Failure& f);
+Bytes frame(const WaitReport& w);
 Bytes give_up_frame(std::string_view why);
-/// ready, heartbeat, goodbye, closing: no payload.
+/// ready, heartbeat, goodbye, closing, joined, asked, answer: no payload.
 Bytes frame(FrameKind kind);
 
 /// nullopt: not such a payload. Views point into the payload.
@@ -117,11 +143,8 @@ std::optional<Refused> read_refused(Payload payload);
 std::optional<Gather> read_gather(Payload payload);
 std::optional<Gathered> read_gathered(Payload payload);
 std::optional<Failure> read_failure(Payload payload);
+std::optional<WaitReport> read_waits(Payload payload);
 std::optional<std::string> read_give_up(Payload payload);
-
-enum class Side : uint8_t { rank, hub };
-/// How a side proves that it knows the secret: a keyed hash of both nonces and of who the rank is.
-Digest proof(const Secret& secret, Side side, const Nonce& hub, const Hello& hello);
 
 /// Cuts a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
 /// plus what was fed at once.
@@ -132,6 +155,10 @@ class FrameReader {
   void feed(Payload bytes);
   /// Forgets all that was fed.
   void clear();
+  /// What was fed and not taken yet, the present frame included.
+  Payload held() const { return buffer_; }
+  /// What was fed and is not part of the frame of the last next(): forgotten here.
+  Bytes take_rest();
 
   enum class Next : uint8_t { more, frame, bad };
   /// Moves on to the next frame. kind() and payload() are good until the next call of next() or

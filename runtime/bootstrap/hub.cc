@@ -1,6 +1,7 @@
 // Whoever connects gets a challenge and has some seconds to prove that he knows the secret; until
-// then he is worth a hundred bytes of memory and one of a limited number of places. Once all ranks
-// have come, the hub no longer listens.
+// then he is worth a hundred bytes of memory and one of a limited number of places. A rank is here
+// when it has said so in a sealed record: by then it knows the hub, and will not try again. Once
+// all ranks have come, the hub no longer listens.
 #include "runtime/bootstrap/hub.h"
 
 #include <fmt/format.h>
@@ -11,9 +12,11 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/bootstrap/connection.h"
+#include "runtime/bootstrap/handshake.h"
 #include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/meeting.h"
 #include "runtime/quiet_thread.h"
@@ -27,30 +30,33 @@ constexpr size_t kMostStrangers = 256;
 /// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
 /// out.
 constexpr std::chrono::milliseconds kGraceForStrangers{200};
-constexpr uint64_t kListenerKey = 0, kWakerKey = 1, kFirstKey = 2;
+constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
 
 struct Client {
   explicit Client(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
-  std::string where;  ///< the other end's address
-  wire::Nonce nonce{};
-  uint32_t rank = wire::kNoRank;
-  bool leaving = false;  ///< nothing more is read of it; it goes when all is written
+  Address from, to;  ///< the connection's ends
+  wire::Challenge challenge;
+  std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
+  uint32_t rank = wire::kNoRank;     ///< of who has joined
+  bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
   SteadyTime since, heard, spoke;
 };
 
 class EpollHub final : public Hub {
  public:
-  EpollHub(const HubOptions& options, Address address, Fd listener, Fd epoll, Fd waker)
+  EpollHub(const HubOptions& options, std::vector<Listener> listeners, Fd epoll, Fd waker)
       : options_(options),
-        address_(address),
-        listener_(std::move(listener)),
+        address_(listeners.front().address),
         epoll_(std::move(epoll)),
         waker_(std::move(waker)),
-        silence_(std::max(options.timeout, options.least_silence)),
+        silence_(options.silence),
+        listeners_(std::move(listeners)),
         meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
-    watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_ADD);
+    if (!options.failed.empty()) meeting_.refuse_all(options.failed);
+    listen_again(EPOLL_CTL_ADD);
+    spare_ = make_waker();
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
     thread_ = quiet_thread("mscclc-hub", [this] { serve(); });
   }
@@ -60,9 +66,19 @@ class EpollHub final : public Hub {
       stop_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "the bootstrap's hub", diagnostics);
   }
   Address address() const override { return address_; }
+  void fail(const std::string& why) override {
+    {
+      const std::lock_guard lock(mutex_);
+      fail_ = why;
+    }
+    wake(waker_);
+  }
 
  private:
   void watch(int fd, uint64_t key, uint32_t events, int how) {
@@ -85,84 +101,124 @@ class EpollHub final : public Hub {
   /// Until something must be seen to, even if nothing comes.
   int tick_ms() const {
     const bool busy =
-        strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && listener_.valid());
+        strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && !listeners_.empty());
     return busy ? kBusyTickMs : idle_tick_ms(silence_);
   }
 
   bool done() {
     if (!closing_) {
       const std::lock_guard lock(mutex_);
+      if (!fail_.empty()) {
+        meeting_.refuse_all(fail_);
+        deliver();
+      }
       if (stop_) close_all();
     }
-    return closing_ && (clients_.empty() || now_ >= close_deadline_);
+    if (!closing_) return false;
+    const bool all_told = clients_.empty() && listeners_.empty();
+    return all_told || now_ >= close_deadline_;
   }
 
   void close_all() {
     closing_ = true;
     now_ = std::chrono::steady_clock::now();
-    close_deadline_ = now_ + kGoodbyeTime;
-    listener_.reset();
+    // Ranks that have not come yet would wait for a hub that is gone.
+    const bool tells = meeting_.failure() && !meeting_.all_heard();
+    close_deadline_ = now_ + (tells ? kTellTime : kGoodbyeTime);
+    if (!tells) listeners_.clear();
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       Client& client = (i++)->second;
-      if (client.rank == wire::kNoRank) {
+      if (client.rank != wire::kNoRank) {
+        say_closing(key, client);
+      } else if (!tells) {
         drop(key);
-      } else if (!client.leaving) {
-        client.connection.send(wire::frame(FrameKind::closing));
-        client.leaving = true;
-        flush(key);
       }
     }
+  }
+
+  void say_closing(uint64_t key, Client& client) {
+    if (client.leaving) return;
+    client.connection.send(wire::frame(FrameKind::closing));
+    client.leaving = true;
+    flush(key);
   }
 
   void handle(const epoll_event& event) {
     const uint64_t key = event.data.u64;
     if (key == kWakerKey) return drain(waker_);
-    if (key == kListenerKey) return accept_some();
+    if (key < kFirstKey) return accept_some(key - kListenerKey);
     if ((event.events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) read(key);
     if ((event.events & EPOLLOUT) != 0) flush(key);
   }
 
-  void accept_some() {
-    for (int i = 0; i < 64 && listener_.valid(); ++i) {
-      if (strangers_ >= kMostStrangers && !drop_oldest_stranger()) return look_away();
+  void accept_some(size_t i) {
+    for (int n = 0; n < 64 && i < listeners_.size(); ++n) {
+      if (strangers_ >= kMostStrangers && !drop_oldest_stranger(kGraceForStrangers)) {
+        return look_away();
+      }
       sockaddr_storage peer{};
       socklen_t length = sizeof peer;
       auto* raw = reinterpret_cast<sockaddr*>(&peer);
-      Fd socket(::accept4(listener_.get(), raw, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      const Listener& listener = listeners_[i];
+      Fd socket(::accept4(listener.socket.get(), raw, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid()) {
-        // Without free descriptors the listener stays readable.
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) look_away();
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+          make_room(error_text(errno));
+        }
         return;
       }
-      greet(std::move(socket), Address::from(raw));
+      const bool local = listener.address.is_local();
+      if (local && !same_user(socket)) continue;
+      const Address to = local ? listener.address : own_end(socket);
+      greet(std::move(socket), Address::from(raw).value_or(Address()), to);
     }
   }
 
-  void greet(Fd socket, const std::optional<Address>& peer) {
+  /// A listener that nobody is accepted from stays readable. Strangers go first. If there are none,
+  /// the ranks cannot all come: those that do hear it, one after the other, with the descriptor
+  /// that was kept for this.
+  void make_room(const std::string& why) {
+    if (drop_oldest_stranger(std::chrono::milliseconds(0))) return;
+    meeting_.give_up_hub("it has no room for another connection: " + why);
+    if (!spare_.valid()) return look_away();
+    spare_.reset();
+  }
+
+  void greet(Fd socket, const Address& from, const Address& to) {
     set_options(socket);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;
-    client.where = peer ? peer->host() : "an unknown address";
+    client.from = from;
+    client.to = to;
     client.since = client.heard = client.spoke = now_;
     ++strangers_;
-    fill_random(client.nonce);
-    client.connection.send(wire::frame(wire::Challenge{client.nonce}));
+    fill_random(client.challenge.nonce);
+    client.challenge.key = keys_.open;
+    client.connection.send(wire::frame(client.challenge));
     flush(key);
   }
 
   /// Accepts nobody until the next tick.
   void look_away() {
-    watch(listener_.get(), kListenerKey, 0, EPOLL_CTL_MOD);
+    for (const Listener& listener : listeners_) {
+      watch(listener.socket.get(), 0, 0, EPOLL_CTL_MOD);
+    }
     listens_ = false;
+  }
+  void listen_again(int how) {
+    for (size_t i = 0; i < listeners_.size(); ++i) {
+      watch(listeners_[i].socket.get(), kListenerKey + i, EPOLLIN, how);
+    }
+    listens_ = true;
   }
 
   /// false: none has had its time yet. Keys grow, so the oldest is the first.
-  bool drop_oldest_stranger() {
+  bool drop_oldest_stranger(std::chrono::milliseconds grace) {
     for (const auto& [key, client] : clients_) {
-      if (client.rank != wire::kNoRank) continue;
-      if (now_ - client.since < kGraceForStrangers) return false;
+      if (client.hello || client.leaving) continue;
+      if (now_ - client.since < grace) return false;
       drop(key);
       return true;
     }
@@ -174,7 +230,7 @@ class EpollHub final : public Hub {
     if (found == clients_.end()) return;
     Client& client = found->second;
     const bool alive = client.connection.read_some();
-    client.heard = now_;
+    if (client.hello && !client.connection.tampered()) client.heard = now_;
     while (!client.leaving) {
       const wire::FrameReader::Next next = client.connection.in().next();
       if (next == wire::FrameReader::Next::more) break;
@@ -186,7 +242,11 @@ class EpollHub final : public Hub {
     if (client.leaving) client.connection.in().clear();
     if (alive) return;
     if (client.rank != wire::kNoRank && !client.leaving) {
-      meeting_.lose(client.rank, client.connection.why());
+      if (client.connection.tampered()) {
+        meeting_.distrust(client.rank, client.connection.why());
+      } else {
+        meeting_.lose(client.rank, client.connection.why());
+      }
     }
     drop(key);
   }
@@ -194,8 +254,13 @@ class EpollHub final : public Hub {
   /// Handles one frame. false: no rank says that.
   bool take(uint64_t key, Client& client) {
     const wire::FrameReader& in = client.connection.in();
+    if (!client.hello) {
+      return in.kind() == FrameKind::hello && welcome(key, client, in.payload());
+    }
     if (client.rank == wire::kNoRank) {
-      return in.kind() == FrameKind::hello && admit(key, client, in.payload());
+      if (in.kind() != FrameKind::joined) return false;
+      admit(key, client);
+      return true;
     }
     switch (in.kind()) {
       case FrameKind::gather: {
@@ -208,6 +273,14 @@ class EpollHub final : public Hub {
         if (why) meeting_.give_up(client.rank, *why);
         return why.has_value();
       }
+      case FrameKind::waits: {
+        const auto report = wire::read_waits(in.payload());
+        if (report) meeting_.waits(client.rank, *report, now_);
+        return report.has_value();
+      }
+      case FrameKind::answer:
+        meeting_.answer(client.rank);
+        return true;
       case FrameKind::goodbye:
         meeting_.leave(client.rank);
         client.leaving = true;
@@ -220,35 +293,57 @@ class EpollHub final : public Hub {
     }
   }
 
-  bool admit(uint64_t key, Client& client, wire::Payload payload) {
+  /// Answers a hello.
+  bool welcome(uint64_t key, Client& client, wire::Payload payload) {
     const auto hello = wire::read_hello(payload);
     if (!hello) return false;
-    const Digest expected = wire::proof(options_.secret, wire::Side::rank, client.nonce, *hello);
-    std::optional<wire::Refused> refused;
-    if (!same_digest(expected, hello->proof)) {
-      refused = {wire::Refusal::wrong_secret, "its secret is another job's"};
-    } else {
-      refused = meeting_.admit(*hello,
-                               fmt::format("process {} on {}", hello->process, client.where), now_);
+    const Digest said = wire::transcript(client.challenge, *hello);
+    if (!same_digest(wire::rank_proof(options_.secret, said), hello->proof)) {
+      return refuse(key, client, wire::Refusal::wrong_secret);
     }
-    if (refused) {
-      client.connection.send(wire::frame(*refused));
+    if (hello->from != client.from.bytes() || hello->to != client.to.bytes()) {
+      return refuse(key, client, wire::Refusal::other_ends);
+    }
+    wire::Welcome welcome{.timeout_ms = static_cast<uint32_t>(options_.timeout.count()),
+                          .silence_ms = static_cast<uint32_t>(silence_.count()),
+                          .hub_rank = options_.rank};
+    welcome.proof = wire::hub_proof(options_.secret, said, welcome);
+    const auto keys = wire::session_keys(options_.secret, said, welcome, keys_, hello->key);
+    if (!keys) return false;
+    --strangers_;
+    client.hello = *hello;
+    client.heard = now_;
+    client.connection.send(wire::frame(welcome));
+    client.connection.seal(keys->to_rank, keys->to_hub);
+    flush(key);
+    return true;
+  }
+
+  bool refuse(uint64_t key, Client& client, wire::Refusal code) {
+    client.connection.send(wire::frame(wire::Refused{code}));
+    client.leaving = true;
+    flush(key);
+    return true;
+  }
+
+  /// Takes in a rank that knows that the hub knows it.
+  void admit(uint64_t key, Client& client) {
+    const std::string where =
+        fmt::format("process {} on {}", client.hello->process,
+                    client.to.is_local() ? client.to.host() : client.from.host());
+    if (!meeting_.admit(*client.hello, where, now_)) {
+      client.connection.send(wire::frame(*meeting_.failure()));
       client.leaving = true;
       flush(key);
-      return true;
+      if (closing_ && meeting_.all_heard()) listeners_.clear();
+      return;
     }
-    --strangers_;
-    client.rank = hello->rank;
+    client.rank = client.hello->rank;
     client.connection.in().set_limit(wire::kMostFromRank);
-    by_rank_.insert_or_assign(hello->rank, key);
-    client.connection.send(wire::frame(wire::Welcome{
-        .timeout_ms = static_cast<uint32_t>(options_.timeout.count()),
-        .silence_ms = static_cast<uint32_t>(silence_.count()),
-        .hub_rank = options_.rank,
-        .proof = wire::proof(options_.secret, wire::Side::hub, client.nonce, *hello)}));
-    flush(key);
-    if (meeting_.complete()) listener_.reset();
-    return true;
+    by_rank_.insert_or_assign(client.rank, key);
+    if (meeting_.complete() || (closing_ && meeting_.all_heard())) listeners_.clear();
+    deliver();
+    if (closing_) say_closing(key, client);
   }
 
   /// Sends what the meeting has to say.
@@ -285,20 +380,14 @@ class EpollHub final : public Hub {
   void drop(uint64_t key) {
     const auto found = clients_.find(key);
     if (found == clients_.end()) return;
-    if (found->second.rank == wire::kNoRank) {
-      --strangers_;
-    } else {
-      by_rank_.erase(found->second.rank);
-    }
+    if (!found->second.hello) --strangers_;
+    if (found->second.rank != wire::kNoRank) by_rank_.erase(found->second.rank);
     clients_.erase(found);
   }
 
   void tick() {
     last_tick_ = now_;
-    if (!listens_ && listener_.valid()) {
-      watch(listener_.get(), kListenerKey, EPOLLIN, EPOLL_CTL_MOD);
-      listens_ = true;
-    }
+    if (!listens_) listen_again(EPOLL_CTL_MOD);
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       check((i++)->second, key);
@@ -307,17 +396,18 @@ class EpollHub final : public Hub {
   }
 
   void check(Client& client, uint64_t key) {
-    if (client.rank == wire::kNoRank) {
+    if (!client.hello) {
       if (now_ - client.since >= options_.hello_time) drop(key);
       return;
     }
     const auto silence = now_ - client.heard;
     if (silence >= silence_) {
-      if (!client.leaving) {
+      if (!client.leaving && client.rank != wire::kNoRank) {
         meeting_.lose(
             client.rank,
-            "it has been silent for " +
-                seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(silence)));
+            fmt::format(
+                "it has been silent for {}: it is stopped, or its machine is",
+                seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(silence))));
       }
       return drop(key);
     }
@@ -330,19 +420,22 @@ class EpollHub final : public Hub {
 
   const HubOptions options_;
   const Address address_;
-  Fd listener_;
+  const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
-  // What follows is the thread's, but for stop_.
+  // What follows is the thread's, but for stop_ and fail_.
+  std::vector<Listener> listeners_;
+  Fd spare_;
   RankMeeting meeting_;
   std::map<uint64_t, Client> clients_;
-  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those who were admitted
+  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those who have joined
   uint64_t next_key_ = kFirstKey;
-  size_t strangers_ = 0;  ///< clients without a rank
+  size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;
   SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
+  std::string fail_;
   std::thread thread_;
 };
 
@@ -366,15 +459,16 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
   if (!enough_descriptors(options.size, diagnostics)) return nullptr;
-  Listener listener = open_listener(options, diagnostics);
-  if (!listener.socket.valid()) return nullptr;
+  std::vector<Listener> listeners = open_listeners(options, diagnostics);
+  if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
   if (!epoll.valid() || !waker.valid()) {
     diagnostics.error("cannot-listen", {}, "the bootstrap cannot start: " + error_text(errno));
     return nullptr;
   }
-  return std::make_unique<EpollHub>(options, listener.address, std::move(listener.socket),
-                                    std::move(epoll), std::move(waker));
+  auto hub =
+      std::make_unique<EpollHub>(options, std::move(listeners), std::move(epoll), std::move(waker));
+  return hub->has_thread(diagnostics) ? std::move(hub) : nullptr;
 }
 
 }  // namespace mscclc

@@ -14,27 +14,33 @@
 namespace mscclc {
 
 struct HubOptions {
-  /// Where to listen; port 0: any that is free. With several, the first that is free.
+  /// Listen at a unix socket whose name comes of the secret, for ranks of this machine and user.
+  bool local = false;
+  /// Where else to listen; port 0: any that is free. With several, the first that is free.
   std::vector<Address> addresses = {};
   /// Instead: on all addresses of this machine, at the first of these ports that is free.
   std::vector<uint16_t> ports = {};
   Secret secret{};
-  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
-  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
-  std::chrono::milliseconds timeout{0};  ///< of every step of the job
-  /// A rank that says nothing counts as dead after this time, or `timeout` if that is longer.
-  std::chrono::milliseconds least_silence = kLeastSilence;
-  std::chrono::milliseconds hello_time{5000};  ///< in which a connection must prove itself
+  uint32_t size = 0;                             ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;                 ///< the rank of this process, for messages
+  std::chrono::milliseconds timeout{0};          ///< of every step of the job
+  std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
+  std::chrono::milliseconds hello_time{5000};    ///< in which a connection must prove itself
+  /// Why the job cannot be: all that comes of it is that ranks hear this. "": it can.
+  std::string failed = {};
 };
 
 class Hub {
  public:
   /// Listens and starts the thread. Errors: cannot-listen (with what was tried),
-  /// too-few-descriptors (each rank needs one).
+  /// too-few-descriptors (each rank needs one). Warns: port-taken.
   static std::unique_ptr<Hub> start(const HubOptions& options, Diagnostics& diagnostics);
-  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds.
+  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
+  /// five if the job has failed before all ranks had come, so that they hear why.
   virtual ~Hub() = default;
-  /// Where this process reaches it.
+  /// Ends the job, for all ranks that have come or still come: there cannot be one.
+  virtual void fail(const std::string& why) = 0;
+  /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;
 };
 

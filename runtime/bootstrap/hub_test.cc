@@ -2,6 +2,7 @@
 #include "runtime/bootstrap/hub.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -75,7 +76,7 @@ TEST_CASE("noise is refused at once") {
   CHECK(job.works());
 }
 
-TEST_CASE("who does not know the secret is refused, and told why") {
+TEST_CASE("who does not know the secret is refused, and goes on trying") {
   TestJob job(2);
   UniqueId wrong = job.id;
   wrong.secret[0] ^= 1;
@@ -86,11 +87,12 @@ TEST_CASE("who does not know the secret is refused, and told why") {
   CHECK(stranger.ended());
 
   Diagnostics diagnostics;
-  CHECK_FALSE(join_job(wrong, 1, 2, 20s, nullptr, diagnostics));
-  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  CHECK_FALSE(join_job(wrong, 1, 2, 500ms, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-timeout");
   CHECK(diagnostics.all().front().message ==
-        fmt::format("the bootstrap at {} refuses rank 1: its secret is another job's",
-                    job.id.address.text()));
+        fmt::format("rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} within 0.5 s: at "
+                    "127.0.0.1:{0}: it says that this rank's secret is another job's",
+                    job.id.address.port()));
   CHECK(job.works());
 }
 
@@ -104,29 +106,121 @@ TEST_CASE("a proof is good for one connection") {
   CHECK(job.works());
 }
 
-TEST_CASE("ranks that do not belong to the job are refused, and told why") {
+TEST_CASE("a proof is good for the place that the rank has meant") {
   TestJob job(2);
-  const auto refusal = [&job](uint32_t rank, uint32_t size) {
-    Diagnostics diagnostics;
-    CHECK_FALSE(join_job(job.id, rank, size, 20s, nullptr, diagnostics));
-    return diagnostics.all().front().message;
-  };
-  const std::string head = fmt::format("the bootstrap at {} refuses rank ", job.id.address.text());
-  CHECK(refusal(0, 3) == head + fmt::format("0: the job has 2 ranks, rank 0 (process {} on "
-                                            "127.0.0.1) says 3",
-                                            ::getpid()));
-  CHECK(refusal(5, 2) == head + "5: there is no rank 5 in a job of 2 ranks");
+  RawRank rank(job.id);
+  Address elsewhere = job.id.address;
+  elsewhere.set_port(1);
+  rank.send(rank.hello(0, 2, elsewhere));
+  REQUIRE(rank.receive() == wire::FrameKind::refused);
+  CHECK(wire::read_refused(rank.payload())->code == wire::Refusal::other_ends);
+  CHECK(job.works());
+}
+
+TEST_CASE("a rank that goes before it has joined is no rank that has died") {
+  TestJob job(2);
   {
-    RawRank first(job.id);
-    first.send(first.hello(1, 2));
-    REQUIRE(first.receive() == wire::FrameKind::welcome);
-    CHECK(refusal(1, 2).starts_with(head + "1: rank 1 has come already (process "));
-    // The first one is still there.
-    RawRank second(job.id);
-    second.send(second.hello(0, 2));
-    CHECK(second.receive() == wire::FrameKind::welcome);
-    CHECK(first.receive() == wire::FrameKind::ready);
+    RawRank hasty(job.id);
+    hasty.send(hasty.hello(0, 2));
+    REQUIRE(hasty.welcomed());
   }
+  CHECK(job.works());
+}
+
+/// Rank 1 of two is there; another comes, and both hear the same, at once.
+void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
+  TestJob job(2);
+  RawRank first(job.id);
+  REQUIRE(first.come(1, 2));
+  // Until the hub has taken in this one.
+  Diagnostics diagnostics;
+  std::this_thread::sleep_for(50ms);
+  CHECK_FALSE(join_job(job.id, rank, size, 20s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  const std::string who = fmt::format("process {} on 127.0.0.1", ::getpid());
+  CHECK(diagnostics.all().front().message == fmt::format(fmt::runtime(expected), who));
+  REQUIRE(first.receive() == wire::FrameKind::failed);
+  CHECK(wire::read_failure(first.payload())->why == diagnostics.all().front().message);
+}
+
+TEST_CASE("a rank that does not belong to the job ends it at once, for all") {
+  check_misfit(0, 3, "the job has 2 ranks, rank 0 ({}) says 3");
+  check_misfit(5, 2, "there is no rank 5 ({}) in a job of 2 ranks");
+  check_misfit(1, 2, "rank 1 ({0}) has come twice: {0} says that it is the same rank");
+}
+
+TEST_CASE("ranks that come after a failure hear why, though the hub is closing") {
+  TestJob job(3);
+  RawRank first(job.id), twin(job.id);
+  REQUIRE(first.come(0, 3));
+  REQUIRE(twin.come(0, 3));
+  REQUIRE(first.receive() == wire::FrameKind::failed);
+  std::thread closer([&] { job.hub.reset(); });
+  Diagnostics diagnostics;  // of the third process of the job
+  CHECK_FALSE(join_job(job.id, 1, 3, 20s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  closer.join();
+}
+
+TEST_CASE("frames that were changed, repeated, dropped or reordered end the connection") {
+  const std::string how = GENERATE("changed", "repeated", "dropped", "reordered");
+  TestJob job(2);
+  RawRank rank(job.id), other(job.id);
+  REQUIRE(other.come(0, 2));
+  REQUIRE(rank.come(1, 2, true));
+  REQUIRE(rank.receive() == wire::FrameKind::ready);
+  REQUIRE(other.receive() == wire::FrameKind::ready);
+  const wire::Bytes one = rank.sealed(wire::frame(wire::FrameKind::heartbeat));
+  wire::Bytes two = rank.sealed(wire::give_up_frame("forged"));
+  if (how == "changed") two.back() ^= 1, rank.send(one), rank.send(two);
+  if (how == "repeated") rank.send(one), rank.send(one);
+  if (how == "dropped") rank.send(two);
+  if (how == "reordered") rank.send(two), rank.send(one);
+  REQUIRE(other.receive() == wire::FrameKind::failed);
+  const auto failure = wire::read_failure(other.payload());
+  CHECK(failure->kind == wire::FailureKind::protocol);
+  const int record = how == "changed" || how == "repeated" ? 3 : 2;
+  CHECK(failure->why ==
+        fmt::format("rank 1 (process {} on 127.0.0.1): what came as record {} is not what the "
+                    "other end has sent: it was changed, dropped, repeated or reordered on its way",
+                    ::getpid(), record));
+}
+
+TEST_CASE("a hub at all addresses of its machine") {
+  Diagnostics diagnostics;
+  UniqueId id{.address = {}};
+  fill_random(id.secret);
+  const auto hub =
+      Hub::start({.ports = {0}, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  REQUIRE(hub);
+  // One socket for both families: both ends must see the same addresses all the same.
+  Rendezvous where{.host = "127.0.0.2", .ports = {hub->address().port()}, .secret = id.secret};
+  std::unique_ptr<Bootstrap> one;
+  std::thread thread([&] {
+    Diagnostics problems;
+    one = join(where, 1, 2, 20s, nullptr, problems);
+  });
+  Rendezvous here = where;
+  here.host = "127.0.0.1";
+  const auto bootstrap = join(here, 0, 2, 20s, nullptr, diagnostics);
+  thread.join();
+  CHECK((bootstrap && one));
+}
+
+TEST_CASE("a unix socket takes ranks without a port") {
+  Diagnostics diagnostics;
+  UniqueId id{.address = {}, .local = true};
+  fill_random(id.secret);
+  const auto hub =
+      Hub::start({.local = true, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  REQUIRE(hub);
+  CHECK(hub->address() == Address::local(wire::local_name(id.secret), 1));
+  id.address = hub->address();
+  RawRank rank(id);
+  REQUIRE(rank.come(1, 2));
+  const auto bootstrap = join_job(id, 0, 2, 20s, nullptr, diagnostics);
+  CHECK(bootstrap);
+  CHECK(rank.receive() == wire::FrameKind::ready);
 }
 
 TEST_CASE("connections that say nothing do not hold up the job") {
@@ -166,8 +260,7 @@ TEST_CASE("a refused connection that goes on sending takes no memory") {
 TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   TestJob job(2);
   RawRank rogue(job.id);
-  rogue.send(rogue.hello(1, 2));
-  REQUIRE(rogue.receive() == wire::FrameKind::welcome);
+  REQUIRE(rogue.come(1, 2));
   Diagnostics errors;
   std::thread other([&] {
     const auto bootstrap = join_job(job.id, 0, 2, 20s, nullptr, errors);
@@ -177,7 +270,7 @@ TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   wire::Bytes endless = wire::frame(wire::FrameKind::heartbeat);
   endless[0] = static_cast<uint8_t>(wire::FrameKind::gather);
   endless[7] = 0x7f;  // two GiB
-  rogue.send(endless);
+  rogue.say(endless);
   other.join();
   REQUIRE(errors.has_errors());
   CHECK(errors.all().front().code == "bootstrap-protocol");
@@ -188,17 +281,13 @@ TEST_CASE("a rank that dies with much to read takes nobody with it") {
   TestJob job(2);
   auto lazy = std::make_unique<RawRank>(job.id);
   RawRank other(job.id);
-  const auto come = [](RawRank& rank, uint32_t number) {
-    rank.send(rank.hello(number, 2));
-    REQUIRE(rank.receive() == wire::FrameKind::welcome);
-  };
-  come(*lazy, 0);
-  come(other, 1);
+  REQUIRE(lazy->come(0, 2));
+  REQUIRE(other.come(1, 2));
   const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
   const wire::Bytes gather = wire::frame(wire::Gather{.step = 0, .name = "x", .data = data});
-  REQUIRE(lazy->send(gather));
+  REQUIRE(lazy->say(gather));
   REQUIRE(other.receive() == wire::FrameKind::ready);
-  REQUIRE(other.send(gather));
+  REQUIRE(other.say(gather));
   REQUIRE(other.receive() == wire::FrameKind::gathered);
   lazy.reset();
   REQUIRE(other.receive() == wire::FrameKind::failed);
@@ -208,17 +297,13 @@ TEST_CASE("a rank that dies with much to read takes nobody with it") {
 TEST_CASE("a rank that falls silent counts as dead") {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
-  const auto hub = Hub::start({.addresses = {id.address},
-                               .secret = id.secret,
-                               .size = 2,
-                               .timeout = 300ms,
-                               .least_silence = 300ms},
-                              diagnostics);
+  const auto hub = Hub::start(
+      {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 20s, .silence = 300ms},
+      diagnostics);
   REQUIRE(hub);
   RawRank silent(id);
-  silent.send(silent.hello(0, 2));
-  REQUIRE(silent.receive() == wire::FrameKind::welcome);
-  CHECK(wire::read_welcome(silent.payload())->silence_ms == 300);
+  REQUIRE(silent.come(0, 2));
+  CHECK(silent.welcome().silence_ms == 300);
   const auto living = join_job(id, 1, 2, 5s, nullptr, diagnostics);
   REQUIRE(living);
   std::mutex mutex;
@@ -240,8 +325,13 @@ TEST_CASE("once all ranks have come, the hub no longer listens") {
   Diagnostics diagnostics;
   const auto bootstrap = join_job(job.id, 0, 1, 20s, nullptr, diagnostics);
   REQUIRE(bootstrap);
-  CHECK_FALSE(join_job(job.id, 0, 1, 200ms, nullptr, diagnostics));
-  CHECK(diagnostics.all().front().message.find("Connection refused") != std::string::npos);
+  CHECK_FALSE(join_job(job.id, 0, 1, 60s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-gone");
+  CHECK(diagnostics.all().front().message ==
+        fmt::format("rank 0 finds nobody at 127.0.0.1 port {0}, where its job's id was made: the "
+                    "process that serves it has ended, or all ranks have come already: at "
+                    "127.0.0.1:{0}: Connection refused (111)",
+                    job.id.address.port()));
 }
 
 TEST_CASE("a hub that closes leaves no rank waiting") {
@@ -268,6 +358,42 @@ TEST_CASE("a hub needs an address that is free") {
       Hub::start({.addresses = {job.id.address, Address::loopback(0)}, .timeout = 1s}, diagnostics);
   REQUIRE(hub);
   CHECK(hub->address().port() != job.id.address.port());
+  // And says so: ranks look there first, and somebody else listens.
+  CHECK(diagnostics.all().back().code == "port-taken");
+  CHECK(diagnostics.all().back().message ==
+        fmt::format("somebody else listens where this job's ranks look for it first ({}: Address "
+                    "already in use (98)); the bootstrap listens at {}",
+                    job.id.address.text(), hub->address().text()));
+}
+
+TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  constexpr uint32_t kSize = 3;
+  TestJob job(kSize);
+  RawRank first(job.id);
+  REQUIRE(first.come(0, kSize));
+  std::this_thread::sleep_for(50ms);
+  // This process runs the hub and the ranks: the next rank has a socket, the hub has none for it.
+  const Fd socket = begin_connect(job.id.address);
+  pollfd greeted{socket.get(), POLLIN, 0};
+  REQUIRE(::poll(&greeted, 1, 5000) == 1);  // the hub has one for this one
+  std::vector<Fd> rest;
+  rlimit low = before;
+  low.rlim_cur = testing::open_descriptors() + 32;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  for (Fd fd = make_waker(); fd.valid(); fd = make_waker()) rest.push_back(std::move(fd));
+  Fd late = begin_connect(job.id.address);
+  CHECK_FALSE(late.valid());
+  rest.pop_back();
+  late = begin_connect(job.id.address);
+  const auto kind = first.receive();
+  rest.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  REQUIRE(kind == wire::FrameKind::failed);
+  CHECK(wire::read_failure(first.payload())->why ==
+        "the process of the bootstrap's hub cannot go on: it has no room for another connection: "
+        "Too many open files (24)");
 }
 
 TEST_CASE("a hub needs a descriptor for each rank") {
@@ -305,14 +431,13 @@ TEST_CASE("many ranks meet at one hub") {
   std::vector<std::unique_ptr<RawRank>> ranks;
   for (uint32_t r = 0; r < kSize; ++r) {
     ranks.push_back(std::make_unique<RawRank>(job.id));
-    ranks[r]->send(ranks[r]->hello(r, kSize));
-    REQUIRE(ranks[r]->receive() == wire::FrameKind::welcome);
+    REQUIRE(ranks[r]->come(r, kSize));
   }
   const wire::Bytes data(100, 7);
   for (uint64_t step = 0; step < 3; ++step) {
     for (uint32_t r = 0; r < kSize; ++r) {
       if (step == 0) REQUIRE(ranks[r]->receive() == wire::FrameKind::ready);
-      ranks[r]->send(wire::frame(wire::Gather{.step = step, .name = "x", .data = data}));
+      ranks[r]->say(wire::frame(wire::Gather{.step = step, .name = "x", .data = data}));
     }
     for (uint32_t r = 0; r < kSize; ++r) {
       REQUIRE(ranks[r]->receive() == wire::FrameKind::gathered);

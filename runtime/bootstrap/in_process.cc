@@ -4,11 +4,17 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+
+#include "runtime/bootstrap/wait_graph.h"
 
 namespace mscclc {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
+
+/// How long ranks may take to say for whom they wait.
+constexpr std::chrono::seconds kReportTime{10};
 
 /// What the ranks share. A round is one exchange; rank r is in round `rounds[r]`.
 struct Meeting {
@@ -28,7 +34,37 @@ struct Meeting {
   std::shared_ptr<const std::vector<Bytes>> result;
   std::string mismatch;  ///< of the last complete round
   std::string failure;   ///< why a rank has given up
+  /// Since blocks of a rank have given up, and until when the others may say for whom they wait.
+  std::optional<WaitGraph> graph;
+  std::vector<bool> reported;
+  std::chrono::steady_clock::time_point graph_deadline;
+
+  std::vector<std::function<void(const std::string&)>> take_listeners(uint32_t but);
+  void judge();
 };
+
+std::vector<std::function<void(const std::string&)>> Meeting::take_listeners(uint32_t but) {
+  std::vector<std::function<void(const std::string&)>> all;
+  for (uint32_t r = 0; r < listeners.size(); ++r) {
+    if (r == but) continue;
+    for (auto& fn : listeners[r]) all.push_back(std::move(fn));
+    listeners[r].clear();
+  }
+  return all;
+}
+
+/// Ends with a verdict once all ranks have said what they wait for, or are elsewhere.
+void Meeting::judge() {
+  std::vector<std::string> names;
+  for (uint32_t r = 0; r < come.size(); ++r) {
+    if (come[r]) graph->elsewhere(r, fmt::format("is at '{}'", steps[r]));
+    if (left[r]) graph->elsewhere(r, "has left");
+    names.push_back(fmt::format("rank {}", r));
+  }
+  if (!graph->complete() && std::chrono::steady_clock::now() < graph_deadline) return;
+  failure = graph->verdict(names);
+  changed.notify_all();
+}
 
 class InProcess final : public Bootstrap {
  public:
@@ -37,6 +73,7 @@ class InProcess final : public Bootstrap {
   ~InProcess() override {
     const std::lock_guard lock(meeting_->mutex);
     meeting_->left[rank_] = true;
+    if (meeting_->graph && meeting_->failure.empty()) meeting_->judge();
     meeting_->listeners[rank_].clear();
     meeting_->changed.notify_all();
   }
@@ -47,6 +84,7 @@ class InProcess final : public Bootstrap {
                   Diagnostics& diagnostics) override;
   void on_failure(std::function<void(const std::string& why)> fn) override;
   void fail(const std::string& why) override;
+  std::optional<std::string> report_waits(const WaitReport& own, bool wait) override;
 
  private:
   void complete(Meeting& m);
@@ -100,6 +138,7 @@ bool InProcess::all_gather(std::span<const uint8_t> own, std::string_view what,
   m.steps[rank_] = what;
   m.come[rank_] = true;
   if (++m.arrived == m.given.size()) complete(m);
+  if (m.graph) m.judge();
   const auto somebody_left = [&] {
     for (uint32_t r = 0; r < m.left.size(); ++r) {
       if (m.left[r] && !m.come[r]) return true;
@@ -137,14 +176,36 @@ void InProcess::fail(const std::string& why) {
     const std::lock_guard lock(meeting_->mutex);
     if (!meeting_->failure.empty()) return;
     meeting_->failure = failure = fmt::format("rank {} has given up: {}", rank_, why);
-    for (uint32_t r = 0; r < meeting_->listeners.size(); ++r) {
-      if (r == rank_) continue;
-      for (auto& fn : meeting_->listeners[r]) told.push_back(std::move(fn));
-      meeting_->listeners[r].clear();
-    }
+    told = meeting_->take_listeners(rank_);
     meeting_->changed.notify_all();
   }
   for (const auto& fn : told) fn(failure);
+}
+
+// Ranks are threads of one process, so all of them live; how long that may take to come to a point
+// where they say so is all that is not known.
+std::optional<std::string> InProcess::report_waits(const WaitReport& own, bool wait) {
+  Meeting& m = *meeting_;
+  std::unique_lock lock(m.mutex);
+  if (!m.failure.empty()) return m.failure;
+  if (!m.graph) {
+    m.graph.emplace(size());
+    m.reported.assign(size(), false);
+    for (uint32_t r = 0; r < size(); ++r) m.graph->answer(r);
+    m.graph_deadline = std::chrono::steady_clock::now() + kReportTime;
+    const auto told = m.take_listeners(rank_);
+    lock.unlock();
+    for (const auto& fn : told) fn("blocks of another rank waited too long");
+    lock.lock();
+  }
+  if (!m.reported[rank_]) m.graph->report(rank_, own);
+  m.reported[rank_] = true;
+  if (m.failure.empty()) m.judge();
+  while (wait && m.failure.empty()) {
+    m.changed.wait_until(lock, m.graph_deadline);
+    if (m.failure.empty()) m.judge();
+  }
+  return m.failure.empty() ? std::nullopt : std::optional(m.failure);
 }
 
 }  // namespace

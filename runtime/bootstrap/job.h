@@ -17,9 +17,10 @@ namespace mscclc {
 struct HostOptions {
   uint32_t size = 0;                     ///< ranks of the job; 0: what the first rank says
   uint32_t rank = wire::kNoRank;         ///< the rank that this process will be, for messages
-  bool one_machine = false;              ///< listen on the loopback interface only
+  bool one_machine = false;              ///< listen at a unix socket only
   std::string interface = {};            ///< see choose_address()
   std::chrono::milliseconds timeout{0};  ///< of every step of the job
+  std::chrono::milliseconds silence = kSilence;  ///< HubOptions::silence
 };
 
 struct HostedJob {

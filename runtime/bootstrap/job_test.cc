@@ -107,6 +107,33 @@ TEST_CASE("a job over IPv6") {
   CHECK(other == 0);
 }
 
+TEST_CASE("ranks of one machine need no port: their id has none") {
+  Diagnostics diagnostics;
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
+  REQUIRE(job);
+  CHECK(job->id.text().starts_with("mscclc1/local/0/"));
+  const auto id = UniqueId::parse(job->id.text(), diagnostics);
+  REQUIRE(id);
+  int other = -1;
+  std::thread thread([&] { other = run_rank(*id, 1, 2, 3); });
+  CHECK(run_rank(*id, 0, 2, 3) == 0);
+  thread.join();
+  CHECK(other == 0);
+}
+
+TEST_CASE("an id whose process has ended is an error at once") {
+  Diagnostics diagnostics;
+  const bool one_machine = GENERATE(false, true);
+  auto job = host_job({.size = 2, .one_machine = one_machine, .interface = "=lo", .timeout = 20s},
+                      diagnostics);
+  REQUIRE(job);
+  const UniqueId id = job->id;
+  job.reset();
+  CHECK_FALSE(join_job(id, 1, 2, 60s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-gone");
+  CHECK(diagnostics.all().front().message.starts_with("rank 1 finds nobody at "));
+}
+
 TEST_CASE("an id has the address of the interface that was asked for") {
   Diagnostics diagnostics;
   const auto job = host_job({.interface = "=lo", .timeout = 20s}, diagnostics);

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
+#include "runtime/bootstrap/handshake.h"
+#include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/tcp_bootstrap.h"
+#include "runtime/bootstrap/times.h"
 
 namespace mscclc {
 namespace {
@@ -59,6 +63,10 @@ constexpr uint32_t kFirstPort = 20000, kPorts = 12000;
 constexpr uint32_t kCandidates = 4;
 constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
+/// How long rank 0 looks for another process that serves its job's id on another machine.
+constexpr std::chrono::milliseconds kForeignPatience{5000};
+/// How long rank 0, where its first place is taken, looks who has it.
+constexpr std::chrono::milliseconds kTwinPatience{1000};
 
 class Reader {
  public:
@@ -70,8 +78,11 @@ class Reader {
     const Names* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
     const auto timeout = environment_.number(Variable::MSCCLC_TIMEOUT, diagnostics_);
-    if (failed_ || !timeout) return std::nullopt;
+    const auto silence = environment_.number(Variable::MSCCLC_SILENCE, diagnostics_);
+    if (failed_ || !timeout || !silence) return std::nullopt;
     launch_.timeout = std::chrono::seconds(*timeout);
+    launch_.silence = std::chrono::seconds(*silence);
+    warn_of_secret();
     return std::move(launch_);
   }
 
@@ -136,9 +147,9 @@ class Reader {
         has(Variable::MASTER_ADDR) && (has(Variable::MASTER_PORT) || has(Variable::MSCCLC_PORT));
     if (!master && !launch_.one_machine && names.launcher != "Slurm") return no_place();
     read_secret(names);
-    if (launch_.one_machine) {
-      launch_.where.host = "127.0.0.1";
-    } else if (master) {
+    launch_.where.local = true;
+    if (launch_.one_machine) return !failed_;
+    if (master) {
       launch_.where.host = text(Variable::MASTER_ADDR).value_or("");
     } else {
       launch_.where.host = first_host(text(Variable::SLURM_STEP_NODELIST).value_or(""));
@@ -154,6 +165,7 @@ class Reader {
     if (!id) return false;
     launch_.by_id = true;
     launch_.where = Rendezvous::of(*id);
+    launch_.where.local = true;
     if (!group_.empty()) derive_secret(id->secret, "");
     return true;
   }
@@ -193,6 +205,16 @@ class Reader {
     }
   }
 
+  void warn_of_secret() {
+    if (launch_.by_id || launch_.one_machine || launch_.rank != 0) return;
+    if (has(Variable::MSCCLC_SECRET)) return;
+    diagnostics_.warning(
+        "guessable-secret", {},
+        "the ranks of this job run on several machines and know each other by what its launcher "
+        "says, which others on the network may guess: set MSCCLC_SECRET to something random, the "
+        "same for all ranks, or MSCCLC_ID");
+  }
+
   bool no_place() {
     diagnostics_
         .error("no-rendezvous", {},
@@ -217,20 +239,82 @@ bool is_local_name(const std::string& host) {
 }
 
 HubOptions hub_options(const LaunchedRank& launch) {
-  HubOptions options{.secret = launch.where.secret,
+  const Rendezvous& where = launch.where;
+  HubOptions options{.local = where.local,
+                     .secret = where.secret,
                      .size = launch.size,
                      .rank = launch.rank,
-                     .timeout = launch.timeout};
-  if (!launch.by_id && !launch.one_machine && !is_local_name(launch.where.host)) {
+                     .timeout = launch.timeout,
+                     .silence = launch.silence};
+  if (where.host.empty()) return options;
+  if (!launch.by_id && !is_local_name(where.host)) {
     // The host's name may mean another address here than elsewhere.
-    options.ports = launch.where.ports;
+    options.ports = where.ports;
     return options;
   }
-  const std::string host = launch.where.host == "localhost" ? "127.0.0.1" : launch.where.host;
-  for (const uint16_t port : launch.where.ports) {
+  const std::string host = where.host == "localhost" ? "127.0.0.1" : where.host;
+  for (const uint16_t port : where.ports) {
     if (const auto address = Address::parse(host, port)) options.addresses.push_back(*address);
   }
   return options;
+}
+
+/// Is it an address of this machine? One that nobody listens at can be bound, if only to any port.
+bool is_here(const Address& address) {
+  Address any_port = address;
+  any_port.set_port(0);
+  return listen_on(any_port).valid() || errno != EADDRNOTAVAIL;
+}
+
+/// The hub of another process of this job that takes itself for rank 0: who joins there ends both,
+/// and all that wait for them.
+std::optional<Connected> find_twin(const LaunchedRank& launch, const Hub& own) {
+  Diagnostics nobody;
+  Rendezvous where{.secret = launch.where.secret, .served = true};
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    const Address address = Address::local(wire::local_name(where.secret), number);
+    if (address != own.address()) where.exactly.push_back(address);
+  }
+  return connect_to_hub(where, launch.rank, launch.size, kTwinPatience, nobody);
+}
+
+/// For rank 0, where the job cannot be: tells those that look for it on this machine.
+void tell_ranks_here(const LaunchedRank& launch, const std::string& why) {
+  Diagnostics ignored;
+  const auto hub = Hub::start({.local = true,
+                               .secret = launch.where.secret,
+                               .size = launch.size,
+                               .rank = launch.rank,
+                               .timeout = launch.timeout,
+                               .silence = launch.silence,
+                               .failed = why},
+                              ignored);
+}
+
+/// Rank 0, where somebody else holds the address of the job's id: he serves it, or nobody does.
+std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnostic& listening,
+                                       Diagnostics& diagnostics) {
+  const auto address = Address::parse(launch.where.host, 0);  // none: the id is of this machine
+  if (!address || is_here(*address)) {
+    return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
+  }
+  // Whoever made an id serves it before he gives it away.
+  Diagnostics nobody;
+  Rendezvous where = launch.where;
+  where.local = false;
+  auto connected = connect_to_hub(where, launch.rank, launch.size,
+                                  std::min(launch.timeout, kForeignPatience), nobody);
+  if (connected) return join(std::move(*connected), launch.rank, launch.size, nullptr, diagnostics);
+  Diagnostic error;
+  error.code = "foreign-id";
+  error.message = fmt::format(
+      "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and nobody serves "
+      "the id there",
+      launch.where.host);
+  error.notes = {{listening.message}, {nobody.all().front().message}};
+  tell_ranks_here(launch, error.message);
+  diagnostics.add(std::move(error));
+  return nullptr;
 }
 
 }  // namespace
@@ -249,18 +333,21 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   if (!hub) {
     Diagnostic error = listening.all().front();
     const bool taken = error.code == "cannot-listen";
-    if (!taken || !launch.by_id) {
-      if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
-      diagnostics.add(std::move(error));
-      return nullptr;
-    }
+    if (taken && launch.by_id) return join_served(launch, error, diagnostics);
+    if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+    diagnostics.add(std::move(error));
+    return nullptr;
   }
-  // Without a hub: whoever made the id serves it, and holds its port.
-  Rendezvous where = launch.where;
-  if (hub) where.host = hub->address().host(), where.ports = {hub->address().port()};
-  auto bootstrap =
-      join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
-  return bootstrap;
+  const bool others = !listening.all().empty();
+  for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
+  if (auto twin = others ? find_twin(launch, *hub) : std::nullopt) {
+    auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
+    hub->fail(diagnostics.all().back().message);  // for ranks that have come here
+    return bootstrap;
+  }
+  // Its own hub, and no other: this is who a second rank 0 is told from.
+  const Rendezvous where{.secret = launch.where.secret, .exactly = {hub->address()}};
+  return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 
 std::optional<HostOptions> read_host_options(const Environment& environment,
@@ -269,9 +356,11 @@ std::optional<HostOptions> read_host_options(const Environment& environment,
   const auto timeout = environment.number(Variable::MSCCLC_TIMEOUT, diagnostics);
   auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
   const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
-  if (!timeout || wrong) return std::nullopt;
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
+  if (!timeout || !silence || wrong) return std::nullopt;
   return HostOptions{.interface = std::move(interface).value_or(""),
-                     .timeout = std::chrono::seconds(*timeout)};
+                     .timeout = std::chrono::seconds(*timeout),
+                     .silence = std::chrono::seconds(*silence)};
 }
 
 std::string first_host(std::string_view list) {

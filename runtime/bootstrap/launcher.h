@@ -21,22 +21,24 @@ struct LaunchedRank {
   uint32_t rank = 0, size = 0;
   std::optional<uint32_t> local_rank;  ///< among the ranks of this machine
   Rendezvous where;
-  bool one_machine = false;  ///< all ranks run here: the hub listens on the loopback interface
+  bool one_machine = false;  ///< all ranks run here: they meet at a unix socket
   bool by_id = false;        ///< `where` is a unique id, which another process may serve
-  std::chrono::milliseconds timeout{0};
+  std::chrono::milliseconds timeout{0}, silence{0};
 };
 
 /// `group`: bootstraps that a job makes at the same time need names that differ, the same name on
 /// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
-/// is), no-rendezvous (nothing says where ranks meet).
+/// is), no-rendezvous (nothing says where ranks meet). Warns, at rank 0: guessable-secret.
 std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
                                         Diagnostics& diagnostics);
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
-/// cannot-listen, those of join().
+/// cannot-listen, foreign-id (MSCCLC_ID has another machine's address, and nobody serves it there),
+/// those of join().
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics);
 
-/// How to host a job, as the environment says: interface and timeout. Errors (bad-variable).
+/// How to host a job, as the environment says: interface, timeout and silence. Errors
+/// (bad-variable).
 std::optional<HostOptions> read_host_options(const Environment& environment,
                                              Diagnostics& diagnostics);
 

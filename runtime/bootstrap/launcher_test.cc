@@ -66,22 +66,29 @@ TEST_CASE("torchrun") {
   CHECK(launch.where.host == "node7");
   CHECK_FALSE(launch.one_machine);
   CHECK(launch.timeout == 600s);
+  CHECK(launch.silence == 30s);
+  CHECK(read(with(kTorchrun, {{"MSCCLC_SILENCE", "5"}})).silence == 5s);
   // Not torchrun's own port; wrapped round behind the last one.
   CHECK(launch.where.ports == std::vector<uint16_t>{30500, 31500, 32500, 33500});
   CHECK(read(with(kTorchrun, {{"MASTER_PORT", "64000"}})).where.ports ==
         std::vector<uint16_t>{65000, 1488, 2488, 3488});
 }
 
-TEST_CASE("all ranks on one machine meet at the loopback interface") {
+TEST_CASE("all ranks on one machine meet at a unix socket, at no port") {
   const LaunchedRank torchrun = read(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}));
   CHECK(torchrun.one_machine);
-  CHECK(torchrun.where.host == "127.0.0.1");
+  CHECK(torchrun.where.local);
+  CHECK(torchrun.where.host == "");
+  CHECK(torchrun.where.ports.empty());
   const LaunchedRank mpi = read(kOpenMpi);
   CHECK(mpi.launcher == "Open MPI");
-  CHECK(mpi.where.host == "127.0.0.1");
-  CHECK(mpi.where.ports.size() == 4);
-  for (const uint16_t port : mpi.where.ports) CHECK((port >= 20000 && port < 32000));
-  CHECK(read(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}})).where.host == "127.0.0.1");
+  CHECK(mpi.where.local);
+  CHECK(mpi.where.host == "");
+  CHECK(read(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}})).where.host == "");
+  const LaunchedRank slurm = read(kSlurm);  // several machines: ports that are worked out
+  CHECK(slurm.where.local);                 // for ranks on rank 0's
+  CHECK(slurm.where.ports.size() == 4);
+  for (const uint16_t port : slurm.where.ports) CHECK((port >= 20000 && port < 32000));
 }
 
 TEST_CASE("Open MPI does not say where rank 0 is") {
@@ -132,7 +139,7 @@ TEST_CASE("who started the ranks: the user, then torchrun, then mpirun, then sru
   CHECK(read(all).launcher == "Open MPI");
   all = with(all, kTorchrun);
   CHECK(read(all).launcher == "torchrun");
-  all = with(all, {{"MSCCLC_RANK", "0"}, {"MSCCLC_WORLD_SIZE", "2"}});
+  all = with(all, {{"MSCCLC_RANK", "1"}, {"MSCCLC_WORLD_SIZE", "2"}});
   CHECK(read(all).launcher == "MSCCLC_RANK");
   CHECK_FALSE(read(all).local_rank);
 }
@@ -148,7 +155,7 @@ TEST_CASE("what is missing or wrong") {
         "bad-variable: RANK is 8, but WORLD_SIZE is 8: ranks are 0 to 7");
   CHECK(error({{"MSCCLC_RANK", "0"}, {"MSCCLC_WORLD_SIZE", "2"}}).starts_with("no-rendezvous: "));
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT",
-                           "MSCCLC_TIMEOUT", "MSCCLC_PORT"}) {
+                           "MSCCLC_TIMEOUT", "MSCCLC_SILENCE", "MSCCLC_PORT"}) {
     CHECK(error(with(kTorchrun, {{name, "x"}}))
               .starts_with(fmt::format("bad-variable: {} is 'x'", name)));
   }
@@ -160,7 +167,7 @@ TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {
     return read(values, group).where.secret;
   };
   const Secret one = secret(kTorchrun);
-  CHECK(one == secret(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})));
+  CHECK(one == secret(with(kTorchrun, {{"RANK", "7"}, {"LOCAL_RANK", "0"}})));
   // Rank 0 may call its own machine by another name.
   CHECK(one == secret(with(kTorchrun, {{"MASTER_ADDR", "localhost"}})));
   CHECK(one != secret(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "other"}})));
@@ -173,11 +180,28 @@ TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {
         secret(with(kTorchrun, {{"MSCCLC_ID", kId}}), "tensor"));
 }
 
+TEST_CASE("rank 0 warns of a secret that can be guessed across machines") {
+  const auto warnings = [](const Values& values) {
+    Diagnostics diagnostics;
+    REQUIRE(read_launch(Environment(values), "", diagnostics));
+    std::string codes;
+    for (const Diagnostic& d : diagnostics.all()) codes += d.code + ".";
+    return codes;
+  };
+  const Values first = with(kTorchrun, {{"RANK", "0"}});
+  CHECK(warnings(first) == "guessable-secret.");
+  CHECK(warnings(kTorchrun) == "");
+  CHECK(warnings(with(first, {{"MSCCLC_SECRET", "hush"}})) == "");
+  CHECK(warnings(with(first, {{"MSCCLC_ID", kId}})) == "");
+  CHECK(warnings(with(first, {{"LOCAL_WORLD_SIZE", "8"}})) == "");
+}
+
 TEST_CASE("how to host a job") {
   Diagnostics diagnostics;
   const auto plain = read_host_options(Environment(Values{}), diagnostics);
   REQUIRE(plain);
   CHECK(plain->timeout == 600s);
+  CHECK(plain->silence == 30s);
   CHECK(plain->interface.empty());
   const auto host = read_host_options(
       Environment(Values{{"MSCCLC_SOCKET_IFNAME", "ib,eth"}, {"MSCCLC_TIMEOUT", "5"}}),
@@ -260,6 +284,56 @@ TEST_CASE("ranks meet as each launcher would start them") {
     check_meeting(ranks_of(with(timeout, {{"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", id.text()}}),
                            "MSCCLC_RANK", 3));
   }
+}
+
+TEST_CASE("an id with an address of another machine is an error at once, at every rank") {
+  // An address for documentation, which no machine has.
+  const auto job = ranks_of({{"MSCCLC_TIMEOUT", "600"},
+                             {"MSCCLC_WORLD_SIZE", "3"},
+                             {"MSCCLC_ID",
+                              "mscclc1/192.0.2.1/41234/"
+                              "5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
+                            "MSCCLC_RANK", 3);
+  testing::Processes processes;
+  for (const Values& values : job) {
+    processes.start([&values] {
+      Diagnostics diagnostics;
+      const auto launch = read_launch(Environment(values), "", diagnostics);
+      if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
+      const Diagnostic& error = diagnostics.all().front();
+      const bool named =
+          error.message ==
+          "rank 0 should serve MSCCLC_ID, but 192.0.2.1 is not an address of its machine, and "
+          "nobody serves the id there";
+      const bool coded = error.code == (launch->rank == 0 ? "foreign-id" : "bootstrap-refused");
+      if (!named || !coded) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+      return named && coded ? 0 : 2;
+    });
+  }
+  for (size_t r = 0; r < job.size(); ++r) CHECK(processes.wait(r, 60s) == 0);
+}
+
+TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
+  const Values job = {{"MSCCLC_TIMEOUT", "600"},
+                      {"OMPI_COMM_WORLD_SIZE", "3"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"},
+                      {"PMIX_NAMESPACE", "twins" + std::to_string(::getpid())}};
+  testing::Processes processes;
+  for (const char* rank : {"0", "0", "2"}) {
+    processes.start([&job, rank] {
+      Diagnostics diagnostics;
+      const auto launch =
+          read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", diagnostics);
+      if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
+      const Diagnostic& error = diagnostics.all().back();
+      const bool named = error.code == "bootstrap-refused" &&
+                         error.message.starts_with("rank 0 (process ") &&
+                         error.message.ends_with(" says that it is the same rank");
+      if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+      return named ? 0 : 2;
+    });
+  }
+  for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
 TEST_CASE("an id may be served by another process than rank 0's") {

@@ -1,6 +1,8 @@
 // Where a hub listens.
 #pragma once
 
+#include <vector>
+
 #include "ir/diagnostic.h"
 #include "runtime/bootstrap/hub.h"
 #include "runtime/fd.h"
@@ -12,8 +14,10 @@ struct Listener {
   Address address;  ///< where this process reaches it
 };
 
-/// Listens at the first place of `options` that is free. Invalid socket: reported (cannot-listen).
-Listener open_listener(const HubOptions& options, Diagnostics& diagnostics);
+/// Listens at the first place of `options` that is free, and (HubOptions::local) at the first unix
+/// socket of the job's. Warns (port-taken) where that is not the first place. Empty: reported
+/// (cannot-listen).
+std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& diagnostics);
 
 /// At one address. Invalid: errno says why.
 Fd listen_on(const Address& address);

@@ -8,63 +8,54 @@ namespace mscclc {
 namespace {
 
 using wire::FailureKind;
-using wire::Refusal;
-using wire::Refused;
-
-constexpr size_t kMostListed = 16;
 
 }  // namespace
-
-std::string list_ranks(const std::vector<uint32_t>& ranks) {
-  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
-  const size_t shown = ranks.size() <= kMostListed ? ranks.size() : kMostListed / 2;
-  for (size_t i = 0; i < shown; ++i) {
-    const bool last = i + 1 == ranks.size();
-    out += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", ranks[i]);
-  }
-  if (shown < ranks.size()) out += fmt::format(" and {} more", ranks.size() - shown);
-  return out;
-}
 
 std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
 }
 
-std::optional<Refused> RankMeeting::admit(const wire::Hello& hello, const std::string& where,
-                                          SteadyTime now) {
+/// Why a rank is none of this job; nullopt: it is.
+std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
+                                               const std::string& where) const {
+  const std::string who = fmt::format("rank {} ({})", hello.rank, where);
   if (hello.size == 0 || hello.size > wire::kMostRanks) {
-    return Refused{Refusal::wrong_size, fmt::format("a job has 1 to {} ranks, rank {} says {}",
-                                                    wire::kMostRanks, hello.rank, hello.size)};
+    return fmt::format("a job has 1 to {} ranks, {} says {}", wire::kMostRanks, who, hello.size);
   }
   if (!members_.empty() && hello.size != members_.size()) {
-    return Refused{Refusal::wrong_size,
-                   fmt::format("the job has {} ranks, rank {} ({}) says {}", members_.size(),
-                               hello.rank, where, hello.size)};
+    return fmt::format("the job has {} ranks, {} says {}", members_.size(), who, hello.size);
   }
   if (hello.rank >= hello.size) {
-    return Refused{Refusal::wrong_rank,
-                   fmt::format("there is no rank {} in a job of {} ranks", hello.rank, hello.size)};
+    return fmt::format("there is no {} in a job of {} ranks", who, hello.size);
+  }
+  if (!members_.empty() && members_[hello.rank].state != State::absent) {
+    return fmt::format("{} has come twice: {} says that it is the same rank", describe(hello.rank),
+                       where);
+  }
+  return std::nullopt;
+}
+
+bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, SteadyTime now) {
+  ++heard_;
+  if (auto why = misfit(hello, where)) {
+    fail(FailureKind::refused, std::move(*why));
+    return false;
   }
   members_.resize(hello.size);
   Member& member = members_[hello.rank];
-  if (member.state != State::absent) {
-    return Refused{Refusal::duplicate, fmt::format("rank {} has come already ({}); {} says that it "
-                                                   "is the same rank",
-                                                   hello.rank, member.where, where)};
-  }
   member.state = State::present;
   member.where = where;
   ++admitted_;
   if (failure_) {  // who comes late hears the same as the others
     messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
-    return std::nullopt;
+    return true;
   }
   if (!deadline_) deadline_ = now + options_.timeout;
   if (complete()) {
     deadline_.reset();
     send_all(wire::frame(wire::FrameKind::ready));
   }
-  return std::nullopt;
+  return true;
 }
 
 void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
@@ -98,6 +89,7 @@ void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime n
                 fmt::format("rank {} has left, but rank {} is at '{}'", *left_, rank, step_name_));
   }
   if (given_ == members_.size()) finish_step();
+  if (graph_) judge(now);
 }
 
 void RankMeeting::finish_step() {
@@ -118,12 +110,52 @@ void RankMeeting::give_up(uint32_t rank, const std::string& why) {
   fail(FailureKind::gave_up, fmt::format("{} has given up: {}", describe(rank), why));
 }
 
+void RankMeeting::waits(uint32_t rank, const WaitReport& report, SteadyTime now) {
+  if (failure_) return;
+  if (!complete()) return misbehave(rank);
+  if (!graph_) {
+    graph_.emplace(static_cast<uint32_t>(members_.size()));
+    asked_ = now;
+    send_all(wire::frame(wire::FrameKind::asked));
+  }
+  graph_->report(rank, report);
+  judge(now);
+}
+
+void RankMeeting::answer(uint32_t rank) {
+  if (graph_ && !failure_) graph_->answer(rank);
+}
+
+void RankMeeting::judge(SteadyTime now) {
+  std::vector<std::string> names;
+  for (uint32_t r = 0; r < members_.size(); ++r) {
+    const Member& member = members_[r];
+    if (member.given) graph_->elsewhere(r, fmt::format("is at '{}'", step_name_));
+    if (member.state == State::left) graph_->elsewhere(r, "has left");
+    names.push_back(describe(r));
+  }
+  const auto time = now - asked_;
+  const bool patient = time < kReportTime && (time < kAnswerTime || !graph_->all_living_complete());
+  if (!graph_->complete() && patient) return;
+  fail(FailureKind::hang, graph_->verdict(names));
+}
+
+void RankMeeting::give_up_hub(const std::string& why) {
+  const std::string who =
+      options_.hub_rank == wire::kNoRank
+          ? "the process of the bootstrap's hub"
+          : fmt::format("rank {}, which runs the bootstrap's hub,", options_.hub_rank);
+  fail(FailureKind::gave_up, who + " cannot go on: " + why);
+}
+
 void RankMeeting::leave(uint32_t rank) {
   members_[rank].state = State::left;
   left_ = rank;
   if (given_ > 0 && !members_[rank].given) {
     fail(FailureKind::left,
          fmt::format("rank {} has left, but rank {} is at '{}'", rank, first_, step_name_));
+  } else if (graph_ && !failure_) {
+    // judge() hears of it
   } else if (!complete()) {
     fail(FailureKind::left, fmt::format("rank {} has left before all ranks had come", rank));
   }
@@ -138,7 +170,12 @@ void RankMeeting::misbehave(uint32_t rank) {
   fail(FailureKind::protocol, fmt::format("{} has sent what no rank sends here", describe(rank)));
 }
 
+void RankMeeting::distrust(uint32_t rank, const std::string& why) {
+  fail(FailureKind::protocol, fmt::format("{}: {}", describe(rank), why));
+}
+
 void RankMeeting::tick(SteadyTime now) {
+  if (graph_ && !failure_) judge(now);
   if (failure_ || !deadline_ || now < *deadline_) return;
   const std::string limit = seconds_text(options_.timeout);
   if (complete()) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/bootstrap/frames.h"
+#include "runtime/bootstrap/wait_graph.h"
 #include "runtime/deadline.h"
 
 namespace mscclc {
@@ -35,24 +36,37 @@ class RankMeeting {
     members_.resize(options.size);
   }
 
-  /// Lets in a rank that has proved that it knows the secret. `where`: for messages, "process 12 on
-  /// 10.0.0.1". What it returns says why not.
-  std::optional<wire::Refused> admit(const wire::Hello& hello, const std::string& where,
-                                     SteadyTime now);
+  /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
+  /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
+  /// failed, as whoever knows the secret is part of the job.
+  bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
+  /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
+  /// fails when they have come, or when the patience with who does not answer is at its end.
+  void waits(uint32_t rank, const WaitReport& report, SteadyTime now);
+  /// It has heard the question.
+  void answer(uint32_t rank);
+  /// There can be no such job.
+  void refuse_all(const std::string& why) { fail(wire::FailureKind::refused, why); }
+  /// The hub's process cannot go on.
+  void give_up_hub(const std::string& why);
   /// The rank said goodbye.
   void leave(uint32_t rank);
   /// Its connection broke, without a goodbye.
   void lose(uint32_t rank, const std::string& why);
   /// It sent what no rank sends.
   void misbehave(uint32_t rank);
+  /// What came over its connection is not what it had sent.
+  void distrust(uint32_t rank, const std::string& why);
   void tick(SteadyTime now);
 
   /// All ranks have come, whatever became of them.
   bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
+  /// As many ranks as the job has have come, were they right or wrong.
+  bool all_heard() const { return !members_.empty() && heard_ >= members_.size(); }
   /// There is a deadline that tick() must see.
-  bool waiting() const { return deadline_.has_value() && !failure_; }
+  bool waiting() const { return (deadline_ || graph_) && !failure_; }
   const std::optional<wire::Failure>& failure() const { return failure_; }
   /// What is to be sent, in order.
   std::vector<Message> take_messages() { return std::exchange(messages_, {}); }
@@ -69,24 +83,29 @@ class RankMeeting {
   void send_all(const wire::Bytes& frame);
   void fail(wire::FailureKind kind, std::string why);
   void finish_step();
+  std::optional<std::string> misfit(const wire::Hello& hello, const std::string& where) const;
+  void judge(SteadyTime now);
   std::string describe(uint32_t rank) const;
   std::string missing(std::string_view verb) const;
 
   const Options options_;
   std::vector<Member> members_;
-  uint32_t admitted_ = 0;
+  uint32_t admitted_ = 0, heard_ = 0;
   std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
   uint64_t step_ = 0;
   std::string step_name_;
   uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
   uint64_t bytes_ = 0;
-  std::optional<uint32_t> left_;  ///< one that has left
+  std::optional<uint32_t> left_;    ///< one that has left
+  std::optional<WaitGraph> graph_;  ///< since blocks of a rank have given up
+  SteadyTime asked_;                ///< when that was
   std::optional<wire::Failure> failure_;
   std::vector<Message> messages_;
 };
 
-/// "rank 3", "ranks 0, 2 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more".
-std::string list_ranks(const std::vector<uint32_t>& ranks);
+/// How long ranks that answer may take to say for whom they wait, and those that do not, to answer.
+constexpr std::chrono::seconds kReportTime{10}, kAnswerTime{4};
+
 /// "30 s", "1.5 s".
 std::string seconds_text(std::chrono::milliseconds time);
 

@@ -32,8 +32,8 @@ struct TestMeeting : RankMeeting {
   explicit TestMeeting(uint32_t size) : RankMeeting({.size = size, .timeout = 30s}) {}
 
   std::string come(uint32_t rank, uint32_t size, SteadyTime now = kStart) {
-    const auto refused = admit({.rank = rank, .size = size}, "process 1 on here", now);
-    return refused ? refused->why : "";
+    const bool in = admit({.rank = rank, .size = size}, "process 1 on here", now);
+    return in ? "" : failure()->why;
   }
   void all_come(uint32_t size) {
     for (uint32_t r = 0; r < size; ++r) CHECK(come(r, size) == "");
@@ -86,28 +86,99 @@ TEST_CASE("when all ranks have come, all hear of it") {
   CHECK_FALSE(meeting.waiting());
 }
 
-TEST_CASE("who does not belong here is refused, and the job goes on") {
+/// Rank 1 of 4 has come, and then this one: what all hear.
+std::string misfit(uint32_t rank, uint32_t size) {
   TestMeeting meeting(4);
   CHECK(meeting.come(1, 4) == "");
-  CHECK(meeting.come(1, 4) ==
-        "rank 1 has come already (process 1 on here); process 1 on here says that it is the same "
+  const std::string why = meeting.come(rank, size);
+  CHECK(meeting.sent() == failed({1}, why));
+  CHECK(meeting.failure()->kind == wire::FailureKind::refused);
+  CHECK(meeting.come(2, 4) == "");  // who comes later hears it too
+  CHECK(meeting.sent() == failed({2}, why));
+  CHECK(meeting.come(9, 1) == why);
+  return why;
+}
+
+TEST_CASE("a rank that cannot be ends the job at once, for all") {
+  CHECK(misfit(1, 4) ==
+        "rank 1 (process 1 on here) has come twice: process 1 on here says that it is the same "
         "rank");
-  CHECK(meeting.come(2, 5) == "the job has 4 ranks, rank 2 (process 1 on here) says 5");
-  CHECK(meeting.come(4, 4) == "there is no rank 4 in a job of 4 ranks");
-  CHECK(meeting.come(0, 0) == "a job has 1 to 65536 ranks, rank 0 says 0");
-  CHECK(meeting.come(0, 65537) == "a job has 1 to 65536 ranks, rank 0 says 65537");
-  CHECK_FALSE(meeting.failure());
-  for (const uint32_t r : {0, 2, 3}) CHECK(meeting.come(r, 4) == "");
-  CHECK(meeting.complete());
+  CHECK(misfit(2, 5) == "the job has 4 ranks, rank 2 (process 1 on here) says 5");
+  CHECK(misfit(4, 4) == "there is no rank 4 (process 1 on here) in a job of 4 ranks");
+  CHECK(misfit(0, 0) == "a job has 1 to 65536 ranks, rank 0 (process 1 on here) says 0");
+  CHECK(misfit(0, 65537) == "a job has 1 to 65536 ranks, rank 0 (process 1 on here) says 65537");
 }
 
 TEST_CASE("without a size, the first rank says it") {
   TestMeeting meeting(0);
-  CHECK(meeting.come(3, 2) == "there is no rank 3 in a job of 2 ranks");
   CHECK(meeting.come(1, 2) == "");
-  CHECK(meeting.come(0, 3) == "the job has 2 ranks, rank 0 (process 1 on here) says 3");
   CHECK(meeting.come(0, 2) == "");
   CHECK(meeting.complete());
+  TestMeeting other(0);
+  CHECK(other.come(1, 2) == "");
+  CHECK(other.come(0, 3) == "the job has 2 ranks, rank 0 (process 1 on here) says 3");
+}
+
+TEST_CASE("a job that cannot be") {
+  TestMeeting meeting(2);
+  meeting.refuse_all("no such job");
+  CHECK(meeting.come(1, 2) == "");
+  CHECK(meeting.sent() == failed({1}, "no such job"));
+}
+
+TEST_CASE("blocks of several ranks have given up: the reports of all make one verdict") {
+  TestMeeting meeting(3);
+  meeting.all_come(3);
+  meeting.waits(0, {{1}, "two blocks waited"}, kStart);
+  CHECK(meeting.sent() == std::vector<Sent>{{0, FrameKind::asked, "", {}},
+                                            {1, FrameKind::asked, "", {}},
+                                            {2, FrameKind::asked, "", {}}});
+  CHECK(meeting.waiting());
+  meeting.answer(0);
+  meeting.answer(1);
+  SECTION("all say what they wait for") {
+    meeting.waits(1, {{2}, "one block waited"}, kStart + 1s);
+    CHECK_FALSE(meeting.failure());
+    meeting.give(2, 0, "load a plan");
+    CHECK(meeting.failure()->kind == wire::FailureKind::hang);
+    CHECK(meeting.why() ==
+          "rank 2 (process 1 on here) has not sent what rank 1 waits for\n"
+          "rank 0 waits for rank 1: two blocks waited\n"
+          "rank 1 waits for rank 2: one block waited\n"
+          "rank 2 is at 'load a plan'");
+  }
+  SECTION("one does not answer") {
+    meeting.tick(kStart + 5s);  // rank 1 lives: it is given time
+    CHECK_FALSE(meeting.failure());
+    meeting.waits(1, {{2}, "one block waited"}, kStart + 6s);
+    CHECK(meeting.why().starts_with(
+        "rank 2 (process 1 on here) does not answer; rank 1 waits for it\n"));
+    CHECK(meeting.sent().size() == 3);
+  }
+  SECTION("one lives and says nothing") {
+    meeting.answer(2);
+    meeting.tick(kStart + 9s);
+    CHECK_FALSE(meeting.failure());
+    meeting.tick(kStart + 10s);
+    CHECK(meeting.why().starts_with("rank 1 (process 1 on here) has not sent what rank 0 waits"));
+  }
+  SECTION("one dies meanwhile") {
+    meeting.lose(2, "its connection was closed");
+    CHECK(meeting.why() == "rank 2 (process 1 on here) has died: its connection was closed");
+  }
+  SECTION("one leaves in peace") {
+    meeting.waits(1, {{2}, "one block waited"}, kStart);
+    meeting.leave(2);
+    meeting.tick(kStart);
+    CHECK(meeting.why().starts_with("rank 2 (process 1 on here) has not sent what rank 1 waits"));
+  }
+}
+
+TEST_CASE("a hub that cannot go on tells all") {
+  TestMeeting meeting(2);
+  meeting.come(1, 2);
+  meeting.give_up_hub("no room");
+  CHECK(meeting.sent() == failed({1}, "the process of the bootstrap's hub cannot go on: no room"));
 }
 
 TEST_CASE("a step gives everyone the bytes of all, in rank order") {
@@ -138,7 +209,6 @@ TEST_CASE("ranks that do not come are named") {
   CHECK(meeting.come(1, 4) == "");  // it comes too late, and is told so
   CHECK(meeting.sent() ==
         failed({1}, "ranks 0, 1 and 3 did not come to the bootstrap within 30 s (1 of 4 did)"));
-  CHECK(meeting.come(1, 4).starts_with("rank 1 has come already"));
 }
 
 TEST_CASE("ranks that do not come to a step are named") {
@@ -246,14 +316,6 @@ TEST_CASE("what no rank sends") {
     meeting.give(1, 1, "x");
     CHECK(meeting.why() == why);
   }
-}
-
-TEST_CASE("lists of ranks") {
-  CHECK(list_ranks({3}) == "rank 3");
-  CHECK(list_ranks({0, 2}) == "ranks 0 and 2");
-  std::vector<uint32_t> many(100);
-  for (uint32_t r = 0; r < 100; ++r) many[r] = r;
-  CHECK(list_ranks(many) == "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more");
 }
 
 TEST_CASE("times") {

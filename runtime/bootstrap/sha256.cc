@@ -10,12 +10,11 @@ namespace {
 static_assert(sizeof(Digest) == crypto_hash_sha256_BYTES &&
               sizeof(Digest) == crypto_auth_hmacsha256_BYTES);
 
-// Any number of times, from any thread: the library wants it before all else.
+}  // namespace
+
 void begin_sodium() {
   if (sodium_init() < 0) std::abort();
 }
-
-}  // namespace
 
 Digest sha256(std::span<const uint8_t> data) {
   begin_sodium();

@@ -9,6 +9,9 @@
 
 namespace mscclc {
 
+/// Before anything else of libsodium; any number of times, from any thread.
+void begin_sodium();
+
 using Digest = std::array<uint8_t, 32>;
 
 Digest sha256(std::span<const uint8_t> data);

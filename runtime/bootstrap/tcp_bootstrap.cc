@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -17,6 +18,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::FrameKind;
+
+/// Adds an error whose text has notes in its further lines.
+void report_lines(const std::string& code, const std::string& text, Diagnostics& diagnostics) {
+  size_t end = std::min(text.find('\n'), text.size());
+  Diagnostic& error = diagnostics.error(code, {}, text.substr(0, end));
+  while (end < text.size()) {
+    const size_t begin = end + 1;
+    end = std::min(text.find('\n', begin), text.size());
+    error.notes.push_back({text.substr(begin, end - begin)});
+  }
+}
 
 /// What a rank waits longer than the hub, whose own error says more.
 constexpr milliseconds kGrace{3000};
@@ -37,35 +49,54 @@ std::string code_of(wire::FailureKind kind) {
       return "message-too-long";
     case wire::FailureKind::protocol:
       return "bootstrap-protocol";
+    case wire::FailureKind::refused:
+      return "bootstrap-refused";
+    case wire::FailureKind::hang:
+      return "hang";
   }
   return "rank-died";
 }
 
-class TcpBootstrap final : public Bootstrap {
+std::string name_of_hub(const Connected& connected) {
+  const std::string at = connected.address.is_local() ? "" : " at " + connected.address.text();
+  if (connected.welcome.hub_rank == wire::kNoRank) return "the bootstrap's hub" + at;
+  return fmt::format("rank {}, which runs the bootstrap's hub{},", connected.welcome.hub_rank, at);
+}
+
+/// Tells the hub, and so all others, that this rank cannot take part.
+void give_up_at_once(Connection& connection, const std::string& why) {
+  connection.send(wire::give_up_frame(why));
+  const SteadyTime deadline = Clock::now() + kGoodbyeTime;
+  while (connection.write_some() && connection.wants_write() &&
+         await(connection.fd(), POLLOUT, deadline)) {
+  }
+}
+
+class SocketBootstrap final : public Bootstrap {
  public:
-  TcpBootstrap(uint32_t rank, uint32_t size, Connected connected, Fd waker,
-               std::unique_ptr<Hub> hub)
+  SocketBootstrap(uint32_t rank, uint32_t size, Connected connected, Fd waker,
+                  std::unique_ptr<Hub> hub)
       : rank_(rank),
         size_(size),
         timeout_(connected.welcome.timeout_ms),
         silence_(connected.welcome.silence_ms),
-        hub_name_(connected.welcome.hub_rank == wire::kNoRank
-                      ? fmt::format("the bootstrap's hub at {}", connected.address.text())
-                      : fmt::format("rank {}, which runs the bootstrap's hub at {},",
-                                    connected.welcome.hub_rank, connected.address.text())),
+        hub_name_(name_of_hub(connected)),
         hub_(std::move(hub)),
         waker_(std::move(waker)),
         connection_(std::move(connected.connection)) {
     thread_ = quiet_thread("mscclc-boot", [this] { serve(); });
   }
 
-  ~TcpBootstrap() override {
+  ~SocketBootstrap() override {
     {
       const std::lock_guard lock(mutex_);
       leaving_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "a rank of the bootstrap", diagnostics);
   }
 
   uint32_t rank() const override { return rank_; }
@@ -106,6 +137,25 @@ class TcpBootstrap final : public Bootstrap {
     fn(why);
   }
 
+  std::optional<std::string> report_waits(const WaitReport& own, bool wait) override {
+    constexpr auto limit = kReportTime + kGrace;
+    std::unique_lock lock(mutex_);
+    if (failure_) return failure_->why;
+    if (!verdict_deadline_) {
+      verdict_deadline_ = Clock::now() + limit;
+      outbox_.push_back(wire::frame(own));
+      wake(waker_);
+    }
+    if (!wait && Clock::now() < *verdict_deadline_) return std::nullopt;
+    if (!changed_.wait_until(lock, *verdict_deadline_, [&] { return failure_.has_value(); })) {
+      failure_ = {wire::FailureKind::hang,
+                  fmt::format("{} does not answer: it has not said within {} who waits for whom",
+                              hub_name_, seconds_text(limit))};
+      tell(lock);
+    }
+    return failure_->why;
+  }
+
   void fail(const std::string& why) override {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -143,7 +193,7 @@ class TcpBootstrap final : public Bootstrap {
   }
 
   bool report(Diagnostics& diagnostics) {
-    diagnostics.error(code_of(failure_->kind), {}, failure_->why);
+    report_lines(code_of(failure_->kind), failure_->why, diagnostics);
     return false;
   }
 
@@ -155,6 +205,16 @@ class TcpBootstrap final : public Bootstrap {
     lock.unlock();
     for (const auto& watcher : watchers) watcher(why);
     lock.lock();
+  }
+
+  /// Others have given up waiting: this rank's waits are to end too, so that it can say what they
+  /// were for.
+  void answer() {
+    connection_.send(wire::frame(FrameKind::answer));
+    std::unique_lock lock(mutex_);
+    const auto watchers = std::exchange(watchers_, {});
+    lock.unlock();
+    for (const auto& watcher : watchers) watcher("blocks of another rank waited too long");
   }
 
   void fail_with(wire::FailureKind kind, std::string why) {
@@ -202,7 +262,10 @@ class TcpBootstrap final : public Bootstrap {
     take_frames();
     if (alive || ended_) return;
     ended_ = true;
-    if (!said_goodbye_) {
+    if (connection_.tampered()) {
+      fail_with(wire::FailureKind::protocol,
+                fmt::format("the connection to {} is broken: {}", hub_name_, connection_.why()));
+    } else if (!said_goodbye_) {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has died: {}", hub_name_, connection_.why()));
     }
@@ -236,6 +299,9 @@ class TcpBootstrap final : public Bootstrap {
         if (failure) fail_with(failure->kind, std::move(failure->why));
         return failure.has_value();
       }
+      case FrameKind::asked:
+        answer();
+        return true;
       case FrameKind::closing:
         close();
         return true;
@@ -272,9 +338,11 @@ class TcpBootstrap final : public Bootstrap {
     const auto now = Clock::now();
     if (said_goodbye_ && now >= goodbye_deadline_) ended_ = true;
     if (now - heard_ >= silence_ && !ended_) {
-      fail_with(wire::FailureKind::died,
-                fmt::format("{} has been silent for {}", hub_name_,
-                            seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
+      fail_with(
+          wire::FailureKind::died,
+          fmt::format("{} has died: it has been silent for {}: it is stopped, or its machine is",
+                      hub_name_,
+                      seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
       ended_ = true;
     }
     if (now - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {
@@ -297,6 +365,7 @@ class TcpBootstrap final : public Bootstrap {
   uint64_t step_ = 0;
   std::optional<std::vector<std::vector<uint8_t>>> result_;
   std::optional<wire::Failure> failure_;
+  std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has told its waits
   std::vector<std::function<void(const std::string&)>> watchers_;
 
   // The thread's own.
@@ -313,13 +382,21 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
                                 Diagnostics& diagnostics) {
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
+  return join(std::move(*connected), rank, size, std::move(hub), diagnostics);
+}
+
+std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
+                                std::unique_ptr<Hub> hub, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
-    diagnostics.error("bootstrap-refused", {}, "the bootstrap cannot start: " + error_text(errno));
+    const std::string why = "the bootstrap cannot start: " + error_text(errno);
+    give_up_at_once(connected.connection, why);
+    diagnostics.error("no-descriptors", {}, fmt::format("rank {}: {}", rank, why));
     return nullptr;
   }
-  auto bootstrap = std::make_unique<TcpBootstrap>(rank, size, std::move(*connected),
-                                                  std::move(waker), std::move(hub));
+  auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
+                                                     std::move(waker), std::move(hub));
+  if (!bootstrap->has_thread(diagnostics)) return nullptr;
   if (!bootstrap->wait_until_all_are_here(diagnostics)) return nullptr;
   return bootstrap;
 }

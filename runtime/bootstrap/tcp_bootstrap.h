@@ -1,4 +1,5 @@
-// A bootstrap over TCP: each rank has one connection to the job's hub.
+// A bootstrap over sockets: each rank has one connection to the job's hub, over TCP or a unix
+// socket.
 #pragma once
 
 #include <chrono>
@@ -17,5 +18,9 @@ namespace mscclc {
 std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
                                 std::chrono::milliseconds timeout, std::unique_ptr<Hub> hub,
                                 Diagnostics& diagnostics);
+
+/// The same for a rank that has reached its hub already.
+std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
+                                std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace mscclc {
 
 /// An end that has said nothing for this long counts as dead though its machine answers: a process
-/// that is stopped, or whose children hold its sockets. At least this long, and as long as a step
-/// may take.
-constexpr std::chrono::milliseconds kLeastSilence{20000};
+/// that is stopped, or whose children hold its sockets. MSCCLC_SILENCE sets another.
+constexpr std::chrono::milliseconds kSilence{30000};
 /// How long an end that closes waits for the other to read what is under way.
 constexpr std::chrono::seconds kGoodbyeTime{2};
+/// How long a hub whose job has failed waits for ranks that have not come yet, to tell them.
+constexpr std::chrono::seconds kTellTime{5};
+/// Unix sockets that a job's hub may listen at: others may hold some of the names.
+constexpr uint16_t kLocalNames = 16;
 constexpr int kBusyTickMs = 20;
 
 /// Each end says something this often, if only that it lives.

@@ -9,6 +9,7 @@ namespace mscclc {
 namespace {
 
 constexpr std::string_view kVersion = "mscclc1";
+constexpr std::string_view kLocal = "local";
 constexpr std::string_view kDigits = "0123456789abcdef";
 
 std::optional<UniqueId> bad(Diagnostics& diagnostics, const std::string& why) {
@@ -49,7 +50,8 @@ std::optional<Secret> parse_secret(std::string_view text) {
 }  // namespace
 
 std::string UniqueId::text() const {
-  std::string out = fmt::format("{}/{}/{}/", kVersion, address.host(), address.port());
+  std::string out = local ? fmt::format("{}/{}/0/", kVersion, kLocal)
+                          : fmt::format("{}/{}/{}/", kVersion, address.host(), address.port());
   for (const uint8_t byte : secret) {
     out += kDigits[byte >> 4];
     out += kDigits[byte & 15];
@@ -66,15 +68,21 @@ std::optional<UniqueId> UniqueId::parse(std::string_view text, Diagnostics& diag
   if (parts.size() != 4) {
     return bad(diagnostics, fmt::format("it has {} parts between '/', not 4", parts.size()));
   }
-  const std::optional<uint16_t> port = parse_port(parts[2]);
-  if (!port) return bad(diagnostics, "its third part is not a port (1 to 65535)");
-  const std::optional<Address> address = Address::parse(parts[1], *port);
-  if (!address) return bad(diagnostics, "its second part is not an IPv4 or IPv6 address");
+  UniqueId id;
+  id.local = parts[1] == kLocal && parts[2] == "0";
+  if (!id.local) {
+    const std::optional<uint16_t> port = parse_port(parts[2]);
+    if (!port) return bad(diagnostics, "its third part is not a port (1 to 65535)");
+    const std::optional<Address> address = Address::parse(parts[1], *port);
+    if (!address) return bad(diagnostics, "its second part is not an IPv4 or IPv6 address");
+    id.address = *address;
+  }
   const std::optional<Secret> secret = parse_secret(parts[3]);
   if (!secret) {
     return bad(diagnostics, "its last part is not a secret of 32 digits, 0-9 and a-f");
   }
-  return UniqueId{.address = *address, .secret = *secret};
+  id.secret = *secret;
+  return id;
 }
 
 }  // namespace mscclc

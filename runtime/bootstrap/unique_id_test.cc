@@ -21,7 +21,7 @@ std::string mistake(const std::string& text) {
   return message.substr(25);
 }
 
-TEST_CASE("ids of IPv4 and IPv6") {
+TEST_CASE("ids of IPv4, IPv6 and one machine") {
   Diagnostics diagnostics;
   const auto four = UniqueId::parse(kV4, diagnostics);
   REQUIRE(four);
@@ -34,6 +34,11 @@ TEST_CASE("ids of IPv4 and IPv6") {
   CHECK(six->address.text() == "[2001:db8::1]:1");
   CHECK(six->text() == kV6);
   CHECK(std::string(kV6).size() < UniqueId::kMostText);
+  const char* const kHere = "mscclc1/local/0/000102030405060708090a0b0c0d0eff";
+  const auto here = UniqueId::parse(kHere, diagnostics);
+  REQUIRE(here);
+  CHECK(here->local);
+  CHECK(here->text() == kHere);
 }
 
 TEST_CASE("anything else is refused, and says which part is wrong") {
@@ -48,8 +53,8 @@ TEST_CASE("anything else is refused, and says which part is wrong") {
     CHECK(mistake("mscclc1/10.0.0.1/" + std::string(port) + secret) ==
           "its third part is not a port (1 to 65535)");
   }
-  for (const char* host : {"", "localhost", "10.0.0", "10.0.0.256", "010.0.0.1", "10.0.0.1 ",
-                           "[::1]", "2001:DB8::1", "2001:0db8::1", "fe80::1%eth0"}) {
+  for (const char* host : {"", "local", "localhost", "10.0.0", "10.0.0.256", "010.0.0.1",
+                           "10.0.0.1 ", "[::1]", "2001:DB8::1", "2001:0db8::1", "fe80::1%eth0"}) {
     CHECK(mistake("mscclc1/" + std::string(host) + "/1" + secret) ==
           "its second part is not an IPv4 or IPv6 address");
   }

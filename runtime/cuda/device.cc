@@ -187,6 +187,15 @@ bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
              [&] { return "run what was launched on " + name(); }, diagnostics);
 }
 
+bool CudaDevice::drain(Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().CtxSynchronize(),
+             [&] { return "run what was launched on " + name(); }, diagnostics);
+}
+
 bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                       Diagnostics& diagnostics) {
   if (mark == nullptr) mark = OwnEvent::create(context_, diagnostics);

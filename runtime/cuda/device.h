@@ -75,6 +75,7 @@ class CudaDevice final : public Device {
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
+  bool drain(Diagnostics& diagnostics) override;
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
             Diagnostics& diagnostics) override;
   /// True too where the driver does not say.

@@ -19,14 +19,15 @@
 #include "runtime/device.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/handle.h"
+#include "runtime/memory/tickets.h"
 
 namespace mscclc::cuda {
 
 /// What handles need of the process.
 struct Exchange {
   using ProcessId = std::array<uint8_t, 16>;
-  using FetchFd = std::function<Fd(const std::vector<uint8_t>& ticket, int timeout_ms,
-                                   Diagnostics& diagnostics)>;
+  using FetchFd = std::function<Fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
+                                   int timeout_ms, Diagnostics& diagnostics)>;
 
   ProcessId process;                 ///< differs for every process; see this_process()
   std::shared_ptr<FdServer> server;  ///< nullptr: no descriptors are offered
@@ -54,18 +55,13 @@ std::optional<MemoryHandle> export_memory(const SharedContext& context, const Ex
 std::unique_ptr<Memory> import_memory(const SharedContext& context, const Exchange& exchange,
                                       const MemoryHandle& handle, Diagnostics& diagnostics);
 
-/// The bytes of a same_process offer.
+/// What a same_process offer stands for: its bytes are the process's id and a ticket.
 struct InProcess {
   enum class Kind : uint8_t { mapped, plain, host };
-  static constexpr size_t kBytes = sizeof(Exchange::ProcessId) + 8 + 4 + 1;
 
-  Exchange::ProcessId process;
   abi::Address base;  ///< of the allocation
   int32_t ordinal;    ///< the GPU that it lies on
   Kind kind;
-
-  std::vector<uint8_t> encode() const;
-  static std::optional<InProcess> decode(const std::vector<uint8_t>& bytes);
 };
 
 }  // namespace mscclc::cuda

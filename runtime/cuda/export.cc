@@ -154,9 +154,13 @@ bool Exporter::is_one_allocation() {
 }
 
 void Exporter::offer_in_process() {
-  const InProcess offer = {exchange_.process, allocation_.base, allocation_.ordinal,
-                           allocation_.kind};
-  handle_.offers.push_back({HandleKind::same_process, offer.encode()});
+  const auto& ticket = kept_->own({.base = allocation_.base,
+                                   .range = handle_.range(),
+                                   .device = allocation_.ordinal,
+                                   .kind = static_cast<uint8_t>(allocation_.kind)});
+  std::vector<uint8_t> bytes(exchange_.process.begin(), exchange_.process.end());
+  bytes.insert(bytes.end(), ticket.begin(), ticket.end());
+  handle_.offers.push_back({HandleKind::same_process, std::move(bytes)});
 }
 
 void Exporter::offer_to_processes() {
@@ -229,28 +233,6 @@ std::optional<Exchange> make_exchange(Diagnostics& diagnostics) {
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return std::nullopt;
   return Exchange{.process = this_process(), .server = std::move(server), .fetch = fetch_fd};
-}
-
-std::vector<uint8_t> InProcess::encode() const {
-  std::vector<uint8_t> bytes(process.begin(), process.end());
-  bytes.resize(kBytes);
-  uint8_t* at = bytes.data() + process.size();
-  std::memcpy(at, &base, 8);
-  std::memcpy(at + 8, &ordinal, 4);
-  at[12] = static_cast<uint8_t>(kind);
-  return bytes;
-}
-
-std::optional<InProcess> InProcess::decode(const std::vector<uint8_t>& bytes) {
-  if (bytes.size() != kBytes) return std::nullopt;
-  InProcess offer = {};
-  std::memcpy(offer.process.data(), bytes.data(), offer.process.size());
-  const uint8_t* at = bytes.data() + offer.process.size();
-  std::memcpy(&offer.base, at, 8);
-  std::memcpy(&offer.ordinal, at + 8, 4);
-  if (at[12] > static_cast<uint8_t>(Kind::host)) return std::nullopt;
-  offer.kind = static_cast<Kind>(at[12]);
-  return offer;
 }
 
 std::optional<MemoryHandle> export_memory(const SharedContext& context, const Exchange& exchange,

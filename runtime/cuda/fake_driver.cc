@@ -35,6 +35,7 @@ bool acts_anyway(std::string_view name) {
                                                    "StreamDestroy",
                                                    "EventDestroy",
                                                    "StreamSynchronize",
+                                                   "CtxSynchronize",
                                                    "MulticastUnbind"};
   return names.count(name) != 0;
 }

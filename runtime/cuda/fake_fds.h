@@ -12,15 +12,20 @@ namespace mscclc::cuda {
 
 class FakeFds final : public FdServer {
  public:
-  std::vector<uint8_t> offer(int fd, Diagnostics& diagnostics) override;
+  std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override;
   void withdraw(const std::vector<uint8_t>& ticket) override;
-  /// A copy of an offered descriptor. Errors (fd-fetch): the ticket is not known.
-  Fd fetch(const std::vector<uint8_t>& ticket, Diagnostics& diagnostics);
+  /// A copy of an offered descriptor. Errors (fd-fetch): the ticket is not known, or not for all of
+  /// `wanted`.
+  Fd fetch(const std::vector<uint8_t>& ticket, const MemoryRange& wanted, Diagnostics& diagnostics);
   size_t offers() const { return fds_.size(); }
 
  private:
   std::mutex mutex_;
-  std::map<std::vector<uint8_t>, Fd> fds_;
+  struct Offered {
+    Fd fd;
+    MemoryRange range;
+  };
+  std::map<std::vector<uint8_t>, Offered> fds_;
   uint64_t next_ = 0;
 };
 

@@ -110,6 +110,13 @@ abi::Result FakeDriver::MemGetAddressRange(abi::Address* base, size_t* bytes,
     *bytes = plain->second.memory->bytes;
     return abi::kSuccess;
   }
+  const auto opened =
+      find_range(process().ipc, address, 1, [](const auto& entry) { return entry.memory->bytes; });
+  if (opened != process().ipc.end()) {
+    *base = opened->first;
+    *bytes = opened->second.memory->bytes;
+    return abi::kSuccess;
+  }
   const auto reserved =
       find_range(process().reservations, address, 1, [](uint64_t size) { return size; });
   if (reserved == process().reservations.end()) return abi::kNotFound;

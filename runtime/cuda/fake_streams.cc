@@ -49,6 +49,15 @@ abi::Result FakeDriver::StreamSynchronize(abi::Stream stream) {
   return run(found->second) ? abi::kSuccess : abi::kIllegalAddress;
 }
 
+abi::Result FakeDriver::CtxSynchronize() {
+  if (current_device() < 0) return misuse("waits without a context", abi::kInvalidContext);
+  bool well = true;
+  for (auto& [handle, stream] : process().streams) {
+    if (stream.device == current_device()) well &= run(stream);
+  }
+  return well ? abi::kSuccess : abi::kIllegalAddress;
+}
+
 abi::Result FakeDriver::submit(abi::Stream stream, std::function<void()> work) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {

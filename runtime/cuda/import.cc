@@ -1,6 +1,7 @@
 // The importer's side of exchange.h: tries a handle's offers one after the other.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/cuda/memory.h"
@@ -50,6 +51,7 @@ class Importer {
   std::unique_ptr<Memory> take(const Offer& offer, Diagnostics& diagnostics) const;
 
  private:
+  std::optional<InProcess> look_up(const Offer& offer, Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> in_process(const Offer& offer, Diagnostics& diagnostics) const;
   std::unique_ptr<Memory> neighbour(const InProcess& offer, Diagnostics& diagnostics) const;
   bool enable_access(const PrimaryContext& owner, abi::Address address,
@@ -82,21 +84,28 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
   return nullptr;
 }
 
+std::optional<InProcess> Importer::look_up(const Offer& offer, Diagnostics& diagnostics) const {
+  const std::span<const uint8_t> bytes = offer.bytes;
+  const auto& process = exchange_.process;
+  std::string why = "the exporter is another process";
+  std::optional<OfferedMemory> known;
+  if (bytes.size() > process.size() && std::equal(process.begin(), process.end(), bytes.begin())) {
+    known = find_ticket(bytes.subspan(process.size()), handle_.range(), why);
+  }
+  if (known)
+    return InProcess{known->base, known->device, static_cast<InProcess::Kind>(known->kind)};
+  diagnostics.error("cannot-map", {}, why);
+  return std::nullopt;
+}
+
 // Mapped allocations of another GPU get a mapping of their own here: it outlives the exporter's,
 // and grants access to this GPU without touching the exporter's. It holds the context that the
 // memory was made in, so that nobody ends that under it. On the same GPU it is the
 // exporter's address: accesses of one GPU by two addresses are ordered by proxy fences only (CUDA
 // programming guide, virtual aliasing).
 std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& diagnostics) const {
-  const std::optional<InProcess> known = InProcess::decode(offer.bytes);
-  if (!known) {
-    diagnostics.error("bad-handle", {}, "the offer is damaged");
-    return nullptr;
-  }
-  if (known->process != exchange_.process) {
-    diagnostics.error("cannot-map", {}, "the exporter is another process");
-    return nullptr;
-  }
+  const std::optional<InProcess> known = look_up(offer, diagnostics);
+  if (!known) return nullptr;
   if (known->kind != InProcess::Kind::mapped || known->ordinal == context_->ordinal()) {
     return neighbour(*known, diagnostics);
   }
@@ -150,7 +159,8 @@ bool Importer::enable_access(const PrimaryContext& owner, abi::Address address,
 }
 
 std::unique_ptr<Memory> Importer::by_reference(const Offer& offer, Diagnostics& diagnostics) const {
-  const HandleReference reference = import_reference(context_, exchange_, offer, diagnostics);
+  const HandleReference reference =
+      import_reference(context_, exchange_, handle_, offer, diagnostics);
   return reference ? map(reference.get(), diagnostics) : nullptr;
 }
 
@@ -166,7 +176,18 @@ std::unique_ptr<Memory> Importer::by_ipc(const Offer& offer, Diagnostics& diagno
                     "open a legacy IPC handle", diagnostics)) {
     return nullptr;
   }
-  return std::make_unique<IpcMemory>(context_, base, handle_.offset, handle_.bytes);
+  auto opened = std::make_unique<IpcMemory>(context_, base, handle_.offset, handle_.bytes);
+  // The driver knows how large it is, whatever the handle says.
+  abi::Address start = 0;
+  size_t bytes = 0;
+  if (!context_->ok(driver_.MemGetAddressRange(&start, &bytes, base),
+                    "find the size of what a legacy IPC handle opens", diagnostics)) {
+    return nullptr;
+  }
+  const MemoryRange whole{0, bytes - (base - start)};
+  if (whole.holds(handle_.range())) return opened;
+  diagnostics.error("bad-handle", {}, whole.refusal(handle_.range()));
+  return nullptr;
 }
 
 std::unique_ptr<Memory> Importer::map(abi::Handle handle, Diagnostics& diagnostics,

@@ -6,8 +6,8 @@ namespace mscclc::cuda {
 namespace {
 
 HandleReference import_fd(const SharedContext& context, const Exchange& exchange,
-                          const Offer& offer, Diagnostics& diagnostics) {
-  const Fd fd = exchange.fetch(offer.bytes, exchange.timeout_ms, diagnostics);
+                          const MemoryRange& wanted, const Offer& offer, Diagnostics& diagnostics) {
+  const Fd fd = exchange.fetch(offer.bytes, wanted, exchange.timeout_ms, diagnostics);
   if (!fd.valid()) return {};
   abi::Handle handle = 0;
   void* shareable = reinterpret_cast<void*>(static_cast<uintptr_t>(fd.get()));
@@ -74,7 +74,7 @@ void KeptOffers::offer_fd(abi::Handle exported, const SharedContext& context,
     return;
   }
   const Fd owned(fd);
-  std::vector<uint8_t> ticket = exchange.server->offer(owned.get(), refused);
+  std::vector<uint8_t> ticket = exchange.server->offer(owned.get(), handle.range(), refused);
   if (ticket.empty()) return;
   server_ = exchange.server;
   ticket_ = ticket;
@@ -82,9 +82,10 @@ void KeptOffers::offer_fd(abi::Handle exported, const SharedContext& context,
 }
 
 HandleReference import_reference(const SharedContext& context, const Exchange& exchange,
-                                 const Offer& offer, Diagnostics& diagnostics) {
+                                 const MemoryHandle& handle, const Offer& offer,
+                                 Diagnostics& diagnostics) {
   if (offer.kind == HandleKind::cuda_fd) {
-    return import_fd(context, exchange, offer, diagnostics);
+    return import_fd(context, exchange, handle.range(), offer, diagnostics);
   }
   return import_fabric(context, offer, diagnostics);
 }

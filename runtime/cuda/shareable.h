@@ -22,6 +22,11 @@ class KeptOffers {
              const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused);
   /// Keeps a reference as long as the offers.
   void keep(HandleReference reference) { reference_ = std::move(reference); }
+  /// A ticket for threads of this process.
+  const std::vector<uint8_t>& own(const OfferedMemory& memory) {
+    own_.emplace(memory);
+    return own_->bytes();
+  }
 
  private:
   void offer_fd(abi::Handle exported, const SharedContext& context, const Exchange& exchange,
@@ -30,10 +35,13 @@ class KeptOffers {
   HandleReference reference_;
   std::shared_ptr<FdServer> server_;
   std::vector<uint8_t> ticket_;
+  std::optional<KeptTicket> own_;
 };
 
-/// A reference of this process's own to what a cuda_fd or cuda_fabric offer names. Empty: reported.
+/// A reference of this process's own to what a cuda_fd or cuda_fabric offer of `handle` names.
+/// Empty: reported.
 HandleReference import_reference(const SharedContext& context, const Exchange& exchange,
-                                 const Offer& offer, Diagnostics& diagnostics);
+                                 const MemoryHandle& handle, const Offer& offer,
+                                 Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

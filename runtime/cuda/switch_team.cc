@@ -212,7 +212,7 @@ bool Join::import(const std::vector<uint8_t>& message) {
   for (const Offer& offer : handle->offers) {
     if (object_ != nullptr) break;
     if (offer.kind != HandleKind::cuda_fd && offer.kind != HandleKind::cuda_fabric) continue;
-    HandleReference reference = import_reference(context_, request_.exchange, offer, why_);
+    HandleReference reference = import_reference(context_, request_.exchange, *handle, offer, why_);
     if (!reference) continue;
     object_ = std::make_unique<MulticastObject>(context_, std::move(reference), object_bytes_);
   }

@@ -30,9 +30,8 @@ struct World {
     fake.enter(process);
     Exchange exchange = {.process = {}, .server = fds, .fetch = {}};
     exchange.process[0] = static_cast<uint8_t>(process + 1);
-    exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, int, Diagnostics& d) {
-      return fds->fetch(ticket, d);
-    };
+    exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted, int,
+                                 Diagnostics& d) { return fds->fetch(ticket, wanted, d); };
     const KernelLauncher launcher = {
         .launch =
             [this](const device::LaunchPlan& plan, void* stream) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <set>
 
 #include "executor/host/words.h"
-#include "runtime/bytes.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
+#include "runtime/memory/tickets.h"
 
 namespace mscclc {
 namespace {
@@ -48,16 +50,18 @@ class HostMark final : public StreamMark {
   std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
 };
 
-/// An offer of a descriptor, and the memory behind it.
+/// What the offers of a handle refer to.
 struct Kept {
-  Kept(std::shared_ptr<FdServer> server, std::shared_ptr<SharedMapping> mapping)
-      : server(std::move(server)), mapping(std::move(mapping)) {}
+  Kept(std::shared_ptr<FdServer> server, std::shared_ptr<SharedMapping> mapping,
+       const OfferedMemory& memory)
+      : server(std::move(server)), mapping(std::move(mapping)), own(memory) {}
   ~Kept() {
     if (!ticket.empty()) server->withdraw(ticket);
   }
-  std::shared_ptr<FdServer> server;
-  std::shared_ptr<SharedMapping> mapping;
-  std::vector<uint8_t> ticket;
+  const std::shared_ptr<FdServer> server;
+  const std::shared_ptr<SharedMapping> mapping;  ///< nullptr: memory of another allocator
+  const KeptTicket own;                          ///< for this process
+  std::vector<uint8_t> ticket;                   ///< of the descriptor
 };
 
 /// Keeps a mapping where it is: nothing else can come to lie at its address. Memory of other
@@ -134,8 +138,22 @@ class HostDevice final : public Device {
     mark = std::move(made);
     return true;
   }
-  StreamHandle create_stream(Diagnostics&) override { return new HostStream; }
-  void destroy_stream(StreamHandle stream) override { delete static_cast<HostStream*>(stream); }
+  StreamHandle create_stream(Diagnostics& diagnostics) override {
+    auto stream = HostStream::create(diagnostics);
+    if (stream == nullptr) return nullptr;
+    const std::lock_guard lock(streams_mutex_);
+    return *streams_.insert(stream.release()).first;
+  }
+  bool drain(Diagnostics&) override {
+    const std::lock_guard lock(streams_mutex_);
+    for (HostStream* stream : streams_) stream->drain();
+    return true;
+  }
+  void destroy_stream(StreamHandle handle) override {
+    const std::unique_ptr<HostStream> stream(static_cast<HostStream*>(handle));
+    const std::lock_guard lock(streams_mutex_);
+    streams_.erase(stream.get());
+  }
 
   std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
     return std::make_unique<HostLane>();
@@ -150,42 +168,42 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
+  std::mutex streams_mutex_;
+  std::set<HostStream*> streams_;
   std::chrono::milliseconds timeout_{
       30'000};  ///< for descriptors, before a communicator sets its own
 };
 
-// The address is good for who is in this process. The file is for all others: memory of other
-// allocators has none.
+// A ticket for who is in this process. The file is for all others: memory of other allocators has
+// none.
 std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint64_t bytes,
                                                       Diagnostics& diagnostics) {
   MemoryHandle handle;
   handle.bytes = handle.allocation = bytes;
-  Offer own{HandleKind::same_process, {}};
-  ByteWriter(own.bytes).text(process_identity()).number(reinterpret_cast<uint64_t>(address));
-  handle.offers.push_back(std::move(own));
   const auto mapping = SharedMappings::of_process().find(address, bytes);
-  if (mapping == nullptr) return handle;
-  handle.offset = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - mapping->data());
-  handle.allocation = mapping->bytes();
-  auto kept = std::make_shared<Kept>(server_, mapping);
-  kept->ticket = server_->offer(mapping->file(), diagnostics);
-  if (kept->ticket.empty()) return std::nullopt;
-  handle.offers.push_back({HandleKind::host_fd, kept->ticket});
+  if (mapping != nullptr) {
+    handle.offset = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - mapping->data());
+    handle.allocation = mapping->bytes();
+  }
+  auto kept = std::make_shared<Kept>(
+      server_, mapping,
+      OfferedMemory{.base = reinterpret_cast<uint64_t>(address) - handle.offset,
+                    .range = handle.range()});
+  handle.offers.push_back({HandleKind::same_process, kept->own.bytes()});
+  if (mapping != nullptr) {
+    kept->ticket = server_->offer(mapping->file(), handle.range(), diagnostics);
+    if (kept->ticket.empty()) return std::nullopt;
+    handle.offers.push_back({HandleKind::host_fd, kept->ticket});
+  }
   handle.keep = kept;
   return handle;
 }
 
 std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& handle,
                                                         const Offer& offer, std::string& why) {
-  const std::string identity = process_identity();
-  ByteReader reader(offer.bytes);
-  const std::string_view theirs = reader.text(identity.size());
-  const auto address = reader.number<uint64_t>();
-  if (!reader.ended() || theirs != identity) {
-    why = "it is memory of another process";
-    return nullptr;
-  }
-  auto* data = reinterpret_cast<uint8_t*>(address);
+  const auto known = find_ticket(offer.bytes, handle.range(), why);
+  if (!known) return nullptr;
+  auto* data = reinterpret_cast<uint8_t*>(known->base + handle.offset);
   return std::make_unique<HostMemory>(SharedMappings::of_process().find(data, handle.bytes), data,
                                       handle.bytes);
 }
@@ -193,7 +211,7 @@ std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& hand
 std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
                                                 std::string& why) {
   Diagnostics problems;
-  Fd file = fetch_fd(offer.bytes, static_cast<int>(timeout_.count()), problems);
+  Fd file = fetch_fd(offer.bytes, handle.range(), static_cast<int>(timeout_.count()), problems);
   std::shared_ptr<SharedMapping> mapping;
   if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
   if (mapping == nullptr) {

@@ -70,7 +70,14 @@ HostStream::HostStream() {
   thread_ = quiet_thread("mscclc-stream", [this] { serve(); });
 }
 
+std::unique_ptr<HostStream> HostStream::create(Diagnostics& diagnostics) {
+  std::unique_ptr<HostStream> stream(new HostStream);
+  return has_started(stream->thread_, "a stream of the host", diagnostics) ? std::move(stream)
+                                                                           : nullptr;
+}
+
 HostStream::~HostStream() {
+  if (!thread_.joinable()) return;  // it could not be started
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -111,6 +118,11 @@ bool HostStream::synchronize(std::string& why) {
   gave_up_ = false;
   why = std::exchange(failure_, {});
   return why.empty();
+}
+
+void HostStream::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
 }
 
 void HostStream::serve() {

@@ -13,6 +13,7 @@
 
 #include "executor/host/fiber.h"
 #include "executor/launch.h"
+#include "ir/diagnostic.h"
 
 namespace mscclc {
 
@@ -26,9 +27,11 @@ enum class Ended {
 /// Runs all blocks of a launch to their ends, or until they have given up.
 Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
 
+/// Thread safety: from any thread.
 class HostStream {
  public:
-  HostStream();
+  /// nullptr: reported (no-thread).
+  static std::unique_ptr<HostStream> create(Diagnostics& diagnostics);
   /// Waits for what is queued.
   ~HostStream();
   HostStream(const HostStream&) = delete;
@@ -44,8 +47,11 @@ class HostStream {
   /// What is queued behind a launch that was given up is left out, until here: its results would be
   /// garbage, and copies would touch staging buffers that peers still write.
   bool synchronize(std::string& why);
+  /// Waits, and leaves all that synchronize() would say.
+  void drain();
 
  private:
+  HostStream();
   struct Task {
     std::function<void()> run;
     bool always = false;  ///< also behind a launch that was given up

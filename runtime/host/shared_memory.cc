@@ -80,16 +80,4 @@ std::shared_ptr<SharedMapping> SharedMappings::find(const void* address, uint64_
   return mapping;
 }
 
-std::string process_identity() {
-  // Random, so that processes of other machines and containers differ; the id, so that a child
-  // does.
-  static const std::string random = [] {
-    uint8_t bytes[16];
-    fill_random(bytes);
-    return std::string(reinterpret_cast<const char*>(bytes), sizeof bytes);
-  }();
-  const auto id = static_cast<uint64_t>(getpid());
-  return random + std::string(reinterpret_cast<const char*>(&id), sizeof id);
-}
-
 }  // namespace mscclc

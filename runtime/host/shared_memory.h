@@ -15,7 +15,8 @@
 
 namespace mscclc {
 
-/// A mapping of a whole allocation; unmapped with its last owner.
+/// A mapping of a whole allocation; unmapped with its last owner. Thread safety: nothing changes
+/// it.
 class SharedMapping {
  public:
   /// New memory, all zeros. nullptr: reported (out-of-memory), `what` names it.
@@ -41,7 +42,7 @@ class SharedMapping {
 };
 
 /// The allocations of this process, by address: who imports a piece of one from the same process
-/// takes the address, and becomes one of its owners.
+/// takes the address, and becomes one of its owners. Thread safety: from any thread.
 class SharedMappings {
  public:
   static SharedMappings& of_process();
@@ -53,9 +54,5 @@ class SharedMappings {
   std::mutex mutex_;
   std::map<uintptr_t, std::weak_ptr<SharedMapping>> by_address_;
 };
-
-/// Tells this process from every other, of any machine and time: 24 bytes. A forked child has
-/// another one.
-std::string process_identity();
 
 }  // namespace mscclc

@@ -1,6 +1,7 @@
 // Tickets: u8 version, 16 random bytes that name the socket, 16 secret bytes that name the
 // descriptor. The socket is in the abstract namespace and takes packets: a request is one packet,
-// the secret; the answer is one packet, the version, and with it the descriptor. Who asks for what
+// the secret; the answer is one packet, the version and the range that is offered, and with it the
+// descriptor. Who asks for what
 // is not there gets no answer, but the end of the connection.
 //
 // One thread serves; it never waits for a client. A connection that says nothing is given up after
@@ -37,6 +38,11 @@ struct Client {
   Clock::time_point deadline;
 };
 
+struct Offered {
+  Fd fd;
+  MemoryRange range;
+};
+
 class Server final : public FdServer {
  public:
   Server(FdTicket ticket, Fd listener, Fd waker)
@@ -49,10 +55,13 @@ class Server final : public FdServer {
       stop_ = true;
     }
     wake(waker_);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_thread(Diagnostics& diagnostics) const {
+    return has_started(thread_, "the server of descriptors", diagnostics);
   }
 
-  std::vector<uint8_t> offer(int fd, Diagnostics& diagnostics) override {
+  std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
       diagnostics.error("fd-offer", {},
@@ -62,7 +71,7 @@ class Server final : public FdServer {
     FdTicket ticket = ticket_;
     fill_random(ticket.secret);
     const std::lock_guard lock(mutex_);
-    offers_.emplace(ticket.secret, std::move(copy));
+    offers_.emplace(ticket.secret, Offered{std::move(copy), range});
     return ticket.bytes();
   }
 
@@ -122,7 +131,7 @@ class Server final : public FdServer {
     if (!receive_secret(socket, secret)) return;
     const std::lock_guard lock(mutex_);
     const auto found = offers_.find(secret);
-    if (found != offers_.end()) send_fd(socket, found->second);
+    if (found != offers_.end()) send_fd(socket, found->second.fd, found->second.range);
   }
 
   void accept_one() {
@@ -142,7 +151,7 @@ class Server final : public FdServer {
   std::vector<Client> clients_;     // the thread's
   Clock::time_point accept_again_;  // the thread's
   std::mutex mutex_;
-  std::map<FdSecret, Fd> offers_;
+  std::map<FdSecret, Offered> offers_;
   bool stop_ = false;
   std::thread thread_;
 };
@@ -162,7 +171,8 @@ std::unique_ptr<FdServer> FdServer::start(Diagnostics& diagnostics) {
     diagnostics.error("fd-server", {}, "cannot serve descriptors: " + error_text(errno));
     return nullptr;
   }
-  return std::make_unique<Server>(ticket, std::move(listener), std::move(waker));
+  auto server = std::make_unique<Server>(ticket, std::move(listener), std::move(waker));
+  return server->has_thread(diagnostics) ? std::move(server) : nullptr;
 }
 
 }  // namespace mscclc

@@ -13,7 +13,9 @@
 namespace mscclc {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
+/// Of an answer: the version, the range.
+constexpr size_t kAnswerBytes = 17;
 constexpr std::string_view kPrefix = "mscclc-";
 constexpr int kBacklog = 128;
 
@@ -88,13 +90,6 @@ Fd connect_for_fds(const FdTicket& ticket) {
   return socket;
 }
 
-bool same_user(const Fd& socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         length == sizeof peer && peer.uid == ::geteuid();
-}
-
 bool send_secret(const Fd& socket, const FdSecret& secret) {
   return retried([&] {
            return ::send(socket.get(), secret.data(), secret.size(), MSG_NOSIGNAL);
@@ -108,9 +103,10 @@ bool receive_secret(const Fd& socket, FdSecret& secret) {
          static_cast<ssize_t>(secret.size());
 }
 
-bool send_fd(const Fd& socket, const Fd& fd) {
-  uint8_t version = kVersion;
-  iovec data{&version, 1};
+bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range) {
+  std::vector<uint8_t> answer;
+  ByteWriter(answer).number(kVersion).number(range.offset).number(range.bytes);
+  iovec data{answer.data(), answer.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &data;
@@ -123,12 +119,13 @@ bool send_fd(const Fd& socket, const Fd& fd) {
   head->cmsg_len = CMSG_LEN(sizeof(int));
   const int raw = fd.get();
   std::memcpy(CMSG_DATA(head), &raw, sizeof raw);
-  return retried([&] { return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL); }) == 1;
+  return retried([&] { return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL); }) ==
+         static_cast<ssize_t>(answer.size());
 }
 
-Fd receive_fd(const Fd& socket) {
-  uint8_t version = 0;
-  iovec data{&version, 1};
+Fd receive_fd(const Fd& socket, MemoryRange& range) {
+  std::array<uint8_t, kAnswerBytes + 1> answer{};  // a longer one is noticed
+  iovec data{answer.data(), answer.size()};
   // Room for exactly one: the kernel closes what does not fit.
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
@@ -148,7 +145,11 @@ Fd receive_fd(const Fd& socket) {
       fd.reset(raw);
     }
   }
-  if (got != 1 || version != kVersion) fd.reset();
+  ByteReader reader(answer);
+  const auto version = reader.number<uint8_t>();
+  range.offset = reader.number<uint64_t>();
+  range.bytes = reader.number<uint64_t>();
+  if (got != static_cast<ssize_t>(kAnswerBytes) || version != kVersion) fd.reset();
   return fd;
 }
 

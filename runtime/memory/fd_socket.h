@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/fd.h"
+#include "runtime/memory/range.h"
 
 namespace mscclc {
 
@@ -25,14 +26,12 @@ struct FdTicket {
 Fd listen_for_fds(const FdTicket& ticket);
 /// Connects without waiting. Invalid: errno says why; EAGAIN: the backlog is full.
 Fd connect_for_fds(const FdTicket& ticket);
-/// The process at the other end runs as this one's user.
-bool same_user(const Fd& socket);
 
 bool send_secret(const Fd& socket, const FdSecret& secret);
 /// Takes the request that has come; false: there is none, or it is not a request.
 bool receive_secret(const Fd& socket, FdSecret& secret);
-bool send_fd(const Fd& socket, const Fd& fd);
+bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range);
 /// Takes the answer that has come. Invalid: the other end has closed.
-Fd receive_fd(const Fd& socket);
+Fd receive_fd(const Fd& socket, MemoryRange& range);
 
 }  // namespace mscclc

@@ -31,7 +31,8 @@ Fd connect_until(const FdTicket& ticket, SteadyTime deadline) {
 
 }  // namespace
 
-Fd fetch_fd(const std::vector<uint8_t>& bytes, int timeout_ms, Diagnostics& diagnostics) {
+Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, int timeout_ms,
+            Diagnostics& diagnostics) {
   const std::optional<FdTicket> ticket = FdTicket::read(bytes);
   if (!ticket) return failed(diagnostics, "its ticket is damaged");
   const SteadyTime deadline =
@@ -48,10 +49,12 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, int timeout_ms, Diagnostics& diag
   if (!await(socket.get(), POLLIN, deadline)) {
     return failed(diagnostics, fmt::format("no answer within {} ms", timeout_ms));
   }
-  Fd fd = receive_fd(socket);
+  MemoryRange offered;
+  Fd fd = receive_fd(socket, offered);
   if (!fd.valid()) {
     return failed(diagnostics, "it does not offer this one (any more), or runs as another user");
   }
+  if (!offered.holds(wanted)) return failed(diagnostics, offered.refusal(wanted));
   return fd;
 }
 

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
+#include "runtime/memory/range.h"
 
 namespace mscclc {
 
 /// Ways to map another process's memory, best first.
 enum class HandleKind : uint8_t {
-  same_process,  ///< the address itself
+  same_process,  ///< a ticket that this process has given out
   host_fd,       ///< host shared memory (memfd), its descriptor fetched over a unix socket
   cuda_fd,       ///< CUDA VMM allocation, its POSIX descriptor fetched over a unix socket
   cuda_fabric,   ///< CUDA VMM allocation, fabric handle
@@ -33,6 +34,7 @@ struct Offer {
 struct MemoryHandle {
   static constexpr uint64_t kMostOffers = 8;
   uint64_t bytes = 0, offset = 0, allocation = 0;
+  MemoryRange range() const { return {offset, bytes}; }
   std::vector<Offer> offers;
   /// With the exporter: what the offers refer to (descriptors, references). They are good while a
   /// copy of it lives: keep it until all peers have imported. Not part of the wire form.

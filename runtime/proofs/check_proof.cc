@@ -9,6 +9,7 @@
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
+#include "runtime/observe/log.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/proof_cache.h"
 
@@ -100,11 +101,14 @@ bool check_claims(const std::string& file, const Program& plan, const ProofRecor
   return false;
 }
 
-void warn_of_skipped(const std::string& what, Diagnostics& diagnostics) {
-  diagnostics.warning("proof-skipped", {},
-                      fmt::format("nobody has looked whether {} is right: proofs are skipped "
-                                  "(LoadOptions::proof or MSCCLC_PROOF)",
-                                  what));
+void warn_of_skipped(const std::string& what, std::optional<uint32_t> rank,
+                     Diagnostics& diagnostics) {
+  const std::string text = fmt::format(
+      "nobody has looked whether {} is right: proofs are skipped (LoadOptions::proof or "
+      "MSCCLC_PROOF)",
+      what);
+  diagnostics.warning("proof-skipped", {}, text);
+  log(LogLevel::warn, LogArea::load, rank, "proof-skipped: " + text);
 }
 
 }  // namespace mscclc

@@ -24,7 +24,9 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
 bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
                   const Proof& proved, Diagnostics& diagnostics);
 
-/// Says that a plan is not looked at (proof-skipped). `what`: the plan, for the message.
-void warn_of_skipped(const std::string& what, Diagnostics& diagnostics);
+/// Says that a plan is not looked at (proof-skipped), and logs it. `what`: the plan, for the
+/// message; `rank`: of the communicator that loads it, if one does.
+void warn_of_skipped(const std::string& what, std::optional<uint32_t> rank,
+                     Diagnostics& diagnostics);
 
 }  // namespace mscclc

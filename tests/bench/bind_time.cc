@@ -4,7 +4,8 @@
 //   bazel run //tests/bench:bind_time [NAME]      plans whose name contains NAME
 //
 // "other": each call has another size and other buffers than the one before. "same": the size
-// stays, the buffers change. "again": a call that was bound not long ago.
+// stays, the buffers change. "again": a call that was bound not long ago. "launch": what launch()
+// itself takes, checks and flight recorder; the device does nothing.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -96,7 +97,7 @@ uint64_t message(const Program& plan, uint64_t bytes, Dtype dtype) {
 }
 
 struct Times {
-  double other = 0, same = 0, again = 0;
+  double other = 0, same = 0, again = 0, launch = 0;
 };
 
 /// Binds at rank 0 while the others wait.
@@ -123,13 +124,23 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
     times.other = least([&](int i) { bind(i % 2, ++shift % 8192); });
     times.same = least([&](int) { bind(0, ++shift % 8192); });
     times.again = least([&](int i) { bind(i % 2, 0); });
+    const CallOptions options{
+        .bytes = sizes[0],
+        .dtype = dtype,
+        .op = world.reductions().empty() ? ReduceOp::sum : world.reductions().front(),
+        .input = memory->data(),
+        .output = memory->data() + (in_place ? 0 : 2 * kMost)};
+    const BoundCall call = executable->bind(options, diagnostics);
+    if (!call) return testing::text(diagnostics);
+    times.launch = least([&](int) { right &= executable->launch(call, &times, diagnostics); });
   }
   communicator.bootstrap().barrier("measured", diagnostics);
   return right ? "" : testing::text(diagnostics);
 }
 
 void run(const std::string& wanted) {
-  fmt::print("{:<44} {:>9} {:>9} {:>9}\n", "bind() in us", "other", "same", "again");
+  fmt::print("{:<44} {:>9} {:>9} {:>9} {:>9}\n", "bind() in us", "other", "same", "again",
+             "launch");
   for (const LibraryProgram& program : library()) {
     if (program.name.find(wanted) == std::string_view::npos) continue;
     for (const Defines& defines : program.worlds) {
@@ -145,9 +156,9 @@ void run(const std::string& wanted) {
           static_cast<uint32_t>(ranks),
           [&](Communicator& communicator) { return measure(communicator, world, times); }, {},
           open);
-      fmt::print("{:<44} {:9.2f} {:9.2f} {:9.2f}{}\n",
+      fmt::print("{:<44} {:9.2f} {:9.2f} {:9.2f} {:9.3f}{}\n",
                  fmt::format("{} {}", program.name, text(defines)), times.other, times.same,
-                 times.again, said.empty() ? "" : " " + said);
+                 times.again, times.launch, said.empty() ? "" : " " + said);
     }
   }
 }

@@ -1,6 +1,7 @@
-// Fuzzes what comes to a bootstrap from outside: the stream of frames and their payloads, unique
-// ids, memory handles, descriptors' tickets, and values of environment variables. The first byte
-// says which. Any bytes are either read, and then written again unchanged, or refused.
+// Fuzzes what comes to a bootstrap from outside: the stream of frames and their payloads, sealed
+// records, unique ids, memory handles, descriptors' tickets, and values of environment variables.
+// The first byte says which. Any bytes are either read, and then written again unchanged, or
+// refused.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -8,6 +9,7 @@
 #include "runtime/bootstrap/frames.h"
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/bootstrap/meeting.h"
+#include "runtime/bootstrap/records.h"
 #include "runtime/environment.h"
 #include "runtime/memory/fd_socket.h"
 #include "runtime/memory/handle.h"
@@ -39,6 +41,7 @@ void fuzz_payloads(Input input) {
   check_payload(input, wire::read_gather);
   check_payload(input, wire::read_gathered);
   check_payload(input, wire::read_failure);
+  check_payload(input, wire::read_waits);
   if (const auto why = wire::read_give_up(input)) {
     const Bytes written = wire::give_up_frame(*why);
     expect(std::equal(written.begin() + 8, written.end(), input.begin(), input.end()));
@@ -73,10 +76,38 @@ void fuzz_stream(Input input) {
         meeting.gather(rank, *gather, now);
     } else if (whole.kind() == wire::FrameKind::give_up) {
       meeting.give_up(rank, wire::read_give_up(whole.payload()).value_or(""));
+    } else if (whole.kind() == wire::FrameKind::waits) {
+      if (const auto report = wire::read_waits(whole.payload())) {
+        meeting.waits(rank, *report, now);
+        meeting.tick(now + kReportTime);
+      }
+    } else if (whole.kind() == wire::FrameKind::answer) {
+      meeting.answer(rank);
     } else if (whole.kind() == wire::FrameKind::goodbye) {
       meeting.leave(rank);
     }
     (void)meeting.take_messages();
+  }
+}
+
+/// Records whose key the fuzzer does not know never open; with one whose bytes it changes, nothing
+/// comes out but what was sealed, in order.
+void fuzz_records(Input input) {
+  const wire::SessionKey key{1, 2, 3};
+  wire::Opener foreign(key);
+  foreign.feed(input);
+  Bytes plain;
+  expect(foreign.next(plain) != wire::Opener::Next::record);
+
+  Bytes sealed;
+  wire::Sealer sealer(key);
+  const Bytes said = {'s', 'a', 'i', 'd'};
+  for (int i = 0; i < 3; ++i) sealer.seal(said, sealed);
+  for (size_t i = 0; i + 1 < input.size(); i += 2) sealed[input[i] % sealed.size()] ^= input[i + 1];
+  wire::Opener opener(key);
+  opener.feed(sealed);
+  for (int i = 0; opener.next(plain) == wire::Opener::Next::record; ++i) {
+    expect(i < 3 && plain == said);
   }
 }
 
@@ -121,7 +152,7 @@ void fuzz_environment(Input input) {
   expect(launch.has_value() != diagnostics.has_errors());
   if (launch) {
     expect(launch->rank < launch->size && launch->timeout.count() > 0);
-    expect(!launch->where.ports.empty());
+    expect(launch->where.local && launch->where.host.empty() == launch->where.ports.empty());
     for (const uint16_t port : launch->where.ports) expect(port > 0);
   }
   (void)render_text(diagnostics, Sources());
@@ -138,6 +169,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 's':
       fuzz_stream(input);
+      break;
+    case 'r':
+      fuzz_records(input);
       break;
     case 'i':
       fuzz_id(input);

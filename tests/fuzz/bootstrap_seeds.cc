@@ -31,11 +31,13 @@ void write_frames() {
       wire::frame(wire::Challenge{}),
       wire::frame(wire::Hello{.rank = 1, .size = 2, .process = 3}),
       wire::frame(wire::Welcome{.timeout_ms = 1000, .silence_ms = 2000, .hub_rank = 0}),
-      wire::frame(wire::Refused{wire::Refusal::duplicate, "why"}),
+      wire::frame(wire::Refused{wire::Refusal::other_ends}),
       wire::frame(wire::Gather{.step = 0, .name = "x", .data = data}),
       wire::frame(wire::Gathered{0, {data, {}, data}}),
       wire::frame(wire::Failure{wire::FailureKind::died, "why"}),
       wire::give_up_frame("why"),
+      wire::frame(WaitReport{{0, 1}, "why"}),
+      wire::frame(wire::FrameKind::answer),
       wire::frame(wire::FrameKind::heartbeat),
       wire::frame(wire::FrameKind::goodbye),
   };
@@ -49,10 +51,15 @@ void write_frames() {
   Bytes step = frames[4];
   step.insert(step.end(), frames[4].begin(), frames[4].end());
   write("step", 's', step);
+  const Bytes changes = {0, 0, 4, 1};
+  write("records", 'r', changes);
+  write("record", 'r',
+        Bytes{17, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17});
 }
 
 void write_texts() {
   write("id4", 'i', "mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff");
+  write("id", 'i', "mscclc1/local/0/000102030405060708090a0b0c0d0eff");
   write("id6", 'i', "mscclc1/2001:db8::1/1/ffffffffffffffffffffffffffffffff");
   write("torchrun", 'e',
         "RANK=3\nWORLD_SIZE=8\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nMASTER_ADDR=node7\n"

@@ -55,13 +55,13 @@ std::string refused(const std::shared_ptr<const Program>& plan,
     const BoundCall bound = loaded->bind(call, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
     if (bound) {
-      loaded->launch(bound, stream, diagnostics);
-      communicator.synchronize(stream, diagnostics);
+      (void)loaded->launch(bound, stream, diagnostics);
+      (void)communicator.synchronize(stream, diagnostics);
       if (!buffers.is_untouched(kMost + kMost / 4)) return "memory behind the output is written";
     }
     const BoundCall right = loaded->bind(buffers.call(kMost / 4), again);
     if (!right || !loaded->launch(right, stream, again)) return testing::text(again);
-    communicator.synchronize(stream, again);
+    (void)communicator.synchronize(stream, again);
     communicator.device().destroy_stream(stream);
     return testing::text(diagnostics) + testing::text(again);
   });
@@ -108,7 +108,7 @@ TEST_CASE("ranks that bind different plans are told") {
                second = communicator.load(other, options, diagnostics);
     if (first == nullptr || second == nullptr) return testing::text(diagnostics);
     const Buffers buffers(communicator, diagnostics);
-    (communicator.rank() == 0 ? first : second)->bind(buffers.call(64), diagnostics);
+    (void)(communicator.rank() == 0 ? first : second)->bind(buffers.call(64), diagnostics);
     return testing::text(diagnostics);
   });
   CHECK(said[0] == said[1]);
@@ -254,7 +254,7 @@ TEST_CASE("MSCCLC_CHECK_CALLS names the first call that differs") {
       Caller caller(communicator);
       if (!caller.load(one, two)) return testing::text(caller.diagnostics);
       const bool right = calls(caller, communicator.rank());
-      communicator.synchronize(caller.stream, caller.diagnostics);
+      (void)communicator.synchronize(caller.stream, caller.diagnostics);
       return (right ? "right" : "refused") + ("\n" + testing::text(caller.diagnostics));
     });
     CHECK(said[0] == said[1]);

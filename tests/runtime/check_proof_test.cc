@@ -98,12 +98,12 @@ TEST_CASE("a plan that is not right is refused, whatever its file says") {
   Program plan = plan_of("allgather_direct");
   const PlanDigest right = digest_of(plan);
   Diagnostics diagnostics;
-  CHECK(check_proof(plan, right, environment("/nowhere"), diagnostics));
+  CHECK(check_proof(plan, right, environment("/dev/null/none"), diagnostics));
   CHECK(codes(diagnostics) == "");
   weaken(plan);
   const PlanDigest weakened = digest_of(plan);
   CHECK(weakened != right);
-  CHECK_FALSE(check_proof(plan, weakened, environment("/nowhere"), diagnostics));
+  CHECK_FALSE(check_proof(plan, weakened, environment("/dev/null/none"), diagnostics));
   REQUIRE(diagnostics.all().size() >= 2);  // the prover's finding, then what comes of it
   CHECK(diagnostics.all().back().code == "not-proved");
   CHECK(diagnostics.all().back().message ==
@@ -113,7 +113,8 @@ TEST_CASE("a plan that is not right is refused, whatever its file says") {
 TEST_CASE("every claim that is not proved is false") {
   const Program plan = plan_of("allgather_direct");
   Diagnostics diagnostics;
-  const auto proved = check_proof(plan, digest_of(plan), environment("/nowhere"), diagnostics);
+  const auto proved =
+      check_proof(plan, digest_of(plan), environment("/dev/null/none"), diagnostics);
   REQUIRE(proved);
   const ProofRecord right = proof_record(plan, *find_target("host", diagnostics), *proved);
   CHECK(check_claims("plan.json", plan, right, *proved, diagnostics));

@@ -83,8 +83,8 @@ std::string communicate_again(const std::shared_ptr<const Program>& plan, uint64
           communicator.register_buffer(of.memory->data(), 2 * kBytes, of.diagnostics);
       const BoundCall call = of.bind();
       if (registered == nullptr || !call) return of.said();
-      of.executable->launch(call, of.stream, of.diagnostics);
-      communicator.synchronize(of.stream, of.diagnostics);
+      (void)of.executable->launch(call, of.stream, of.diagnostics);
+      (void)communicator.synchronize(of.stream, of.diagnostics);
       return of.said();
     });
     if (!said.empty()) return said;

@@ -1,6 +1,7 @@
 #include "tests/runtime/ranks.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +20,7 @@ std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
                      std::chrono::milliseconds waits, const OpenDevice& open,
                      Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
-  std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);
-  if (device == nullptr) return text(diagnostics);
+  std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);  // nullptr: all learn it
   auto communicator =
       Communicator::create(std::move(bootstrap), device, {.timeout = waits}, diagnostics);
   return communicator == nullptr ? text(diagnostics) : body(*communicator);
@@ -122,8 +122,15 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeo
   close(ids[0]);
   close(ids[1]);
   std::vector<Outcome> ended(ranks);
+  const auto is_stopped = [&](uint32_t r) { return timeouts.stopped == r; };
   for (uint32_t r = 0; r < ranks; ++r) {
-    ended[r].said = drain(outputs[r]);
+    if (!is_stopped(r)) ended[r].said = drain(outputs[r]);
+  }
+  for (uint32_t r = 0; r < ranks; ++r) {
+    if (is_stopped(r)) {
+      kill(children[r], SIGKILL);
+      ended[r].said = drain(outputs[r]);
+    }
     int status = 0;
     waitpid(children[r], &status, 0);
     if (WIFSIGNALED(status)) ended[r].signal = WTERMSIG(status);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Timeouts {
       : bootstrap(bootstrap), waits(waits) {}
   std::chrono::milliseconds bootstrap;  ///< of each step in which ranks meet
   std::chrono::milliseconds waits;      ///< of each wait of a call
+  /// A rank that stops itself, and is killed when all others have ended: processes() only.
+  std::optional<uint32_t> stopped = {};
 };
 
 /// What a rank does with its communicator; "" if all was well.

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "plans/resign.h"
+#include "runtime/environment.h"
+#include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -225,6 +227,11 @@ void wait_for_one(Json& plan) {
   FAIL("no op waits for three peers");
 }
 
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
 }  // namespace
 
 TEST_CASE("a plan that was forged, hash and all, is refused") {
@@ -233,10 +240,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
   const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
   const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
   Diagnostics diagnostics;
-  const std::string right = [&] {
-    std::ifstream in(file);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }();
+  const std::string right = text_of(file);
   {
     Registry registry = opened(folder);
     const Registry::Choice* choice = registry.choose(call, diagnostics);
@@ -250,12 +254,20 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
     CHECK(registry.choose(call, diagnostics) == nullptr);
     CHECK(diagnostics.all().back().code == "not-proved");
     diagnostics = Diagnostics();
+    const std::string log = folder + "/log";
+    reset_log();
+    REQUIRE(start_log(Environment({{"MSCCLC_DEBUG", "WARN"}, {"MSCCLC_DEBUG_FILE", log}}),
+                      diagnostics));
     auto unproved = Registry::open(folder, diagnostics, ProofPolicy::skip);
     REQUIRE(unproved);
     const Registry::Choice* choice = unproved->choose(call, diagnostics);
     REQUIRE(choice != nullptr);
     CHECK_FALSE(choice->proof);
     CHECK(diagnostics.all().at(0).code == "proof-skipped");
+    reset_log();
+    CHECK_THAT(text_of(log),
+               Catch::Contains("WARN LOAD proof-skipped: nobody has looked whether '" + file +
+                               "' is right"));
   }
   std::ofstream(file) << right;
   forge(file, [](Json& plan) { plan["mscclc"]["proof"]["rounding"] = "once"; });

@@ -137,8 +137,10 @@ TEST_CASE("plans on several streams at once") {
     // In the opposite order on the two ranks: streams do not wait for each other.
     for (int i = 0; i < 200; ++i) {
       const bool swap = communicator.rank() == 1;
-      (swap ? second : first)->launch(swap ? on_second : on_first, swap ? two : one, diagnostics);
-      (swap ? first : second)->launch(swap ? on_first : on_second, swap ? one : two, diagnostics);
+      (void)(swap ? second : first)
+          ->launch(swap ? on_second : on_first, swap ? two : one, diagnostics);
+      (void)(swap ? first : second)
+          ->launch(swap ? on_first : on_second, swap ? one : two, diagnostics);
     }
     const bool done =
         communicator.synchronize(one, diagnostics) && communicator.synchronize(two, diagnostics);
@@ -161,8 +163,8 @@ TEST_CASE("several communicators of one process") {
     sum.fill(communicator.rank(), 1000, 3);
     const BoundCall call = loaded->bind(sum.call(1000), diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
-    for (int i = 0; i < 50 && call; ++i) loaded->launch(call, stream, diagnostics);
-    communicator.synchronize(stream, diagnostics);
+    for (int i = 0; i < 50 && call; ++i) (void)loaded->launch(call, stream, diagnostics);
+    (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     return sum.right(2, 1000, 3) ? testing::text(diagnostics) : "wrong";
   };
@@ -195,7 +197,7 @@ TEST_CASE("buffers that are not registered") {
                                              .output = out.data() + shift},
                                             diagnostics);
         if (!call) return testing::text(diagnostics);
-        loaded->launch(call, stream, diagnostics);
+        (void)loaded->launch(call, stream, diagnostics);
         if (!communicator.synchronize(stream, diagnostics)) return testing::text(diagnostics);
         for (uint64_t i = 0; i < 3 * n; ++i) {
           if (out[shift + i] != static_cast<uint8_t>(i % n * 7 + i / n)) wrong = "wrong";
@@ -224,8 +226,8 @@ TEST_CASE("a call that comes again is not bound again") {
     std::string wrong;
     const auto run = [&](const BoundCall& call, uint64_t bytes) {
       sum.fill(communicator.rank(), bytes, 5);
-      loaded->launch(call, stream, diagnostics);
-      communicator.synchronize(stream, diagnostics);
+      (void)loaded->launch(call, stream, diagnostics);
+      (void)communicator.synchronize(stream, diagnostics);
       if (!sum.right(2, bytes, 5)) wrong += "wrong ";
     };
     const BoundCall kept = loaded->bind(sum.call(64), diagnostics);
@@ -250,15 +252,15 @@ TEST_CASE("calls that the plan cannot do") {
     if (loaded == nullptr) return testing::text(diagnostics);
     Sum sum(communicator.device(), diagnostics);
     CallOptions call = sum.call(8192);
-    loaded->bind(call, diagnostics);
+    (void)loaded->bind(call, diagnostics);
     call = sum.call(6);
-    loaded->bind(call, diagnostics);
+    (void)loaded->bind(call, diagnostics);
     call = sum.call(64);
     call.output = nullptr;
-    loaded->bind(call, diagnostics);
+    (void)loaded->bind(call, diagnostics);
     call = sum.call(64);
     call.output = sum.in + 1;
-    loaded->bind(call, diagnostics);
+    (void)loaded->bind(call, diagnostics);
     return testing::text(diagnostics);
   };
   const std::string expected =

@@ -106,7 +106,7 @@ bool Session::broke_off() const {
 
 /// Says why the run ends. Returns false.
 bool Session::end(Diagnostics& diagnostics) const {
-  communicator_.check(diagnostics);
+  (void)communicator_.check(diagnostics);
   fmt::print(stderr, "{}", render_text(diagnostics, Sources{}));
   return false;
 }

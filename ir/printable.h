@@ -1,0 +1,27 @@
+// Text from outside as text for people: a terminal never gets a byte that could command it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace mscclc {
+
+/// A character of UTF-8: how many bytes it takes and which it is; size 1 and code 0 if the bytes
+/// are not UTF-8.
+struct Character {
+  size_t bytes = 1;
+  uint32_t code = 0;
+};
+/// The first one. REQUIRES: not empty.
+Character first_character(std::string_view text);
+/// Controls, those of the range behind ASCII too, and what is not UTF-8.
+bool is_control(const Character& c);
+
+/// The text with "\x1b" for bytes that are not UTF-8 or control something, but line ends and tabs.
+std::string printable(std::string_view text);
+/// The same of line ends and tabs too, in quotes, and cut behind `most` bytes: 'SSH-2.0…'.
+std::string quoted(std::string_view text, size_t most = 80);
+
+}  // namespace mscclc

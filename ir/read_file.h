@@ -1,0 +1,23 @@
+// Files as text, read to their end: what never ends, or is larger than any input of ours, is an
+// error, not the end of the machine's memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mscclc {
+
+/// The largest file that is read. Plans of 256 ranks have 60 MB.
+inline constexpr uint64_t kMostFileBytes = uint64_t{256} << 20;
+
+/// Reads what is left of a descriptor. nullopt: errno says why; EFBIG: there is more than
+/// kMostFileBytes.
+std::optional<std::string> read_to_end(int fd);
+/// The same for a path.
+std::optional<std::string> read_whole_file(const std::string& path);
+/// What errno says of a file that could not be read: "No such file or directory", "it has more than
+/// 256 MiB, or does not end".
+std::string file_error(int error);
+
+}  // namespace mscclc

@@ -1,0 +1,163 @@
+#include "runtime/observe/log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "runtime/observe/file_name.h"
+
+namespace mscclc {
+namespace log_detail {
+
+std::atomic<uint32_t> info_areas{0}, trace_areas{0};
+std::atomic<bool> warns{false};
+
+}  // namespace log_detail
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kAreas = {"INIT", "BOOTSTRAP", "ENV",  "LOAD",
+                                                    "REG",  "BIND",      "CALL", "PROXY"};
+constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
+constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
+
+std::mutex mutex;  ///< of what follows
+bool started = false;
+int output = STDERR_FILENO;
+
+bool refuse(Variable variable, std::string_view value, const std::string& allowed,
+            Diagnostics& diagnostics) {
+  diagnostics.error(
+      "bad-variable", {},
+      fmt::format("{} is {}; allowed is {}", info(variable).name, quoted(value), allowed));
+  return false;
+}
+
+std::optional<LogLevel> level_of(std::string_view name) {
+  for (size_t i = 1; i < kLevels.size(); ++i) {
+    if (kLevels[i] == name) return static_cast<LogLevel>(i);
+  }
+  return std::nullopt;
+}
+
+/// Bits of "INIT,CALL", of all but these for "^CALL".
+std::optional<uint32_t> areas_of(std::string_view list) {
+  const bool all_but = list.starts_with('^');
+  if (all_but) list.remove_prefix(1);
+  uint32_t areas = 0;
+  for (;;) {
+    const size_t comma = std::min(list.find(','), list.size());
+    const std::string_view name = list.substr(0, comma);
+    const auto found = std::find(kAreas.begin(), kAreas.end(), name);
+    if (found == kAreas.end() && name != "ALL") return std::nullopt;
+    areas |= name == "ALL" ? kAll : 1u << (found - kAreas.begin());
+    if (comma == list.size()) break;
+    list.remove_prefix(comma + 1);
+  }
+  return all_but ? kAll & ~areas : areas;
+}
+
+/// -1: reported.
+int open_output(const Environment& environment, Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_DEBUG_FILE)) return STDERR_FILENO;
+  const auto pattern = environment.text(Variable::MSCCLC_DEBUG_FILE, diagnostics);
+  if (!pattern) return -1;
+  const std::string name = expand_file_name(*pattern, std::nullopt);
+  if (name.empty()) {
+    refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
+    return -1;
+  }
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) {
+    diagnostics.error(
+        "cannot-log", {},
+        fmt::format("cannot write the log {}: {}", quoted(name), std::strerror(errno)));
+  }
+  return file;
+}
+
+void log_variables(const Environment& environment) {
+  if (!logs(LogLevel::info, LogArea::env)) return;
+  Diagnostics ignored;
+  for (const VariableInfo& row : variable_table()) {
+    if (row.group != VariableGroup::ours || !environment.has(row.variable)) continue;
+    const bool secret = row.kind == VariableKind::secret;
+    const auto value = secret ? std::nullopt : environment.text(row.variable, ignored);
+    log(LogLevel::info, LogArea::env, std::nullopt,
+        fmt::format("{} is {}", row.name, value ? quoted(*value) : "set"));
+  }
+}
+
+}  // namespace
+
+void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  if (!logs(level, area)) return;
+  const std::string line =
+      fmt::format("{}:{}:{} [{}] mscclc {} {} {}\n", host_name(), ::getpid(), ::syscall(SYS_gettid),
+                  rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
+                  kAreas[static_cast<size_t>(area)], text);
+  const std::lock_guard lock(mutex);
+  // What cannot be written is lost: a log must not end who writes it.
+  [[maybe_unused]] const ssize_t written = ::write(output, line.data(), line.size());
+}
+
+bool start_log(const Environment& environment, Diagnostics& diagnostics) {
+  {
+    const std::lock_guard lock(mutex);
+    if (started) return true;
+    auto level = LogLevel::off;
+    uint32_t areas = *areas_of("INIT,BOOTSTRAP,ENV");
+    if (environment.has(Variable::MSCCLC_DEBUG)) {
+      const auto name = environment.text(Variable::MSCCLC_DEBUG, diagnostics);
+      if (!name) return false;
+      const auto found = level_of(*name);
+      if (!found) {
+        return refuse(Variable::MSCCLC_DEBUG, *name, "WARN, INFO or TRACE", diagnostics);
+      }
+      level = *found;
+    }
+    if (environment.has(Variable::MSCCLC_DEBUG_SUBSYS)) {
+      const auto list = environment.text(Variable::MSCCLC_DEBUG_SUBSYS, diagnostics);
+      if (!list) return false;
+      const auto found = areas_of(*list);
+      if (!found) {
+        return refuse(
+            Variable::MSCCLC_DEBUG_SUBSYS, *list,
+            fmt::format("ALL or some of {}, separated by commas; behind a ^ all but these",
+                        fmt::join(kAreas, ", ")),
+            diagnostics);
+      }
+      areas = *found;
+    }
+    if (level != LogLevel::off) {
+      const int file = open_output(environment, diagnostics);
+      if (file < 0) return false;
+      output = file;
+    }
+    started = true;
+    log_detail::warns = level >= LogLevel::warn;
+    log_detail::info_areas = level >= LogLevel::info ? areas : 0;
+    log_detail::trace_areas = level >= LogLevel::trace ? areas : 0;
+  }
+  log_variables(environment);
+  return true;
+}
+
+void reset_log() {
+  const std::lock_guard lock(mutex);
+  if (output != STDERR_FILENO) ::close(output);
+  output = STDERR_FILENO;
+  started = false;
+  log_detail::warns = false;
+  log_detail::info_areas = log_detail::trace_areas = 0;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,111 @@
+// What MSCCLC_DEBUG shows, and what it does not.
+#include "runtime/observe/log.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/observe/file_name.h"
+
+namespace mscclc {
+namespace {
+
+/// A log that goes to a file, until the end of a case.
+class Started {
+ public:
+  explicit Started(Environment::Values values) {
+    const char* folder = std::getenv("TEST_TMPDIR");
+    pattern_ = (folder == nullptr ? std::string("/tmp") : std::string(folder)) + "/log-%h-%p";
+    values["MSCCLC_DEBUG_FILE"] = pattern_;
+    right_ = start_log(Environment(std::move(values)), diagnostics_);
+  }
+  ~Started() {
+    reset_log();
+    ::unlink(name().c_str());
+  }
+  bool right() const { return right_; }
+  std::string error() const {
+    return diagnostics_.all().empty() ? "" : diagnostics_.all()[0].message;
+  }
+  std::string name() const { return expand_file_name(pattern_, std::nullopt); }
+  std::string text() const {
+    std::ifstream file(name());
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+ private:
+  std::string pattern_;
+  Diagnostics diagnostics_;
+  bool right_ = false;
+};
+
+void say_all() {
+  log(LogLevel::warn, LogArea::call, 1, "a warning");
+  log(LogLevel::info, LogArea::init, 1, "an init");
+  log(LogLevel::info, LogArea::call, 1, "a call");
+  log(LogLevel::trace, LogArea::call, std::nullopt, "a trace");
+}
+
+TEST_CASE("nothing is said unless it is asked for") {
+  const Started log(Environment::Values{});
+  REQUIRE(log.right());
+  say_all();
+  CHECK(log.text().empty());
+  CHECK(::access(log.name().c_str(), F_OK) != 0);
+}
+
+TEST_CASE("levels and subsystems") {
+  struct Case {
+    const char *level, *areas, *said;
+  };
+  for (const Case& c :
+       {Case{"WARN", "ALL", "w"}, Case{"INFO", "", "wi"}, Case{"INFO", "CALL", "wc"},
+        Case{"INFO", "^CALL", "wi"}, Case{"INFO", "LOAD,CALL,INIT", "wic"},
+        Case{"TRACE", "ALL", "wict"}, Case{"TRACE", "INIT", "wi"}}) {
+    INFO(c.level << " " << c.areas);
+    const Started log(
+        Environment::Values{{"MSCCLC_DEBUG", c.level}, {"MSCCLC_DEBUG_SUBSYS", c.areas}});
+    REQUIRE(log.right());
+    say_all();
+    const std::string text = log.text(), said = c.said;
+    const auto has = [&](const char* what) { return text.find(what) != std::string::npos; };
+    CHECK(has(" mscclc WARN CALL a warning\n") == (said.find('w') != std::string::npos));
+    CHECK(has(" [1] mscclc INFO INIT an init\n") == (said.find('i') != std::string::npos));
+    CHECK(has(" mscclc INFO CALL a call\n") == (said.find('c') != std::string::npos));
+    CHECK(has(" [-] mscclc TRACE CALL a trace\n") == (said.find('t') != std::string::npos));
+  }
+}
+
+TEST_CASE("variables are logged, secrets are not") {
+  const Started log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_SECRET", "xyzzy"}});
+  CHECK_THAT(log.text(), Catch::Contains("INFO ENV MSCCLC_DEBUG is 'INFO'\n"));
+  CHECK_THAT(log.text(), Catch::Contains("INFO ENV MSCCLC_SECRET is set\n"));
+  CHECK_THAT(log.text(), !Catch::Contains("xyzzy"));
+}
+
+TEST_CASE("wrong values are errors") {
+  CHECK(Started(Environment::Values{{"MSCCLC_DEBUG", "LOUD"}}).error() ==
+        "MSCCLC_DEBUG is 'LOUD'; allowed is WARN, INFO or TRACE");
+  CHECK(
+      Started(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL,"}})
+          .error() ==
+      "MSCCLC_DEBUG_SUBSYS is 'CALL,'; allowed is ALL or some of INIT, BOOTSTRAP, ENV, LOAD, REG, "
+      "BIND, CALL, PROXY, separated by commas; behind a ^ all but these");
+}
+
+TEST_CASE("names of files") {
+  CHECK(expand_file_name("a-%p", {}) == "a-" + std::to_string(::getpid()));
+  CHECK(expand_file_name("%h%%", {}) == host_name() + "%");
+  CHECK(expand_file_name("%r", 7) == "7");
+  CHECK(expand_file_name("%r", {}).empty());
+  CHECK(expand_file_name("a%", 7).empty());
+  CHECK(expand_file_name("%x", 7).empty());
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,51 @@
+// Two threads at a time where one is allowed: noticed, not suffered.
+#pragma once
+
+#include <atomic>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+/// What one thread at a time may be in. From any thread.
+class OneThread {
+ public:
+  /// A thread is in while this lives, unless another was. It may come in again from inside.
+  class Visit {
+   public:
+    /// Errors (two-threads).
+    Visit(OneThread& place, Diagnostics& diagnostics) : place_(place) {
+      const char* nobody = nullptr;
+      entered_ = place.inside_.compare_exchange_strong(nobody, self(), std::memory_order_acquire,
+                                                       std::memory_order_relaxed);
+      allowed_ = entered_ || nobody == self();
+      if (!allowed_) report(diagnostics);
+    }
+    ~Visit() {
+      if (entered_) place_.inside_.store(nullptr, std::memory_order_release);
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    explicit operator bool() const { return allowed_; }
+
+   private:
+    static const char* self() {
+      static thread_local const char own = 0;
+      return &own;
+    }
+    static void report(Diagnostics& diagnostics) {
+      diagnostics.error("two-threads", {}, "another thread is inside this communicator")
+          .notes.push_back(
+              {"a communicator, and all that it has made, is for one thread at a time; abort() "
+               "alone may come from any"});
+    }
+
+    OneThread& place_;
+    bool entered_ = false, allowed_ = false;
+  };
+
+ private:
+  std::atomic<const char*> inside_{nullptr};
+};
+
+}  // namespace mscclc

@@ -1,0 +1,101 @@
+// The table of diagnostics' codes is whole: what the sources report is in it, and nothing else is.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "ir/diagnostic_codes.h"
+#include "tests/shell.h"
+
+namespace mscclc {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Text in quotes with a hyphen that is no code: names of threads, programs and benchmarks.
+const std::set<std::string> kNoCodes = {
+    "mscclc-bench",      "mscclc-boot",       "mscclc-fds",        "mscclc-hub",
+    "mscclc-proxy",      "mscclc-rank",       "mscclc-stream",     "mscclc-watch",
+    "nccl-symmetric",    "handwritten-1shot", "handwritten-2shot", "handwritten-exchange",
+    "handwritten-slices"};
+
+std::set<std::string> codes() {
+  std::set<std::string> names;
+  for (const CodeInfo& row : code_table()) names.insert(std::string(row.name));
+  return names;
+}
+
+/// What may be a code in a source: words with hyphens in quotes, and what stands first in a report.
+std::set<std::string> codes_in(const std::string& source) {
+  static const std::regex comment(R"(//[^\n]*)"), hyphened(R"re("([a-z0-9]+(-[a-z0-9]+)+)")re"),
+      reported(R"re(\b(error|warning|error_at|op_error|fail|refuse|set)\(\s*)re"
+               R"re(([A-Za-z_.>*-]+,\s*)?"([a-z][a-z0-9-]*)",)re");
+  const std::string text = std::regex_replace(source, comment, "");
+  std::set<std::string> found;
+  const std::sregex_iterator end;
+  for (std::sregex_iterator i(text.begin(), text.end(), hyphened); i != end; ++i) {
+    if (kNoCodes.count((*i)[1]) == 0) found.insert((*i)[1]);
+  }
+  for (std::sregex_iterator i(text.begin(), text.end(), reported); i != end; ++i) {
+    found.insert((*i)[3]);
+  }
+  return found;
+}
+
+/// The sources of the library and of the commands, which the test has as data.
+std::map<std::string, std::string> sources() {
+  std::map<std::string, std::string> texts;
+  for (const char* folder : {"ir", "passes", "plans", "compiler", "executor", "runtime", "tools"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string path = entry.path().string();
+      if (path.ends_with("_test.cc") || path.find("/fake_") != std::string::npos) continue;
+      if (path.ends_with(".cc") || path.ends_with(".h") || path.ends_with(".cu")) {
+        texts[path] = testing::read_whole(path);
+      }
+    }
+  }
+  return texts;
+}
+
+TEST_CASE("every code that is reported is in the table, and every row is reported") {
+  const std::set<std::string> known = codes();
+  const auto texts = sources();
+  REQUIRE(texts.size() > 200);
+  std::string everything;
+  for (const auto& [path, text] : texts) {
+    for (const std::string& code : codes_in(text)) {
+      INFO(path << " has \"" << code << "\": a new code needs a row in ir/diagnostic_codes.def");
+      CHECK(known.count(code) == 1);
+    }
+    everything += text;
+  }
+  for (const std::string& code : known) {
+    INFO(code << " is in ir/diagnostic_codes.def, and nothing reports it");
+    CHECK(everything.find('"' + code + '"') != std::string::npos);
+  }
+}
+
+TEST_CASE("the table has each code once") {
+  CHECK(codes().size() == code_table().size());
+  for (const CodeInfo& row : code_table()) {
+    INFO(row.name);
+    CHECK(std::regex_match(std::string(row.name), std::regex("[a-z][a-z0-9]*(-[a-z0-9]+)*")));
+    CHECK_FALSE(row.meaning.empty());
+  }
+}
+
+TEST_CASE("a code that is not in the table is found") {
+  CHECK(codes_in("diagnostics.error(\"brand-new\", {}, text);").count("brand-new") == 1);
+  CHECK(codes_in("refuse(diagnostics, \"novel\", text)").count("novel") == 1);
+  CHECK(codes_in("d.code = cond ? \"old-one\" : \"new-one\";").size() == 2);
+  CHECK(codes_in("// error(\"gone-by\", 1)\nf(\"mscclc-hub\", \"plain\");").empty());
+}
+
+TEST_CASE("docs/diagnostics.md is current (bazel run //ir:codes_page > docs/diagnostics.md)") {
+  CHECK(testing::read_whole("docs/diagnostics.md") == code_reference());
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,146 @@
+// What a caller must not do is an error that says so; what looks forbidden and is not, works.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "compiler/compile.h"
+#include "runtime/bootstrap/in_process.h"
+#include "runtime/host/host_device.h"
+#include "tests/library/library.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+std::shared_ptr<const Program> ring() {
+  const CompiledWorld world("allreduce_ring", {{"R", "2"}});
+  REQUIRE(world.errors() == "");
+  return std::make_shared<const Program>(world.program());
+}
+
+TEST_CASE("no bootstrap, no device") {
+  Diagnostics diagnostics;
+  CHECK(Communicator::create(nullptr, make_host_device(diagnostics), {}, diagnostics) == nullptr);
+  CHECK(testing::text(diagnostics) == "error: a communicator needs a bootstrap; it is nullptr\n");
+  const auto open = [](uint32_t rank, Diagnostics& d) {
+    return rank == 0 ? make_host_device(d) : nullptr;
+  };
+  auto bootstraps = make_in_process_bootstraps(2, testing::kPatience);
+  std::string said[2];
+  const auto be = [&](uint32_t rank) {
+    Diagnostics problems;
+    CHECK(Communicator::create(std::move(bootstraps[rank]), open(rank, problems), {}, problems) ==
+          nullptr);
+    said[rank] = testing::text(problems);
+  };
+  std::thread other(be, 1);
+  be(0);
+  other.join();
+  CHECK(said[1] == "error: a communicator needs a device; it is nullptr\n");
+  CHECK(said[0] ==
+        "error: rank 1 cannot create a communicator: a communicator needs a device; it is "
+        "nullptr\n");
+}
+
+TEST_CASE("no plan") {
+  const auto plan = ring();
+  const auto said = testing::threads(2, [&](Communicator& communicator) {
+    Diagnostics diagnostics;
+    const auto given = communicator.rank() == 0 ? nullptr : plan;
+    const auto loaded = communicator.load(given, {}, diagnostics);
+    return loaded != nullptr ? "it is loaded" : testing::text(diagnostics);
+  });
+  CHECK(said[0] == "error: there is no plan; it is nullptr\n");
+  CHECK(said[1] == "error: rank 0 cannot take the plan: there is no plan; it is nullptr\n");
+}
+
+// Rank 0 is inside load() until rank 1 comes; rank 1 comes when a second thread of rank 0 has been
+// told.
+TEST_CASE("two threads inside one communicator are told") {
+  const auto plan = ring();
+  std::atomic<bool> told = false;
+  std::string second;
+  const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    std::thread other;
+    if (communicator.rank() == 0) {
+      other = std::thread([&] {
+        Diagnostics own;
+        while (communicator.check(own)) std::this_thread::yield();
+        second = testing::text(own);
+        told = true;
+      });
+    } else {
+      while (!told) std::this_thread::yield();
+    }
+    std::unique_ptr<Executable> loaded;
+    while (loaded == nullptr) {  // the other thread may have been inside just now
+      diagnostics = {};
+      loaded = communicator.load(plan, {.max_bytes = 64}, diagnostics);
+      if (loaded == nullptr && diagnostics.all()[0].code != "two-threads") break;
+    }
+    if (other.joinable()) other.join();
+    return loaded == nullptr ? testing::text(diagnostics) : "";
+  });
+  CHECK(said[0] == "");
+  CHECK(said[1] == "");
+  CHECK(
+      second ==
+      "error: another thread is inside this communicator\n"
+      "note: a communicator, and all that it has made, is for one thread at a time; abort() alone "
+      "may come from any\n");
+}
+
+// Rank 0's call waits for rank 1's while its executable goes. Rank 1 launches after that.
+TEST_CASE("an executable may be destroyed while its calls run") {
+  const auto plan = ring();
+  std::atomic<bool> destroyed = false;
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    Device& device = communicator.device();
+    constexpr uint64_t kBytes = 4096;
+    const auto memory = device.allocate(2 * kBytes, "buffers", diagnostics);
+    auto loaded = communicator.load(plan, {.max_bytes = kBytes}, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    auto* in = reinterpret_cast<float*>(memory->data());
+    auto* out = reinterpret_cast<float*>(memory->data() + kBytes);
+    std::fill_n(in, kBytes / sizeof(float), 1.0f + static_cast<float>(communicator.rank()));
+    const StreamHandle stream = device.create_stream(diagnostics);
+    while (communicator.rank() == 1 && !destroyed) std::this_thread::yield();
+    const BoundCall call = loaded->bind({.bytes = kBytes, .input = in, .output = out}, diagnostics);
+    if (!call || !loaded->launch(call, stream, diagnostics)) return testing::text(diagnostics);
+    loaded.reset();
+    destroyed = true;
+    const bool done = communicator.synchronize(stream, diagnostics);
+    device.destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    return std::count(out, out + kBytes / sizeof(float), 3.0f) == kBytes / sizeof(float) ? ""
+                                                                                         : "wrong";
+  };
+  CHECK(testing::run_threads(2, body) == "");
+}
+
+// The same, and then the communicator goes, which waits for the call.
+TEST_CASE("a communicator may be destroyed while calls run") {
+  const auto plan = ring();
+  std::atomic<bool> launched = false;
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    static std::unique_ptr<Memory> memory[2];
+    auto& own = memory[communicator.rank()];
+    own = communicator.device().allocate(8192, "buffers", diagnostics);
+    auto loaded = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    const BoundCall call = loaded->bind(
+        {.bytes = 4096, .input = own->data(), .output = own->data() + 4096}, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    while (communicator.rank() == 1 && !launched) std::this_thread::yield();
+    if (!call || !loaded->launch(call, stream, diagnostics)) return testing::text(diagnostics);
+    launched = true;
+    return "";  // the stream is the device's, which goes with the communicator
+  };
+  CHECK(testing::run_threads(2, body) == "");
+}
+
+}  // namespace
+}  // namespace mscclc
