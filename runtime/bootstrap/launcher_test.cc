@@ -232,7 +232,10 @@ void check_meeting(const std::vector<Values>& ranks) {
       Diagnostics diagnostics;
       const auto launch = read_launch(Environment(values), "", diagnostics);
       const auto bootstrap = launch ? make_bootstrap(*launch, diagnostics) : nullptr;
-      if (!bootstrap) return 1;
+      if (!bootstrap) {
+        fmt::print(stderr, "{}\n", diagnostics.all().front().message);
+        return 1;
+      }
       std::vector<std::vector<uint8_t>> all;
       const std::vector<uint8_t> own = {static_cast<uint8_t>(bootstrap->rank())};
       if (!bootstrap->all_gather(own, "ranks", all, diagnostics)) return 2;
