@@ -65,6 +65,9 @@ constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
 /// How long rank 0 looks for another process that serves its job's id on another machine.
 constexpr std::chrono::milliseconds kForeignPatience{5000};
+/// How long rank 0 looks for another process that serves its job's id on this machine, if anything
+/// listens there; nothing is found out at once.
+constexpr std::chrono::milliseconds kServerPatience{8000};
 /// How long rank 0, where its first place is taken, looks who has it.
 constexpr std::chrono::milliseconds kTwinPatience{1000};
 
@@ -278,6 +281,15 @@ std::optional<Connected> find_twin(const LaunchedRank& launch, const Hub& own) {
   return connect_to_hub(where, launch.rank, launch.size, kTwinPatience, nobody);
 }
 
+/// Whoever made an id of this machine serves it before he gives it away. Rank 0 looks before it
+/// listens itself, as ranks that found both would meet in two places.
+std::optional<Connected> find_server(const LaunchedRank& launch) {
+  Diagnostics nobody;
+  const Rendezvous where{.secret = launch.where.secret, .local = true, .served = true};
+  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kServerPatience),
+                        nobody);
+}
+
 /// For rank 0, where the job cannot be: tells those that look for it on this machine.
 void tell_ranks_here(const LaunchedRank& launch, const std::string& why) {
   Diagnostics ignored;
@@ -327,6 +339,11 @@ std::optional<LaunchedRank> read_launch(const Environment& environment, std::str
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
+  }
+  if (launch.by_id && launch.where.local) {
+    if (auto server = find_server(launch)) {
+      return join(std::move(*server), launch.rank, launch.size, nullptr, diagnostics);
+    }
   }
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
