@@ -229,9 +229,14 @@ bool Builder::pipeline(int64_t unit, int64_t chunks, Mark unit_mark, Mark chunks
   return true;
 }
 
-bool Builder::resume_pipeline(uint32_t loop) {
+bool Builder::resume_pipeline(uint32_t loop, int64_t unit, int64_t chunks, Mark mark) {
   BuilderState& s = *state_;
   const Loop& l = s.program.loops[loop];
+  if (unit != static_cast<int64_t>(l.unit) || chunks != l.chunks) {
+    s.fail("pipeline-differs", mark,
+           fmt::format("this pipeline was begun with unit: {}, chunks: {}", l.unit, l.chunks));
+    return false;
+  }
   if (!pipeline(static_cast<int64_t>(l.unit), l.chunks)) return false;
   s.program.loops.pop_back();
   s.loop = loop;

@@ -204,8 +204,9 @@ class Builder {
   /// The ops that follow stand in a pipeline, until end_pipeline().
   bool pipeline(int64_t unit, int64_t chunks = 1, Mark unit_mark = {}, Mark chunks_mark = {});
   void end_pipeline();
-  /// Goes on with a pipeline of this rank that was left; present_pipeline() names it.
-  bool resume_pipeline(uint32_t loop);
+  /// Goes on with a pipeline of this rank that was left; present_pipeline() names it. An error if
+  /// it was begun with another unit or another number of chunks.
+  bool resume_pipeline(uint32_t loop, int64_t unit, int64_t chunks, Mark mark = {});
   uint32_t present_pipeline() const;
 
   // ---- ops ----

@@ -260,7 +260,7 @@ bool Unroller::enter_pipeline(const ast::Pipeline& s, int64_t& ir_loop) {
   if (const ast::Option* loop = find_option(s.options, ast::w_loop)) {
     if (!evaluator_.integer(loop->value, ir_loop)) return false;
     for (const auto& [k, id] : ir_loops_) {
-      if (k == ir_loop) return builder_.resume_pipeline(id);
+      if (k == ir_loop) return builder_.resume_pipeline(id, unit, chunks, mark_of(loop));
     }
   }
   return builder_.pipeline(unit, chunks, mark_of(unit_option), mark_of(chunks_option));

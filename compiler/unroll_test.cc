@@ -137,3 +137,23 @@ TEST_CASE("the same text gives the same program") {
   const std::string text = read_file("plans/allreduce_hier.mscl");
   CHECK(print_ir(*parse("a.mscl", text)) == print_ir(*parse("a.mscl", text)));
 }
+
+TEST_CASE("IR text goes on with a pipeline as it was begun, and does not come back to it") {
+  const auto said = [](const std::string& blocks) {
+    Sources sources;
+    Diagnostics diagnostics;
+    const std::string text =
+        "ir 1\nprogram t\ncollective allreduce(ranks: 1, chunks: 2)\n"
+        "launch threads: 32, split: true\nrank 0 {\n  buffer s[1]\n" +
+        blocks + "}\n";
+    parse_program(sources, sources.add("t.ir", text), {}, diagnostics);
+    return diagnostics.all().empty() ? "" : diagnostics.all()[0].code;
+  };
+  const std::string copy = "copy s[0] <- input[0]", last = "copy output[1] <- input[1]";
+  const std::string first = "tb 0 { pipeline unit: 64, loop: 0 { " + copy + " } }\n";
+  CHECK(said(first + "tb 1 { pipeline unit: 64, loop: 0 { " + last + " } }\n") == "");
+  CHECK(said(first + "tb 1 { pipeline unit: 128, loop: 0 { " + last + " } }\n") ==
+        "pipeline-differs");
+  CHECK(said(first + "tb 0 { " + last + " }\ntb 0 { pipeline unit: 64, loop: 0 { " + copy +
+             " } }\n") == "pipeline-interrupted");
+}
