@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
@@ -144,7 +143,7 @@ TEST_CASE("a rank that is killed in the middle of a step ends all others") {
 /// Launches the only call of a plan of two ranks, and waits.
 struct OneCall {
   std::shared_ptr<const Program> plan;
-  std::function<void(Communicator&)> meanwhile = {};
+  std::function<void(Communicator&, StreamHandle)> meanwhile = {};
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -155,7 +154,7 @@ struct OneCall {
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
     if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
-    if (meanwhile) meanwhile(communicator);
+    if (meanwhile) meanwhile(communicator, stream);
     (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     // What came after: nothing can be launched or loaded any more.
@@ -269,17 +268,16 @@ TEST_CASE("a hang of an executable that is gone is told") {
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
 }
 
+// Rank 1 is done once rank 0 has nothing left to do but its wait.
 TEST_CASE("the host can abort") {
-  std::atomic<bool> launched = false;
-  const auto abort = [&](Communicator& communicator) {
-    if (communicator.rank() == 0) {
-      launched = true;
-      return;
-    }
-    while (!launched) std::this_thread::yield();
+  const auto abort = [](Communicator& communicator, StreamHandle stream) {
+    if (communicator.rank() == 0) return;
+    Diagnostics diagnostics;
+    (void)communicator.synchronize(stream, diagnostics);
     communicator.abort("enough");
   };
-  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), abort}, kLongWait);
+  const auto plan = testing::stuck_plan(testing::RankOne::waits_for_rank_0);
+  const auto said = testing::threads(2, OneCall{plan, abort}, kLongWait);
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
   CHECK(said[1] == "error: rank 1: enough\n");

@@ -29,9 +29,9 @@ TEST_CASE("no bootstrap, no device") {
   std::string said[2];
   const auto be = [&](uint32_t rank) {
     Diagnostics problems;
-    CHECK(Communicator::create(std::move(bootstraps[rank]), open(rank, problems), {}, problems) ==
-          nullptr);
-    said[rank] = testing::text(problems);
+    const auto made =
+        Communicator::create(std::move(bootstraps[rank]), open(rank, problems), {}, problems);
+    said[rank] = made != nullptr ? "it is made" : testing::text(problems);
   };
   std::thread other(be, 1);
   be(0);

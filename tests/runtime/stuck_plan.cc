@@ -6,7 +6,7 @@
 
 namespace mscclc::testing {
 
-std::shared_ptr<const Program> stuck_plan() {
+std::shared_ptr<const Program> stuck_plan(RankOne rank_1) {
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add("stuck.mscl",
@@ -24,8 +24,14 @@ std::shared_ptr<const Program> stuck_plan() {
   passes.only = {"assign", "groups", "split"};  // the prover would refuse it
   auto program = compile(sources, file, {}, passes, diagnostics);
   if (!program) std::abort();
-  std::erase_if(program->ranks[1].ops,
-                [](const Op& op) { return op.kind == OpKind::signal || op.kind == OpKind::wait; });
+  const auto leave_out = [&](uint32_t rank, OpKind kind) {
+    std::erase_if(program->ranks[rank].ops, [=](const Op& op) { return op.kind == kind; });
+  };
+  leave_out(1, OpKind::signal);
+  if (rank_1 == RankOne::waits_for_nothing) {
+    leave_out(1, OpKind::wait);
+    leave_out(0, OpKind::put);  // rank 1 would read its output meanwhile
+  }
   return std::make_shared<const Program>(std::move(*program));
 }
 
