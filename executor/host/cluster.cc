@@ -87,17 +87,26 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
   }
 }
 
-bool Cluster::fit(const Call& call, Diagnostics& diagnostics) {
-  if (!patched_ || call.part_bytes != call_.part_bytes) {
-    patched_ = patch(device_, program_, call, diagnostics);
+bool Cluster::fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics) {
+  if (!patched_ || call.part_bytes != call_.part_bytes || capacity != capacity_) {
+    const Chunking chunking(program_.contract, call.part_bytes, program_.launch.align);
+    const Chunking most(program_.contract, capacity, program_.launch.align);
+    patched_ = true;
+    for (uint32_t r = 0; patched_ && r < device_.ranks.size(); ++r) {
+      patched_ = patch_rank(device_.ranks[r], program_, r, chunking, most, diagnostics);
+    }
     if (!patched_) return false;
   }
   call_ = call;
+  capacity_ = capacity;
   return true;
 }
 
 bool Cluster::prepare(const Call& call, bool in_place, bool poison, Diagnostics& diagnostics) {
-  if (!fit(call, diagnostics)) return false;
+  return fit(call, call.part_bytes, diagnostics) && place_all(in_place, poison, diagnostics);
+}
+
+bool Cluster::place_all(bool in_place, bool poison, Diagnostics& diagnostics) {
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
     if (!place(r, in_place)) return no_memory(diagnostics);
     fill_scratch(r, poison);

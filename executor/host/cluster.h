@@ -67,8 +67,11 @@ class Cluster {
 
   // The steps of prepare() and run(), for sets of plans (cluster_set.h).
 
-  /// Makes the device program fit a call.
-  bool fit(const Call& call, Diagnostics& diagnostics);
+  /// Makes the device program fit a call. Scratch lies as a call with parts of `capacity` bytes
+  /// needs it. REQUIRES: they are not shorter than the call's.
+  bool fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics);
+  /// Makes memory at all ranks; `poison` as in prepare(). REQUIRES: fit().
+  bool place_all(bool in_place, bool poison, Diagnostics& diagnostics);
   /// Bytes of all scratch of a rank, one buffer behind the other. REQUIRES: fit().
   uint64_t scratch_bytes(uint32_t rank) const;
   /// Makes memory; `scratch`, if it is there, is where the rank's scratch lies. False: the system
@@ -89,6 +92,7 @@ class Cluster {
   const std::string name_;
   DeviceProgram device_;
   Call call_;
+  uint64_t capacity_ = 0;  ///< bytes of a part for which scratch is laid out
   bool patched_ = false;
   uint64_t next_call_ = 0;
   FiberPool fibers_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 
@@ -97,7 +98,11 @@ bool HostRunner::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, Ru
   call.dtype = spec.dtype;
   call.accumulate = spec.accumulate.value_or(type.accumulate);
   call.reduce = spec.op;
-  if (!check_call(program, call, diagnostics) || !set[plan].fit(call, diagnostics)) return false;
+  const uint64_t capacity =
+      Chunking::part_for_message(program.contract, std::max(bytes, spec.capacity), type.bytes);
+  if (!check_call(program, call, diagnostics) || !set[plan].fit(call, capacity, diagnostics)) {
+    return false;
+  }
   const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
   result.bytes = chunking.message_bytes();
   result.count = result.bytes / type.bytes;
@@ -109,7 +114,7 @@ bool HostRunner::State::prepare(const RunSpec& spec, RunResult& result, Diagnost
   if (!alone()) return prepare_set(spec, result, diagnostics);
   return choose_place(set[0].program().contract, spec, result.in_place, diagnostics) &&
          fit(0, spec.bytes, spec, result, diagnostics) &&
-         set[0].prepare(set[0].call(), result.in_place, spec.check, diagnostics);
+         set[0].place_all(result.in_place, spec.check, diagnostics);
 }
 
 bool HostRunner::State::prepare_set(const RunSpec& spec, RunResult& result,

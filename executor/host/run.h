@@ -35,6 +35,9 @@ struct RunSpec {
   /// Lanes and late accesses (adversary.h): at random under a seed other than 0.
   std::optional<Adversary> adversary = {};
   bool check = true;  ///< fill inputs and compare outputs in every call
+  /// Scratch lies as a message of so many bytes needs it, where that is more than is sent: so it is
+  /// when calls of several sizes share it.
+  uint64_t capacity = 0;
 
   // Several plans: in place of `bytes` and `iterations`. In place run those that may, and those
   // that must.

@@ -27,8 +27,16 @@ Sketch make_tokens(Dice& dice);
 Sketch make_relays(Dice& dice);
 /// Barriers, which have no message.
 Sketch make_barriers(Dice& dice);
+/// Boxes that several senders share part by part: where parts end depends on the size of a call.
+Sketch make_growing(Dice& dice);
+/// Ranks that do the same, each a step further on: rings, neighbours, pipelines.
+Sketch make_symmetric(Dice& dice);
 
 /// One of them, drawn.
 Sketch make_sketch(Dice& dice);
+
+/// A collective of a set of plans, which has copies of its scratch in common with the others: 1 or
+/// `copies`.
+Sketch make_member(Dice& dice, uint32_t copies);
 
 }  // namespace mscclc::random_programs

@@ -1,8 +1,8 @@
 // The recorded runs of random programs: pipelines, packets, plain messages, sums and barriers,
 // right or wrong by one, judged by the prover. What it proves is tried on the host machine at many
 // sizes and numbers of rounds, under adversarial schedules of several calls, and by the explorer.
-// Prints each program that is proved and wrong, with what to do to see it, and counts. Needs no
-// files.
+// Prints each program that is proved and wrong, with what to do to see it, and counts. With
+// `--family sets` it does the same with sets of plans. Needs no files.
 //
 //   bazel run //tests/random_programs:random_programs_full -- --jobs 2 --programs 100000
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tests/long_run/long_run.h"
+#include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
 
 namespace {
@@ -43,7 +44,18 @@ void print(const char* what, const Options& options, uint64_t piece, const Rando
              random.sketch.family, random.by_json ? ", by JSON" : "", why, edges, random.text());
 }
 
+void try_set_piece(const Options& options, uint64_t piece, Counts counts) {
+  const RandomSet set = random_set(options.seed, piece);
+  const Tried tried = options.text ? Tried{.why = "not tried"} : try_set(set, piece, options.trial);
+  if (!options.text) ++counts[static_cast<size_t>(tried.outcome)];
+  if (!options.text && !options.show && tried.outcome != Outcome::hole) return;
+  fmt::print("# {}: --family sets --seed {} --first {}, {}\n{}\n",
+             options.text ? "set" : name(tried.outcome), options.seed, piece, tried.why,
+             set.text());
+}
+
 void try_piece(const Options& options, uint64_t piece, Counts counts) {
+  if (options.family == "sets") return try_set_piece(options, piece, counts);
   const RandomProgram random = random_program(options.seed, piece);
   if (!options.family.empty() && random.sketch.family != options.family) return;
   if (options.text) return print("program", options, piece, random, "not tried");
@@ -77,7 +89,10 @@ int main(int argc, char** argv) {
   add_long_run_options(app, long_run);
   app.add_option("--programs", programs, "programs to judge (default 100000)")->type_name("N");
   app.add_option("--seed", options.seed, "which programs (default 1)")->type_name("N");
-  app.add_option("--family", options.family, "flows, stale, packets, exchanges, sums or barriers");
+  app.add_option(
+      "--family", options.family,
+      "flows, stale, packets, relays, exchanges, sums, locals, tokens, barriers, growing "
+      "or symmetry; or sets of plans, which are tried only if they are asked for");
   app.add_option("--runs", options.trial.runs, "on the host machine, of a program that is proved")
       ->type_name("N");
   app.add_option("--explore", options.explore_one_in, "explore one in N (default 4; 0: none)")

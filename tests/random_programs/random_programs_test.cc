@@ -7,12 +7,13 @@
 #include "compiler/compile.h"
 #include "passes/prove/prove.h"
 #include "tests/random_programs/known_holes.h"
+#include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
 
 namespace mscclc::random_programs {
 namespace {
 
-constexpr uint64_t kPrograms = 1000;
+constexpr uint64_t kPrograms = 1000, kSets = 150;
 
 TEST_CASE("no random program is proved and wrong") {
   std::map<std::string, std::map<Outcome, int>> outcomes;
@@ -42,6 +43,19 @@ TEST_CASE("no random program is proved and wrong") {
   }
 }
 
+TEST_CASE("no random set of plans is proved and wrong") {
+  std::map<Outcome, uint64_t> outcomes;
+  for (uint64_t piece = 0; piece < kSets; ++piece) {
+    const RandomSet set = random_set(1, piece);
+    const Tried tried = try_set(set, piece, {.runs = 12});
+    INFO("piece " << piece << ": " << tried.why << '\n' << set.text());
+    CHECK(tried.outcome != Outcome::hole);
+    ++outcomes[tried.outcome];
+  }
+  CHECK(outcomes[Outcome::proved] > kSets / 8);
+  CHECK(outcomes[Outcome::refused_wrong] > kSets / 20);
+}
+
 Program compiled(const std::string& text) {
   Sources sources;
   Diagnostics diagnostics;
@@ -69,6 +83,7 @@ TEST_CASE("the host machine shows what is wrong with it") {
 TEST_CASE("a program is the same whenever it is made") {
   for (uint64_t piece = 0; piece < 50; ++piece) {
     CHECK(random_program(3, piece).text() == random_program(3, piece).text());
+    CHECK(random_set(3, piece).text() == random_set(3, piece).text());
   }
 }
 

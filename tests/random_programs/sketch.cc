@@ -1,6 +1,7 @@
 #include "tests/random_programs/sketch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -137,9 +138,12 @@ std::string text(const Sketch& sketch, Form form) {
   out += fmt::format("program    random\ncollective {}\n", sketch.collective);
   for (const std::string& promise : sketch.promises) out += "ensure     " + promise + '\n';
   if (!sketch.types.empty()) out += fmt::format("select     dtypes: {}\n", sketch.types);
-  if (form == Form::written) out += "launch     auto_sync: false\n";
-  if (ir) out += "launch     split: true";
-  if (ir) out += form == Form::foreign ? ", foreign: true\n" : "\n";
+  std::vector<std::string> launch;
+  if (form == Form::written) launch.emplace_back("auto_sync: false");
+  if (sketch.reuse_scratch) launch.emplace_back("reuse_scratch: true");
+  if (ir) launch.emplace_back("split: true");
+  if (form == Form::foreign) launch.emplace_back("foreign: true");
+  if (!launch.empty()) out += fmt::format("launch     {}\n", fmt::join(launch, ", "));
   for (size_t r = 0; r < sketch.ranks.size(); ++r) {
     RankSketch rank = sketch.ranks[r];
     std::erase_if(rank.buffers, [&](const BufferSketch& b) { return !uses(sketch, b.name); });

@@ -49,6 +49,7 @@ struct Sketch {
   std::vector<std::string> promises = {};  ///< behind "ensure"
   std::string types = {};                  ///< of `select dtypes`, or nothing
   std::vector<RankSketch> ranks = {};
+  bool reuse_scratch = false;           ///< what it shares with other plans of a set
   bool ir_only = false;                 ///< units in two pipelines: programs may not
   std::vector<std::string> edges = {};  ///< what was changed, for people
 };

@@ -13,71 +13,17 @@
 #include "plans/plan_json.h"
 #include "plans/target.h"
 #include "tests/explore/explore.h"
+#include "tests/random_programs/draws.h"
 #include "tests/random_programs/edges.h"
 #include "tests/random_programs/families.h"
+#include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {
 namespace {
 
-/// Numbers of rounds that stand at edges: none, few, round the units, the credits, and many.
-uint64_t draw_rounds(const Program& program, Dice& dice) {
-  std::vector<uint64_t> edges = {0, 1, 2, 3};
-  for (const Rank& rank : program.ranks) {
-    for (const Buffer& b : rank.buffers) {
-      if (b.units != 0) edges.insert(edges.end(), {b.units - 1, b.units, b.units + 1});
-    }
-    for (const Semaphore& s : rank.semaphores) {
-      edges.insert(edges.end(), {s.initial, s.initial + 1});
-    }
-  }
-  switch (dice.below(4)) {
-    case 0:
-      return dice.below(6);
-    case 1:
-      return 4 + dice.below(60);
-    default:
-      return edges[dice.below(static_cast<uint32_t>(edges.size()))];
-  }
-}
-
-/// A message of so many bytes, some of them odd.
-uint64_t draw_bytes(const Program& program, Dice& dice) {
-  const uint64_t chunks = std::max<uint64_t>(1, program.contract.part_chunks());
-  if (program.loops.empty()) {
-    static constexpr uint64_t kSmall[] = {0, 1, 4, 16, 17, 20, 32, 52, 100, 120, 121, 260, 500};
-    return kSmall[dice.below(13)] * (one_in(dice, 2) ? chunks : 1);
-  }
-  const Loop& loop = program.loops[dice.below(static_cast<uint32_t>(program.loops.size()))];
-  uint64_t bytes = draw_rounds(program, dice) * loop.unit * chunks;
-  switch (dice.below(4)) {
-    case 0:
-      return bytes + dice.below(17);
-    case 1:
-      return bytes - std::min<uint64_t>(bytes, dice.below(17));
-    default:
-      return bytes;
-  }
-}
-
-RunSpec draw_run(const Program& program, Dice& dice) {
-  RunSpec spec;
-  const Contract& contract = program.contract;
-  const bool may = contract.can_alias() && contract.in_place != InPlace::no;
-  spec.in_place = contract.in_place == InPlace::yes || (may && one_in(dice, 2));
-  spec.dtype = program.select.dtypes.empty() && one_in(dice, 3) ? Dtype::u8 : Dtype::f32;
-  spec.bytes = draw_bytes(program, dice);
-  spec.iterations = 2 + dice.below(3);
-  spec.schedule_seed = one_in(dice, 8) ? 0 : dice.next();
-  if (!one_in(dice, 6)) spec.adversary = Adversary{.lanes = 1 + dice.below(3)};
-  return spec;
-}
-
 std::string describe(const RunSpec& spec) {
-  return fmt::format("{} bytes of {}, {}, {} calls, schedule {}, {}", spec.bytes,
-                     info(spec.dtype).name, *spec.in_place ? "in place" : "out of place",
-                     spec.iterations, spec.schedule_seed,
-                     spec.adversary ? fmt::format("{} lanes", spec.adversary->lanes)
-                                    : std::string("no adversary"));
+  return fmt::format("{} bytes of {}, {} calls", spec.bytes, describe_schedule(spec),
+                     spec.iterations);
 }
 
 /// A small message (larger ones are not looked at), and how copies are dealt; in place at some
@@ -158,18 +104,39 @@ std::optional<std::string> fault_on_host(const Program& program, uint64_t number
   return std::nullopt;
 }
 
+namespace {
+
+/// Lemma S1: what is told of all ranks by those that stand for them is so of all; else what is not.
+std::optional<std::string> told_too_much(const Program& program, const Proof& all) {
+  Diagnostics ignored;
+  const Proof some = prove(program, ignored, {.symmetry_from = 0});
+  const char* const told = some.proved > all.proved                 ? "proved"
+                           : some.deterministic > all.deterministic ? "deterministic"
+                           : some.keeps_input > all.keeps_input     ? "input kept"
+                                                                    : nullptr;
+  if (told == nullptr) return std::nullopt;
+  return fmt::format("'{}' by ranks that stand for all, and not by all ranks", told);
+}
+
+}  // namespace
+
 Tried try_program(const Program& program, uint64_t number, const TrialOptions& options) {
   Diagnostics diagnostics;
-  const bool proved = prove(program, diagnostics).proved;
-  if (!proved) {
+  const Proof proof = prove(program, diagnostics);
+  if (const auto told = told_too_much(program, proof)) return {Outcome::hole, *told};
+  if (!proof.proved) {
     const bool undecided = !diagnostics.all().empty() && diagnostics.all()[0].code == "undecided";
-    const auto fault = fault_on_host(program, number, options.refused_runs);
+    auto fault = fault_on_host(program, number, options.refused_runs);
+    if (!fault) fault = fault_of_sizes(program, number, options.refused_runs);
     const Outcome refused = fault ? Outcome::refused_wrong : Outcome::refused;
     Tried tried{undecided ? Outcome::undecided : refused, {}};
     if (!diagnostics.all().empty()) tried.why = diagnostics.all()[0].message;
     return tried;
   }
   if (const auto fault = fault_on_host(program, number, options.runs)) {
+    return {Outcome::hole, "host machine, " + *fault};
+  }
+  if (const auto fault = fault_of_sizes(program, number, options.runs / 2)) {
     return {Outcome::hole, "host machine, " + *fault};
   }
   Tried tried{Outcome::proved, {}, false};
