@@ -4,6 +4,7 @@
 namespace mscclc {
 namespace {
 
+using testing::packet_ring;
 using testing::race;
 using testing::verdict;
 
@@ -274,23 +275,10 @@ TEST_CASE("an op that reads a sentinel slot twice waits for ever") {
             .starts_with("stuck: "));
 }
 
-/// An AllGather in a ring: each rank hands on what has come.
-std::string ring(const std::string& ranks, const std::string& packets, uint32_t copies) {
-  return "program t\nparam R = " + ranks + "\ncollective allgather(ranks: R)\n" +
-         "select dtypes: [f32]\nrank r in 0..R {\n  buffer box[R] packets: " + packets +
-         ", copies: " + std::to_string(copies) +
-         "\n  channel next = memory((r + 1) % R) to prev\n"
-         "  channel prev = memory((r - 1) % R) to next\n  tb 0 {\n"
-         "    put_packets next.box[r] <- input\n    copy output[r] <- input\n"
-         "    for s in 1..R {\n      let p = (r - s) % R\n"
-         "      unpack_packets output[p] <- box[p]\n"
-         "      if s < R - 1 { put_packets next.box[p] <- output[p] }\n    }\n  }\n}\n";
-}
-
 TEST_CASE("what empties a slot is over when its rank's next call is known of by packets") {
-  CHECK(verdict(ring("3", "LL16", 2)) == "proved");
-  CHECK(verdict(ring("3", "sentinel", 2)) == "proved");
-  CHECK(verdict(ring("3", "sentinel", 1)) != "proved");
+  CHECK(verdict(packet_ring("3", "LL16", 2)) == "proved");
+  CHECK(verdict(packet_ring("3", "sentinel", 2)) == "proved");
+  CHECK(verdict(packet_ring("3", "sentinel", 1)) != "proved");
 }
 
 TEST_CASE("copies are suggested with a number that helps, and only then") {

@@ -70,6 +70,21 @@ inline const std::string kWithAnswer = kInCopies + "sync\nsignal ch\nwait ch\n";
 inline const std::string kPackets =
     "put_packets ch.s[0] <- input\nreduce_packets output <- input, s[0]\n";
 
+/// An AllGather in a ring: each rank hands on what has come, in packets.
+inline std::string packet_ring(const std::string& ranks, const std::string& packets,
+                               uint32_t copies, bool shared = false) {
+  return "program t\nparam R = " + ranks + "\ncollective allgather(ranks: R)\n" +
+         "select dtypes: [f32]\n" + (shared ? "launch reuse_scratch: true\n" : "") +
+         "rank r in 0..R {\n  buffer box[R] packets: " + packets +
+         ", copies: " + std::to_string(copies) +
+         "\n  channel next = memory((r + 1) % R) to prev\n"
+         "  channel prev = memory((r - 1) % R) to next\n  tb 0 {\n"
+         "    put_packets next.box[r] <- input\n    copy output[r] <- input\n"
+         "    for s in 1..R {\n      let p = (r - s) % R\n"
+         "      unpack_packets output[p] <- box[p]\n"
+         "      if s < R - 1 { put_packets next.box[p] <- output[p] }\n    }\n  }\n}\n";
+}
+
 /// "race: race at X: nothing orders two accesses"
 inline std::string race(const std::string& chunk) {
   return "race: race at " + chunk + ": nothing orders two accesses";

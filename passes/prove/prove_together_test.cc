@@ -10,6 +10,7 @@ using testing::as_written;
 using testing::kInCopies;
 using testing::kPackets;
 using testing::kWithAnswer;
+using testing::packet_ring;
 using testing::race;
 using testing::reduction;
 
@@ -116,6 +117,15 @@ TEST_CASE("the count of calls is one for all") {
           "signal ch relaxed\nwait ch\n}\n}\n");
   CHECK(set.verdict().starts_with("race: race at s["));
   CHECK(set.order() == "every rank: p0, p1, p0\n");
+}
+
+TEST_CASE("a ring in two copies of sentinel slots, among other plans") {
+  const std::string ring = packet_ring("3", "sentinel", 2, true);
+  CHECK(Set().add(ring).add(ring).verdict() == "proved");
+  CHECK(Set().add(ring).add(ring, {1, 2, 0}).verdict() == "proved");
+  // A plan over two of its ranks: the third makes fewer calls, and takes other copies.
+  const std::string two = reduction("s[1] packets: sentinel, copies: 2", kPackets, false);
+  CHECK(Set().add(ring).add(two, {0, 1}).verdict(CallOrder::one) != "proved");
 }
 
 /// Every rank of a group hands something on to every other.

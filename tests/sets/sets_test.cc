@@ -13,6 +13,7 @@ using testing::as_written;
 using testing::kInCopies;
 using testing::kPackets;
 using testing::kWithAnswer;
+using testing::packet_ring;
 using testing::reduction;
 
 /// A set under test; plans are called p0, p1 …
@@ -144,6 +145,12 @@ TEST_CASE("groups of ranks in a circle") {
   CHECK(circle.verdict(CallOrder::one) == "proved, right");
   CHECK(Set().add(exchange_of(3), {0, 1, 2}).add(exchange_of(3), {1, 2, 3}).verdict() ==
         "stuck, hung");
+}
+
+TEST_CASE("a ring in two copies of sentinel slots") {
+  const std::string ring = packet_ring("3", "sentinel", 2, true);
+  CHECK(Set().add(ring).add(ring).verdict() == "proved, right");
+  CHECK(Set().add(ring).add(ring, {1, 2, 0}).verdict() == "proved, right");
 }
 
 TEST_CASE("packets of a group, of which one rank makes more calls than the others") {
