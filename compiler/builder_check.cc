@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "compiler/builder_state.h"
@@ -78,24 +77,6 @@ class Checker {
         s_.fail(
             "not-split", s_.kind_mark,
             fmt::format("'split: true', but the ops of rank {} are not sorted by thread block", r));
-        return;
-      }
-    }
-  }
-
-  /// In a program that is split the ops of a pipeline stand together in each thread block.
-  void pipelines() {
-    if (!p_.split) return;
-    for (uint32_t r = 0; r < p_.ranks.size(); ++r) {
-      std::set<std::pair<uint32_t, uint32_t>> left;  // block and pipeline
-      const Op* last = nullptr;
-      for (const Op& op : p_.ranks[r].ops) {
-        const bool same = last != nullptr && last->block == op.block && last->loop == op.loop;
-        if (last != nullptr && !same && last->loop != kNone) left.insert({last->block, last->loop});
-        last = &op;
-        if (op.loop == kNone || !left.contains({op.block, op.loop})) continue;
-        s_.fail("pipeline-interrupted", s_.kind_mark,
-                fmt::format("tb {} of rank {} leaves a pipeline and enters it again", op.block, r));
         return;
       }
     }
@@ -257,7 +238,6 @@ bool Builder::check() {
   checker.bodies();
   checker.promises();
   checker.split();
-  checker.pipelines();
   if (s.failed) return false;  // what follows would only repeat it
   if (!s.program.foreign) checker.balances();
   if (!s.failed && !s.flat) checker.empty_blocks();

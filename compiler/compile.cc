@@ -9,6 +9,7 @@
 #include "compiler/ast.h"
 #include "compiler/parser.h"
 #include "compiler/unroll.h"
+#include "ir/verify.h"
 
 namespace mscclc {
 namespace {
@@ -109,7 +110,10 @@ std::optional<Program> parse_program(Sources& sources, FileId file, const FrontE
   const ast::File* main = Loader(sources, options, ast, diagnostics).load(file, items);
   if (main == nullptr) return std::nullopt;
   if (is_ir != nullptr) *is_ir = main->is_ir;
-  return unroll(sources, ast, *main, items, options, diagnostics);
+  std::optional<Program> program = unroll(sources, ast, *main, items, options, diagnostics);
+  // IR text may be anything; what programs cannot say is not looked for in them.
+  if (program && main->is_ir && !verify_structure(*program, diagnostics)) program.reset();
+  return program;
 }
 
 std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOptions& options,

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ir/contract.h"
+#include "ir/credits.h"
 
 namespace mscclc {
 namespace {
@@ -111,22 +112,6 @@ uint32_t Search::align() const {
   uint32_t most = 1;
   for (const PlacedPlan& plan : plans_) most = std::max(most, plan.program->launch.align);
   return most;
-}
-
-/// So many rounds that units of scratch are used again, and that no block has credit left.
-uint64_t rounds_beyond_credits(const Program& program) {
-  uint64_t units = 0, credits = 0;
-  for (const Rank& rank : program.ranks) {
-    for (const Buffer& buffer : rank.buffers) units = std::max<uint64_t>(units, buffer.units);
-    uint64_t own = 0;
-    for (const Semaphore& semaphore : rank.semaphores) own += semaphore.initial;
-    for (const Op& op : rank.ops) {
-      const bool gives = info(op.kind).has(kSignals) || info(op.kind).has(kReleases);
-      if (gives && op.loop == kNone) own += op.dsts;
-    }
-    credits = std::max(credits, own);
-  }
-  return std::max(units, credits) + 1;
 }
 
 /// Bytes of a chunk: those of so many rounds of the pipelines, within reason.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/credits.h"
 #include "ir/rank_parts.h"
 #include "passes/prove/division.h"
 #include "passes/prove/loop_groups.h"
@@ -29,6 +30,7 @@ using proof::System;
 
 constexpr uint32_t kMostCopies = 16;
 constexpr uint32_t kMostUnits = 4096;
+constexpr uint32_t kMostRounds = 1000;  ///< of a search that proves nothing
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
@@ -174,7 +176,8 @@ class Prover {
   void look_for_more(Placement& placement, const LoopGroups& groups, RunOptions options) const {
     const std::vector<Finding> before = placement.findings;
     options.in_step = false;
-    options.rounds.assign(program_.loops.size(), proof::rounds_beyond_credits(program_));
+    const uint64_t rounds = std::min<uint64_t>(rounds_beyond_credits(program_), kMostRounds);
+    options.rounds.assign(program_.loops.size(), static_cast<uint32_t>(rounds));
     run(placement, groups, options);
     if (placement.findings.empty()) placement.findings = before;
   }

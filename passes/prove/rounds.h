@@ -14,8 +14,4 @@ namespace mscclc::proof {
 /// loop of the program. One choice without a pipeline.
 std::vector<std::vector<uint32_t>> round_choices(const Program& program);
 
-/// A number of rounds in which processes use up what credit they have, as far as a search may go
-/// that proves nothing.
-uint32_t rounds_beyond_credits(const Program& program);
-
 }  // namespace mscclc::proof
