@@ -10,34 +10,6 @@ namespace mscclc {
 using ast::Option;
 using ast::Symbol;
 
-namespace {
-
-/// What the options of a collective are good for.
-struct KindOptions {
-  bool chunks, root, shift, counts, shapes;
-};
-KindOptions options_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::reduce:
-    case CollectiveKind::gather:
-    case CollectiveKind::broadcast:
-    case CollectiveKind::scatter:
-      return {true, true, false, false, false};
-    case CollectiveKind::sendrecv:
-      return {true, false, true, false, false};
-    case CollectiveKind::alltoallv:
-      return {true, false, false, true, false};
-    case CollectiveKind::barrier:
-      return {false, false, false, false, false};
-    case CollectiveKind::custom:
-      return {false, false, false, false, true};
-    default:
-      return {true, false, false, false, false};
-  }
-}
-
-}  // namespace
-
 void Unroller::collective(const ast::Collective& s) {
   has_collective_ = true;
   collective_place_ = op_place_ = ast_.place(s.collective);
@@ -45,13 +17,9 @@ void Unroller::collective(const ast::Collective& s) {
   const std::string_view name = ast_.text(s.collective);
   const auto kind = find_collective(name);
   if (!kind) {
-    std::vector<std::string_view> known;
-    for (auto k = static_cast<int>(CollectiveKind::allreduce);
-         k <= static_cast<int>(CollectiveKind::custom); ++k) {
-      known.push_back(mscclc::name(static_cast<CollectiveKind>(k)));
-    }
-    evaluator_.fail("unknown-collective", op_place_,
-                    fmt::format("unknown collective '{}'{}", name, suggestion(name, known)));
+    evaluator_.fail(
+        "unknown-collective", op_place_,
+        fmt::format("unknown collective '{}'{}", name, suggestion(name, collective_names())));
     usable_ = false;
     return;
   }
@@ -61,7 +29,11 @@ void Unroller::collective(const ast::Collective& s) {
 }
 
 bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec) {
-  const KindOptions takes = options_of(spec.kind);
+  const CollectiveInfo& row = info(spec.kind);
+  const bool root = row.has_root(), shift = row.source == Source::shifted;
+  const bool counts_rows = row.input.form == SideForm::counted;
+  const bool declares = row.input.form == SideForm::declared;
+  const bool chunks = !declares && row.input.form != SideForm::nothing;
   const std::string_view kind = ast_.text(s.collective);
   bool good = true;
   std::string missing;
@@ -78,12 +50,12 @@ bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec
   };
   spec.marks.kind = mark_of(s.collective);
   spec.marks.ranks = mark_of(check(ast::w_ranks, true, true));
-  spec.marks.chunks = mark_of(check(ast::w_chunks, takes.chunks, false));
-  spec.marks.root = mark_of(check(ast::w_root, takes.root, takes.root));
-  spec.marks.shift = mark_of(check(ast::w_shift, takes.shift, takes.shift));
-  spec.marks.input = mark_of(check(ast::w_input, takes.shapes, takes.shapes));
-  spec.marks.output = mark_of(check(ast::w_output, takes.shapes, takes.shapes));
-  const Option* counts = check(ast::w_counts, takes.counts, takes.counts);
+  spec.marks.chunks = mark_of(check(ast::w_chunks, chunks, false));
+  spec.marks.root = mark_of(check(ast::w_root, root, root));
+  spec.marks.shift = mark_of(check(ast::w_shift, shift, shift));
+  spec.marks.input = mark_of(check(ast::w_input, declares, declares));
+  spec.marks.output = mark_of(check(ast::w_output, declares, declares));
+  const Option* counts = check(ast::w_counts, counts_rows, counts_rows);
   spec.marks.counts = mark_of(counts);
   if (!missing.empty()) {
     evaluator_.fail("missing-option", ast_.place(s.collective),
@@ -92,11 +64,11 @@ bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec
   if (!good || !missing.empty()) return false;
   good = number_option(s.options, ast::w_ranks, spec.ranks);
   good = dims_option(s.options, ast::w_chunks, spec.chunks) && good;
-  if (takes.root) good = number_option(s.options, ast::w_root, spec.root) && good;
-  if (takes.shift) good = number_option(s.options, ast::w_shift, spec.shift) && good;
-  if (takes.shapes) good = dims_option(s.options, ast::w_input, spec.input) && good;
-  if (takes.shapes) good = dims_option(s.options, ast::w_output, spec.output) && good;
-  if (takes.counts) good = evaluator_.list(counts->value, spec.counts) && good;
+  if (root) good = number_option(s.options, ast::w_root, spec.root) && good;
+  if (shift) good = number_option(s.options, ast::w_shift, spec.shift) && good;
+  if (declares) good = dims_option(s.options, ast::w_input, spec.input) && good;
+  if (declares) good = dims_option(s.options, ast::w_output, spec.output) && good;
+  if (counts_rows) good = evaluator_.list(counts->value, spec.counts) && good;
   flag_option(s.options, ast::w_even, spec.even_only);
   const Option* in_place = find_option(s.options, ast::w_inplace);
   bool always = false;

@@ -1,5 +1,5 @@
-// The contracts of the language's table, each as a few integers: how many chunks where, and which
-// input chunks an output chunk is made of. Chunking is in chunking.cc.
+// What a row of the table of collectives means for the chunks of a contract: how many where, and
+// which input chunks an output chunk is made of. Chunking is in chunking.cc.
 #include "ir/contract.h"
 
 #include <algorithm>
@@ -8,43 +8,8 @@
 namespace mscclc {
 namespace {
 
-constexpr std::string_view kKinds[] = {
-    "none",      "allreduce", "reduce",  "allgather", "gather",  "reducescatter", "alltoall",
-    "alltoallv", "broadcast", "scatter", "sendrecv",  "barrier", "custom",
-};
-
 uint32_t product(const std::vector<uint32_t>& dims) {
   return std::accumulate(dims.begin(), dims.end(), 1u, std::multiplies<>());
-}
-
-/// True if this side of the collective has a row for every rank.
-bool has_rank_rows(CollectiveKind kind, Side side) {
-  switch (kind) {
-    case CollectiveKind::allgather:
-    case CollectiveKind::gather:
-      return side == Side::output;
-    case CollectiveKind::reducescatter:
-    case CollectiveKind::scatter:
-      return side == Side::input;
-    case CollectiveKind::alltoall:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// True if only the root has this side's buffer.
-bool only_at_root(CollectiveKind kind, Side side) {
-  switch (kind) {
-    case CollectiveKind::reduce:
-    case CollectiveKind::gather:
-      return side == Side::output;
-    case CollectiveKind::broadcast:
-    case CollectiveKind::scatter:
-      return side == Side::input;
-    default:
-      return false;
-  }
 }
 
 Shape regular_shape(std::vector<uint32_t> chunks, uint32_t parts, bool caller_rows) {
@@ -86,109 +51,70 @@ std::pair<uint32_t, uint32_t> find_row(const std::vector<uint32_t>& lengths, uin
 
 }  // namespace
 
-std::string_view name(CollectiveKind kind) { return kKinds[static_cast<size_t>(kind)]; }
-
-std::optional<CollectiveKind> find_collective(std::string_view name) {
-  const auto found = std::find(std::begin(kKinds) + 1, std::end(kKinds), name);
-  if (found == std::end(kKinds)) return std::nullopt;
-  return static_cast<CollectiveKind>(found - std::begin(kKinds));
-}
-
-bool has_root(CollectiveKind kind) {
-  return only_at_root(kind, Side::input) || only_at_root(kind, Side::output);
-}
-
 uint32_t Shape::chunks() const {
   return lengths.empty() ? rows * columns : std::accumulate(lengths.begin(), lengths.end(), 0u);
 }
 
+bool Contract::is_there(Side side, uint32_t rank) const {
+  const SideInfo& here = info().side(side);
+  return here.form != SideForm::nothing && !(here.only_at_root && rank != root);
+}
+
 Shape Contract::shape(Side side, uint32_t rank) const {
-  switch (kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::barrier:
+  if (!is_there(side, rank)) return {};
+  switch (info().side(side).form) {
+    case SideForm::nothing:
       return {};
-    case CollectiveKind::alltoallv:
+    case SideForm::whole:
+      return regular_shape(chunks, 1, false);
+    case SideForm::rows:
+      return regular_shape(chunks, ranks, true);
+    case SideForm::counted:
       return ragged_shape(*this, side, rank);
-    case CollectiveKind::custom:
+    case SideForm::declared:
       return regular_shape(side == Side::input ? input : output, 1, false);
-    default:
-      break;
   }
-  if (only_at_root(kind, side) && rank != root) return {};
-  const bool rank_rows = has_rank_rows(kind, side);
-  return regular_shape(chunks, rank_rows ? ranks : 1, rank_rows);
+  return {};
 }
 
 uint32_t Contract::chunk_count(Side side, uint32_t rank) const {
-  switch (kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::barrier:
+  if (!is_there(side, rank)) return 0;
+  switch (info().side(side).form) {
+    case SideForm::nothing:
       return 0;
-    case CollectiveKind::alltoallv:
+    case SideForm::whole:
+      return product(chunks);
+    case SideForm::rows:
+      return product(chunks) * ranks;
+    case SideForm::counted:
       return shape(side, rank).chunks();
-    case CollectiveKind::custom:
+    case SideForm::declared:
       return product(side == Side::input ? input : output);
-    default:
-      break;
   }
-  if (only_at_root(kind, side) && rank != root) return 0;
-  return product(chunks) * (has_rank_rows(kind, side) ? ranks : 1);
+  return 0;
 }
 
-bool Contract::exists(Side side, uint32_t rank) const {
-  switch (kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::barrier:
-      return false;
-    case CollectiveKind::alltoallv:
-      return shape(side, rank).chunks() > 0;
-    case CollectiveKind::custom:
-      return product(side == Side::input ? input : output) > 0;
-    default:
-      return product(chunks) > 0 && !(only_at_root(kind, side) && rank != root);
-  }
-}
-
-bool Contract::can_alias() const {
-  switch (kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::alltoallv:
-    case CollectiveKind::sendrecv:
-    case CollectiveKind::barrier:
-      return false;
-    default:
-      return true;
-  }
-}
+bool Contract::exists(Side side, uint32_t rank) const { return chunk_count(side, rank) > 0; }
 
 std::optional<Contract::Alias> Contract::alias(uint32_t rank) const {
   if (!can_alias() || !exists(Side::input, rank) || !exists(Side::output, rank)) {
     return std::nullopt;
   }
   const uint32_t own_row = rank * part_chunks();
-  const bool input_rows = has_rank_rows(kind, Side::input);
-  const bool output_rows = has_rank_rows(kind, Side::output);
+  const bool input_rows = info().has_rows(Side::input);
+  const bool output_rows = info().has_rows(Side::output);
   if (input_rows == output_rows) return Alias{};
   return input_rows ? Alias{.input_chunk = own_row} : Alias{.output_chunk = own_row};
 }
 
 bool Contract::reduces() const {
-  switch (kind) {
-    case CollectiveKind::allreduce:
-    case CollectiveKind::reduce:
-    case CollectiveKind::reducescatter:
-      return true;
-    case CollectiveKind::custom:
-      return std::any_of(promises.begin(), promises.end(),
-                         [](const Promise& p) { return p.reduced; });
-    default:
-      return false;
-  }
+  if (info().source == Source::everyone) return true;
+  return std::any_of(promises.begin(), promises.end(), [](const Promise& p) { return p.reduced; });
 }
 
 uint32_t Contract::contributions() const {
   if (!reduces()) return 0;
-  if (kind != CollectiveKind::custom) return ranks;
+  if (info().source == Source::everyone) return ranks;
   size_t most = 0, least = ~size_t{0};
   for (const Promise& p : promises) {
     if (!p.reduced) continue;
@@ -198,13 +124,16 @@ uint32_t Contract::contributions() const {
   return most == least ? static_cast<uint32_t>(most) : 0;
 }
 
+// Nothing in the promise then depends on the rank that has the output.
 bool Contract::uniform() const {
-  return kind == CollectiveKind::allreduce || kind == CollectiveKind::allgather ||
-         kind == CollectiveKind::broadcast;
+  const CollectiveInfo& row = info();
+  const bool same = row.source == Source::everyone || row.source == Source::row_rank ||
+                    row.source == Source::root_rank;
+  return same && row.input.form == SideForm::whole && !row.output.only_at_root;
 }
 
 uint32_t Contract::part_chunks() const {
-  if (kind == CollectiveKind::custom) return std::max(product(input), product(output));
+  if (info().input.form == SideForm::declared) return std::max(product(input), product(output));
   return product(chunks);
 }
 
@@ -214,63 +143,56 @@ std::optional<Promise> Contract::promise(uint32_t rank, uint32_t chunk) const {
   return out;
 }
 
+const Promise* Contract::find_promise(Place output) const {
+  const auto found = std::lower_bound(promises.begin(), promises.end(), output, before);
+  return found == promises.end() || found->output != output ? nullptr : &*found;
+}
+
+bool Contract::promise_of_counted_row(Promise& out) const {
+  const auto [rank, chunk] = out.output;
+  const auto [source, column] = find_row(shape(Side::output, rank).lengths, chunk);
+  if (source == ranks) return false;
+  const std::vector<uint32_t> rows = shape(Side::input, source).lengths;
+  const uint32_t first = std::accumulate(rows.begin(), rows.begin() + rank, 0u);
+  out.inputs.push_back({source, first + column});
+  return true;
+}
+
 bool Contract::promise(uint32_t rank, uint32_t chunk, Promise& out) const {
-  if (kind == CollectiveKind::custom) {
-    const auto found =
-        std::lower_bound(promises.begin(), promises.end(), Place{rank, chunk}, before);
-    if (found == promises.end() || found->output != Place{rank, chunk}) return false;
-    out = *found;
-    return true;
-  }
-  if (only_at_root(kind, Side::output) && rank != root) return false;
+  if (!is_there(Side::output, rank)) return false;
   out.output = {rank, chunk};
-  out.reduced = reduces();
+  out.reduced = info().source == Source::everyone;
   out.inputs.clear();
   const uint32_t part = part_chunks();
-  const auto all_ranks = [&](uint32_t input_chunk) {
-    for (uint32_t p = 0; p < ranks; ++p) out.inputs.push_back({p, input_chunk});
-  };
-  switch (kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::barrier:
-    case CollectiveKind::custom:
+  const uint32_t in_part = info().has_rows(Side::output) ? chunk % part : chunk;
+  const uint32_t from = info().has_rows(Side::input) ? rank * part + in_part : in_part;
+  switch (info().source) {
+    case Source::nobody:
       return false;
-    case CollectiveKind::allreduce:
-    case CollectiveKind::reduce:
-      all_ranks(chunk);
-      break;
-    case CollectiveKind::reducescatter:
-      all_ranks(rank * part + chunk);
-      break;
-    case CollectiveKind::allgather:
-    case CollectiveKind::gather:
-      out.inputs.push_back({chunk / part, chunk % part});
-      break;
-    case CollectiveKind::alltoall:
-      out.inputs.push_back({chunk / part, rank * part + chunk % part});
-      break;
-    case CollectiveKind::broadcast:
-      out.inputs.push_back({root, chunk});
-      break;
-    case CollectiveKind::scatter:
-      out.inputs.push_back({root, rank * part + chunk});
-      break;
-    case CollectiveKind::sendrecv: {
+    case Source::everyone:
+      for (uint32_t p = 0; p < ranks; ++p) out.inputs.push_back({p, from});
+      return true;
+    case Source::row_rank:
+      out.inputs.push_back({chunk / part, from});
+      return true;
+    case Source::root_rank:
+      out.inputs.push_back({root, from});
+      return true;
+    case Source::shifted: {
       const int64_t n = ranks;
       const int64_t source = ((rank - shift % n) % n + n) % n;
-      out.inputs.push_back({static_cast<uint32_t>(source), chunk});
-      break;
+      out.inputs.push_back({static_cast<uint32_t>(source), from});
+      return true;
     }
-    case CollectiveKind::alltoallv: {
-      const auto [source, column] = find_row(shape(Side::output, rank).lengths, chunk);
-      if (source == ranks) return false;
-      const std::vector<uint32_t> rows = shape(Side::input, source).lengths;
-      const uint32_t first = std::accumulate(rows.begin(), rows.begin() + rank, 0u);
-      out.inputs.push_back({source, first + column});
-      break;
+    case Source::counted_row:
+      return promise_of_counted_row(out);
+    case Source::promised: {
+      const Promise* found = find_promise(out.output);
+      if (found != nullptr) out = *found;
+      return found != nullptr;
     }
   }
-  return true;
+  return false;
 }
 
 void Contract::sort_promises() {
@@ -280,12 +202,12 @@ void Contract::sort_promises() {
 
 uint64_t Contract::size_class(Side side, uint32_t rank, uint32_t chunk) const {
   if (even_only) return 0;
-  if (kind == CollectiveKind::alltoallv) {
+  if (info().side(side).form == SideForm::counted) {
     const std::vector<uint32_t> lengths = shape(side, rank).lengths;
     const auto [row, column] = find_row(lengths, chunk);
     return row < lengths.size() ? uint64_t{lengths[row]} << 32 | column : 0;
   }
-  return has_rank_rows(kind, side) ? chunk % part_chunks() : chunk;
+  return info().has_rows(side) ? chunk % part_chunks() : chunk;
 }
 
 }  // namespace mscclc

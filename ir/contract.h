@@ -5,37 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "ir/collectives.h"
 #include "ir/ops.h"
 
 namespace mscclc {
 
-enum class CollectiveKind : uint8_t {
-  none,
-  allreduce,
-  reduce,
-  allgather,
-  gather,
-  reducescatter,
-  alltoall,
-  alltoallv,
-  broadcast,
-  scatter,
-  sendrecv,
-  barrier,
-  custom,
-};
-std::string_view name(CollectiveKind kind);
-std::optional<CollectiveKind> find_collective(std::string_view name);
-
-/// True of broadcast, reduce, gather and scatter.
-bool has_root(CollectiveKind kind);
-
 enum class InPlace : uint8_t { either, yes, no };  // in text: either, true, false
-
-enum class Side : uint8_t { input, output };
 
 /// One chunk of a caller's buffer: input or output chunk `chunk` (flat index) at rank `rank`.
 struct Place {
@@ -53,8 +30,7 @@ struct Promise {
 
 /// How the chunks of a caller's buffer divide its bytes.
 ///  - `rows` rows of `columns` chunks. `part_rows` rows are one part: with `caller_rows` the part
-///  of
-///    one rank, which begins at a multiple of the bytes of a part, whatever the alignment;
+///    of one rank, which begins at a multiple of the bytes of a part, whatever the alignment;
 ///    otherwise the whole message. The rows of a part split it in granules, as chunks split a row.
 ///    So `chunks: [a, b]` of an allgather gives R * a rows of b chunks, a rows to a part.
 ///  - `lengths` (alltoallv only): row p has lengths[p] chunks.
@@ -89,8 +65,10 @@ struct Contract {
   uint32_t chunk_count(Side side, uint32_t rank) const;
   /// True if the buffer at `rank` holds something: NCCL has no output off the root in `reduce` …
   bool exists(Side side, uint32_t rank) const;
+  /// The row of the table of collectives.
+  const CollectiveInfo& info() const { return mscclc::info(kind); }
   /// True if the buffers of this kind of collective may coincide at all.
-  bool can_alias() const;
+  bool can_alias() const { return info().can_alias; }
   /// Where the buffers of `rank` coincide in place: output chunk 0 lies at input chunk
   /// `input_chunk`, input chunk 0 at output chunk `output_chunk` (one of the two is 0). Nothing if
   /// they never do, or if `rank` has only one of them.
@@ -117,6 +95,12 @@ struct Contract {
   uint64_t size_class(Side side, uint32_t rank, uint32_t chunk) const;
   /// Chunks of one part: the product of `chunks`, or of the larger side of custom.
   uint32_t part_chunks() const;
+
+ private:
+  /// True if `rank` has this side's buffer, which may be empty all the same.
+  bool is_there(Side side, uint32_t rank) const;
+  const Promise* find_promise(Place output) const;
+  bool promise_of_counted_row(Promise& out) const;
 };
 
 /// n parts of some bytes: E = ceil(bytes / align) granules, q = E / n, m = E % n; part i begins at

@@ -11,19 +11,16 @@ std::string time_text(double us) {
 
 double bus_factor(CollectiveKind kind, uint32_t ranks) {
   const double n = ranks;
-  switch (kind) {
-    case CollectiveKind::allreduce:
-      return 2 * (n - 1) / n;
-    case CollectiveKind::allgather:
-    case CollectiveKind::gather:
-    case CollectiveKind::reducescatter:
-    case CollectiveKind::scatter:
-    case CollectiveKind::alltoall:
-    case CollectiveKind::alltoallv:
-      return (n - 1) / n;
-    default:
+  const double share = (n - 1) / n;
+  switch (info(kind).bus) {
+    case BusTraffic::once:
       return 1;
+    case BusTraffic::share:
+      return share;
+    case BusTraffic::twice:
+      return 2 * share;
   }
+  return 1;
 }
 
 double algorithm_bandwidth(const ResultRow& row) {
