@@ -95,6 +95,17 @@ TEST_CASE("who does not know the secret is refused, and goes on trying") {
   CHECK(job.works());
 }
 
+// Who is in between cannot put anything behind a rank's hello.
+TEST_CASE("what comes with a hello and is not sealed ends the connection at once") {
+  TestJob job(1);
+  RawRank rank(job.id);
+  wire::Bytes sent = rank.hello(0, 1);
+  wire::Sealer(wire::SessionKey{}).seal(wire::frame(wire::FrameKind::joined), sent);
+  REQUIRE(rank.send(sent));
+  CHECK(rank.ended());
+  CHECK(job.works());
+}
+
 TEST_CASE("a proof is good for one connection") {
   TestJob job(2);
   RawRank honest(job.id), thief(job.id);
