@@ -221,7 +221,7 @@ struct ManyCalls {
     Diagnostics refused;  // calls behind one that the other rank has told of
     for (int i = 0; i < kCalls; ++i) {
       if (!call || !executable->launch(call, stream, refused)) break;
-      if (waits_between) device.synchronize(stream, diagnostics);
+      if (waits_between) (void)device.synchronize(stream, diagnostics);
     }
     (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
