@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -125,7 +126,9 @@ class EpollHub final : public Hub {
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
     const bool tells = meeting_.failure() && !meeting_.all_heard();
-    close_deadline_ = now_ + (tells ? kTellTime : kGoodbyeTime);
+    // They look no longer than the timeout.
+    const auto tell_time = std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
+    close_deadline_ = now_ + (tells ? tell_time : kGoodbyeTime);
     if (!tells) listeners_.clear();
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
