@@ -26,11 +26,14 @@ struct FrontEndOptions {
 
 /// Parses and unrolls `text` (a program, or IR text that begins with `ir 1`) into IR; runs no pass.
 /// `is_ir` tells which it was. nullopt after errors, which are in `diagnostics`.
-std::optional<Program> parse_program(Sources& sources, FileId file, const FrontEndOptions& options,
-                                     Diagnostics& diagnostics, bool* is_ir = nullptr);
+[[nodiscard]] std::optional<Program> parse_program(Sources& sources, FileId file,
+                                                   const FrontEndOptions& options,
+                                                   Diagnostics& diagnostics, bool* is_ir = nullptr);
 
 /// parse_program and the passes (none for IR text unless `passes.only` names some).
-std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOptions& options,
-                               const PipelineOptions& passes, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Program> compile(Sources& sources, FileId file,
+                                             const FrontEndOptions& options,
+                                             const PipelineOptions& passes,
+                                             Diagnostics& diagnostics);
 
 }  // namespace mscclc

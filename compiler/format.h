@@ -11,6 +11,7 @@ namespace mscclc {
 
 /// Canonical form of a program's text; nullopt after syntax errors. Formatting it again changes
 /// nothing.
-std::optional<std::string> format_program(Sources& sources, FileId file, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<std::string> format_program(Sources& sources, FileId file,
+                                                        Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -25,8 +25,8 @@ enum class OptionsOf : uint8_t {
 };
 
 /// Reports unknown and repeated options, options without a value that need one and the reverse.
-bool check_options(const ast::Ast& ast, ast::Array<const ast::Option> options, OptionsOf of,
-                   std::string_view what, Diagnostics& diagnostics);
+[[nodiscard]] bool check_options(const ast::Ast& ast, ast::Array<const ast::Option> options,
+                                 OptionsOf of, std::string_view what, Diagnostics& diagnostics);
 
 /// True if there is such an option.
 bool is_option(OptionsOf of, std::string_view name);

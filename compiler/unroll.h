@@ -14,8 +14,9 @@
 namespace mscclc {
 
 /// REQUIRES: `items` are those of `main` with imports replaced, without syntax errors.
-std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const ast::File& main,
-                              const std::vector<Item>& items, const FrontEndOptions& options,
-                              Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast,
+                                            const ast::File& main, const std::vector<Item>& items,
+                                            const FrontEndOptions& options,
+                                            Diagnostics& diagnostics);
 
 }  // namespace mscclc

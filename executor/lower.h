@@ -90,12 +90,14 @@ PlanUse use_of(const Program& program);
 
 /// Checks that the plan can do this call at all (type, reduction, size) and fills in
 /// `contributions`. Reports why not. `use` is that of the program.
-bool check_call(const Program& program, const PlanUse& use, Call& call, Diagnostics& diagnostics);
-bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
+[[nodiscard]] bool check_call(const Program& program, const PlanUse& use, Call& call,
+                              Diagnostics& diagnostics);
+[[nodiscard]] bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
 
 /// Builds the device program of one rank, without what depends on the message size.
 /// REQUIRES: program.split and verify_structure().
-bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics);
+[[nodiscard]] bool lower_rank(const Program& program, uint32_t rank, RankProgram& out,
+                              Diagnostics& diagnostics);
 
 /// Fills in what depends on the message size. May be called again for another size.
 ///
@@ -103,13 +105,15 @@ bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnos
 /// capacity, whatever their own size: a rank may be a call ahead of its peers, and what protects
 /// its scratch from them (the prover shows) protects places, not sizes. REQUIRES: no chunk of
 /// `chunking` is longer than the longest of `capacity`.
-bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
-                const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics);
+[[nodiscard]] bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
+                              const Chunking& chunking, const Chunking& capacity,
+                              Diagnostics& diagnostics);
 
 /// How a rank's scratch buffers lie for messages up to `capacity`, by buffer (input and output: 0
 /// bytes): what its peers need to know to find them.
-bool scratch_layout(const Program& program, uint32_t rank_id, const Chunking& capacity,
-                    std::vector<BufferLayout>& layout, Diagnostics& diagnostics);
+[[nodiscard]] bool scratch_layout(const Program& program, uint32_t rank_id,
+                                  const Chunking& capacity, std::vector<BufferLayout>& layout,
+                                  Diagnostics& diagnostics);
 
 /// How a caller's input and output lie in memory. In place the smaller lies in the larger.
 struct CallerBuffers {
@@ -121,8 +125,8 @@ CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking,
                              bool in_place);
 
 /// All ranks; scratch is laid out for this very call.
-bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);
-bool patch(DeviceProgram& device, const Program& program, const Call& call,
-           Diagnostics& diagnostics);
+[[nodiscard]] bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);
+[[nodiscard]] bool patch(DeviceProgram& device, const Program& program, const Call& call,
+                         Diagnostics& diagnostics);
 
 }  // namespace mscclc

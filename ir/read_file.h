@@ -2,6 +2,7 @@
 // error, not the end of the machine's memory.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,11 +14,15 @@ inline constexpr uint64_t kMostFileBytes = uint64_t{256} << 20;
 
 /// Reads what is left of a descriptor. nullopt: errno says why; EFBIG: there is more than
 /// kMostFileBytes.
-std::optional<std::string> read_to_end(int fd);
-/// The same for a path.
-std::optional<std::string> read_whole_file(const std::string& path);
+[[nodiscard]] std::optional<std::string> read_to_end(int fd);
+/// How long a named pipe may have nobody who has opened it to write.
+inline constexpr std::chrono::milliseconds kWriterPatience{5000};
+/// The same for a path. Of a pipe that somebody has opened to write it waits for the end, as cat
+/// does. errno ETIMEDOUT: nobody has, for so long.
+[[nodiscard]] std::optional<std::string> read_whole_file(
+    const std::string& path, std::chrono::milliseconds patience = kWriterPatience);
 /// What errno says of a file that could not be read: "No such file or directory", "it has more than
-/// 256 MiB, or does not end".
+/// 256 MiB, or does not end", "it is a pipe, and nobody writes to it".
 std::string file_error(int error);
 
 }  // namespace mscclc

@@ -9,6 +9,6 @@
 namespace mscclc {
 
 /// Reports every structural fault. Returns true if there is none.
-bool verify_structure(const Program& program, Diagnostics& diagnostics);
+[[nodiscard]] bool verify_structure(const Program& program, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -67,6 +67,7 @@ struct PipelineOptions {
 };
 
 /// Runs the passes; stops at the first that fails. An unknown name is an error.
-bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics);
+[[nodiscard]] bool run_passes(Program& program, const PipelineOptions& options,
+                              Diagnostics& diagnostics);
 
 }  // namespace mscclc

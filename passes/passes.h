@@ -22,8 +22,8 @@ bool run_complete_sums(Program& program, PassContext& context);
 
 /// Makes Rank::blocks count all blocks that the rank's ops stand in. False after reporting an op
 /// that stands in none, which `pass` needs.
-bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
-                   Diagnostics& diagnostics);
+[[nodiscard]] bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
+                                 Diagnostics& diagnostics);
 /// One more than the highest block that the rank has declared or uses.
 uint32_t count_blocks(const Rank& rank);
 /// The same, with the blocks of groups that ops stand in.

@@ -69,8 +69,9 @@ class LibraryTable {
   /// Reads a table. `name` is the file's, for messages. Refuses one with a call that no row fits,
   /// of a collective (and, for plans, of a number of ranks, root and shift) that it has, and one
   /// with a row that is never reached. Errors (not-a-library and those of JSON).
-  static std::optional<LibraryTable> parse(std::string_view text, const std::string& name,
-                                           Diagnostics& diagnostics);
+  [[nodiscard]] static std::optional<LibraryTable> parse(std::string_view text,
+                                                         const std::string& name,
+                                                         Diagnostics& diagnostics);
 
   /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;

@@ -20,21 +20,24 @@ inline constexpr uint32_t kPlanSchema = 2;
 /// Writes `program` as one line of compact JSON. REQUIRES: program.split, verify_structure.
 /// Reports what `target` cannot run; nullopt then. `proof`: what the prover says of this program,
 /// if it was asked; it is written into the plan. REQUIRES: proof->proved.
-std::optional<std::string> write_plan(const Program& program, const Target& target,
-                                      Diagnostics& diagnostics, const Proof* proof = nullptr);
+[[nodiscard]] std::optional<std::string> write_plan(const Program& program, const Target& target,
+                                                    Diagnostics& diagnostics,
+                                                    const Proof* proof = nullptr);
 
 /// The same without holding the text: hands it on block by block, in order. After an error (false)
 /// what has been handed on is worth nothing. `sink` returns false to stop: that is an error too,
 /// but the sink's to report.
 /// Large plans are written by several threads (`threads`: see thread_count, ir/rank_parts.h), of
 /// which one at a time calls `sink`; the bytes are the same.
-bool write_plan(const Program& program, const Target& target,
-                const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
-                const Proof* proof = nullptr, uint32_t threads = 0);
+[[nodiscard]] bool write_plan(const Program& program, const Target& target,
+                              const std::function<bool(std::string_view)>& sink,
+                              Diagnostics& diagnostics, const Proof* proof = nullptr,
+                              uint32_t threads = 0);
 
 /// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
 /// equal for equal plans, wherever they were compiled or read.
-std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<std::string> plan_hash(const Program& program,
+                                                   Diagnostics& diagnostics);
 
 /// What a plan for `target` says of its proof.
 ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof);
@@ -42,8 +45,8 @@ ProofRecord proof_record(const Program& program, const Target& target, const Pro
 /// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
 /// Every error names the JSON path. A content hash that does not match is an error. The record of a
 /// proof is put into `proof`: it is what whoever wrote the plan says, and no more.
-std::optional<Program> read_plan(std::string_view json, const std::string& name,
-                                 Diagnostics& diagnostics,
-                                 std::optional<ProofRecord>* proof = nullptr);
+[[nodiscard]] std::optional<Program> read_plan(std::string_view json, const std::string& name,
+                                               Diagnostics& diagnostics,
+                                               std::optional<ProofRecord>* proof = nullptr);
 
 }  // namespace mscclc

@@ -32,6 +32,7 @@ struct Target {
 /// The built-in targets: host, sm_90, mscclpp (the files of plans/targets, embedded).
 const std::vector<Target>& builtin_targets();
 /// A built-in target by name, or a target file by path.
-std::optional<Target> find_target(const std::string& name_or_path, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Target> find_target(const std::string& name_or_path,
+                                                Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -29,11 +29,11 @@ struct CallFacts {
 
 void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 /// Takes facts from the front; false if they are not such.
-bool decode(std::span<const uint8_t>& from, CallFacts& facts);
+[[nodiscard]] bool decode(std::span<const uint8_t>& from, CallFacts& facts);
 
 /// True if all ranks make the same call. Else an error (call-differs) that names the first rank
 /// whose call is another one than rank 0's, and tells both; the same on all ranks. `doing`: "bind".
-bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
-                Diagnostics& diagnostics);
+[[nodiscard]] bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
+                              Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -31,9 +31,10 @@ struct CallerMemoryOptions {
 class CallerMemory {
  public:
   /// The communicator must outlive it. nullptr: reported.
-  static std::unique_ptr<CallerMemory> make(Communicator& communicator, const Program& plan,
-                                            const CallerMemoryOptions& options,
-                                            Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<CallerMemory> make(Communicator& communicator,
+                                                          const Program& plan,
+                                                          const CallerMemoryOptions& options,
+                                                          Diagnostics& diagnostics);
 
   uint8_t* device(uint32_t side) const { return sides_[side].memory->data() + sides_[side].offset; }
   uint8_t* mirror(uint32_t side) { return sides_[side].mirror.data(); }
@@ -58,18 +59,18 @@ class CheckedCall {
   CheckedCall& operator=(const CheckedCall&) = delete;
 
   /// Collective if the executable's binds are. Before all else.
-  bool bind(Diagnostics& diagnostics);
+  [[nodiscard]] bool bind(Diagnostics& diagnostics);
   /// Writes the input of call `number` and poisons the output; waits.
-  bool fill(uint64_t number, Diagnostics& diagnostics);
-  bool launch(StreamHandle stream, Diagnostics& diagnostics);
+  [[nodiscard]] bool fill(uint64_t number, Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(StreamHandle stream, Diagnostics& diagnostics);
   /// Reads the output of call `number`, which has ended, and counts what is wrong. False: it could
   /// not be read.
-  bool compare(uint64_t number, Diagnostics& diagnostics);
+  [[nodiscard]] bool compare(uint64_t number, Diagnostics& diagnostics);
 
   /// Copies between host memory and the device: what a call reads, and what it has written, with
   /// other data than fill() gives. `from` and `to` hold bytes() of that side.
-  bool write_input(const uint8_t* from, Diagnostics& diagnostics);
-  bool read_output(uint8_t* to, Diagnostics& diagnostics);
+  [[nodiscard]] bool write_input(const uint8_t* from, Diagnostics& diagnostics);
+  [[nodiscard]] bool read_output(uint8_t* to, Diagnostics& diagnostics);
   uint64_t bytes(uint32_t side) const { return bytes_[side]; }
 
   uint64_t wrong() const { return check_->wrong(); }

@@ -15,7 +15,8 @@ namespace mscclc {
 struct RegisteredBuffer::State {
   std::shared_ptr<Group> group;
   uint64_t number;
-  ~State() { group->buffers.erase(number); }
+  /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
+  ~State() { group->retire(group->buffers.extract(number).mapped()); }
 };
 
 struct Communicator::State {
@@ -147,6 +148,7 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   Group& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
   auto buffer = std::make_shared<SharedBuffer>();
   buffer->address = static_cast<uint8_t*>(address);
   buffer->bytes = bytes;
@@ -190,10 +192,11 @@ bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   const bool done = group.device->synchronize(stream, diagnostics);
   for (const auto& executable : state_->monitor.executables()) {
     if (executable->proxy != nullptr) executable->proxy->settle();
-    if (done) executable->ended(stream);
   }
   if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
-  return state_->monitor.check(diagnostics) && done;
+  const bool fine = state_->monitor.check(diagnostics);
+  if (done) group.ended(stream);  // last: what goes with it may be what check() asks
+  return fine && done;
 }
 
 void Communicator::abort(const std::string& why) {

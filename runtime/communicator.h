@@ -1,5 +1,6 @@
 // Collectives at run time: ranks that have met load a plan together and call it on their streams.
 //
+//   // tests/runtime/example_test.cc compiles these lines, and runs them.
 //   std::string all_reduce(std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
 //                          std::string_view json, const void* in, void* out, StreamHandle stream) {
 //     Diagnostics problems;
@@ -106,8 +107,8 @@ class BoundCall {
 /// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
 /// of the same message size, type and reduction in the same order, one after the other (on one
 /// stream, or on streams that wait for each other). It may be destroyed while its calls run: its
-/// memory then goes when they have ended, at the communicator's next load() or with it. It must
-/// outlive graphs that have captured its calls.
+/// memory then goes when they have ended, at the communicator's next synchronize(), load() or
+/// register_buffer(), or with it. It must outlive graphs that have captured its calls.
 /// Thread safety: its functions are the communicator's, for one thread at a time.
 /// After an error free the buffers of its calls behind it: its proxy may still read them.
 /// Peers may still use memory of this rank that they have mapped: it is given back when the last of
@@ -135,9 +136,11 @@ class Executable {
 };
 
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
-/// ranks, when no binding uses it any more, and before its memory is freed: memory that comes to
-/// lie at the same address later is not what peers have mapped, and bind() refuses it
-/// (stale-registration). On the host the memory stays until then, and its address with it.
+/// ranks, when no binding is launched any more that uses it, and before its memory is freed: memory
+/// that comes to lie at the same address later is not what peers have mapped, and bind() refuses it
+/// (stale-registration). On the host the memory stays until then, and its address with it. It may
+/// be destroyed while calls run: what they use stays mapped until they have ended, as an
+/// Executable's memory does.
 /// Thread safety: the communicator's.
 class RegisteredBuffer {
  public:
@@ -168,7 +171,8 @@ class Communicator {
   Device& device() const;
   Bootstrap& bootstrap() const;
 
-  /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Errors:
+  /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits
+  /// for calls that run, if executables or buffers have been destroyed since they began. Errors:
   /// no-plan, plan-differs, wrong-size (the plan is for another number of ranks), not-proved
   /// (behind what the prover finds), what verify_structure() finds, out-of-memory …
   [[nodiscard]] std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan,
@@ -176,7 +180,7 @@ class Communicator {
                                                  Diagnostics& diagnostics);
 
   /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
-  /// between ranks, and be 0.
+  /// between ranks, and be 0. May wait as load() does.
   [[nodiscard]] std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
                                                                   Diagnostics& diagnostics);
 

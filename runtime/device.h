@@ -37,7 +37,7 @@ class HeldMemory {
   virtual ~HeldMemory() = default;
   /// Does the same allocation still lie at the address? False: it was freed; whatever is there now
   /// is not what peers have mapped.
-  virtual bool is_there() const = 0;
+  [[nodiscard]] virtual bool is_there() const = 0;
 };
 
 /// A stream of the device: launches and copies on it run in order, behind the caller's back. For
@@ -49,7 +49,7 @@ class StreamMark {
  public:
   virtual ~StreamMark() = default;
   /// Is all that was on the stream before known to have been done? Does not wait.
-  virtual bool reached() = 0;
+  [[nodiscard]] virtual bool reached() = 0;
 };
 
 /// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
@@ -59,12 +59,13 @@ class CopyLane {
   virtual ~CopyLane() = default;
   /// Begins to copy; the source may not change before a signal behind it has come, or flush() has
   /// returned.
-  virtual bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool put(void* to, const void* from, uint64_t bytes,
+                                 Diagnostics& diagnostics) = 0;
   /// When all puts so far have been done: sets `*count`, a count of the peer or of this rank, to
   /// `value`. Does not wait for that.
-  virtual bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) = 0;
   /// Waits until all that was begun has been done.
-  virtual bool flush(Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
 /// Memory of a rank, in one allocation; nullptr: this rank has none.
@@ -94,71 +95,75 @@ class Device {
   virtual std::string name() const = 0;
   /// Makes the device the calling thread's own until the thread ends: first thing in a thread that
   /// calls nothing but this device, such as a proxy. Other threads need not call it.
-  virtual bool bind_thread(Diagnostics&) { return true; }
+  [[nodiscard]] virtual bool bind_thread(Diagnostics&) { return true; }
   /// How long the device may wait for another process, such as for a descriptor: a communicator
   /// sets its own.
   virtual void set_timeout(std::chrono::milliseconds) {}
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
-  virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
-                                           Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                                         Diagnostics& diagnostics) = 0;
   /// Host memory, all zeros, that the host and running blocks see at the same address.
-  virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
-                                                   Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes,
+                                                                 const std::string& what,
+                                                                 Diagnostics& diagnostics) = 0;
 
   /// How peers may map `bytes` bytes at `address`, which any allocator has made. Errors
   /// (cannot-share): with the ways that were tried, and why each failed. The offers are good while
   /// the handle's `keep` lives.
-  virtual std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
-                                                    Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::optional<MemoryHandle> export_memory(const void* address,
+                                                                  uint64_t bytes,
+                                                                  Diagnostics& diagnostics) = 0;
   /// Remembers which allocation lies at an address now. nullptr: reported.
-  virtual std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
-                                                  Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                                                Diagnostics& diagnostics) = 0;
   /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
-  virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
-                                                Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                                              Diagnostics& diagnostics) = 0;
 
   /// Copies between host and device memory, and waits.
-  virtual bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
-  virtual bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool write(void* to, const void* from, uint64_t bytes,
+                                   Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool read(void* to, const void* from, uint64_t bytes,
+                                  Diagnostics& diagnostics) = 0;
 
   /// Copies between any two places that the device can address, in order on a stream. Does not
   /// wait.
-  virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
-                    Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+                                  Diagnostics& diagnostics) = 0;
 
   /// Checks that launches like `plan` are resident as a whole, whatever their data type; returns
   /// how many blocks like theirs are at once, at least. Errors (too-many-blocks).
-  virtual std::optional<uint32_t> fits(const device::LaunchPlan& plan,
-                                       Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::optional<uint32_t> fits(const device::LaunchPlan& plan,
+                                                     Diagnostics& diagnostics) = 0;
   /// Does a launch take short programs along (LaunchPlan::carried)?
   virtual bool carries_programs() const { return false; }
   /// May launches begin early (LaunchPlan::early)? launch() knows which of them.
   virtual bool launches_early() const { return false; }
   /// Starts one call on a stream. Does not wait.
-  virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
-                      Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
+                                    Diagnostics& diagnostics) = 0;
   /// Waits until all work on a stream has ended.
-  virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
   /// Waits until all work on all streams has ended that is not in a graph yet to be launched.
-  virtual bool drain(Diagnostics&) { return true; }
+  [[nodiscard]] virtual bool drain(Diagnostics&) { return true; }
   /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
   /// a new one if it is nullptr. REQUIRES: the stream is not captured.
-  virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
-                    Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                                  Diagnostics& diagnostics) = 0;
   /// Does what is put on a stream now go into a graph?
   virtual bool is_capturing(StreamHandle) { return false; }
-  virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 
-  virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
 
   /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
   /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
   /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
-  virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
-                           const std::vector<SwitchRegion>& /*regions*/,
-                           std::unique_ptr<SwitchTeam>& /*team*/, Diagnostics&) {
+  [[nodiscard]] virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
+                                         const std::vector<SwitchRegion>& /*regions*/,
+                                         std::unique_ptr<SwitchTeam>& /*team*/, Diagnostics&) {
     return true;
   }
 };

@@ -49,8 +49,8 @@ class Environment {
   bool has(Variable variable) const { return !raw(variable).empty(); }
   /// The value, or the fallback. nullopt: neither is there, or the value is wrong (reported).
   /// Errors (bad-variable).
-  std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
-  std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
+  [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
+  [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
 
   /// Warns of variables that begin with MSCCLC_ and that nobody reads: most are misspelt.
   void warn_of_unknown(Diagnostics& diagnostics) const;

@@ -369,11 +369,9 @@ bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnos
   return same_calls(calls, "launch", diagnostics);
 }
 
-// Costs a launch a few stores: streams are few, and most calls come on the one of the call before.
+// Costs a launch a few stores.
 void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
-  if (std::find(busy_streams.begin(), busy_streams.end(), stream) == busy_streams.end()) {
-    busy_streams.push_back(stream);
-  }
+  group->launched(stream);
   const FlightCall call{.executable = number,
                         .call = ++launches,
                         .dtype = binding.launch.dtype,
@@ -409,7 +407,7 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
 
 // Calls may still use its memory: that goes when they have ended.
 Executable::~Executable() {
-  if (!state_->busy_streams.empty()) state_->group->retire(state_);
+  if (state_->launches > 0) state_->group->retire(state_);
 }
 
 BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {

@@ -32,7 +32,7 @@ struct StagingCopy {
 };
 
 /// Reports that the program of a thread block is too long; false.
-bool too_large(Diagnostics& diagnostics);
+[[nodiscard]] bool too_large(Diagnostics& diagnostics);
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
@@ -50,9 +50,11 @@ struct Executable::State {
   ~State();
 
   /// Collective: all that load() does.
-  bool load(Diagnostics& diagnostics);
-  std::shared_ptr<BoundCall::State> bind(const CallOptions& options, Diagnostics& diagnostics);
-  bool launch(const BoundCall::State& binding, StreamHandle stream, Diagnostics& diagnostics);
+  [[nodiscard]] bool load(Diagnostics& diagnostics);
+  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CallOptions& options,
+                                                       Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
+                            Diagnostics& diagnostics);
   bool collective_bind() const { return options.zero_copy && access.any(); }
 
   const std::shared_ptr<Group> group;
@@ -68,10 +70,6 @@ struct Executable::State {
   uint64_t binds = 0;     ///< collective ones so far
 
   uint64_t launches = 0;
-  /// Streams on which calls may still run; nobody has waited for them by the communicator.
-  std::vector<StreamHandle> busy_streams;
-  /// All calls on a stream have ended.
-  void ended(StreamHandle stream) { std::erase(busy_streams, stream); }
 
   RankProgram program;                   ///< patched for the last binding ...
   std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
@@ -91,12 +89,13 @@ struct Executable::State {
   std::unique_ptr<Memory> staging[2];
   std::vector<std::unique_ptr<Memory>> peer_staging[2];
   /// Allocates staging and appends its handle to a message.
-  bool offer_staging(uint32_t side, std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  [[nodiscard]] bool offer_staging(uint32_t side, std::vector<uint8_t>& message,
+                                   Diagnostics& diagnostics);
   /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
-  bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
-                   Diagnostics& diagnostics);
+  [[nodiscard]] bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
+                                 Diagnostics& diagnostics);
   /// Collective: joins region and staging at the plan's switches.
-  bool join_switches(Diagnostics& diagnostics);
+  [[nodiscard]] bool join_switches(Diagnostics& diagnostics);
   Switches switches;
 
   /// Output chunks of this rank that the collective promises, as runs [first, end).
@@ -120,18 +119,20 @@ struct Executable::State {
 
  private:
   void note_launch(const BoundCall::State& binding, StreamHandle stream);
-  bool prepare(Diagnostics& diagnostics);
-  bool check_plan(Diagnostics& diagnostics);
-  bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
-  bool check_fit(Diagnostics& diagnostics) const;
-  bool lay_out(Diagnostics& diagnostics);
+  [[nodiscard]] bool prepare(Diagnostics& diagnostics);
+  [[nodiscard]] bool check_plan(Diagnostics& diagnostics);
+  [[nodiscard]] bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_fit(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool lay_out(Diagnostics& diagnostics);
   void prepare_binds();
-  bool allocate(Diagnostics& diagnostics);
-  bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
-  bool connect(const std::vector<std::vector<uint8_t>>& messages, Diagnostics& diagnostics);
-  bool connect_peer(uint32_t peer, std::span<const uint8_t> message, Diagnostics& diagnostics);
-  bool start_proxy(Diagnostics& diagnostics);
-  bool write_program(Diagnostics& diagnostics);
+  [[nodiscard]] bool allocate(Diagnostics& diagnostics);
+  [[nodiscard]] bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  [[nodiscard]] bool connect(const std::vector<std::vector<uint8_t>>& messages,
+                             Diagnostics& diagnostics);
+  [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,
+                                  Diagnostics& diagnostics);
+  [[nodiscard]] bool start_proxy(Diagnostics& diagnostics);
+  [[nodiscard]] bool write_program(Diagnostics& diagnostics);
   std::vector<device::ChannelEnd> channel_ends() const;
   uint64_t memory_bytes() const;
   uint64_t counts() const;

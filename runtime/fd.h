@@ -34,15 +34,15 @@ class Fd {
 };
 
 /// A counter that wakes whoever polls it (eventfd, does not block). Invalid: errno says why.
-Fd make_waker();
+[[nodiscard]] Fd make_waker();
 void wake(const Fd& waker);
 void drain(const Fd& waker);
 
 /// The user that the process at the other end of a unix socket ran as when it connected, or began
 /// to listen; nullopt: the system does not say.
-std::optional<uint32_t> peer_user(const Fd& socket);
+[[nodiscard]] std::optional<uint32_t> peer_user(const Fd& socket);
 /// That is this process's user.
-bool same_user(const Fd& socket);
+[[nodiscard]] bool same_user(const Fd& socket);
 
 /// Fills `out` from the system's generator. It waits only while a machine boots.
 void fill_random(std::span<uint8_t> out);

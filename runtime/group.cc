@@ -87,7 +87,20 @@ void Group::fail(const std::string& code, const std::string& why) {
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
 }
 
+// Costs a launch a few loads: streams are few.
+void Group::launched(StreamHandle stream) {
+  if (std::find(busy_streams_.begin(), busy_streams_.end(), stream) == busy_streams_.end()) {
+    busy_streams_.push_back(stream);
+  }
+}
+
+void Group::ended(StreamHandle stream) {
+  std::erase(busy_streams_, stream);
+  if (busy_streams_.empty()) retired_.clear();
+}
+
 void Group::retire(std::shared_ptr<void> used) {
+  if (busy_streams_.empty()) return;
   retired_.push_back(std::move(used));
   if (closed_) release();
 }
@@ -101,7 +114,8 @@ void Group::close() {
 void Group::release() {
   if (retired_.empty()) return;
   Diagnostics ignored;
-  device->drain(ignored);
+  (void)device->drain(ignored);
+  busy_streams_.clear();
   const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
 }
 

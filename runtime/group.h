@@ -51,8 +51,12 @@ struct Group {
   FlightRecorder recorder;
   std::string flight_file;  ///< MSCCLC_FLIGHT_FILE
 
-  /// Something that calls still use goes when they have ended: at the next release(), or at once,
-  /// after waiting, where the communicator has gone.
+  /// A call has been put on a stream.
+  void launched(StreamHandle stream);
+  /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
+  void ended(StreamHandle stream);
+  /// Something that calls may still use goes when they have ended: at once, where none runs; at the
+  /// next ended() or release(); or after waiting, where the communicator has gone.
   void retire(std::shared_ptr<void> used);
   /// Waits until nothing runs, and lets go of what has been retired.
   void release();
@@ -65,15 +69,15 @@ struct Group {
   /// Collective: gives every rank the messages of all. `able`: this rank could make its message;
   /// otherwise the others learn the last error of `diagnostics`. False if any rank was not able:
   /// reported (peer-failed) by the others.
-  bool exchange(bool able, std::span<const uint8_t> own, std::string_view what,
-                std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
+  [[nodiscard]] bool exchange(bool able, std::span<const uint8_t> own, std::string_view what,
+                              std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
   /// Collective: true on all ranks if it is on all.
-  bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
+  [[nodiscard]] bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
   /// Says which of the joined buffers are still here, by a byte each.
   void tell_joined(std::vector<uint8_t>& message) const;
   /// Takes what every rank has told from the front of its message, and forgets joined buffers that
   /// no rank has any more. False: a message is cut off.
-  bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
+  [[nodiscard]] bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
   /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
   /// did not answer. `awaited`: ranks that they waited for. `wait`: some seconds at most for the
   /// other ranks; otherwise failure->is_open() until they have spoken and it is asked again.
@@ -82,15 +86,19 @@ struct Group {
   void fail(const std::string& code, const std::string& why);
 
  private:
+  /// Streams on which calls may still run; nobody has waited for them by the communicator.
+  std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;
   bool closed_ = false;
 };
 
 /// Maps a peer's memory; errors name the peer.
-std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
-                                    Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Memory> import_from(Device& device, uint32_t peer,
+                                                  const MemoryHandle& handle,
+                                                  Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
-bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
-                std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics);
+[[nodiscard]] bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles,
+                              uint32_t own, std::vector<std::unique_ptr<Memory>>& peers,
+                              Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -31,7 +31,7 @@ class Image {
   T* add(const std::vector<T>& values) {
     return add(std::span<const T>(values));
   }
-  bool write(Device& device, Diagnostics& diagnostics) const {
+  [[nodiscard]] bool write(Device& device, Diagnostics& diagnostics) const {
     return device.write(target_, bytes_.data(), bytes_.size(), diagnostics);
   }
   uint64_t bytes() const { return bytes_.size(); }

@@ -38,6 +38,6 @@ struct RankPlaces {
 };
 void encode(const RankPlaces& places, std::vector<uint8_t>& to);
 /// Takes places from the front; false if they are not such.
-bool decode(std::span<const uint8_t>& from, RankPlaces& places);
+[[nodiscard]] bool decode(std::span<const uint8_t>& from, RankPlaces& places);
 
 }  // namespace mscclc

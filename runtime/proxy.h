@@ -54,11 +54,12 @@ class Proxy {
  private:
   explicit Proxy(std::chrono::microseconds awake) : awake_(awake) {}
   void serve();
-  bool serve_all(Diagnostics& problems);
-  bool serve_next(uint64_t number, Diagnostics& problems);
-  bool flush_all(Diagnostics& problems);
+  [[nodiscard]] bool serve_all(Diagnostics& problems);
+  [[nodiscard]] bool serve_next(uint64_t number, Diagnostics& problems);
+  [[nodiscard]] bool flush_all(Diagnostics& problems);
   bool asked(uint64_t number) const;
-  bool handle(const device::PortRequest& request, uint64_t number, Diagnostics& problems);
+  [[nodiscard]] bool handle(const device::PortRequest& request, uint64_t number,
+                            Diagnostics& problems);
 
   const std::chrono::microseconds awake_;
   std::shared_ptr<Device> device_;

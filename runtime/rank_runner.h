@@ -38,10 +38,10 @@ class RankRunner {
   ~RankRunner();
 
   /// Collective: loads the plan and makes buffers.
-  bool load(Diagnostics& diagnostics);
+  [[nodiscard]] bool load(Diagnostics& diagnostics);
   /// Collective: `spec.iterations` calls in succession, without a barrier between ranks. Every
   /// status other than `right` comes with errors.
-  RankResult run(const RunSpec& spec, Diagnostics& diagnostics);
+  [[nodiscard]] RankResult run(const RunSpec& spec, Diagnostics& diagnostics);
 
  private:
   struct State;
@@ -49,6 +49,6 @@ class RankRunner {
 };
 
 /// True if no rank left any call of a barrier before all ranks had entered it; results by rank.
-bool kept_together(const std::vector<RankResult>& results);
+[[nodiscard]] bool kept_together(const std::vector<RankResult>& results);
 
 }  // namespace mscclc

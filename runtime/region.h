@@ -30,13 +30,13 @@ struct RegionLayout {
 };
 
 /// Lays out a rank's region for messages up to `capacity`. Errors (too-large).
-bool lay_out_region(const Program& program, uint32_t rank, const Chunking& capacity,
-                    RegionLayout& layout, Diagnostics& diagnostics);
+[[nodiscard]] bool lay_out_region(const Program& program, uint32_t rank, const Chunking& capacity,
+                                  RegionLayout& layout, Diagnostics& diagnostics);
 
 /// Makes scratch what a plan expects to find before its first call: zeros everywhere, the sentinel
 /// of elements of `element` bytes in sentinel packets. REQUIRES: the region is all zeros.
-bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, uint32_t element,
-                 Diagnostics& diagnostics);
+[[nodiscard]] bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region,
+                               uint32_t element, Diagnostics& diagnostics);
 
 /// A rank's region as this process sees it: its own memory, or a mapping of a peer's. A value; the
 /// copies share the memory. Thread safety: nothing changes it.

@@ -42,27 +42,28 @@ class Registry {
   /// Reads FOLDER/library.json. Errors: no-registry (there is no such file, it names programs that
   /// are still to be compiled, or a plan that is not there), and those of LibraryTable::parse().
   /// `proof`: whether plans must be proved; nullopt: as MSCCLC_PROOF says.
-  static std::optional<Registry> open(const std::string& folder, Diagnostics& diagnostics,
-                                      std::optional<ProofPolicy> proof = std::nullopt);
+  [[nodiscard]] static std::optional<Registry> open(
+      const std::string& folder, Diagnostics& diagnostics,
+      std::optional<ProofPolicy> proof = std::nullopt);
 
   /// The plan for a call, read when it is first picked; the same pointer for the same plan, as long
   /// as the registry lives. nullptr: reported. Errors: no-plan (the table has none for such calls),
   /// wrong-plan (the file holds a plan for other calls), cannot-read, not-proved, false-claim (the
   /// file claims of the plan what is not proved), and those of read_plan().
-  const Choice* choose(const LibraryCall& call, Diagnostics& diagnostics);
+  [[nodiscard]] const Choice* choose(const LibraryCall& call, Diagnostics& diagnostics);
 
   const LibraryTable& table() const { return table_; }
 
  private:
   Registry(std::string folder, LibraryTable table, ProofPolicy policy)
       : folder_(std::move(folder)), table_(std::move(table)), policy_(policy) {}
-  bool check_files(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_files(Diagnostics& diagnostics) const;
   const Choice* read(const LibraryChoice& choice, const LibraryCall& call,
                      Diagnostics& diagnostics);
-  bool prove(Choice& choice, const std::optional<ProofRecord>& claimed,
-             Diagnostics& diagnostics) const;
-  bool check_plan(const Program& plan, const std::string& file, const LibraryCall& call,
-                  Diagnostics& diagnostics) const;
+  [[nodiscard]] bool prove(Choice& choice, const std::optional<ProofRecord>& claimed,
+                           Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_plan(const Program& plan, const std::string& file,
+                                const LibraryCall& call, Diagnostics& diagnostics) const;
 
   std::string folder_;  ///< with a '/' at its end
   LibraryTable table_;

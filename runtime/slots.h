@@ -32,7 +32,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes);
   /// A slot that no launch reads any more. nullptr: reported.
-  Slot take(Diagnostics& diagnostics);
+  [[nodiscard]] Slot take(Diagnostics& diagnostics);
   /// A launch of what lies in a slot has just been put on a stream.
   void launched(Entry& slot, StreamHandle stream);
   uint64_t slot_bytes() const { return slot_bytes_; }
@@ -48,7 +48,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::unique_ptr<StreamMark> mark;
   };
 
-  bool grow(Diagnostics& diagnostics);
+  [[nodiscard]] bool grow(Diagnostics& diagnostics);
   void give(const Entry& slot);
   void collect();
 

@@ -31,8 +31,8 @@ class Switches {
 
   /// Collective: joins each team of the plan once, however many channels it has, in the same order
   /// on all ranks. False: join_team() failed.
-  bool join(const Program& plan, uint32_t rank, const RankProgram& program,
-            const JoinTeam& join_team);
+  [[nodiscard]] bool join(const Program& plan, uint32_t rank, const RankProgram& program,
+                          const JoinTeam& join_team);
   /// The team that has joined a registered buffer as its region 0; nullptr: none has.
   using FindTeam = std::function<const SwitchTeam*(uint64_t buffer, const Members& members)>;
 

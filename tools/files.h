@@ -11,9 +11,9 @@ namespace mscclc {
 
 /// Reads a file. On failure returns nothing and says why: "cannot read 'x.mscl': No such file or
 /// directory".
-std::optional<std::string> read_file(const std::string& path, std::string& error);
+[[nodiscard]] std::optional<std::string> read_file(const std::string& path, std::string& error);
 /// Replaces the contents of a file.
-bool write_file(const std::string& path, std::string_view text, std::string& error);
+[[nodiscard]] bool write_file(const std::string& path, std::string_view text, std::string& error);
 /// A file that is written piece by piece. Nothing happens to it before finish(), or before so much
 /// has come that it is not to be held in memory; standard output gets nothing before finish().
 class FileWriter {
@@ -24,14 +24,14 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
   /// Both are false, and error() says why, once something has failed.
-  bool write(std::string_view text);
-  bool finish();
+  [[nodiscard]] bool write(std::string_view text);
+  [[nodiscard]] bool finish();
   const std::string& error() const { return error_; }
 
  private:
   static constexpr size_t kHeld = size_t{16} << 20;
-  bool begin();
-  bool pass_on(std::string_view text);
+  [[nodiscard]] bool begin();
+  [[nodiscard]] bool pass_on(std::string_view text);
 
   const std::string path_;
   std::string held_, error_;
@@ -43,7 +43,7 @@ void put(std::string_view text);
 void put_error(std::string_view text);
 /// At the end of a process: writes what put() still holds. False: not all of the output could be
 /// written; the reason is on standard error.
-bool flush_output();
+[[nodiscard]] bool flush_output();
 /// Opens what the parent process left closed of descriptors 0 to 2, so that no file of ours gets
 /// one of these numbers and then messages written into it.
 void protect_standard_streams();

@@ -1,11 +1,20 @@
-// Files that are written piece by piece.
+// Files that are written piece by piece, and pipes that are read.
 #include "tools/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <thread>
+
+#include "ir/read_file.h"
 
 namespace mscclc {
 namespace {
@@ -69,6 +78,55 @@ TEST_CASE("a file that cannot be written is told, and stays told") {
         "cannot write '" + scratch("no/such/folder") + "': No such file or directory");
   CHECK(!file.write("more"));
   CHECK(!file.finish());
+}
+
+// The kernel holds what is written until it is read, so nothing here waits for another thread.
+TEST_CASE("a pipe without a name is read to its end") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  REQUIRE(write(ends[1], "text", 4) == 4);
+  close(ends[1]);
+  CHECK(contents("/dev/fd/" + std::to_string(ends[0])) == "text");
+  close(ends[0]);
+}
+
+TEST_CASE("a named pipe is read from when somebody writes until he ends") {
+  const std::string path = scratch("written");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    const int fd = open(path.c_str(), O_WRONLY);  // waits for the reader
+    for (const char* text : {"one ", "two"}) {
+      if (write(fd, text, std::strlen(text)) < 0) break;
+      std::this_thread::yield();
+    }
+    close(fd);
+  });
+  CHECK(read_whole_file(path, std::chrono::minutes(10)) == "one two");
+  writer.join();
+}
+
+TEST_CASE("a named pipe with a writer that is slow is waited for") {
+  const std::string path = scratch("slow");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::atomic<bool> reads = false;
+  const int both = open(path.c_str(), O_RDWR | O_CLOEXEC);  // a writer that is there already
+  REQUIRE(both >= 0);
+  std::thread writer([&] {
+    while (!reads) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // longer than the patience
+    if (write(both, "late", 4) == 4) close(both);
+  });
+  reads = true;
+  CHECK(read_whole_file(path, std::chrono::milliseconds(1)) == "late");
+  writer.join();
+}
+
+TEST_CASE("a named pipe that nobody writes to is an error") {
+  const std::string path = scratch("silent");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK_FALSE(read_whole_file(path, std::chrono::milliseconds(50)).has_value());
+  CHECK(file_error(errno) == "it is a pipe, and nobody writes to it");
+  CHECK(contents(path) == "cannot read '" + path + "': it is a pipe, and nobody writes to it");
 }
 
 }  // namespace

@@ -36,11 +36,12 @@ struct RankFlight {
 };
 
 /// Errors (not-a-flight).
-std::optional<RankFlight> read_flight(std::string_view json, const std::string& name,
-                                      Diagnostics& diagnostics);
+[[nodiscard]] std::optional<RankFlight> read_flight(std::string_view json, const std::string& name,
+                                                    Diagnostics& diagnostics);
 
 /// Says of all ranks why they ended, which are behind, where calls differ, and who waits for whom.
 /// Errors (flights-differ): files of different jobs, or two of a rank.
-std::optional<std::string> report_flights(std::vector<RankFlight> ranks, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<std::string> report_flights(std::vector<RankFlight> ranks,
+                                                        Diagnostics& diagnostics);
 
 }  // namespace mscclc

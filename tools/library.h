@@ -22,6 +22,7 @@ struct Library {
 /// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
 /// process's executable, or plans/ in the working directory. Errors: those of the table, and
 /// no-library.
-std::optional<Library> open_library(const std::string& folder, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Library> open_library(const std::string& folder,
+                                                  Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -17,6 +17,6 @@ struct FileOfRanks {
 /// Splits at the last '@' if digits, commas and dots stand behind it; all else is the file's name.
 /// Ranks are numbers and ranges without their end (0..4), separated by commas. On failure false,
 /// and says why.
-bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error);
+[[nodiscard]] bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error);
 
 }  // namespace mscclc

@@ -38,7 +38,7 @@ using JobRank = std::function<int(uint32_t rank, std::unique_ptr<Bootstrap> boot
 
 /// The same for ranks that have met: this process hosts their job. Errors of the host are in
 /// `diagnostics`.
-int run_job(const RankProcesses& how, std::chrono::milliseconds timeout, const JobRank& fn,
-            Diagnostics& diagnostics);
+[[nodiscard]] int run_job(const RankProcesses& how, std::chrono::milliseconds timeout,
+                          const JobRank& fn, Diagnostics& diagnostics);
 
 }  // namespace mscclc

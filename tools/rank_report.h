@@ -21,7 +21,7 @@ bool decode(std::span<const uint8_t> bytes, RankReport& report);
 
 /// All ranks' results as one: the worst status, the slowest time, wrong elements together. Adds
 /// diagnostics that `diagnostics` does not hold.
-RunResult merge(std::vector<RankReport> reports, const Contract& contract,
-                Diagnostics& diagnostics);
+[[nodiscard]] RunResult merge(std::vector<RankReport> reports, const Contract& contract,
+                              Diagnostics& diagnostics);
 
 }  // namespace mscclc

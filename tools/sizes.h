@@ -18,6 +18,7 @@ namespace mscclc {
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
 /// Parses a list of sizes and ranges. On failure returns nothing and says why.
-std::optional<std::vector<uint64_t>> parse_sizes(std::string_view text, std::string& error);
+[[nodiscard]] std::optional<std::vector<uint64_t>> parse_sizes(std::string_view text,
+                                                               std::string& error);
 
 }  // namespace mscclc

@@ -15,7 +15,8 @@
 namespace mscclc::cuda {
 
 /// True if a call went well; else reports "cannot <attempt>: <what CUDA says>".
-inline bool succeeded(cudaError_t result, const std::string& attempt, Diagnostics& diagnostics) {
+[[nodiscard]] inline bool succeeded(cudaError_t result, const std::string& attempt,
+                                    Diagnostics& diagnostics) {
   if (result == cudaSuccess) return true;
   diagnostics.error("cuda", {}, "cannot " + attempt + ": " + cudaGetErrorString(result));
   return false;
@@ -32,7 +33,7 @@ class DeviceMemory {
   }
 
   /// `bytes` of zeros; at least one byte, so that data() is an address.
-  bool allocate(uint64_t bytes, Diagnostics& diagnostics) {
+  [[nodiscard]] bool allocate(uint64_t bytes, Diagnostics& diagnostics) {
     cudaFree(data_);
     data_ = nullptr;
     const uint64_t n = bytes == 0 ? 1 : bytes;
@@ -41,7 +42,7 @@ class DeviceMemory {
   }
   /// Allocates and fills.
   template <class T>
-  bool upload(const std::vector<T>& from, Diagnostics& diagnostics) {
+  [[nodiscard]] bool upload(const std::vector<T>& from, Diagnostics& diagnostics) {
     return allocate(from.size() * sizeof(T), diagnostics) &&
            succeeded(
                cudaMemcpy(data_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
@@ -68,7 +69,7 @@ class VisibleMemory {
   }
 
   /// `bytes` of zeros; at least one byte.
-  bool allocate(uint64_t bytes, Diagnostics& diagnostics) {
+  [[nodiscard]] bool allocate(uint64_t bytes, Diagnostics& diagnostics) {
     cudaFreeHost(data_);
     data_ = nullptr;
     const uint64_t n = bytes == 0 ? 1 : bytes;

@@ -24,7 +24,7 @@ class CudaRanks {
   static bool available();
 
   /// Lowers the program. Once, before all else.
-  bool build(Diagnostics& diagnostics);
+  [[nodiscard]] bool build(Diagnostics& diagnostics);
   struct Options {
     bool in_place = false;
     /// The caller's buffers begin a few elements behind a line, another number of them at every
@@ -36,12 +36,12 @@ class CudaRanks {
     bool carried = true;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
-  bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
+  [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
   /// Is there a kernel for calls like the one prepared, or does that for all plans run it?
   bool has_fast_kernel() const;
   /// Runs one call and waits for its end. Waits that were given up are reported and give false;
   /// prepare() makes it usable again.
-  bool run(Diagnostics& diagnostics);
+  [[nodiscard]] bool run(Diagnostics& diagnostics);
   /// Nanoseconds after which a wait is given up; 2 s unless set, before prepare(); 0: never.
   void set_patience(uint64_t nanoseconds);
   /// Makes all waits of the present call give up, and of those that follow. From any thread.
@@ -50,8 +50,10 @@ class CudaRanks {
   device::Fault fault(uint32_t rank, uint32_t block) const;
 
   /// Copies the whole of a buffer of a rank from or to host memory.
-  bool write(uint32_t rank, uint32_t buffer, const uint8_t* from, Diagnostics& diagnostics);
-  bool read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics) const;
+  [[nodiscard]] bool write(uint32_t rank, uint32_t buffer, const uint8_t* from,
+                           Diagnostics& diagnostics);
+  [[nodiscard]] bool read(uint32_t rank, uint32_t buffer, uint8_t* to,
+                          Diagnostics& diagnostics) const;
 
  private:
   struct State;

@@ -62,8 +62,9 @@ struct BlockTask {
 
 /// Runs the calls; see Cluster::run(). REQUIRES: states are reset, and what the plans share is the
 /// same in them.
-bool run_calls(std::span<const RunningPlan> plans, const CallSequence& calls, FiberPool& fibers,
-               const CallRunOptions& options, Diagnostics& diagnostics);
+[[nodiscard]] bool run_calls(std::span<const RunningPlan> plans, const CallSequence& calls,
+                             FiberPool& fibers, const CallRunOptions& options,
+                             Diagnostics& diagnostics);
 
 /// Adds to `diagnostics` who waits for whom. Blocks that have ended are not waiting.
 void report_hang(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks,

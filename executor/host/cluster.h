@@ -32,17 +32,18 @@ class Cluster {
       : program_(program), name_(std::move(name)) {}
 
   /// Lowers the program. Once, before all else.
-  bool build(Diagnostics& diagnostics);
+  [[nodiscard]] bool build(Diagnostics& diagnostics);
   /// Makes memory and device program fit a call. `poison`: fills plain scratch with a pattern.
-  bool prepare(const Call& call, bool in_place, bool poison, Diagnostics& diagnostics);
+  [[nodiscard]] bool prepare(const Call& call, bool in_place, bool poison,
+                             Diagnostics& diagnostics);
 
   /// Runs `calls` calls on all ranks. False: it hangs (reported), or the system has no memory.
   /// Warns of ports that still read a caller's buffer when the call returns. With an adversary
   /// blocks are run by lanes, accesses are late at random (seed 0: only those that it holds).
-  bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
-           const Adversary* adversary = nullptr);
+  [[nodiscard]] bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
+                         const Adversary* adversary = nullptr);
   /// Reports bytes written beside a buffer.
-  bool check_guards(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_guards(Diagnostics& diagnostics) const;
 
   const Program& program() const { return program_; }
   /// " of 'a.json'", to be put behind a rank; "" if the plan is alone.
@@ -69,9 +70,9 @@ class Cluster {
 
   /// Makes the device program fit a call. Scratch lies as a call with parts of `capacity` bytes
   /// needs it. REQUIRES: they are not shorter than the call's.
-  bool fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics);
+  [[nodiscard]] bool fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics);
   /// Makes memory at all ranks; `poison` as in prepare(). REQUIRES: fit().
-  bool place_all(bool in_place, bool poison, Diagnostics& diagnostics);
+  [[nodiscard]] bool place_all(bool in_place, bool poison, Diagnostics& diagnostics);
   /// Bytes of all scratch of a rank, one buffer behind the other. REQUIRES: fit().
   uint64_t scratch_bytes(uint32_t rank) const;
   /// Makes memory; `scratch`, if it is there, is where the rank's scratch lies. False: the system
@@ -82,7 +83,7 @@ class Cluster {
   /// Counts of channels, semaphores and barriers as before the first call. REQUIRES: place().
   void reset_states();
   /// Reports that memory is missing, and returns false.
-  static bool no_memory(Diagnostics& diagnostics);
+  [[nodiscard]] static bool no_memory(Diagnostics& diagnostics);
 
  private:
   bool place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking);

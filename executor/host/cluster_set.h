@@ -39,26 +39,26 @@ class ClusterSet {
   explicit ClusterSet(std::span<const PlacedPlan> plans);
 
   /// Lowers all programs. Once, before all else.
-  bool build(Diagnostics& diagnostics);
+  [[nodiscard]] bool build(Diagnostics& diagnostics);
   /// Makes new memory for calls of `order`, the first of which has number 0. Plans that share
   /// scratch chunk by chunk must have chunks of one length: else it says so, and returns false.
   /// REQUIRES: each cluster fits its call, and `in_place` says of each whether it runs in place.
-  bool prepare(const std::vector<bool>& in_place, bool poison, const CallsByRank& order,
-               Diagnostics& diagnostics);
+  [[nodiscard]] bool prepare(const std::vector<bool>& in_place, bool poison,
+                             const CallsByRank& order, Diagnostics& diagnostics);
   /// Runs these calls, once; `hooks` are by plan. See Cluster::run(). REQUIRES: prepare().
-  bool run(const CallsByRank& order, uint64_t seed, std::span<CallHooks* const> hooks,
-           Diagnostics& diagnostics, const Adversary* adversary);
+  [[nodiscard]] bool run(const CallsByRank& order, uint64_t seed, std::span<CallHooks* const> hooks,
+                         Diagnostics& diagnostics, const Adversary* adversary);
   /// Reports bytes written beside a buffer.
-  bool check_guards(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_guards(Diagnostics& diagnostics) const;
 
   size_t size() const { return clusters_.size(); }
   Cluster& operator[](size_t plan) { return clusters_[plan]; }
 
  private:
   bool shares_scratch(size_t plan) const;
-  bool scratch_agrees(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool scratch_agrees(Diagnostics& diagnostics) const;
   bool scratch_agrees_at(uint32_t world_rank, size_t a, size_t b) const;
-  bool place_scratch(Diagnostics& diagnostics);
+  [[nodiscard]] bool place_scratch(Diagnostics& diagnostics);
   void share_channels();
 
   const std::vector<PlacedPlan> plans_;

@@ -76,7 +76,7 @@ class HostRunner {
 
   /// Runs `spec.iterations` calls on all ranks, or those of several plans that `spec.order` says,
   /// on new memory. Every result other than `right` comes with errors in `diagnostics`.
-  RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
+  [[nodiscard]] RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
   /// Forgets earlier runs: calls count from 0 again, on new memory.
   void restart();
 
@@ -86,6 +86,7 @@ class HostRunner {
 };
 
 /// One run of a program that is not run again.
-RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics);
+[[nodiscard]] RunResult run_on_host(const Program& program, const RunSpec& spec,
+                                    Diagnostics& diagnostics);
 
 }  // namespace mscclc

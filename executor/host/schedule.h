@@ -60,10 +60,12 @@ std::string describe(std::span<const PlacedPlan> plans, const CallsByRank& order
 
 std::string write_schedule(const Schedule& schedule);
 /// Reads a schedule for `program`; `name` is the file's. Errors name the JSON path.
-std::optional<Schedule> read_schedule(std::string_view json, const std::string& name,
-                                      const Program& program, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Schedule> read_schedule(std::string_view json, const std::string& name,
+                                                    const Program& program,
+                                                    Diagnostics& diagnostics);
 /// Reads a schedule for these plans, one or more, in the same order.
-std::optional<Schedule> read_schedule(std::string_view json, const std::string& name,
-                                      std::span<const PlacedPlan> plans, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Schedule> read_schedule(std::string_view json, const std::string& name,
+                                                    std::span<const PlacedPlan> plans,
+                                                    Diagnostics& diagnostics);
 
 }  // namespace mscclc

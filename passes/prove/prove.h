@@ -70,7 +70,7 @@ struct RefusedCalls {
 /// reports what is wrong, and fills `refused` if it is there. Plans over the same ranks are called
 /// in one order by all. REQUIRES: each is proved alone; SharedPlan::ranks are different numbers,
 /// one for each rank.
-bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
-                    Diagnostics& diagnostics, RefusedCalls* refused = nullptr);
+[[nodiscard]] bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
+                                  Diagnostics& diagnostics, RefusedCalls* refused = nullptr);
 
 }  // namespace mscclc

@@ -67,7 +67,8 @@ class JsonTape {
   JsonTape();
   /// Parses `text`; reports what is not JSON, nested too deep, too long, or has a key twice.
   /// `name` is the document's, for messages.
-  bool parse(std::string_view text, const std::string& name, Diagnostics& diagnostics);
+  [[nodiscard]] bool parse(std::string_view text, const std::string& name,
+                           Diagnostics& diagnostics);
 
   const JsonNode& operator[](NodeId node) const { return nodes_[node]; }
   size_t size() const { return nodes_.size(); }

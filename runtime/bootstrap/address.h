@@ -27,8 +27,8 @@ class Address {
   Address() = default;
   static Address local(std::span<const uint8_t, 16> key, uint16_t number);
   /// Reads a numeric address, "10.0.0.1" or "2001:db8::1", in the one spelling that host() writes.
-  static std::optional<Address> parse(std::string_view host, uint16_t port);
-  static std::optional<Address> from(const sockaddr* address);
+  [[nodiscard]] static std::optional<Address> parse(std::string_view host, uint16_t port);
+  [[nodiscard]] static std::optional<Address> from(const sockaddr* address);
   static Address loopback(uint16_t port);
 
   bool is_v4() const { return storage_.ss_family == AF_INET; }
@@ -67,16 +67,18 @@ struct Interface {
 };
 
 /// Addresses of the interfaces that are up. Empty: errno says why.
-std::vector<Interface> list_interfaces();
+[[nodiscard]] std::vector<Interface> list_interfaces();
 
 /// The address that a pattern of MSCCLC_SOCKET_IFNAME picks. A pattern is a list of prefixes of
 /// names, "eth,ib"; "=" in front: of whole names; "^" in front: of those to leave out ("^=": both).
 /// Empty: any but those of containers and virtual machines, and loopback if there is no other.
 /// Earlier entries win, then IPv4. Errors (no-interface): with the interfaces that there are.
-std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
-                                      std::string_view pattern, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
+                                                    std::string_view pattern,
+                                                    Diagnostics& diagnostics);
 
 /// All addresses of a host name. Errors (unknown-host).
-std::vector<Address> resolve(const std::string& host, uint16_t port, Diagnostics& diagnostics);
+[[nodiscard]] std::vector<Address> resolve(const std::string& host, uint16_t port,
+                                           Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -142,7 +142,7 @@ void Attempt::check_welcome() {
   if (!keys) return fail("what answers there has no key");
   welcome_ = *welcome;
   connection_->in().set_limit(wire::kMostFromHub);
-  connection_->seal(keys->to_hub, keys->to_rank);
+  if (!connection_->seal(keys->to_hub, keys->to_rank)) return fail(connection_->why());
   connection_->send(wire::frame(FrameKind::joined));
   state_ = State::proved;
 }

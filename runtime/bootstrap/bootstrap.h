@@ -38,10 +38,11 @@ class Bootstrap {
   /// step `what` (it appears in errors: "rank 3 did not come to 'connect' within 30 s"). Errors:
   /// bootstrap-timeout (names the missing ranks), rank-died, bootstrap-mismatch (another rank is at
   /// another step), message-too-long.
-  virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,
-                          std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,
+                                        std::vector<std::vector<uint8_t>>& all,
+                                        Diagnostics& diagnostics) = 0;
   /// Collective: nobody leaves before all have come.
-  bool barrier(std::string_view what, Diagnostics& diagnostics) {
+  [[nodiscard]] bool barrier(std::string_view what, Diagnostics& diagnostics) {
     std::vector<std::vector<uint8_t>> all;
     return all_gather({}, what, all, diagnostics);
   }

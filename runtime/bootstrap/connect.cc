@@ -31,6 +31,7 @@ struct Place {
   milliseconds pause = kFirstPause;
   std::string met = {};  ///< why the last attempt failed
   int refusals = 0;      ///< in a row
+  bool late = false;     ///< who listens there only says that all ranks have come
 };
 
 class Search {
@@ -66,6 +67,7 @@ class Search {
     for (uint16_t number = 1; number <= kLocalNames; ++number) {
       places_.push_back({Address::local(key, number)});
     }
+    places_.push_back({.address = Address::local(key, kLateName), .late = true});
   }
 
   void resolve_again() {
@@ -129,7 +131,7 @@ class Search {
 
   bool gone() const {
     return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [](const Place& p) {
-             return p.refusals >= kRefusalsBelieved;
+             return p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty());
            });
   }
 

@@ -33,8 +33,9 @@ struct Connected {
 /// Tries all places side by side until `deadline`: ranks may start before the hub does. What
 /// happens before a hub has proved itself is never final. Errors: bootstrap-timeout (with what was
 /// met at each place), bootstrap-gone (`where.served`, and nobody listens), no-descriptors.
-std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, uint32_t size,
-                                        std::chrono::milliseconds timeout,
-                                        Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank,
+                                                      uint32_t size,
+                                                      std::chrono::milliseconds timeout,
+                                                      Diagnostics& diagnostics);
 
 }  // namespace mscclc

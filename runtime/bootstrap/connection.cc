@@ -21,11 +21,11 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 Connection::Connection(Fd socket, uint64_t limit) : socket_(std::move(socket)), in_(limit) {}
 
-void Connection::seal(const wire::SessionKey& out, const wire::SessionKey& in) {
+bool Connection::seal(const wire::SessionKey& out, const wire::SessionKey& in) {
   sealer_.emplace(out);
   opener_.emplace(in);
   const wire::Bytes rest = in_.take_rest();
-  take(rest);
+  return take(rest);
 }
 
 /// false: it is not what the other end has sealed.

@@ -25,14 +25,15 @@ class Connection {
   wire::FrameReader& in() { return in_; }
 
   /// From here on, behind the frame of the last in().next(), both directions are sealed. What was
-  /// sent before goes in the clear.
-  void seal(const wire::SessionKey& out, const wire::SessionKey& in);
+  /// sent before goes in the clear. false: what has come behind it already is not what the other
+  /// end has sealed; why() says so.
+  [[nodiscard]] bool seal(const wire::SessionKey& out, const wire::SessionKey& in);
 
   /// Reads what has come, but at most a few hundred KiB. false: the other end has closed, or the
   /// connection broke; why() says which.
-  bool read_some();
+  [[nodiscard]] bool read_some();
   /// Writes what can be written now. false: the connection broke.
-  bool write_some();
+  [[nodiscard]] bool write_some();
   void send(SharedBytes frame) { out_.push_back({std::move(frame), sealer_.has_value()}); }
   void send(wire::Bytes frame) { send(std::make_shared<const wire::Bytes>(std::move(frame))); }
   bool wants_write() const { return written_ < ready_.size() || !out_.empty(); }
@@ -47,8 +48,8 @@ class Connection {
     SharedBytes frame;
     bool sealed;
   };
-  bool take(wire::Payload bytes);
-  bool prepare();
+  [[nodiscard]] bool take(wire::Payload bytes);
+  [[nodiscard]] bool prepare();
 
   Fd socket_;
   wire::FrameReader in_;
@@ -67,7 +68,7 @@ constexpr int kDeadMachineSeconds = 30;
 /// Sets what all connections of a bootstrap have: no delays, dead machines noticed.
 void set_options(const Fd& socket);
 /// A stream socket that does not block. Invalid: errno says why.
-Fd open_stream(int family);
+[[nodiscard]] Fd open_stream(int family);
 void set_option(const Fd& socket, int level, int option, int value);
 /// Where this end of a socket is; nowhere: it has no name.
 Address own_end(const Fd& socket);
@@ -75,7 +76,7 @@ Address other_end(const Fd& socket);
 uint16_t local_port(const Fd& socket);
 /// Begins to connect. Invalid: errno says why. Writable: connected, or connect_error() says why
 /// not.
-Fd begin_connect(const Address& address);
-int connect_error(const Fd& socket);
+[[nodiscard]] Fd begin_connect(const Address& address);
+[[nodiscard]] int connect_error(const Fd& socket);
 
 }  // namespace mscclc

@@ -136,15 +136,15 @@ Bytes give_up_frame(std::string_view why);
 Bytes frame(FrameKind kind);
 
 /// nullopt: not such a payload. Views point into the payload.
-std::optional<Challenge> read_challenge(Payload payload);
-std::optional<Hello> read_hello(Payload payload);
-std::optional<Welcome> read_welcome(Payload payload);
-std::optional<Refused> read_refused(Payload payload);
-std::optional<Gather> read_gather(Payload payload);
-std::optional<Gathered> read_gathered(Payload payload);
-std::optional<Failure> read_failure(Payload payload);
-std::optional<WaitReport> read_waits(Payload payload);
-std::optional<std::string> read_give_up(Payload payload);
+[[nodiscard]] std::optional<Challenge> read_challenge(Payload payload);
+[[nodiscard]] std::optional<Hello> read_hello(Payload payload);
+[[nodiscard]] std::optional<Welcome> read_welcome(Payload payload);
+[[nodiscard]] std::optional<Refused> read_refused(Payload payload);
+[[nodiscard]] std::optional<Gather> read_gather(Payload payload);
+[[nodiscard]] std::optional<Gathered> read_gathered(Payload payload);
+[[nodiscard]] std::optional<Failure> read_failure(Payload payload);
+[[nodiscard]] std::optional<WaitReport> read_waits(Payload payload);
+[[nodiscard]] std::optional<std::string> read_give_up(Payload payload);
 
 /// Cuts a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
 /// plus what was fed at once.

@@ -34,9 +34,10 @@ struct SessionKeys {
 /// Of the secret, the transcript, the welcome, and of what only the two ends can work out of their
 /// keys: who guesses the secret later cannot read what he has recorded. nullopt: the other end's
 /// key is none.
-std::optional<SessionKeys> session_keys(const Secret& secret, const Digest& transcript,
-                                        const Welcome& welcome, const KeyPair& own,
-                                        const PublicKey& other);
+[[nodiscard]] std::optional<SessionKeys> session_keys(const Secret& secret,
+                                                      const Digest& transcript,
+                                                      const Welcome& welcome, const KeyPair& own,
+                                                      const PublicKey& other);
 
 /// The name of the unix socket at which a job's hub listens: tells nothing of the secret.
 std::array<uint8_t, 16> local_name(const Secret& secret);

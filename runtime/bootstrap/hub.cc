@@ -1,7 +1,8 @@
 // Whoever connects gets a challenge and has some seconds to prove that he knows the secret; until
 // then he is worth a hundred bytes of memory and one of a limited number of places. A rank is here
 // when it has said so in a sealed record: by then it knows the hub, and will not try again. Once
-// all ranks have come, the hub no longer listens.
+// all ranks have come, the hub no longer listens, but at a unix socket for ranks of this machine
+// that come too late: they hear it at once.
 #include "runtime/bootstrap/hub.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -124,7 +126,9 @@ class EpollHub final : public Hub {
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
     const bool tells = meeting_.failure() && !meeting_.all_heard();
-    close_deadline_ = now_ + (tells ? kTellTime : kGoodbyeTime);
+    // They look no longer than the timeout.
+    const auto tell_time = std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
+    close_deadline_ = now_ + (tells ? tell_time : kGoodbyeTime);
     if (!tells) listeners_.clear();
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
@@ -180,6 +184,7 @@ class EpollHub final : public Hub {
   /// that was kept for this.
   void make_room(const std::string& why) {
     if (drop_oldest_stranger(std::chrono::milliseconds(0))) return;
+    if (meeting_.complete()) return look_away();  // no rank is waited for
     meeting_.give_up_hub("it has no room for another connection: " + why);
     if (!spare_.valid()) return look_away();
     spare_.reset();
@@ -212,6 +217,15 @@ class EpollHub final : public Hub {
       watch(listeners_[i].socket.get(), kListenerKey + i, EPOLLIN, how);
     }
     listens_ = true;
+  }
+
+  /// Where another hub of this job does, all is said there.
+  void listen_for_the_late() {
+    const Address address = Address::local(wire::local_name(options_.secret), kLateName);
+    Fd socket = listen_on(address);
+    if (!socket.valid()) return;
+    listeners_.push_back({std::move(socket), address});
+    listen_again(EPOLL_CTL_ADD);
   }
 
   /// false: none has had its time yet. Keys grow, so the oldest is the first.
@@ -310,11 +324,12 @@ class EpollHub final : public Hub {
     welcome.proof = wire::hub_proof(options_.secret, said, welcome);
     const auto keys = wire::session_keys(options_.secret, said, welcome, keys_, hello->key);
     if (!keys) return false;
+    if (meeting_.complete() && !meeting_.too_late(*hello, where(client, *hello))) return false;
     --strangers_;
     client.hello = *hello;
     client.heard = now_;
     client.connection.send(wire::frame(welcome));
-    client.connection.seal(keys->to_rank, keys->to_hub);
+    if (!client.connection.seal(keys->to_rank, keys->to_hub)) return false;
     flush(key);
     return true;
   }
@@ -326,15 +341,26 @@ class EpollHub final : public Hub {
     return true;
   }
 
+  static std::string where(const Client& client, const wire::Hello& hello) {
+    return fmt::format("process {} on {}", hello.process,
+                       client.to.is_local() ? client.to.host() : client.from.host());
+  }
+
+  void turn_away(uint64_t key, Client& client, const wire::Failure& why) {
+    client.connection.send(wire::frame(why));
+    client.leaving = true;
+    flush(key);
+  }
+
   /// Takes in a rank that knows that the hub knows it.
   void admit(uint64_t key, Client& client) {
-    const std::string where =
-        fmt::format("process {} on {}", client.hello->process,
-                    client.to.is_local() ? client.to.host() : client.from.host());
-    if (!meeting_.admit(*client.hello, where, now_)) {
-      client.connection.send(wire::frame(*meeting_.failure()));
-      client.leaving = true;
-      flush(key);
+    const std::string at = where(client, *client.hello);
+    if (meeting_.complete()) {
+      const wire::Failure ended{wire::FailureKind::refused, "the job has just ended"};
+      return turn_away(key, client, meeting_.too_late(*client.hello, at).value_or(ended));
+    }
+    if (!meeting_.admit(*client.hello, at, now_)) {
+      turn_away(key, client, *meeting_.failure());
       if (closing_ && meeting_.all_heard()) listeners_.clear();
       return;
     }
@@ -342,6 +368,7 @@ class EpollHub final : public Hub {
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
     if (meeting_.complete() || (closing_ && meeting_.all_heard())) listeners_.clear();
+    if (meeting_.complete() && options_.local && !closing_) listen_for_the_late();
     deliver();
     if (closing_) say_closing(key, client);
   }

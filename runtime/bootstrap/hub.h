@@ -34,7 +34,8 @@ class Hub {
  public:
   /// Listens and starts the thread. Errors: cannot-listen (with what was tried),
   /// too-few-descriptors (each rank needs one). Warns: port-taken.
-  static std::unique_ptr<Hub> start(const HubOptions& options, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<Hub> start(const HubOptions& options,
+                                                  Diagnostics& diagnostics);
   /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
   /// five if the job has failed before all ranks had come, so that they hear why.
   virtual ~Hub() = default;

@@ -95,6 +95,17 @@ TEST_CASE("who does not know the secret is refused, and goes on trying") {
   CHECK(job.works());
 }
 
+// Who is in between cannot put anything behind a rank's hello.
+TEST_CASE("what comes with a hello and is not sealed ends the connection at once") {
+  TestJob job(1);
+  RawRank rank(job.id);
+  wire::Bytes sent = rank.hello(0, 1);
+  wire::Sealer(wire::SessionKey{}).seal(wire::frame(wire::FrameKind::joined), sent);
+  REQUIRE(rank.send(sent));
+  CHECK(rank.ended());
+  CHECK(job.works());
+}
+
 TEST_CASE("a proof is good for one connection") {
   TestJob job(2);
   RawRank honest(job.id), thief(job.id);
@@ -263,7 +274,7 @@ TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   Diagnostics errors;
   std::thread other([&] {
     const auto bootstrap = join_job(job.id, 0, 2, 20s, nullptr, errors);
-    if (bootstrap) bootstrap->barrier("step", errors);
+    if (bootstrap) (void)bootstrap->barrier("step", errors);
   });
   REQUIRE(rogue.receive() == wire::FrameKind::ready);
   wire::Bytes endless = wire::frame(wire::FrameKind::heartbeat);

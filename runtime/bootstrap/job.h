@@ -30,11 +30,13 @@ struct HostedJob {
 
 /// Makes an id that nobody can guess, and starts the hub that serves it. Errors: no-interface,
 /// cannot-listen.
-std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<HostedJob> host_job(const HostOptions& options,
+                                                Diagnostics& diagnostics);
 
 /// Collective: returns when all ranks are here. `hub`: the job's, if this rank is to close it.
-std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
-                                    std::chrono::milliseconds timeout, std::unique_ptr<Hub> hub,
-                                    Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
+                                                  std::chrono::milliseconds timeout,
+                                                  std::unique_ptr<Hub> hub,
+                                                  Diagnostics& diagnostics);
 
 }  // namespace mscclc

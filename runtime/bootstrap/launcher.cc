@@ -269,24 +269,35 @@ bool is_here(const Address& address) {
   return listen_on(any_port).valid() || errno != EADDRNOTAVAIL;
 }
 
-/// The hub of another process of this job that takes itself for rank 0: who joins there ends both,
-/// and all that wait for them.
-std::optional<Connected> find_twin(const LaunchedRank& launch, const Hub& own) {
+/// Rank 0 is looked for at an address that is not of this machine: there may be a rank 0, too. (Or
+/// addresses are translated on the way here.)
+bool is_looked_for_elsewhere(const LaunchedRank& launch) {
+  if (launch.by_id || launch.where.host.empty()) return false;
+  Diagnostics unknown;
+  const std::vector<Address> addresses = resolve(launch.where.host, 0, unknown);
+  return !addresses.empty() && std::none_of(addresses.begin(), addresses.end(), is_here);
+}
+
+/// The hub of this job where its ranks look for rank 0. REQUIRES: this process runs none yet.
+std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
+  Diagnostics nobody;
+  Rendezvous where = launch.where;
+  where.local = false;
+  where.served = true;
+  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kTwinPatience),
+                        nobody);
+}
+
+/// A hub of this job on this machine that is not `own`.
+std::optional<Connected> find_hub_here(const LaunchedRank& launch, const Hub* own,
+                                       std::chrono::milliseconds patience) {
   Diagnostics nobody;
   Rendezvous where{.secret = launch.where.secret, .served = true};
   for (uint16_t number = 1; number <= kLocalNames; ++number) {
     const Address address = Address::local(wire::local_name(where.secret), number);
-    if (address != own.address()) where.exactly.push_back(address);
+    if (own == nullptr || address != own->address()) where.exactly.push_back(address);
   }
-  return connect_to_hub(where, launch.rank, launch.size, kTwinPatience, nobody);
-}
-
-/// Whoever made an id of this machine serves it before he gives it away. Rank 0 looks before it
-/// listens itself, as ranks that found both would meet in two places.
-std::optional<Connected> find_server(const LaunchedRank& launch) {
-  Diagnostics nobody;
-  const Rendezvous where{.secret = launch.where.secret, .local = true, .served = true};
-  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kServerPatience),
+  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, patience),
                         nobody);
 }
 
@@ -340,10 +351,21 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }
+  // Whoever made an id of this machine serves it before he gives it away. Rank 0 looks before it
+  // listens itself, as ranks that found both would meet in two places.
   if (launch.by_id && launch.where.local) {
-    if (auto server = find_server(launch)) {
+    if (auto server = find_hub_here(launch, nullptr, kServerPatience)) {
       return join(std::move(*server), launch.rank, launch.size, nullptr, diagnostics);
     }
+  }
+  if (is_looked_for_elsewhere(launch)) {
+    if (auto twin = find_hub_elsewhere(launch)) {
+      return join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
+    }
+    diagnostics.warning("rank-0-elsewhere", {},
+                        fmt::format("rank 0 runs here, but the ranks look for it at {}, which is "
+                                    "not an address of this machine",
+                                    launch.where.host));
   }
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
@@ -355,9 +377,11 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
     diagnostics.add(std::move(error));
     return nullptr;
   }
+  // Another process may take itself for rank 0, too: who joins it ends both jobs, and all that wait
+  // for them.
   const bool others = !listening.all().empty();
   for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
-  if (auto twin = others ? find_twin(launch, *hub) : std::nullopt) {
+  if (auto twin = others ? find_hub_here(launch, hub.get(), kTwinPatience) : std::nullopt) {
     auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
     hub->fail(diagnostics.all().back().message);  // for ranks that have come here
     return bootstrap;

@@ -29,18 +29,20 @@ struct LaunchedRank {
 /// `group`: bootstraps that a job makes at the same time need names that differ, the same name on
 /// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
 /// is), no-rendezvous (nothing says where ranks meet). Warns, at rank 0: guessable-secret.
-std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
-                                        Diagnostics& diagnostics);
+[[nodiscard]] std::optional<LaunchedRank> read_launch(const Environment& environment,
+                                                      std::string_view group,
+                                                      Diagnostics& diagnostics);
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, foreign-id (MSCCLC_ID has another machine's address, and nobody serves it there),
 /// those of join().
-std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch,
+                                                        Diagnostics& diagnostics);
 
 /// How to host a job, as the environment says: interface, timeout and silence. Errors
 /// (bad-variable).
-std::optional<HostOptions> read_host_options(const Environment& environment,
-                                             Diagnostics& diagnostics);
+[[nodiscard]] std::optional<HostOptions> read_host_options(const Environment& environment,
+                                                           Diagnostics& diagnostics);
 
 /// The first host of Slurm's list of hosts: "node[07-09,12],gpu1" gives "node07".
 std::string first_host(std::string_view list);

@@ -2,10 +2,12 @@
 #include "runtime/bootstrap/launcher.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/bootstrap/job.h"
+#include "runtime/testing/far_address.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {
@@ -337,6 +339,104 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
     });
   }
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
+}
+
+/// Lets one process wait for what another has done.
+class Signal {
+ public:
+  Signal() { REQUIRE(::pipe(ends_) == 0); }
+  ~Signal() { ::close(ends_[0]), ::close(ends_[1]); }
+  void give() const { (void)!::write(ends_[1], "", 1); }
+  void take() const {
+    char byte;
+    (void)!::read(ends_[0], &byte, 1);
+  }
+
+ private:
+  int ends_[2];
+};
+
+TEST_CASE("who comes when all have come hears it at once; who has come may come again") {
+  const Values job = {{"MSCCLC_TIMEOUT", "600"},
+                      {"OMPI_COMM_WORLD_SIZE", "2"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                      {"PMIX_NAMESPACE", "late" + std::to_string(::getpid())}};
+  const auto launch_of = [&job](const char* rank) {
+    Diagnostics ignored;
+    return *read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", ignored);
+  };
+  const Signal complete, told;
+  testing::Processes processes;
+  for (const char* rank : {"0", "1"}) {
+    processes.start([&, rank] {
+      Diagnostics diagnostics;
+      const auto first = make_bootstrap(launch_of(rank), diagnostics);
+      // Of the same name, while the first is there.
+      const auto second = make_bootstrap(launch_of(rank), diagnostics);
+      if (!first || !second) return 1;
+      if (rank[0] == '0') complete.give(), told.take();
+      return first->barrier("end", diagnostics) && second->barrier("end", diagnostics) ? 0 : 2;
+    });
+  }
+  processes.start([&] {
+    complete.take();
+    Diagnostics diagnostics;
+    const auto late = make_bootstrap(launch_of("1"), diagnostics);
+    told.give();
+    if (late) return 1;
+    const Diagnostic& error = diagnostics.all().back();
+    const bool named =
+        error.code == "bootstrap-refused" &&
+        error.message.starts_with("all 2 ranks of the job have come already: rank 1 (process ") &&
+        error.message.ends_with(" on this machine says that it is the same rank");
+    if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+    return named ? 0 : 2;
+  });
+  for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
+}
+
+/// As torchrun would start rank 0 of two on two machines, the other of which is 127.0.0.77; no unix
+/// sockets, as on two machines.
+LaunchedRank rank_0_of_two(const std::string& job, uint16_t port) {
+  LaunchedRank launch = read({{"RANK", "0"},
+                              {"WORLD_SIZE", "2"},
+                              {"LOCAL_WORLD_SIZE", "1"},
+                              {"MASTER_ADDR", std::string(testing::kFarAddress)},
+                              {"MASTER_PORT", std::to_string(port)},
+                              {"MSCCLC_SECRET", job},
+                              {"MSCCLC_TIMEOUT", "600"}});
+  launch.where.local = false;
+  return launch;
+}
+
+TEST_CASE("two machines that both have a rank 0 hear it at once") {
+  const LaunchedRank launch = rank_0_of_two("twins" + std::to_string(::getpid()), 23000);
+  const auto be = [&launch] {
+    Diagnostics diagnostics;
+    if (make_bootstrap(launch, diagnostics)) return 1;
+    const Diagnostic& error = diagnostics.all().back();
+    const bool named = error.code == "bootstrap-refused" &&
+                       error.message.starts_with("rank 0 (process ") &&
+                       error.message.ends_with(" says that it is the same rank");
+    if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+    return named ? 0 : 2;
+  };
+  testing::Processes processes;
+  processes.start(be);  // on the machine where rank 0 is looked for
+  processes.start([&] {
+    const testing::FarAddress elsewhere;
+    // The other hub must listen: without it there would be nothing to find.
+    for (bool listens = false; !listens;) {
+      for (const uint16_t port : launch.where.ports) {
+        const Fd socket = begin_connect(Address::loopback(port));
+        listens |= socket.valid() &&
+                   await(socket.get(), POLLOUT, std::chrono::steady_clock::now() + 10s) &&
+                   connect_error(socket) == 0;
+      }
+    }
+    return be();
+  });
+  for (size_t i = 0; i < 2; ++i) CHECK(processes.wait(i, 120s) == 0);
 }
 
 TEST_CASE("an id may be served by another process than rank 0's") {

@@ -17,11 +17,12 @@ struct Listener {
 /// Listens at the first place of `options` that is free, and (HubOptions::local) at the first unix
 /// socket of the job's. Warns (port-taken) where that is not the first place. Empty: reported
 /// (cannot-listen).
-std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& diagnostics);
+[[nodiscard]] std::vector<Listener> open_listeners(const HubOptions& options,
+                                                   Diagnostics& diagnostics);
 
 /// At one address. Invalid: errno says why.
-Fd listen_on(const Address& address);
+[[nodiscard]] Fd listen_on(const Address& address);
 /// On all addresses of this machine, IPv4 and IPv6.
-Fd listen_everywhere(uint16_t port);
+[[nodiscard]] Fd listen_everywhere(uint16_t port);
 
 }  // namespace mscclc

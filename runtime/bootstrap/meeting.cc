@@ -45,6 +45,7 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
   Member& member = members_[hello.rank];
   member.state = State::present;
   member.where = where;
+  member.process = hello.process;
   ++admitted_;
   if (failure_) {  // who comes late hears the same as the others
     messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
@@ -56,6 +57,18 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
     send_all(wire::frame(wire::FrameKind::ready));
   }
   return true;
+}
+
+// Processes are told apart by their numbers: with two of one number nothing is said, which is safe.
+std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
+                                                   const std::string& where) const {
+  const auto is_here = [](const Member& m) { return m.state == State::present; };
+  if (failure_ || !std::all_of(members_.begin(), members_.end(), is_here)) return std::nullopt;
+  const bool known = hello.size == members_.size() && hello.rank < members_.size();
+  if (known && members_[hello.rank].process == hello.process) return std::nullopt;
+  return wire::Failure{FailureKind::refused,
+                       fmt::format("all {} ranks of the job have come already: {}", members_.size(),
+                                   misfit(hello, where).value_or(""))};
 }
 
 void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {

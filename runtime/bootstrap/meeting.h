@@ -39,7 +39,11 @@ class RankMeeting {
   /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
   /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
   /// failed, as whoever knows the secret is part of the job.
-  bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
+  [[nodiscard]] bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
+  /// Why a rank has no place that comes when all have come. nullopt: it may be for another hub:
+  /// this job is at its end, or the rank's process is here already, and now makes its next
+  /// bootstrap. REQUIRES: complete().
+  std::optional<wire::Failure> too_late(const wire::Hello& hello, const std::string& where) const;
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
   /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
@@ -76,6 +80,7 @@ class RankMeeting {
   struct Member {
     State state = State::absent;
     std::string where;
+    uint32_t process = 0;
     bool given = false;  ///< has come to the present step
     wire::Bytes data;
   };

@@ -118,9 +118,8 @@ class RawRank {
     if (!keys || !same_digest(wire::hub_proof(id_.secret, said_, welcome_), welcome_.proof)) {
       return false;
     }
-    connection_->seal(keys->to_hub, keys->to_rank);
     own_sealer_.emplace(keys->to_hub);
-    return true;
+    return connection_->seal(keys->to_hub, keys->to_rank);
   }
   /// Comes as this rank. What is sent from now on is sealed, by say(), or else by sealed() and
   /// send(): both number their records.

@@ -188,8 +188,7 @@ uint32_t run_job(const Secret& secret, const std::vector<uint16_t>& ports,
         for (uint32_t i = 0; i < kSize; ++i) {
           right &= all[i] == std::vector<uint8_t>(1000, static_cast<uint8_t>(i));
         }
-        good += right ? 1 : 0;
-        bootstrap->barrier("end", diagnostics);
+        good += right && bootstrap->barrier("end", diagnostics) ? 1 : 0;
       }
       const std::lock_guard lock(mutex);
       for (const Diagnostic& d : diagnostics.all()) {

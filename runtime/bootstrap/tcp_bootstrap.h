@@ -15,12 +15,12 @@ namespace mscclc {
 /// Collective: connects this rank, and returns when all ranks have come. The hub, if this process
 /// runs it, is closed with the bootstrap. `timeout`: for finding the hub; the hub says how long
 /// steps may take. Errors: those of connect_to_hub() and of all_gather().
-std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
-                                std::chrono::milliseconds timeout, std::unique_ptr<Hub> hub,
-                                Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
+                                              std::chrono::milliseconds timeout,
+                                              std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
 
 /// The same for a rank that has reached its hub already.
-std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
-                                std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
+                                              std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
 
 }  // namespace mscclc

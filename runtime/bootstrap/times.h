@@ -16,6 +16,9 @@ constexpr std::chrono::seconds kGoodbyeTime{2};
 constexpr std::chrono::seconds kTellTime{5};
 /// Unix sockets that a job's hub may listen at: others may hold some of the names.
 constexpr uint16_t kLocalNames = 16;
+/// The unix socket at which a hub listens when all ranks have come, for those that come too late.
+/// No hub that waits for ranks needs its name.
+constexpr uint16_t kLateName = 0;
 constexpr int kBusyTickMs = 20;
 
 /// Each end says something this often, if only that it lives.

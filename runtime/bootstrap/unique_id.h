@@ -31,7 +31,8 @@ struct UniqueId {
   std::string text() const;
   /// Reads exactly what text() writes. Errors (bad-unique-id): which part is wrong. They do not
   /// show the secret.
-  static std::optional<UniqueId> parse(std::string_view text, Diagnostics& diagnostics);
+  [[nodiscard]] static std::optional<UniqueId> parse(std::string_view text,
+                                                     Diagnostics& diagnostics);
 };
 
 }  // namespace mscclc

@@ -18,8 +18,8 @@ namespace mscclc::cuda {
 class PrimaryContext {
  public:
   /// nullptr: reported (no-such-device, cuda).
-  static std::shared_ptr<const PrimaryContext> open(const Driver& driver, int ordinal,
-                                                    Diagnostics& diagnostics);
+  [[nodiscard]] static std::shared_ptr<const PrimaryContext> open(const Driver& driver, int ordinal,
+                                                                  Diagnostics& diagnostics);
   ~PrimaryContext();
   PrimaryContext(const PrimaryContext&) = delete;
   PrimaryContext& operator=(const PrimaryContext&) = delete;
@@ -32,18 +32,19 @@ class PrimaryContext {
   /// An attribute of the GPU; 0 if the driver does not know it.
   int attribute(abi::Attribute attribute) const { return attributes_.at(attribute); }
   /// succeeded() of this driver.
-  bool ok(abi::Result result, const std::string& attempt, Diagnostics& diagnostics) const {
+  [[nodiscard]] bool ok(abi::Result result, const std::string& attempt,
+                        Diagnostics& diagnostics) const {
     return succeeded(driver_, result, attempt, diagnostics);
   }
   /// The same where calls are made often: attempt() gives the text.
   template <std::invocable Attempt>
-  bool ok(abi::Result result, Attempt attempt, Diagnostics& diagnostics) const {
+  [[nodiscard]] bool ok(abi::Result result, Attempt attempt, Diagnostics& diagnostics) const {
     return result == abi::kSuccess || succeeded(driver_, result, attempt(), diagnostics);
   }
 
  private:
   PrimaryContext(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
-  bool read_attributes(Diagnostics& diagnostics);
+  [[nodiscard]] bool read_attributes(Diagnostics& diagnostics);
 
   const Driver& driver_;
   const int ordinal_;
@@ -61,7 +62,7 @@ class PrimaryContext {
 class ContextKeeper {
  public:
   /// Opens GPU `ordinal` if that has not been done. False: reported.
-  bool keep(const Driver& driver, int ordinal, Diagnostics& diagnostics);
+  [[nodiscard]] bool keep(const Driver& driver, int ordinal, Diagnostics& diagnostics);
 
  private:
   std::mutex mutex_;
@@ -78,7 +79,7 @@ class CurrentContext {
   CurrentContext& operator=(const CurrentContext&) = delete;
 
   /// False if it could not be made current: reported.
-  bool is_set(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool is_set(Diagnostics& diagnostics) const;
   /// The same without a report, for teardown.
   bool is_set() const { return result_ == abi::kSuccess; }
 

@@ -26,7 +26,8 @@ namespace mscclc::cuda {
 class CudaLane final : public CopyLane {
  public:
   /// nullptr: reported.
-  static std::unique_ptr<CudaLane> open(const SharedContext& context, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<CudaLane> open(const SharedContext& context,
+                                                      Diagnostics& diagnostics);
   ~CudaLane() override;
 
   bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
@@ -39,8 +40,8 @@ class CudaLane final : public CopyLane {
 
   CudaLane(SharedContext context, std::unique_ptr<OwnStream> stream)
       : context_(std::move(context)), stream_(std::move(stream)) {}
-  bool copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnostics);
-  bool synchronize(Diagnostics& diagnostics);
+  [[nodiscard]] bool copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnostics);
+  [[nodiscard]] bool synchronize(Diagnostics& diagnostics);
 
   SharedContext context_;
   std::unique_ptr<Memory> slots_;

@@ -38,15 +38,16 @@ struct CudaOptions {
 };
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
-bool options_from_environment(const Environment& environment, CudaOptions& options,
-                              Diagnostics& diagnostics);
+[[nodiscard]] bool options_from_environment(const Environment& environment, CudaOptions& options,
+                                            Diagnostics& diagnostics);
 
 class CudaDevice final : public Device {
  public:
   /// nullptr: reported. `driver` stays valid to the process's end.
-  static std::unique_ptr<CudaDevice> open(const Driver& driver, const CudaOptions& options,
-                                          KernelLauncher launcher, Exchange exchange,
-                                          Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<CudaDevice> open(const Driver& driver,
+                                                        const CudaOptions& options,
+                                                        KernelLauncher launcher, Exchange exchange,
+                                                        Diagnostics& diagnostics);
 
   std::string name() const override;
   bool bind_thread(Diagnostics& diagnostics) override;

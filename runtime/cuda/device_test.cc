@@ -208,9 +208,9 @@ TEST_CASE("cuda: several threads, several GPUs in one process") {
           const auto memory = device.allocate(1000, "x", diagnostics);
           const uint64_t number = static_cast<uint64_t>(i * 1000 + k);
           uint64_t seen = 0;
-          device.write(memory->data(), &number, 8, diagnostics);
-          device.read(&seen, memory->data(), 8, diagnostics);
-          if (seen != number || diagnostics.has_errors()) std::abort();
+          const bool good = device.write(memory->data(), &number, 8, diagnostics) &&
+                            device.read(&seen, memory->data(), 8, diagnostics);
+          if (!good || seen != number || diagnostics.has_errors()) std::abort();
         }
       });
     }

@@ -21,14 +21,14 @@ struct Driver {
 
 /// The driver of this machine, loaded and initialised at the first call; stays loaded. nullptr:
 /// reported (no-cuda-driver, cuda-driver-too-old, cuda).
-const Driver* load_driver(Diagnostics& diagnostics);
+[[nodiscard]] const Driver* load_driver(Diagnostics& diagnostics);
 
 /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
 std::string text_of(const Driver& driver, abi::Result result);
 
 /// The one way in which calls of the driver are checked. True if a call went well; else reports
 /// "cannot <attempt>: <what the driver says>" (cuda).
-bool succeeded(const Driver& driver, abi::Result result, const std::string& attempt,
-               Diagnostics& diagnostics);
+[[nodiscard]] bool succeeded(const Driver& driver, abi::Result result, const std::string& attempt,
+                             Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

@@ -27,7 +27,8 @@ class EarlyLaunches {
   /// Notes a launch on a stream of device `ordinal`; true: it may begin early. `capturing` says
   /// whether a capture takes it. A stream handle may be used again for another stream: that is
   /// taken for more calls of the first.
-  bool note(int ordinal, StreamHandle stream, bool small, const std::function<bool()>& capturing);
+  [[nodiscard]] bool note(int ordinal, StreamHandle stream, bool small,
+                          const std::function<bool()>& capturing);
   /// A stream has been destroyed, so that a process that makes streams without end keeps none of
   /// them. Those that others destroy are kept: their handles come again.
   void forget(int ordinal, StreamHandle stream);

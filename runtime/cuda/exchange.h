@@ -39,21 +39,24 @@ struct Exchange {
 Exchange::ProcessId this_process();
 /// With a server of descriptors of its own. Several devices of a process may share one (copies).
 /// Empty: reported.
-std::optional<Exchange> make_exchange(Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Exchange> make_exchange(Diagnostics& diagnostics);
 
 /// Offers `bytes` bytes at `address`, of any allocator. Errors (cannot-share): not memory of CUDA,
 /// of another GPU than the context's, managed, or in more than one allocation. Warns
 /// (shared-in-process-only) where only threads of this process will be able to map it, with the
 /// reasons.
-std::optional<MemoryHandle> export_memory(const SharedContext& context, const Exchange& exchange,
-                                          const void* address, uint64_t bytes,
-                                          Diagnostics& diagnostics);
+[[nodiscard]] std::optional<MemoryHandle> export_memory(const SharedContext& context,
+                                                        const Exchange& exchange,
+                                                        const void* address, uint64_t bytes,
+                                                        Diagnostics& diagnostics);
 
 /// Maps a peer's piece for the GPU of `context`. nullptr: cannot-map, with a note per offer.
 /// Of memory in the same process that is not VMM, or lies on the same GPU, data() is the exporter's
 /// own address: the exporter must live longer. Other mappings may outlive it.
-std::unique_ptr<Memory> import_memory(const SharedContext& context, const Exchange& exchange,
-                                      const MemoryHandle& handle, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Memory> import_memory(const SharedContext& context,
+                                                    const Exchange& exchange,
+                                                    const MemoryHandle& handle,
+                                                    Diagnostics& diagnostics);
 
 /// What a same_process offer stands for: its bytes are the process's id and a ticket.
 struct InProcess {

@@ -16,7 +16,8 @@ class FakeFds final : public FdServer {
   void withdraw(const std::vector<uint8_t>& ticket) override;
   /// A copy of an offered descriptor. Errors (fd-fetch): the ticket is not known, or not for all of
   /// `wanted`.
-  Fd fetch(const std::vector<uint8_t>& ticket, const MemoryRange& wanted, Diagnostics& diagnostics);
+  [[nodiscard]] Fd fetch(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
+                         Diagnostics& diagnostics);
   size_t offers() const { return fds_.size(); }
 
  private:

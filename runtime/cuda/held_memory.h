@@ -10,7 +10,8 @@
 namespace mscclc::cuda {
 
 /// Of any allocator. nullptr: reported.
-std::unique_ptr<HeldMemory> hold_memory(const SharedContext& context, const void* address,
-                                        uint64_t bytes, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<HeldMemory> hold_memory(const SharedContext& context,
+                                                      const void* address, uint64_t bytes,
+                                                      Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

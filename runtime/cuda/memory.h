@@ -36,21 +36,21 @@ class Allocator {
   Allocator(SharedContext context, OwnStream& stream, bool multicast);
 
   /// Zeros; whole granules behind `bytes` bytes, at least one. nullptr: reported.
-  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
-                                   Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                                 Diagnostics& diagnostics);
 
  private:
   /// Reports an allocation that failed, with how much memory is left.
-  bool allocated(abi::Result result, const std::string& what, uint64_t bytes,
-                 Diagnostics& diagnostics) const;
-  bool granule_of(const abi::AllocationProperties& properties, uint64_t& granule,
-                  Diagnostics& diagnostics) const;
-  Mapping create(int handle_types, uint64_t bytes, const std::string& what, abi::Result& result,
-                 Diagnostics& diagnostics) const;
-  std::unique_ptr<Memory> allocate_mapped(uint64_t bytes, const std::string& what,
-                                          Diagnostics& diagnostics);
-  std::unique_ptr<Memory> allocate_plain(uint64_t bytes, const std::string& what,
-                                         Diagnostics& diagnostics);
+  [[nodiscard]] bool allocated(abi::Result result, const std::string& what, uint64_t bytes,
+                               Diagnostics& diagnostics) const;
+  [[nodiscard]] bool granule_of(const abi::AllocationProperties& properties, uint64_t& granule,
+                                Diagnostics& diagnostics) const;
+  [[nodiscard]] Mapping create(int handle_types, uint64_t bytes, const std::string& what,
+                               abi::Result& result, Diagnostics& diagnostics) const;
+  [[nodiscard]] std::unique_ptr<Memory> allocate_mapped(uint64_t bytes, const std::string& what,
+                                                        Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<Memory> allocate_plain(uint64_t bytes, const std::string& what,
+                                                       Diagnostics& diagnostics);
 
   const SharedContext context_;
   OwnStream& stream_;
@@ -61,7 +61,8 @@ class Allocator {
 };
 
 /// Host memory, zeros, pinned and mapped for all GPUs of the process at the host's addresses.
-std::unique_ptr<Memory> allocate_pinned(const SharedContext& context, uint64_t bytes,
-                                        const std::string& what, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Memory> allocate_pinned(const SharedContext& context, uint64_t bytes,
+                                                      const std::string& what,
+                                                      Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

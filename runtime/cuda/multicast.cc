@@ -45,8 +45,9 @@ std::unique_ptr<MulticastObject> MulticastObject::create(const SharedContext& co
       return std::make_unique<MulticastObject>(context, HandleReference(context, handle), bytes);
     }
     if (i + 1 < sets.size()) continue;
-    context->ok(result, fmt::format("create multicast for {} GPUs ({} bytes)", devices, bytes),
-                diagnostics);
+    (void)context->ok(result,
+                      fmt::format("create multicast for {} GPUs ({} bytes)", devices, bytes),
+                      diagnostics);
     return nullptr;
   }
   diagnostics.error("cuda", {}, "cannot create multicast: there is no handle type to share it by");

@@ -34,9 +34,10 @@ class MulticastObject {
  public:
   /// The first of a team of `devices` GPUs makes the object: `bytes` bytes (whole granules).
   /// nullptr: reported.
-  static std::unique_ptr<MulticastObject> create(const SharedContext& context, uint32_t devices,
-                                                 uint64_t bytes, int& handle_types,
-                                                 Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<MulticastObject> create(const SharedContext& context,
+                                                               uint32_t devices, uint64_t bytes,
+                                                               int& handle_types,
+                                                               Diagnostics& diagnostics);
   /// The others import it.
   MulticastObject(SharedContext context, HandleReference reference, uint64_t bytes)
       : context_(std::move(context)), reference_(std::move(reference)), bytes_(bytes) {}
@@ -46,12 +47,12 @@ class MulticastObject {
 
   const HandleReference& reference() const { return reference_; }
   /// Makes the context's GPU a member.
-  bool add_device(Diagnostics& diagnostics);
+  [[nodiscard]] bool add_device(Diagnostics& diagnostics);
   /// Binds memory of that GPU at `offset`. REQUIRES: all members have been added.
-  bool bind(const HandleReference& memory, uint64_t memory_offset, uint64_t bytes, uint64_t offset,
-            Diagnostics& diagnostics);
+  [[nodiscard]] bool bind(const HandleReference& memory, uint64_t memory_offset, uint64_t bytes,
+                          uint64_t offset, Diagnostics& diagnostics);
   /// Maps the object. REQUIRES: all members have been added.
-  bool map(uint64_t granule, Diagnostics& diagnostics);
+  [[nodiscard]] bool map(uint64_t granule, Diagnostics& diagnostics);
   /// Of offset 0, for multimem instructions only. REQUIRES: map().
   abi::Address address() const { return mapping_.address(); }
 
@@ -67,7 +68,7 @@ class MulticastObject {
 };
 
 /// The least common granule of sizes, offsets and addresses of a multicast object. 0: reported.
-uint64_t multicast_granule(const PrimaryContext& context, uint32_t devices,
-                           Diagnostics& diagnostics);
+[[nodiscard]] uint64_t multicast_granule(const PrimaryContext& context, uint32_t devices,
+                                         Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

@@ -13,9 +13,9 @@ bool has_gpu_part();
 
 /// GPUs that this process sees; 0 with the reason reported: no-gpu-part (this build has none),
 /// or what load_driver() says.
-int count_gpus(Diagnostics& diagnostics);
+[[nodiscard]] int count_gpus(Diagnostics& diagnostics);
 
 /// A device for one rank on GPU `ordinal`. nullptr: reported.
-std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

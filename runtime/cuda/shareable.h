@@ -40,8 +40,8 @@ class KeptOffers {
 
 /// A reference of this process's own to what a cuda_fd or cuda_fabric offer of `handle` names.
 /// Empty: reported.
-HandleReference import_reference(const SharedContext& context, const Exchange& exchange,
-                                 const MemoryHandle& handle, const Offer& offer,
-                                 Diagnostics& diagnostics);
+[[nodiscard]] HandleReference import_reference(const SharedContext& context,
+                                               const Exchange& exchange, const MemoryHandle& handle,
+                                               const Offer& offer, Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

@@ -22,7 +22,8 @@ inline uint8_t* pointer_to(abi::Address address) {
 class OwnStream {
  public:
   /// nullptr: reported.
-  static std::unique_ptr<OwnStream> create(SharedContext context, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<OwnStream> create(SharedContext context,
+                                                         Diagnostics& diagnostics);
   ~OwnStream();
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
@@ -35,7 +36,8 @@ class OwnStream {
   bool copy(void* to, const void* from, uint64_t bytes, const std::function<std::string()>& attempt,
             Diagnostics& diagnostics);
   /// Fills with zeros and waits.
-  bool clear(abi::Address at, uint64_t bytes, const std::string& attempt, Diagnostics& diagnostics);
+  [[nodiscard]] bool clear(abi::Address at, uint64_t bytes, const std::string& attempt,
+                           Diagnostics& diagnostics);
 
  private:
   explicit OwnStream(SharedContext context) : context_(std::move(context)) {}
@@ -47,12 +49,13 @@ class OwnStream {
 class OwnEvent final : public StreamMark {
  public:
   /// nullptr: reported.
-  static std::unique_ptr<OwnEvent> create(SharedContext context, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<OwnEvent> create(SharedContext context,
+                                                        Diagnostics& diagnostics);
   ~OwnEvent() override;
   OwnEvent(const OwnEvent&) = delete;
   OwnEvent& operator=(const OwnEvent&) = delete;
 
-  bool record(abi::Stream stream, Diagnostics& diagnostics);
+  [[nodiscard]] bool record(abi::Stream stream, Diagnostics& diagnostics);
   /// False too where the driver reports an error of what is before it.
   bool reached() override;
 

@@ -29,7 +29,7 @@ struct JoinRequest {
 };
 
 /// Device::join_switch().
-bool join_multicast(const JoinRequest& request, std::unique_ptr<SwitchTeam>& team,
-                    Diagnostics& diagnostics);
+[[nodiscard]] bool join_multicast(const JoinRequest& request, std::unique_ptr<SwitchTeam>& team,
+                                  Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

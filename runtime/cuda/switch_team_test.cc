@@ -54,8 +54,7 @@ std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
       // A rank that has no memory fails before it joins: here it tells the others by a meeting.
       std::vector<std::vector<uint8_t>> all;
       const std::vector<uint8_t> ready = {static_cast<uint8_t>(scratch && buffer)};
-      bootstrap.all_gather(ready, "ready", all, d);
-      bool go_on = true;
+      bool go_on = bootstrap.all_gather(ready, "ready", all, d);
       for (const auto& one : all) go_on = go_on && one[0] == 1;
       if (!go_on) return;
       const auto mark = static_cast<uint8_t>(r + 1);
@@ -76,7 +75,7 @@ std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
         outcome.seen[i] = world.fake.multicast_bytes(address_of(team->address(i)));
       }
       outcome.text = text_of(d);
-      bootstrap.all_gather({}, "end", all, d);
+      outcome.talked &= bootstrap.all_gather({}, "end", all, d);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -25,8 +25,8 @@ struct World {
   explicit World(FakeOptions options = {}) : fake(options) {}
 
   /// Opens a GPU in a process, in which the calling thread then is.
-  std::unique_ptr<CudaDevice> open(int process, int ordinal, Diagnostics& diagnostics,
-                                   bool multicast = false) {
+  [[nodiscard]] std::unique_ptr<CudaDevice> open(int process, int ordinal, Diagnostics& diagnostics,
+                                                 bool multicast = false) {
     fake.enter(process);
     Exchange exchange = {.process = {}, .server = fds, .fetch = {}};
     exchange.process[0] = static_cast<uint8_t>(process + 1);

@@ -50,10 +50,10 @@ class HandleReference {
 
   /// The allocation that is mapped at an address; empty: nothing of this kind is mapped there.
   /// False: reported.
-  static bool retain(const SharedContext& context, abi::Address address, HandleReference& reference,
-                     Diagnostics& diagnostics);
+  [[nodiscard]] static bool retain(const SharedContext& context, abi::Address address,
+                                   HandleReference& reference, Diagnostics& diagnostics);
   /// What the allocation can be exported as (abi::HandleType bits).
-  bool handle_types(int& types, Diagnostics& diagnostics) const;
+  [[nodiscard]] bool handle_types(int& types, Diagnostics& diagnostics) const;
 
  private:
   SharedContext context_;
@@ -73,8 +73,9 @@ class Mapping {
 
   /// Maps the first `bytes` bytes (whole granules) of `handle` for the GPU of `context`. `what`
   /// names them in errors; `alignment` of the address, 0: any. Empty: reported.
-  static Mapping create(const SharedContext& context, abi::Handle handle, uint64_t bytes,
-                        const std::string& what, Diagnostics& diagnostics, uint64_t alignment = 0);
+  [[nodiscard]] static Mapping create(const SharedContext& context, abi::Handle handle,
+                                      uint64_t bytes, const std::string& what,
+                                      Diagnostics& diagnostics, uint64_t alignment = 0);
   explicit operator bool() const { return mapped_; }
   abi::Address address() const { return address_; }
   uint64_t bytes() const { return bytes_; }

@@ -9,6 +9,6 @@
 namespace mscclc {
 
 /// A device for one rank. nullptr: reported (the server of descriptors could not start).
-std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -31,7 +31,7 @@ Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
 class HostStream {
  public:
   /// nullptr: reported (no-thread).
-  static std::unique_ptr<HostStream> create(Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<HostStream> create(Diagnostics& diagnostics);
   /// Waits for what is queued.
   ~HostStream();
   HostStream(const HostStream&) = delete;
@@ -46,7 +46,7 @@ class HostStream {
   ///
   /// What is queued behind a launch that was given up is left out, until here: its results would be
   /// garbage, and copies would touch staging buffers that peers still write.
-  bool synchronize(std::string& why);
+  [[nodiscard]] bool synchronize(std::string& why);
   /// Waits, and leaves all that synchronize() would say.
   void drain();
 

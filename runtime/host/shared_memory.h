@@ -20,11 +20,13 @@ namespace mscclc {
 class SharedMapping {
  public:
   /// New memory, all zeros. nullptr: reported (out-of-memory), `what` names it.
-  static std::shared_ptr<SharedMapping> create(uint64_t bytes, const std::string& what,
-                                               Diagnostics& diagnostics);
+  [[nodiscard]] static std::shared_ptr<SharedMapping> create(uint64_t bytes,
+                                                             const std::string& what,
+                                                             Diagnostics& diagnostics);
   /// Maps another process's allocation. Errors (bad-handle): the file is not one of `bytes` bytes
   /// whose size is sealed, so that no access can fail later.
-  static std::shared_ptr<SharedMapping> open(Fd file, uint64_t bytes, Diagnostics& diagnostics);
+  [[nodiscard]] static std::shared_ptr<SharedMapping> open(Fd file, uint64_t bytes,
+                                                           Diagnostics& diagnostics);
   SharedMapping(uint8_t* data, uint64_t bytes, Fd file)
       : data_(data), bytes_(bytes), file_(std::move(file)) {}
   ~SharedMapping();

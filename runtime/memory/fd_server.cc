@@ -131,7 +131,8 @@ class Server final : public FdServer {
     if (!receive_secret(socket, secret)) return;
     const std::lock_guard lock(mutex_);
     const auto found = offers_.find(secret);
-    if (found != offers_.end()) send_fd(socket, found->second.fd, found->second.range);
+    // Who does not take it in gets nothing, and says so himself.
+    if (found != offers_.end()) (void)send_fd(socket, found->second.fd, found->second.range);
   }
 
   void accept_one() {

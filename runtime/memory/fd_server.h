@@ -19,21 +19,21 @@ namespace mscclc {
 class FdServer {
  public:
   /// Starts the serving thread. nullptr: reported.
-  static std::unique_ptr<FdServer> start(Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<FdServer> start(Diagnostics& diagnostics);
   virtual ~FdServer() = default;
 
   /// Offers a descriptor (it is duplicated) until withdraw(), for who wants nothing but `range` of
   /// its memory. The ticket says where to fetch it: at most 64 bytes, part of it a secret number of
   /// 128 bits.
-  virtual std::vector<uint8_t> offer(int fd, const MemoryRange& range,
-                                     Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::vector<uint8_t> offer(int fd, const MemoryRange& range,
+                                                   Diagnostics& diagnostics) = 0;
   virtual void withdraw(const std::vector<uint8_t>& ticket) = 0;
 };
 
 /// Fetches the descriptor of a ticket from the process that serves it. Errors (fd-fetch): nobody
 /// serves there, the ticket is not known, no answer within `timeout_ms`, or its owner has not
 /// offered all of `wanted`.
-Fd fetch_fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted, int timeout_ms,
-            Diagnostics& diagnostics);
+[[nodiscard]] Fd fetch_fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
+                          int timeout_ms, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -19,19 +19,19 @@ struct FdTicket {
   std::array<uint8_t, 16> socket{};  ///< its name in the abstract namespace
   FdSecret secret{};
   std::vector<uint8_t> bytes() const;
-  static std::optional<FdTicket> read(std::span<const uint8_t> bytes);
+  [[nodiscard]] static std::optional<FdTicket> read(std::span<const uint8_t> bytes);
 };
 
 /// A listening socket of the ticket's name. Invalid: errno says why.
-Fd listen_for_fds(const FdTicket& ticket);
+[[nodiscard]] Fd listen_for_fds(const FdTicket& ticket);
 /// Connects without waiting. Invalid: errno says why; EAGAIN: the backlog is full.
-Fd connect_for_fds(const FdTicket& ticket);
+[[nodiscard]] Fd connect_for_fds(const FdTicket& ticket);
 
-bool send_secret(const Fd& socket, const FdSecret& secret);
+[[nodiscard]] bool send_secret(const Fd& socket, const FdSecret& secret);
 /// Takes the request that has come; false: there is none, or it is not a request.
-bool receive_secret(const Fd& socket, FdSecret& secret);
-bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range);
+[[nodiscard]] bool receive_secret(const Fd& socket, FdSecret& secret);
+[[nodiscard]] bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range);
 /// Takes the answer that has come. Invalid: the other end has closed.
-Fd receive_fd(const Fd& socket, MemoryRange& range);
+[[nodiscard]] Fd receive_fd(const Fd& socket, MemoryRange& range);
 
 }  // namespace mscclc

@@ -45,6 +45,7 @@ struct MemoryHandle {
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to);
 /// Takes a handle from the front of `from`. Errors (bad-handle): too short, a length out of bounds,
 /// an unknown kind, a piece outside its allocation.
-std::optional<MemoryHandle> decode_handle(std::span<const uint8_t>& from, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<MemoryHandle> decode_handle(std::span<const uint8_t>& from,
+                                                        Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -24,8 +24,8 @@ struct OfferedMemory {
 std::vector<uint8_t> offer_ticket(const OfferedMemory& memory);
 void withdraw_ticket(std::span<const uint8_t> ticket);
 /// nullopt, and why: this process has not offered that, or not all of `wanted`.
-std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryRange& wanted,
-                                         std::string& why);
+[[nodiscard]] std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket,
+                                                       const MemoryRange& wanted, std::string& why);
 
 /// Tells this process from every other, of any machine and time: 24 bytes. A forked child has
 /// another one.

@@ -34,7 +34,8 @@ std::string flight_json(const FlightLog& log);
 /// Writes both to new files: the pattern (expand_file_name(), with the rank) and .txt, .json; where
 /// they exist, -2, -3, … and these. Returns the names without the end; "": nothing was written, and
 /// `why` says why. A process writes kMostLogs at most.
-std::string write_flight_log(const FlightLog& log, std::string_view pattern, std::string& why);
+[[nodiscard]] std::string write_flight_log(const FlightLog& log, std::string_view pattern,
+                                           std::string& why);
 inline constexpr int kMostLogs = 16;
 
 }  // namespace mscclc

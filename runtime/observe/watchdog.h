@@ -36,7 +36,8 @@ class Watchdog {
 
   /// Calls `look` every period, from the watchdog's thread; it must not end a watch. nullptr:
   /// reported (no-thread).
-  static std::unique_ptr<Watch> watch(std::function<void()> look, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<Watch> watch(std::function<void()> look,
+                                                    Diagnostics& diagnostics);
   ~Watchdog();
 
  private:

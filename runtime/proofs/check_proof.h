@@ -17,12 +17,14 @@ namespace mscclc {
 
 /// What is proved of a plan. nullopt: it is refused (not-proved), behind what the prover says is
 /// wrong with it. From any thread. REQUIRES: the plan's structure is in order; `digest` is its own.
-std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
-                                 const Environment& environment, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
+                                               const Environment& environment,
+                                               Diagnostics& diagnostics);
 
 /// False if a plan claims what is not so (false-claim). `file` is for messages.
-bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
-                  const Proof& proved, Diagnostics& diagnostics);
+[[nodiscard]] bool check_claims(const std::string& file, const Program& plan,
+                                const ProofRecord& claimed, const Proof& proved,
+                                Diagnostics& diagnostics);
 
 /// Says that a plan is not looked at (proof-skipped), and logs it. `what`: the plan, for the
 /// message; `rank`: of the communicator that loads it, if one does.

@@ -11,7 +11,7 @@ namespace mscclc {
 /// REQUIRES: proof.proved.
 uint8_t pack(const Proof& proof);
 /// nullopt: pack() gives no such byte.
-std::optional<Proof> unpack(uint8_t claims);
+[[nodiscard]] std::optional<Proof> unpack(uint8_t claims);
 
 bool operator==(const Proof& a, const Proof& b);
 

@@ -9,6 +9,6 @@
 namespace mscclc {
 
 /// What was proved of a plan of the library; nullopt: it is none that is known.
-std::optional<Proof> known_proof(const PlanDigest& digest);
+[[nodiscard]] std::optional<Proof> known_proof(const PlanDigest& digest);
 
 }  // namespace mscclc

@@ -17,7 +17,8 @@ using PlanDigest = std::array<uint8_t, 32>;
 
 /// Equal for equal plans, wherever they were compiled or read, whatever their target. nullopt:
 /// reported (a plan that cannot be written). REQUIRES: what write_plan() does.
-std::optional<PlanDigest> plan_digest(const Program& program, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<PlanDigest> plan_digest(const Program& program,
+                                                    Diagnostics& diagnostics);
 
 /// 64 lower-case hex digits.
 std::string hex(const PlanDigest& digest);

@@ -15,7 +15,8 @@ enum class ProofPolicy : uint8_t {
 };
 
 /// What was asked for, or else what MSCCLC_PROOF says. nullopt: reported (bad-variable).
-std::optional<ProofPolicy> proof_policy(std::optional<ProofPolicy> asked,
-                                        const Environment& environment, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<ProofPolicy> proof_policy(std::optional<ProofPolicy> asked,
+                                                      const Environment& environment,
+                                                      Diagnostics& diagnostics);
 
 }  // namespace mscclc

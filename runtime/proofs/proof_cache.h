@@ -17,12 +17,13 @@ class ProofCache {
  public:
   /// The folder that MSCCLC_PROOF_CACHE names, or mscclc/proofs in the user's folder for caches.
   /// Errors (bad-variable). Warns (proof-cache) of a folder that others may write to.
-  static std::optional<ProofCache> open(const Environment& environment, Diagnostics& diagnostics);
+  [[nodiscard]] static std::optional<ProofCache> open(const Environment& environment,
+                                                      Diagnostics& diagnostics);
   /// "": finds and keeps nothing.
   explicit ProofCache(std::string folder) : folder_(std::move(folder)) {}
 
   /// nullopt: this plan was not proved before.
-  std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;
+  [[nodiscard]] std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;
   /// REQUIRES: proof.proved.
   void keep(const PlanDigest& digest, const Proof& proof) const;
 

@@ -134,7 +134,7 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
     if (!call) return testing::text(diagnostics);
     times.launch = least([&](int) { right &= executable->launch(call, &times, diagnostics); });
   }
-  communicator.bootstrap().barrier("measured", diagnostics);
+  right &= communicator.bootstrap().barrier("measured", diagnostics);
   return right ? "" : testing::text(diagnostics);
 }
 

@@ -40,19 +40,22 @@ std::vector<Case> library_cases(const StageOptions& options);
 Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
                 const std::function<std::string(Communicator&, const Case&)>& run);
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
-std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error);
+[[nodiscard]] std::optional<Case> library_case(std::string_view name, uint32_t ranks,
+                                               std::string& error);
 
 /// A plan that a rank has loaded, and memory for calls of it.
 class LoadedCase {
  public:
   /// Collective. nullptr: reported. The communicator and the case must outlive it.
-  static std::unique_ptr<LoadedCase> load(Communicator& communicator, const Case& of,
-                                          const LoadOptions& options, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<LoadedCase> load(Communicator& communicator, const Case& of,
+                                                        const LoadOptions& options,
+                                                        Diagnostics& diagnostics);
   /// A call that is bound, in memory of its own; collective if the executable's binds are, or if
   /// it is zero copy. nullptr: reported.
-  std::unique_ptr<CheckedCall> call(const RunSpec& spec, Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<CheckedCall> call(const RunSpec& spec, Diagnostics& diagnostics);
   /// The same in the memory of the last one: calls that share it must not run at once.
-  std::unique_ptr<CheckedCall> call_beside(const RunSpec& spec, Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<CheckedCall> call_beside(const RunSpec& spec,
+                                                         Diagnostics& diagnostics);
   const Case& of() const { return of_; }
 
  private:

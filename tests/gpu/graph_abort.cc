@@ -75,7 +75,7 @@ std::string run_rank(const StageOptions& options, Communicator& communicator, co
   // Replays that come later end at once, and new calls are refused.
   Diagnostics later;
   const auto begin = Clock::now();
-  graph->launch(stream.get(), later);
+  (void)graph->launch(stream.get(), later);  // synchronize() says it
   if (communicator.synchronize(stream.get(), later)) return "a later replay has ended well";
   if (Clock::now() - begin > kBound) return "a later replay has ended late";
   if (call->launch(stream.get(), later)) return "a later call was not refused";

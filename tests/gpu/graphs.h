@@ -34,7 +34,7 @@ using Work = std::function<bool(Diagnostics&)>;
 class Graph {
  public:
   virtual ~Graph() = default;
-  virtual bool launch(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool launch(StreamHandle stream, Diagnostics& diagnostics) = 0;
 };
 
 class Graphs {
@@ -43,20 +43,22 @@ class Graphs {
   /// Captures what `work` puts on `stream`, and on streams that it forks from that and joins again.
   /// What `work` refers to must outlive the graph: the host calls it at every launch. nullptr:
   /// reported.
-  virtual std::unique_ptr<Graph> capture(StreamHandle stream, const Work& work,
-                                         Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Graph> capture(StreamHandle stream, const Work& work,
+                                                       Diagnostics& diagnostics) = 0;
   /// What comes on `to` begins when what is on `from` by now has ended.
-  virtual bool order(StreamHandle from, StreamHandle to, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool order(StreamHandle from, StreamHandle to,
+                                   Diagnostics& diagnostics) = 0;
   /// Bytes that the device can still allocate; nullopt: it does not say.
   virtual std::optional<uint64_t> free_bytes() = 0;
 };
 
 /// What the ranks of a part use.
-std::unique_ptr<Graphs> make_graphs(const StageOptions& options, Communicator& communicator,
-                                    Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Graphs> make_graphs(const StageOptions& options,
+                                                  Communicator& communicator,
+                                                  Diagnostics& diagnostics);
 /// Of the calling thread's GPU; `threads`: other ranks are threads of this process, and captures
 /// leave them alone. nullptr: this build has no GPU part (reported).
-std::unique_ptr<Graphs> cuda_graphs(bool threads, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Graphs> cuda_graphs(bool threads, Diagnostics& diagnostics);
 std::unique_ptr<Graphs> host_graphs(Device& device);
 
 }  // namespace mscclc::testing

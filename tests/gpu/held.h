@@ -15,7 +15,8 @@ struct Held {
 };
 
 /// Collective: counts when no rank makes or destroys anything. False: the ranks could not talk.
-bool count_held(Communicator& communicator, Graphs& graphs, Held& held, Diagnostics& diagnostics);
+[[nodiscard]] bool count_held(Communicator& communicator, Graphs& graphs, Held& held,
+                              Diagnostics& diagnostics);
 std::string text(const Held& held);
 
 }  // namespace mscclc::testing

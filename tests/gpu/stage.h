@@ -33,8 +33,8 @@ struct StageOptions {
 std::string run_ranks(const StageOptions& options, const RankBody& body,
                       std::optional<Timeouts> timeouts = {});
 /// The device of a rank.
-std::unique_ptr<Device> open_device(const StageOptions& options, uint32_t rank,
-                                    Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Device> open_device(const StageOptions& options, uint32_t rank,
+                                                  Diagnostics& diagnostics);
 
 /// What ends a part that has run long enough, at the same place on all ranks.
 class TimeLimit {
@@ -43,7 +43,7 @@ class TimeLimit {
   /// For who runs ranks, and is none itself.
   bool over() const { return seconds_ != 0 && seconds() > static_cast<double>(seconds_); }
   /// Collective: sets `over` on all ranks if it is on one. False: the ranks could not talk.
-  bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);
+  [[nodiscard]] bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);
   double seconds() const;  ///< since the begin
 
  private:

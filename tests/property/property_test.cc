@@ -13,7 +13,11 @@
 namespace mscclc {
 namespace {
 
+#ifdef MSCCLC_SANITIZED
+constexpr uint64_t kPrograms = 500;
+#else
 constexpr uint64_t kPrograms = 2000;
+#endif
 
 Program unrolled(const std::string& text) {
   Sources sources;

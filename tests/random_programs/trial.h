@@ -45,7 +45,7 @@ struct Tried {
 };
 
 /// The program as text gives it, or nothing: `error` says why.
-std::optional<Program> load(const RandomProgram& random, std::string& error);
+[[nodiscard]] std::optional<Program> load(const RandomProgram& random, std::string& error);
 /// `number` chooses sizes and schedules.
 Tried try_program(const Program& program, uint64_t number, const TrialOptions& options);
 

@@ -161,7 +161,7 @@ struct OneCall {
     Diagnostics later;
     if (diagnostics.has_errors() && executable->launch(call, stream, later)) return "still runs";
     std::string said = testing::text(diagnostics);
-    communicator.bootstrap().barrier("stay", later);  // a rank that is done waits for the others
+    (void)communicator.bootstrap().barrier("stay", later);  // a rank that is done waits for the others
     return said;
   }
 };
@@ -194,7 +194,7 @@ TEST_CASE("a packet that does not come is told with who should write it") {
     if (communicator.rank() == 0) (void)communicator.synchronize(stream, diagnostics);
     communicator.device().destroy_stream(stream);
     Diagnostics later;
-    communicator.bootstrap().barrier("stay", later);
+    (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(3, body, testing::Timeouts(kLongWait, milliseconds(3000)));
@@ -221,12 +221,12 @@ struct ManyCalls {
     Diagnostics refused;  // calls behind one that the other rank has told of
     for (int i = 0; i < kCalls; ++i) {
       if (!call || !executable->launch(call, stream, refused)) break;
-      if (waits_between) device.synchronize(stream, diagnostics);
+      if (waits_between) (void)device.synchronize(stream, diagnostics);
     }
     (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
-    communicator.bootstrap().barrier("stay", later);
+    (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   }
 };
@@ -254,12 +254,12 @@ TEST_CASE("a hang of an executable that is gone is told") {
         {.bytes = 64, .input = memory->data(), .output = memory->data() + 64}, diagnostics);
     const StreamHandle stream = device.create_stream(diagnostics);
     (void)executable->launch(call, stream, diagnostics);
-    device.synchronize(stream, diagnostics);
+    (void)device.synchronize(stream, diagnostics);
     executable.reset();
     (void)communicator.synchronize(stream, diagnostics);
     device.destroy_stream(stream);
     Diagnostics later;
-    communicator.bootstrap().barrier("stay", later);
+    (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(2, body, testing::Timeouts(kLongWait, milliseconds(300)));

@@ -120,7 +120,45 @@ TEST_CASE("an executable may be destroyed while its calls run") {
   CHECK(testing::run_threads(2, body) == "");
 }
 
-// The same, and then the communicator goes, which waits for the call.
+// Rank 1's call writes to rank 0's buffer, and waits for rank 0's call, while rank 1's registration
+// goes; rank 0 launches after that. As processes: what is unmapped is gone.
+TEST_CASE("a registered buffer may be destroyed while calls run") {
+  const CompiledWorld world("allgather_direct", {{"R", "2"}});
+  REQUIRE(world.errors() == "");
+  const auto plan = std::make_shared<const Program>(world.program());
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    Device& device = communicator.device();
+    constexpr uint64_t kBytes = 8192, kCount = kBytes / sizeof(uint32_t);
+    const uint32_t rank = communicator.rank();
+    const auto memory = device.allocate(2 * kBytes, "buffers", diagnostics);
+    auto buffer = communicator.register_buffer(memory->data(), 2 * kBytes, diagnostics);
+    const auto loaded =
+        communicator.load(plan, {.max_bytes = kBytes, .zero_copy = true}, diagnostics);
+    if (buffer == nullptr || loaded == nullptr) return testing::text(diagnostics);
+    auto* in = reinterpret_cast<uint32_t*>(memory->data());
+    auto* out = reinterpret_cast<uint32_t*>(memory->data() + kBytes);
+    std::fill_n(in, kCount / 2, rank + 1);
+    const BoundCall call = loaded->bind(
+        {.bytes = kBytes, .dtype = Dtype::u32, .input = in, .output = out}, diagnostics);
+    const StreamHandle stream = device.create_stream(diagnostics);
+    if (!call || stream == nullptr) return testing::text(diagnostics);
+    const auto launch = [&] { return loaded->launch(call, stream, diagnostics); };
+    if (rank == 1 && !launch()) return testing::text(diagnostics);
+    if (rank == 1) buffer.reset();
+    if (!communicator.bootstrap().barrier("rank 1 has let go", diagnostics)) return "no barrier";
+    if (rank == 0 && !launch()) return testing::text(diagnostics);
+    const bool done = communicator.synchronize(stream, diagnostics);
+    device.destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    const bool right = std::count(out, out + kCount / 2, 1u) == kCount / 2 &&
+                       std::count(out + kCount / 2, out + kCount, 2u) == kCount / 2;
+    return right && communicator.bootstrap().barrier("all have looked", diagnostics) ? "" : "wrong";
+  };
+  CHECK(testing::run_processes(2, body) == "");
+}
+
+// Rank 0's call waits for rank 1's while its communicator goes, which waits for the call.
 TEST_CASE("a communicator may be destroyed while calls run") {
   const auto plan = ring();
   std::atomic<bool> launched = false;

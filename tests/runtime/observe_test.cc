@@ -71,7 +71,7 @@ TEST_CASE("a hang is noticed though nobody asks") {
       while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     }
     Diagnostics later;
-    communicator.bootstrap().barrier("stay", later);
+    (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
   const auto said = testing::threads(2, Calls{testing::stuck_plan(), 1, stay},
@@ -93,8 +93,10 @@ TEST_CASE("abort writes down the last calls of every rank") {
   const auto plan = std::make_shared<const Program>(world.program());
   const auto stop = [](Communicator& communicator, StreamHandle stream) -> std::string {
     Diagnostics diagnostics;
-    if (!communicator.synchronize(stream, diagnostics)) return testing::text(diagnostics);
-    communicator.bootstrap().barrier("all done", diagnostics);
+    if (!communicator.synchronize(stream, diagnostics) ||
+        !communicator.bootstrap().barrier("all done", diagnostics)) {
+      return testing::text(diagnostics);
+    }
     if (communicator.rank() == 0) communicator.abort("enough");
     while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     return testing::text(diagnostics);

@@ -30,7 +30,7 @@ using RankBody = std::function<std::string(Communicator&)>;
 /// The device of a rank; nullptr: reported.
 using OpenDevice = std::function<std::unique_ptr<Device>(uint32_t rank, Diagnostics&)>;
 /// Every rank on this machine's processor.
-std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Device> open_host(uint32_t rank, Diagnostics& diagnostics);
 
 /// How a rank that is a process has ended.
 struct Outcome {

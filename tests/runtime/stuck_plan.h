@@ -18,8 +18,9 @@ enum class RankOne {
 std::shared_ptr<const Program> stuck_plan(RankOne rank_1 = RankOne::waits_for_nothing);
 
 /// Loads a plan that is not proved. Of what is said only errors are handed on.
-std::unique_ptr<Executable> load_unproved(Communicator& communicator,
-                                          const std::shared_ptr<const Program>& plan,
-                                          uint64_t max_bytes, Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Executable> load_unproved(Communicator& communicator,
+                                                        const std::shared_ptr<const Program>& plan,
+                                                        uint64_t max_bytes,
+                                                        Diagnostics& diagnostics);
 
 }  // namespace mscclc::testing

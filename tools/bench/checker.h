@@ -20,7 +20,7 @@ class DeviceBytes {
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
   /// Makes room for `bytes`; what was there is lost.
-  bool reserve(uint64_t bytes, Diagnostics& diagnostics);
+  [[nodiscard]] bool reserve(uint64_t bytes, Diagnostics& diagnostics);
   uint8_t* data() const { return static_cast<uint8_t*>(data_); }
 
  private:
@@ -34,23 +34,25 @@ class Checker {
       : communicator_(communicator), stream_(stream), calls_(calls) {}
 
   /// Makes the inputs of some calls. Placement does not matter.
-  bool prepare(const Workload& workload, Diagnostics& diagnostics);
+  [[nodiscard]] bool prepare(const Workload& workload, Diagnostics& diagnostics);
   /// Starts what leaves a call's result, be it one call or several with the same input.
   using Launch = std::function<bool(Diagnostics&)>;
   /// Collective: launches for each of the inputs. `wrong`: elements of this rank that are; the
   /// first are reported.
-  bool check(const Launch& launch, const Workload& workload, uint64_t& wrong,
-             Diagnostics& diagnostics);
+  [[nodiscard]] bool check(const Launch& launch, const Workload& workload, uint64_t& wrong,
+                           Diagnostics& diagnostics);
 
  private:
   struct Call {
     DeviceBytes input, output;
     bool known = false;  ///< `output` is right
   };
-  bool run(const Launch& launch, const Workload& workload, Call& call, Diagnostics& diagnostics);
-  bool same_as_known(const Workload& workload, const Call& call, bool& same,
-                     Diagnostics& diagnostics);
-  bool compare(const Workload& workload, uint32_t index, uint64_t& wrong, Diagnostics& diagnostics);
+  [[nodiscard]] bool run(const Launch& launch, const Workload& workload, Call& call,
+                         Diagnostics& diagnostics);
+  [[nodiscard]] bool same_as_known(const Workload& workload, const Call& call, bool& same,
+                                   Diagnostics& diagnostics);
+  [[nodiscard]] bool compare(const Workload& workload, uint32_t index, uint64_t& wrong,
+                             Diagnostics& diagnostics);
 
   Communicator& communicator_;
   const cudaStream_t stream_;

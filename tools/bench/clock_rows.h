@@ -14,14 +14,15 @@ namespace mscclc::bench {
 class ClockRows {
  public:
   /// Calls from here on leave stamps. nullptr: reported; the build may have none.
-  static std::unique_ptr<ClockRows> open(Device& device, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<ClockRows> open(Device& device, Diagnostics& diagnostics);
   /// Stamps go nowhere again.
   ~ClockRows();
   ClockRows(const ClockRows&) = delete;
   ClockRows& operator=(const ClockRows&) = delete;
 
   /// Runs a unit, and says what its last call has left (clocks_text()).
-  bool read(Timed& timed, cudaStream_t stream, std::string& text, Diagnostics& diagnostics);
+  [[nodiscard]] bool read(Timed& timed, cudaStream_t stream, std::string& text,
+                          Diagnostics& diagnostics);
 
  private:
   explicit ClockRows(std::unique_ptr<Memory> rows);

@@ -40,43 +40,47 @@ class Contender {
   /// Does a call out of place leave its input as it was?
   virtual bool keeps_input() const { return true; }
   /// Collective. False: it does not take part in such calls (nothing reported), or cannot.
-  virtual bool prepare(const Workload& workload, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool prepare(const Workload& workload, Diagnostics& diagnostics) = 0;
   /// Starts one call of what was prepared; may be captured in a graph.
-  virtual bool launch(cudaStream_t stream, Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool launch(cudaStream_t stream, Diagnostics& diagnostics) = 0;
 };
 
 /// Collective: a plan, loaded for messages of up to `max_bytes`, or what its `select` allows if
 /// that is less (unless `every_size`).
-std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
-                                               uint64_t max_bytes, Dtype dtype, bool every_size,
-                                               Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_plan_contender(Communicator& communicator,
+                                                             const BenchPlan& plan,
+                                                             uint64_t max_bytes, Dtype dtype,
+                                                             bool every_size,
+                                                             Diagnostics& diagnostics);
 
 /// Collective: NCCL, loaded at run time: the library that MSCCLC_NCCL names, or libnccl.so.2.
 /// `symmetric`: `memory` is registered as a symmetric window. nullptr: reported. `file`: which
 /// library it is.
-std::unique_ptr<Contender> make_nccl_contender(Communicator& communicator, bool symmetric,
-                                               const Memory& memory, std::string& file,
-                                               Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_nccl_contender(Communicator& communicator,
+                                                             bool symmetric, const Memory& memory,
+                                                             std::string& file,
+                                                             Diagnostics& diagnostics);
 
 /// A kernel that moves what the collective must move at least, and waits for nobody.
 std::unique_ptr<Contender> make_copy_contender(const PeerMemory& buffers);
 
 /// One-shot AllReduce in LL16 packets, f32 sums of small messages. nullptr: reported.
-std::unique_ptr<Contender> make_handwritten_one_shot(Communicator& communicator,
-                                                     Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_handwritten_one_shot(Communicator& communicator,
+                                                                   Diagnostics& diagnostics);
 /// AllGather, AllToAll and ReduceScatter of f32 sums out of place, up to 4 MiB, in LL128 lines.
 /// nullptr: reported.
-std::unique_ptr<Contender> make_handwritten_exchange(Communicator& communicator,
-                                                     Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_handwritten_exchange(Communicator& communicator,
+                                                                   Diagnostics& diagnostics);
 /// Two-shot AllReduce, f32 sums: in LL128 lines up to 4 MiB, above that pushed step by step with
 /// sums stored straight into the peers' outputs. nullptr: reported.
-std::unique_ptr<Contender> make_handwritten_two_shot(Communicator& communicator,
-                                                     const PeerMemory& buffers,
-                                                     Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_handwritten_two_shot(Communicator& communicator,
+                                                                   const PeerMemory& buffers,
+                                                                   Diagnostics& diagnostics);
 /// Two-shot AllReduce, f32 sums, from 8 MiB to `most` bytes, slice by slice through scratch for all
 /// shares. nullptr: reported.
-std::unique_ptr<Contender> make_handwritten_slices(Communicator& communicator,
-                                                   const PeerMemory& buffers, uint64_t most,
-                                                   Diagnostics& diagnostics);
+[[nodiscard]] std::unique_ptr<Contender> make_handwritten_slices(Communicator& communicator,
+                                                                 const PeerMemory& buffers,
+                                                                 uint64_t most,
+                                                                 Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench

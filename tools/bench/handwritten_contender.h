@@ -18,10 +18,11 @@ inline constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
 class HandwrittenScratch {
  public:
   /// Collective. False: reported.
-  bool open(Communicator& communicator, uint64_t bytes, uint32_t blocks, Diagnostics& diagnostics);
+  [[nodiscard]] bool open(Communicator& communicator, uint64_t bytes, uint32_t blocks,
+                          Diagnostics& diagnostics);
   /// Collective: forgets all calls. Flags of calls of another size would stand where others are
   /// awaited.
-  bool clear(Diagnostics& diagnostics);
+  [[nodiscard]] bool clear(Diagnostics& diagnostics);
   /// Byte `offset` of everyone's.
   PeerPointers at(uint64_t offset) const;
   uint32_t* epochs() const { return reinterpret_cast<uint32_t*>(memory_->data() + bytes_); }
@@ -42,8 +43,8 @@ inline uint32_t blocks_for(uint64_t threads_needed, uint32_t threads, uint32_t m
 /// A contender that has been made, opened; nullptr: there are no kernels for so many ranks, or it
 /// cannot be opened (reported).
 template <class Made>
-std::unique_ptr<Contender> opened(std::unique_ptr<Made> made, uint32_t ranks,
-                                  Diagnostics& diagnostics) {
+[[nodiscard]] std::unique_ptr<Contender> opened(std::unique_ptr<Made> made, uint32_t ranks,
+                                                Diagnostics& diagnostics) {
   if (ranks != 2 && ranks != 4 && ranks != 8) {
     diagnostics.error("ranks", {}, "kernels by hand are for 2, 4 or 8 ranks");
     return nullptr;

@@ -42,8 +42,8 @@ struct Options {
 
 /// Reads a command line. Nothing if there is nothing to run: `message` is the help or what is wrong
 /// (with `wrong`).
-std::optional<Options> parse_options(const std::vector<std::string>& arguments,
-                                     std::string& message, bool& wrong);
+[[nodiscard]] std::optional<Options> parse_options(const std::vector<std::string>& arguments,
+                                                   std::string& message, bool& wrong);
 
 /// nccl-tests' name of a type, where it has one: f32 is float.
 std::string_view nccl_name(Dtype dtype);

@@ -18,8 +18,9 @@ struct PeerPointers {
 class PeerMemory {
  public:
   /// Collective: maps what every rank gives. Errors: what the device reports; too-many-ranks.
-  static std::unique_ptr<PeerMemory> share(Communicator& communicator, uint8_t* address,
-                                           uint64_t bytes, Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<PeerMemory> share(Communicator& communicator,
+                                                         uint8_t* address, uint64_t bytes,
+                                                         Diagnostics& diagnostics);
   /// Where every rank's memory begins.
   const PeerPointers& pointers() const { return pointers_; }
   uint32_t rank() const { return rank_; }

@@ -16,7 +16,7 @@ std::string left_out_line(const LeftOut& left_out);
 std::string start_up_line(const StartUp& start_up);
 
 /// Adds the lines of `text` to `record`. Errors (bad-record): a line that is none of these.
-bool read_record(std::string_view text, const std::string& name, Record& record,
-                 Diagnostics& diagnostics);
+[[nodiscard]] bool read_record(std::string_view text, const std::string& name, Record& record,
+                               Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench

@@ -13,6 +13,6 @@ std::string tables_text(const Record& record, bool best);
 
 /// Draws and looks for cliffs as `options` say, and tells who was left out. `text`: what to print.
 /// False: something was left out or is wrong, there are cliffs, or a file could not be written.
-bool report(const Record& record, const Options& options, std::string& text);
+[[nodiscard]] bool report(const Record& record, const Options& options, std::string& text);
 
 }  // namespace mscclc::bench

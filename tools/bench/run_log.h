@@ -31,9 +31,10 @@ class RunLog {
 };
 
 /// Collective: the sum over all ranks. False: reported.
-bool sum_over_ranks(Communicator& communicator, uint64_t& value, Diagnostics& diagnostics);
+[[nodiscard]] bool sum_over_ranks(Communicator& communicator, uint64_t& value,
+                                  Diagnostics& diagnostics);
 /// Collective: time by time the largest of all ranks. False: reported.
-bool slowest_of_ranks(Communicator& communicator, std::vector<double>& times,
-                      Diagnostics& diagnostics);
+[[nodiscard]] bool slowest_of_ranks(Communicator& communicator, std::vector<double>& times,
+                                    Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench

@@ -35,21 +35,22 @@ class Timed {
   Timed& operator=(const Timed&) = delete;
 
   /// Captures the graph and runs batches for warming up.
-  bool start(Diagnostics& diagnostics);
+  [[nodiscard]] bool start(Diagnostics& diagnostics);
   /// Microseconds of one call, mean over a batch.
-  bool repeat(SpinBarrier& barrier, double& microseconds, Diagnostics& diagnostics);
+  [[nodiscard]] bool repeat(SpinBarrier& barrier, double& microseconds, Diagnostics& diagnostics);
   /// Microseconds of one call in each of the batch's units, back to back with an event between
   /// them.
-  bool units(SpinBarrier& barrier, std::vector<double>& microseconds, Diagnostics& diagnostics);
+  [[nodiscard]] bool units(SpinBarrier& barrier, std::vector<double>& microseconds,
+                           Diagnostics& diagnostics);
   /// Starts one unit: calls back to back, in a graph if that is what is timed.
-  bool run_unit(Diagnostics& diagnostics);
+  [[nodiscard]] bool run_unit(Diagnostics& diagnostics);
 
  private:
-  bool run(Diagnostics& diagnostics);
-  bool launch(uint32_t calls, Diagnostics& diagnostics);
-  bool capture(uint32_t calls, cudaGraphExec_t& made, Diagnostics& diagnostics);
-  bool replay(cudaGraphExec_t graph, Diagnostics& diagnostics);
-  bool wait_if_blocking(Diagnostics& diagnostics);
+  [[nodiscard]] bool run(Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(uint32_t calls, Diagnostics& diagnostics);
+  [[nodiscard]] bool capture(uint32_t calls, cudaGraphExec_t& made, Diagnostics& diagnostics);
+  [[nodiscard]] bool replay(cudaGraphExec_t graph, Diagnostics& diagnostics);
+  [[nodiscard]] bool wait_if_blocking(Diagnostics& diagnostics);
 
   Contender& contender_;
   const cudaStream_t stream_;
@@ -60,6 +61,6 @@ class Timed {
 };
 
 /// True if a call of CUDA went well; else reports "cannot <attempt>: <what CUDA says>".
-bool succeeded(cudaError_t result, const char* attempt, Diagnostics& diagnostics);
+[[nodiscard]] bool succeeded(cudaError_t result, const char* attempt, Diagnostics& diagnostics);
 
 }  // namespace mscclc::bench
