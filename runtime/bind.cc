@@ -448,9 +448,10 @@ void Binder::plan_copies(BoundCall::State& made) const {
   }
 }
 
-// Odd addresses and lengths may need another kernel than the one that load() has asked about.
+// Addresses, lengths and types may need another kernel than those that load() has asked about.
 bool Binder::check_fit(device::LaunchPlan& launch) {
-  const std::pair key(launch.uses, launch.program_bytes);
+  const KernelKey key{launch.uses, launch.program_bytes, launch.dtype, launch.accumulate,
+                      launch.reduce};
   if (launch.blocks == 0) return true;
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
@@ -486,6 +487,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;
   made->launch.contributions = call_.contributions;
+  made->launch.ranks_here = x_.group->ranks_here;
   made->launch.patience = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (!check_fit(made->launch)) return nullptr;

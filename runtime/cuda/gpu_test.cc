@@ -29,7 +29,8 @@ struct Process {
     return count;
   }
   std::unique_ptr<CudaDevice> open(int ordinal) {
-    return CudaDevice::open(*driver, {.ordinal = ordinal}, {}, *exchange, diagnostics);
+    return CudaDevice::open(*driver, {.ordinal = ordinal}, {.load = [](EarlyLaunch*) { return 0; }},
+                            *exchange, diagnostics);
   }
   /// What the process ends with: 0, or the line of what failed.
   int failed(int line) {

@@ -159,6 +159,21 @@ std::unique_ptr<Memory> Allocator::allocate_plain(uint64_t bytes, const std::str
   return std::make_unique<PlainMemory>(context_, address, bytes);
 }
 
+std::unique_ptr<Memory> allocate_unshared(const SharedContext& context, OwnStream& stream,
+                                          uint64_t bytes, const std::string& what,
+                                          Diagnostics& diagnostics) {
+  const CurrentContext current(*context);
+  const OutsideCapture outside(context->driver());
+  if (!current.is_set(diagnostics)) return nullptr;
+  abi::Address address = 0;
+  if (!context->ok(context->driver().MemAlloc(&address, bytes),
+                   fmt::format("allocate {} ({} bytes)", what, bytes), diagnostics)) {
+    return nullptr;
+  }
+  auto memory = std::make_unique<PlainMemory>(context, address, bytes);
+  return stream.clear(address, bytes, "clear " + what, diagnostics) ? std::move(memory) : nullptr;
+}
+
 std::unique_ptr<Memory> allocate_pinned(const SharedContext& context, uint64_t bytes,
                                         const std::string& what, Diagnostics& diagnostics) {
   const CurrentContext current(*context);

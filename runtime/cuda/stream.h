@@ -21,8 +21,9 @@ inline uint8_t* pointer_to(abi::Address address) {
 
 class OwnStream {
  public:
-  /// nullptr: reported.
-  static std::unique_ptr<OwnStream> create(SharedContext context, Diagnostics& diagnostics);
+  /// `urgent`: with the highest priority, which has hardware queues of its own. nullptr: reported.
+  static std::unique_ptr<OwnStream> create(SharedContext context, Diagnostics& diagnostics,
+                                           bool urgent = false);
   ~OwnStream();
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
