@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/environment.h"
 #include "runtime/executable.h"
 
 namespace mscclc {
@@ -488,8 +489,11 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.reduce = call_.reduce;
   made->launch.contributions = call_.contributions;
   made->launch.ranks_here = x_.group->ranks_here;
-  made->launch.patience = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  made->launch.patience =
+      x_.group->timeout >= kForEver
+          ? 0
+          : static_cast<uint64_t>(
+                std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (!check_fit(made->launch)) return nullptr;
   return made;
 }

@@ -50,9 +50,7 @@ bool read_settings(Group& group, Diagnostics& diagnostics) {
 std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
                                                     Diagnostics& diagnostics) {
   if (options.timeout.count() > 0) return options.timeout;
-  const auto seconds = Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics);
-  if (!seconds) return std::nullopt;
-  return std::chrono::seconds(*seconds);
+  return Environment::of_process().timeout(diagnostics);
 }
 
 /// Collective: what the environment says must be the same on all ranks. Counts those that share

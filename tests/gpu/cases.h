@@ -41,6 +41,7 @@ Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
                 const std::function<std::string(Communicator&, const Case&)>& run);
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
 std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error);
+std::optional<Case> library_case(std::string_view name, const Defines& defines, std::string& error);
 
 /// A plan that a rank has loaded, and memory for calls of it.
 class LoadedCase {
