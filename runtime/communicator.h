@@ -29,9 +29,9 @@
 // share the room of their GPUs, and wait for one another there: all ranks must launch calls in one
 // order, whatever their streams, executables and communicators. A call that does not fit beside
 // those launched before it begins when they have begun; so nothing that they wait for on their
-// streams may wait for it. Calls of one capture are ordered so, too. A graph that is replayed beside
-// other calls, and kernels of other libraries that wait for ranks, are not seen: order them on all
-// ranks, or leave room for both (docs/runtime.md, "Calls share GPUs").
+// streams may wait for it. Calls of one capture are ordered so, too. A graph that is replayed
+// beside other calls, and kernels of other libraries that wait for ranks, are not seen: order them
+// on all ranks, or leave room for both (docs/runtime.md, "Calls share GPUs").
 //
 // Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
@@ -142,8 +142,9 @@ class Executable {
 };
 
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
-/// ranks, when no binding uses it any more, and before its memory is freed: memory that comes to
-/// lie at the same address later is not what peers have mapped, and bind() refuses it
+/// ranks, when no binding uses it any more, and free its memory when all have: a peer may still be
+/// in a call that uses it (memory of cudaMalloc goes under that call). Memory that comes to lie at
+/// the same address later is not what peers have mapped, and bind() refuses it
 /// (stale-registration). On the host the memory stays until then, and its address with it.
 /// Thread safety: the communicator's.
 class RegisteredBuffer {

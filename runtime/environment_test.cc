@@ -62,7 +62,7 @@ TEST_CASE("fallbacks are allowed values") {
 TEST_CASE("a timeout of 0 is none") {
   const auto timeout = [](const char* text) {
     Diagnostics diagnostics;
-    return Environment({{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
+    return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
   };
   CHECK(timeout("0") == kForEver);
   CHECK(timeout("7") == std::chrono::seconds(7));

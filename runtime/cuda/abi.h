@@ -18,6 +18,7 @@ using Stream = struct StreamObject*;
 using Event = struct EventObject*;
 using Pool = struct PoolObject*;
 using Graph = struct GraphObject*;
+using GreenContext = struct GreenContextObject*;
 using GraphNode = struct GraphNodeObject*;
 
 /// CUresult.
@@ -112,6 +113,16 @@ struct AllocationProperties {
 struct Access {
   Location location;
   int flags;
+};
+
+enum : int { kMultiprocessors = 1 };  ///< CU_DEV_RESOURCE_TYPE_SM
+
+/// CUdevResource of that type.
+struct DeviceResource {
+  int type;
+  unsigned char padding[92];
+  unsigned multiprocessors;
+  unsigned char rest[44];
 };
 
 /// CUmulticastObjectProp.

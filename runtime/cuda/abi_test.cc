@@ -113,6 +113,7 @@ SAME_VALUE(abi::kIpcLazyEnablePeerAccess, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 SAME_VALUE(abi::kWriteValueDefault, CU_STREAM_WRITE_VALUE_DEFAULT);
 SAME_VALUE(abi::kWaitValueAtLeast, CU_STREAM_WAIT_VALUE_GEQ);
 SAME_VALUE(abi::kAddDependencies, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
+SAME_VALUE(abi::kMultiprocessors, CU_DEV_RESOURCE_TYPE_SM);
 SAME_VALUE(abi::kLegacyStream, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
 #undef SAME_VALUE
 
@@ -132,6 +133,8 @@ SAME_FIELD(AllocationProperties, gpu_direct_rdma, CUmemAllocationProp,
 SAME_FIELD(AllocationProperties, usage, CUmemAllocationProp, allocFlags.usage);
 SAME_FIELD(Access, location, CUmemAccessDesc, location);
 SAME_FIELD(Access, flags, CUmemAccessDesc, flags);
+SAME_FIELD(DeviceResource, type, CUdevResource, type);
+SAME_FIELD(DeviceResource, multiprocessors, CUdevResource, sm.smCount);
 SAME_FIELD(MulticastProperties, devices, CUmulticastObjectProp, numDevices);
 SAME_FIELD(MulticastProperties, size, CUmulticastObjectProp, size);
 SAME_FIELD(MulticastProperties, handle_types, CUmulticastObjectProp, handleTypes);

@@ -55,6 +55,8 @@ bool is_safe_in_captures(std::string_view name) {
                                                    "StreamWriteValue64",
                                                    "MemcpyAsync",
                                                    "MemsetD8Async",
+                                                   "StreamGetGreenCtx",
+                                                   "GreenCtxGetDevResource",
                                                    "StreamIsCapturing",
                                                    "StreamGetId",
                                                    "StreamGetCaptureInfo",

@@ -75,6 +75,8 @@ class FakeDriver {
   /// Launches on a stream whose turn has come.
   uint32_t run_launches(void* stream);
   int priority(void* stream);
+  /// A stream of a green context with so many multiprocessors.
+  void* create_green_stream(uint32_t multiprocessors);
   /// As if a stream had been destroyed, and another created that got its handle.
   void rename_stream(void* stream);
   /// Streams of the highest priority in the calling thread's process.

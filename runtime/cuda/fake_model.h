@@ -69,6 +69,7 @@ struct FakeDriver::StreamEntry {
   std::deque<std::function<bool()>> work;  ///< false: not yet
   bool failed = false;                     ///< work has gone wrong: all waits say so
   uint32_t launches = 0;                   ///< that have begun
+  uint32_t multiprocessors = 0;            ///< of its green context; 0: it has none
 };
 
 struct FakeDriver::EventEntry {

@@ -41,6 +41,34 @@ void FakeDriver::rename_stream(void* stream) {
   process().streams.at(static_cast<abi::Stream>(stream)).id = next_number_++;
 }
 
+void* FakeDriver::create_green_stream(uint32_t multiprocessors) {
+  const std::lock_guard lock(mutex_);
+  abi::Stream stream = nullptr;
+  StreamCreateWithPriority(&stream, abi::kStreamNonBlocking, kLeastPriority);
+  process().streams.at(stream).multiprocessors = multiprocessors;
+  return stream;
+}
+
+// A green context is its stream here.
+abi::Result FakeDriver::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext* context) {
+  const auto found = process().streams.find(stream);
+  if (found == process().streams.end()) {
+    return misuse("asks for the context of a stream that there is not", abi::kInvalidHandle);
+  }
+  *context =
+      found->second.multiprocessors == 0 ? nullptr : reinterpret_cast<abi::GreenContext>(stream);
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::GreenCtxGetDevResource(abi::GreenContext context,
+                                               abi::DeviceResource* resource, int type) {
+  if (type != abi::kMultiprocessors) return misuse("asks for another resource", abi::kInvalidValue);
+  resource->type = type;
+  resource->multiprocessors =
+      process().streams.at(reinterpret_cast<abi::Stream>(context)).multiprocessors;
+  return abi::kSuccess;
+}
+
 int FakeDriver::urgent_streams() {
   const std::lock_guard lock(mutex_);
   const auto& streams = process().streams;

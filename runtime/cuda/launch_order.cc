@@ -1,5 +1,7 @@
 #include "runtime/cuda/launch_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mscclc::cuda {
@@ -25,7 +27,55 @@ std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnSt
   return made;
 }
 
-bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) const {
+// Streams of green contexts have some of the GPU's multiprocessors. Default streams (handles up to
+// 2) have all.
+bool LaunchOrder::find_room(Turn& turn, Diagnostics& diagnostics) {
+  const Driver& driver = context_->driver();
+  turn.room = room_;
+  if (!driver.has_green_contexts() || reinterpret_cast<uintptr_t>(turn.stream) <= 2) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (asked_stream_ == turn.stream_id && asked_room_ != 0) {
+      turn.room = asked_room_;
+      return true;
+    }
+  }
+  const OutsideCapture outside(driver);  // whatever a capture thinks of the question
+  abi::GreenContext green = nullptr;
+  abi::DeviceResource has = {};
+  const auto attempt = [] { return "find the multiprocessors of a stream"; };
+  if (!context_->ok(driver.StreamGetGreenCtx(turn.stream, &green), attempt, diagnostics)) {
+    return false;
+  }
+  if (green != nullptr) {
+    if (!context_->ok(driver.GreenCtxGetDevResource(green, &has, abi::kMultiprocessors), attempt,
+                      diagnostics)) {
+      return false;
+    }
+    turn.room = std::min(room_, has.multiprocessors);
+  }
+  const std::lock_guard lock(mutex_);
+  asked_stream_ = turn.stream_id;
+  asked_room_ = turn.room;
+  return true;
+}
+
+// What the whole GPU holds is known since the call was bound.
+bool LaunchOrder::fits(const device::LaunchPlan& plan, const Turn& turn,
+                       Diagnostics& diagnostics) const {
+  const uint64_t most = uint64_t{plan.most_blocks} / plan.ranks_here * turn.room / room_;
+  if (turn.room == room_ || plan.blocks <= most) return true;
+  diagnostics
+      .error(
+          "too-many-blocks", {},
+          fmt::format("the plan has {} thread blocks; the stream belongs to a green context with "
+                      "{} of the {} multiprocessors of cuda:{} ({}), which holds {} at once",
+                      plan.blocks, turn.room, room_, context_->ordinal(), context_->model(), most))
+      .notes.push_back({"compile the plan with fewer blocks, instances or threads"});
+  return false;
+}
+
+bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
   turn.stream = stream;
   unsigned long long id = 0;
@@ -39,13 +89,13 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
   }
   turn.stream_id = id;
   if (status == abi::kCaptureStatusNone) turn.capture = 0;
-  return true;
+  return find_room(turn, diagnostics);
 }
 
 // Behind others a launch does not begin early: what it waits for then stands ahead of it.
 bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
                             Turn& turn, Diagnostics& diagnostics) {
-  if (!find(stream, turn, diagnostics)) return false;
+  if (!find(stream, turn, diagnostics) || !fits(plan, turn, diagnostics)) return false;
   turn.blocks = plan.blocks;
   const bool captured = turn.capture != 0;
   // Ranks that share the GPU depend on one another's room.
@@ -57,7 +107,7 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     const std::lock_guard lock(mutex_);
     Capture* const into = captured ? &capture(turn.capture) : nullptr;
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
-    place = epochs.add({turn.stream_id, plan.blocks, room_, would_free});
+    place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free});
     if (place.opens && captured) {
       into->before.clear();
       for (const auto& [id, nodes] : std::exchange(into->last, {})) {

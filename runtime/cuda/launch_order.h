@@ -48,6 +48,7 @@ class LaunchOrder {
     uint64_t stream_id = 0;
     uint64_t capture = 0;  ///< id; 0: none
     uint32_t blocks = 0;
+    uint32_t room = 0;  ///< multiprocessors of the stream
   };
   /// Lets a stream wait for what `plan` must begin behind, and sets `early`, `frees_next` and
   /// `begun` of it. False: reported. REQUIRES: the context is current.
@@ -67,7 +68,9 @@ class LaunchOrder {
   static constexpr size_t kMostCaptures = 1024;
 
   LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun);
-  bool find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) const;
+  bool find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics);
+  bool find_room(Turn& turn, Diagnostics& diagnostics);
+  bool fits(const device::LaunchPlan& plan, const Turn& turn, Diagnostics& diagnostics) const;
   bool await_begun(const Turn& turn, uint32_t count, Diagnostics& diagnostics) const;
   bool add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const;
   Capture& capture(uint64_t id);
@@ -81,6 +84,8 @@ class LaunchOrder {
   uint32_t launched_ = 0;      ///< blocks of theirs so far
   uint32_t epoch_begins_ = 0;  ///< blocks of all earlier epochs
   std::map<uint64_t, Capture> captures_;
+  uint64_t asked_stream_ = 0;  ///< the last stream whose multiprocessors were asked for ...
+  uint32_t asked_room_ = 0;    ///< ... and how many it has
 };
 
 }  // namespace mscclc::cuda

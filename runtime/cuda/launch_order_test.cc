@@ -203,13 +203,39 @@ TEST_CASE("ranks that share a GPU get no edges, which wait for ends") {
   world.check_clean();
 }
 
+TEST_CASE("a stream of a green context has room for fewer blocks") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    Diagnostics diagnostics;
+    const auto current = std::make_unique<CurrentContext>(*gpu.device->context());
+    const StreamHandle green = world.fake.create_green_stream(33);
+    const auto launch = [&](uint32_t blocks) {
+      return gpu.device->launch({.blocks = blocks, .threads = 128, .most_blocks = 264}, green,
+                                diagnostics);
+    };
+    CHECK(launch(66));
+    CHECK(!launch(67));
+    CHECK(text_of(diagnostics) ==
+          "too-many-blocks: the plan has 67 thread blocks; the stream belongs to a green context "
+          "with 33 of the 132 multiprocessors of cuda:0 (Fake GPU), which holds 66 at once\n"
+          "  compile the plan with fewer blocks, instances or threads\n");
+    gpu.launch(0, 1);  // does not fit beside those 66, wherever they are
+    CHECK(gpu.run(0) == 0);
+    CHECK(world.fake.run_launches(green) == 1);
+    CHECK(gpu.run(0) == 1);
+    gpu.device->destroy_stream(green);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("a launch that could not be put behind others is not made") {
   World world({.deferred = true});
   {
     Gpu gpu(world);
     gpu.launch(0, 128);
     Diagnostics diagnostics;
-    world.fake.fail_call(5, abi::kUnknown);  // context (two), id, capture, wait
+    world.fake.fail_call(8, abi::kUnknown);  // context (two), id, capture, room (three), wait
     CHECK(!gpu.device->launch({.blocks = 128, .threads = 128, .most_blocks = 264}, gpu.streams[1],
                               diagnostics));
     CHECK(text_of(diagnostics) ==

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/multicast.h"
+#include "runtime/cuda/plain_allocations.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -16,12 +17,9 @@ class PlainMemory final : public Memory {
       : context_(std::move(context)) {
     data_ = pointer_to(address);
     bytes_ = bytes;
+    PlainAllocations::of_process().add(address);
   }
-  ~PlainMemory() override {
-    const CurrentContext current(*context_);
-    const OutsideCapture outside(context_->driver());
-    context_->driver().MemFree(address_of(data_));
-  }
+  ~PlainMemory() override { PlainAllocations::of_process().remove(context_, address_of(data_)); }
 
  private:
   SharedContext context_;
