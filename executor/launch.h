@@ -168,9 +168,12 @@ struct LaunchPlan {
   /// Its blocks let the next launch begin as soon as the kernel ahead has ended; otherwise behind
   /// the steps with kFreesNext.
   bool frees_next = false;
+  /// Each block adds one when it begins; nullptr: nobody wants to know.
+  uint32_t* begun = nullptr;
 
   uint32_t blocks = 0, threads = 0;
-  uint32_t most_blocks = 0;  ///< such blocks that the device holds at once, at least; 0: not known
+  uint32_t most_blocks = 0;  ///< such blocks that the device holds at once; 0: not known
+  uint32_t ranks_here = 1;   ///< ranks of the communicator that this process runs on the device
   Dtype dtype = Dtype::f32;
   Dtype accumulate = Dtype::f32;
   ReduceOp reduce = ReduceOp::sum;

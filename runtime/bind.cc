@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/environment.h"
 #include "runtime/executable.h"
 
 namespace mscclc {
@@ -448,9 +449,10 @@ void Binder::plan_copies(BoundCall::State& made) const {
   }
 }
 
-// Odd addresses and lengths may need another kernel than the one that load() has asked about.
+// Addresses, lengths and types may need another kernel than those that load() has asked about.
 bool Binder::check_fit(device::LaunchPlan& launch) {
-  const std::pair key(launch.uses, launch.program_bytes);
+  const KernelKey key{launch.uses, launch.program_bytes, launch.dtype, launch.accumulate,
+                      launch.reduce};
   if (launch.blocks == 0) return true;
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
@@ -486,8 +488,12 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;
   made->launch.contributions = call_.contributions;
-  made->launch.patience = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  made->launch.ranks_here = x_.group->ranks_here;
+  made->launch.patience =
+      x_.group->timeout >= kForEver
+          ? 0
+          : static_cast<uint64_t>(
+                std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (!check_fit(made->launch)) return nullptr;
   return made;
 }

@@ -51,21 +51,31 @@ bool read_settings(Group& group, Diagnostics& diagnostics) {
 std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
                                                     Diagnostics& diagnostics) {
   if (options.timeout.count() > 0) return options.timeout;
-  const auto seconds = Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics);
-  if (!seconds) return std::nullopt;
-  return std::chrono::seconds(*seconds);
+  return Environment::of_process().timeout(diagnostics);
 }
 
-/// Collective: what the environment says must be the same on all ranks.
+/// Collective: what the environment says must be the same on all ranks. Counts those that share
+/// this rank's room.
 bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
-  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  if (able) {
+    const std::vector<uint8_t> room = group.device->room();
+    own.insert(own.end(), room.begin(), room.end());
+  }
   std::vector<std::vector<uint8_t>> all;
   if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
-  for (uint32_t r = 1; r < all.size(); ++r) {
-    if (all[r] == all[0]) continue;
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) {
+      diagnostics.error("bad-message", {}, fmt::format("rank {} tells nothing of itself", r));
+      return false;
+    }
+    if (all[r][0] == all[0][0]) continue;
     diagnostics.error("options-differ", {},
                       fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
     return false;
+  }
+  if (own.size() > 1) {
+    group.ranks_here = static_cast<uint32_t>(std::count(all.begin(), all.end(), own));
   }
   return true;
 }

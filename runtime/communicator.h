@@ -26,7 +26,13 @@
 // do its part, all ranks get an error that says which and why, and may go on.
 //
 // Plans, calls and buffers share nothing: an Executable has its own scratch memory, counts and
-// channels, so calls of several executables may run at once, on one stream or on several.
+// channels, so calls of several executables may run at once, on one stream or on several. But calls
+// share the room of their GPUs, and wait for one another there: all ranks must launch calls in one
+// order, whatever their streams, executables and communicators. A call that does not fit beside
+// those launched before it begins when they have begun; so nothing that they wait for on their
+// streams may wait for it. Calls of one capture are ordered so, too. A graph that is replayed
+// beside other calls, and kernels of other libraries that wait for ranks, are not seen: order them
+// on all ranks, or leave room for both (docs/runtime.md, "Calls share GPUs").
 //
 // Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
@@ -54,7 +60,8 @@
 namespace mscclc {
 
 struct CommunicatorOptions {
-  /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md).
+  /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md);
+  /// 49 days or more: for ever.
   std::chrono::milliseconds timeout{0};
 };
 
@@ -136,11 +143,12 @@ class Executable {
 };
 
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
-/// ranks, when no binding is launched any more that uses it, and before its memory is freed: memory
-/// that comes to lie at the same address later is not what peers have mapped, and bind() refuses it
-/// (stale-registration). On the host the memory stays until then, and its address with it. It may
-/// be destroyed while calls run: what they use stays mapped until they have ended, as an
-/// Executable's memory does.
+/// ranks, when no binding is launched any more that uses it, and free its memory when all have: a
+/// peer may still be in a call that uses it (memory of cudaMalloc goes under that call). It may be
+/// destroyed while calls run: what they use stays mapped until they have ended, as an Executable's
+/// memory does. Memory that comes to lie at the same address later is not what peers have mapped,
+/// and bind() refuses it (stale-registration). On the host the memory stays until then, and its
+/// address with it.
 /// Thread safety: the communicator's.
 class RegisteredBuffer {
  public:

@@ -132,8 +132,11 @@ class Device {
   [[nodiscard]] virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
                                   Diagnostics& diagnostics) = 0;
 
-  /// Checks that launches like `plan` are resident as a whole, whatever their data type; returns
-  /// how many blocks like theirs are at once, at least. Errors (too-many-blocks).
+  /// Names what the blocks of this device take their room of: ranks of a communicator that say the
+  /// same share it. Empty: there is room for any number.
+  virtual std::vector<uint8_t> room() const { return {}; }
+  /// Checks that a launch like `plan` is resident as a whole, beside those of plan.ranks_here - 1
+  /// other ranks; returns how many blocks like its own are at once. Errors (too-many-blocks).
   [[nodiscard]] virtual std::optional<uint32_t> fits(const device::LaunchPlan& plan,
                                                      Diagnostics& diagnostics) = 0;
   /// Does a launch take short programs along (LaunchPlan::carried)?

@@ -81,6 +81,12 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
   return std::nullopt;
 }
 
+std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagnostics) const {
+  const auto seconds = number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  if (!seconds) return std::nullopt;
+  return *seconds == 0 ? kForEver : std::chrono::milliseconds(std::chrono::seconds(*seconds));
+}
+
 void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
   std::vector<std::string_view> names;
   for (const VariableInfo& row : kTable) {

@@ -2,6 +2,7 @@
 // variable, the value and what is allowed. runtime/environment.def lists them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -37,6 +38,9 @@ struct VariableInfo {
 std::span<const VariableInfo> variable_table();
 const VariableInfo& info(Variable variable);
 
+/// A limit of time that stands for none: 49 days, the longest that ranks can tell one another.
+inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 49);
+
 /// The variables of a process at one time. Thread safety: a value that nothing changes.
 class Environment {
  public:
@@ -51,6 +55,8 @@ class Environment {
   /// Errors (bad-variable).
   [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
   [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
+  /// MSCCLC_TIMEOUT; 0 there is kForEver.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 
   /// Warns of variables that begin with MSCCLC_ and that nobody reads: most are misspelt.
   void warn_of_unknown(Diagnostics& diagnostics) const;

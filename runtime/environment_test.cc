@@ -59,16 +59,28 @@ TEST_CASE("fallbacks are allowed values") {
   }
 }
 
+TEST_CASE("a timeout of 0 is none") {
+  const auto timeout = [](const char* text) {
+    Diagnostics diagnostics;
+    return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
+  };
+  CHECK(timeout("0") == kForEver);
+  CHECK(timeout("7") == std::chrono::seconds(7));
+  CHECK(timeout("") == std::chrono::seconds(600));
+  CHECK(!timeout("soon"));
+}
+
 TEST_CASE("numbers are whole, plain and in range") {
   CHECK(read(Variable::MSCCLC_TIMEOUT, "1").number == 1);
   CHECK(read(Variable::MSCCLC_TIMEOUT, "86400").number == 86400);
   CHECK(read(Variable::RANK, "0").number == 0);
-  for (const char* wrong : {"0", "86401", "-1", "+5", " 5", "5 ", "5s", "0x10", "1e3", "010", "1.5",
+  CHECK(read(Variable::MSCCLC_TIMEOUT, "0").number == 0);
+  for (const char* wrong : {"86401", "-1", "+5", " 5", "5 ", "5s", "0x10", "1e3", "010", "1.5",
                             "18446744073709551617", "ten"}) {
     const Read out = read(Variable::MSCCLC_TIMEOUT, wrong);
     CHECK_FALSE(out.number);
     CHECK(out.error == fmt::format("MSCCLC_TIMEOUT is '{}'; allowed is a whole number of seconds "
-                                   "from 1 to 86400",
+                                   "from 0 to 86400",
                                    wrong));
   }
   CHECK(read(Variable::RANK, "70000").error ==

@@ -67,7 +67,8 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   return true;
 }
 
-// Asks about the kernel that will run, with the memory that its programs take.
+// Asks about the kernels that may run, with the memory that programs take: of all types, as they
+// add up by default. Other calls ask when they are bound.
 bool Executable::State::check_fit(Diagnostics& diagnostics) const {
   device::LaunchPlan like;
   like.blocks = blocks_of(*plan, rank);
@@ -80,7 +81,12 @@ bool Executable::State::check_fit(Diagnostics& diagnostics) const {
   like.programs = programs.data();
   like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(program) / like.blocks);
   like.uses = programs.uses();
-  return group->device->fits(like, diagnostics).has_value();
+  like.ranks_here = group->ranks_here;
+  return std::all_of(dtype_table().begin(), dtype_table().end(), [&](const DtypeInfo& type) {
+    like.dtype = type.dtype;
+    like.accumulate = type.accumulate;
+    return group->device->fits(like, diagnostics).has_value();
+  });
 }
 
 bool Executable::State::together(uint32_t r) const {

@@ -34,6 +34,15 @@ struct StagingCopy {
 /// Reports that the program of a thread block is too long; false.
 [[nodiscard]] bool too_large(Diagnostics& diagnostics);
 
+/// What of a call decides which kernel runs it.
+struct KernelKey {
+  uint32_t uses;  ///< device::Uses
+  uint32_t program_bytes;
+  Dtype dtype, accumulate;
+  ReduceOp reduce;
+  auto operator<=>(const KernelKey&) const = default;
+};
+
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
   CallFacts facts;      ///< `number` is set by each launch that is compared
@@ -108,8 +117,9 @@ struct Executable::State {
   /// For bind(), which then allocates nothing: where all ranks' buffers lie; addresses of bases.
   std::vector<RankPlaces> places;
   std::vector<device::BaseAddress> bases;
-  /// Device::Uses and bytes of programs of calls whose kernel holds all blocks: asked once each.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> fitting;
+  /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
+  /// each.
+  std::map<KernelKey, uint32_t> fitting;
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
   /// True if a call that is not zero copy needs staging for this buffer.

@@ -40,7 +40,8 @@ struct Group {
   std::chrono::milliseconds timeout;
   bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
   uint64_t checked_launches = 0;  ///< so far
-  uint32_t loads = 0;             ///< Executable::State::number of the last
+  uint32_t ranks_here = 1;  ///< ranks whose blocks share the room of this one's: Device::room()
+  uint32_t loads = 0;       ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;

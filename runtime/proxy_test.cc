@@ -69,15 +69,21 @@ class Orders {
   int waits_ = 0;
 };
 
+/// The thread that has taken a device as its own.
+thread_local const Device* bound = nullptr;
+
 class HeldLane final : public CopyLane {
  public:
-  explicit HeldLane(std::shared_ptr<Orders> orders) : orders_(std::move(orders)) {}
+  HeldLane(std::shared_ptr<Orders> orders, const Device* device)
+      : orders_(std::move(orders)), device_(device) {}
   bool put(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+    if (bound != device_) return false;
     orders_->add(
         [=] { copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes); });
     return true;
   }
   bool signal(uint64_t* count, uint64_t value, Diagnostics&) override {
+    if (bound != device_) return false;
     orders_->add([=] { store_release(count, value); });
     return true;
   }
@@ -89,6 +95,7 @@ class HeldLane final : public CopyLane {
 
  private:
   const std::shared_ptr<Orders> orders_;
+  const Device* const device_;
 };
 
 class Zeros final : public Memory {
@@ -106,6 +113,7 @@ class Zeros final : public Memory {
 class HeldDevice final : public Device {
  public:
   std::vector<std::shared_ptr<Orders>> lanes;  ///< in the order in which they were opened
+  bool can_bind = true;
 
   std::string name() const override { return "held"; }
   std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string&,
@@ -114,7 +122,15 @@ class HeldDevice final : public Device {
   }
   std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
     lanes.push_back(std::make_shared<Orders>());
-    return std::make_unique<HeldLane>(lanes.back());
+    return std::make_unique<HeldLane>(lanes.back(), this);
+  }
+  bool bind_thread(Diagnostics& diagnostics) override {
+    if (can_bind) {
+      bound = this;
+    } else {
+      diagnostics.error("test", {}, "the device is gone");
+    }
+    return can_bind;
   }
 
   std::unique_ptr<Memory> allocate(uint64_t, const std::string&, Diagnostics&) override {
@@ -153,8 +169,9 @@ bool comes(Test test) {
 
 /// A rank with a port to each of two peers, its proxy, and its only block.
 struct World {
-  explicit World(std::chrono::microseconds awake) {
+  explicit World(std::chrono::microseconds awake, bool can_bind = true) {
     Diagnostics diagnostics;
+    device->can_bind = can_bind;
     proxy = Proxy::start(
         device, {{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, &claimed, flushed,
         [this](const std::string& why) {
@@ -250,6 +267,24 @@ TEST_CASE("copies are awaited when somebody settles, and not before") {
   CHECK(world.there[1] == 77);
   world.proxy->settle();  // at once: there is nothing left
   CHECK(world.lane(0).waits() == 1);
+}
+
+// Lanes take no order here of a thread that has not taken their device.
+TEST_CASE("the proxy's thread takes its device before its first order") {
+  World world(hours(1));
+  world.lane(0).let_go();
+  world.post({world.put(0), World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return world.handled() == 2; }));
+  world.proxy->settle();
+  CHECK(world.there[0] == 77);
+  CHECK(!world.failed);
+  CHECK(bound == nullptr);  // by that thread alone
+}
+
+TEST_CASE("a proxy whose thread cannot take its device says so") {
+  World world(hours(1), false);
+  REQUIRE(comes([&] { return world.failed.load(); }));
+  CHECK(world.failure == "the proxy cannot go on: the device is gone");
 }
 
 TEST_CASE("a proxy that ends waits for its copies") {

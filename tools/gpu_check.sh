@@ -220,6 +220,9 @@ parts() {  # ranks processes|threads
   step "plans-$n-$way-graph" "$limit" "$binary" plans --graph --most "$most" "${arguments[@]}"
   step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
+  step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"
+  step "overlap-$n-$way-one-queue" 180 env CUDA_DEVICE_MAX_CONNECTIONS=1 \
+    "$binary" overlap "${arguments[@]}"
   step "hang-$n-$way" 120 "$binary" hang "${arguments[@]}"
 }
 

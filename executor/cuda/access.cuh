@@ -7,7 +7,9 @@
 
 namespace mscclc::cuda {
 
-// Packets: one access each, never from a cache line read before.
+// Packets, never from a cache line read before. PTX takes a vector for accesses to its elements, in
+// any order (memory consistency model, "Vector Data-types"): elements of 8 bytes keep what LL8 and
+// LL16 rely on, that a flag comes with the 4 bytes of data beside it.
 __device__ inline void load_volatile16(const uint8_t* at, uint64_t* words) {
   asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
                : "=l"(words[0]), "=l"(words[1])
@@ -22,27 +24,25 @@ __device__ inline void store_volatile8(uint8_t* at, uint64_t word) {
   asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
 }
 
-__device__ inline uint4 load_packet(const uint8_t* at) {
-  uint4 row;
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(row.x), "=r"(row.y), "=r"(row.z), "=r"(row.w)
-               : "l"(at)
-               : "memory");
-  return row;
-}
 /// Loads a row if it is `there`, without a branch.
 __device__ inline void load_packet_if(bool there, const uint8_t* at, uint4& row) {
   asm volatile(
-      "{ .reg .pred there; setp.ne.u32 there, %5, 0;\n"
-      "@there ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+      "{ .reg .pred there; .reg .b64 low, high;\n"
+      "setp.ne.u32 there, %5, 0;\n"
+      "mov.b64 low, {%0, %1}; mov.b64 high, {%2, %3};\n"
+      "@there ld.volatile.global.v2.u64 {low, high}, [%4];\n"
+      "mov.b64 {%0, %1}, low; mov.b64 {%2, %3}, high; }"
       : "+r"(row.x), "+r"(row.y), "+r"(row.z), "+r"(row.w)
       : "l"(at), "r"(static_cast<uint32_t>(there))
       : "memory");
 }
 __device__ inline void store_packet(uint8_t* at, const uint4& row) {
-  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(row.x),
-               "r"(row.y), "r"(row.z), "r"(row.w)
-               : "memory");
+  asm volatile(
+      "{ .reg .b64 low, high;\n"
+      "mov.b64 low, {%1, %2}; mov.b64 high, {%3, %4};\n"
+      "st.volatile.global.v2.u64 [%0], {low, high}; }" ::"l"(at),
+      "r"(row.x), "r"(row.y), "r"(row.z), "r"(row.w)
+      : "memory");
 }
 
 // Signals. A release publishes what the thread saw before it, which after a block barrier is all
@@ -52,6 +52,9 @@ __device__ inline void add_release(uint64_t* count) {
 }
 __device__ inline void add_relaxed(uint64_t* count) {
   asm volatile("red.relaxed.sys.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
+}
+__device__ inline void add_relaxed(uint32_t* count) {
+  asm volatile("red.relaxed.sys.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
 }
 __device__ inline uint64_t load_acquire(const uint64_t* count) {
   uint64_t value;

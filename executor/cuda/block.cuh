@@ -170,16 +170,17 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
   __device__ bool take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const;
 };
 
-// A line's eight loads are one instruction, and all eight lanes go by its flag.
+// A line's eight loads are one instruction, and all eight lanes go by its flag, which the last of
+// them holds. A lane that has given up votes no more, so that the others wait on, and give up too.
 template <class A>
 __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const {
   uint64_t words[2];
   __syncwarp(line_mask());
   load_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
-  const uint64_t flag = __shfl_sync(line_mask(), words[1], 7, 8);
+  const bool come = piece.lane != 7 || words[1] == stamp_.flag64;
   if (piece.lane == 7) words[1] = 0;
   tile.set(words);
-  return flag == stamp_.flag64;
+  return __ballot_sync(line_mask(), come) == line_mask();
 }
 
 template <class A>

@@ -64,7 +64,10 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
   state.begin_clock(arguments.clocks);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
   uint64_t call = 0;
-  if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
+  if (threadIdx.x == 0) {
+    call = fetch_add_relaxed_gpu(calls);
+    if (plan.begun != nullptr) add_relaxed(plan.begun);
+  }
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
   const bool shared = plan.program_bytes <= kMostShared;
   if (plan.carried) {

@@ -26,6 +26,17 @@ constexpr uint32_t block_threads(uint32_t wanted) {
 /// Returns what the launch call returned (cudaError_t).
 int launch(const device::LaunchPlan& plan, void* stream);
 
+/// What the kernels can do that are loaded on a device.
+struct Abilities {
+  bool early_launch = false;       ///< LaunchPlan::early
+  bool early_in_captures = false;  ///< ... also of launches that a graph captures
+};
+
+/// Loads all kernels on the current device, which would else happen when each is first launched:
+/// the driver may have to wait for kernels that run, and they for the one to be loaded, and
+/// captures may forbid it. Returns an error (cudaError_t) where one cannot be loaded.
+int load_kernels(Abilities* abilities);
+
 /// Is there a kernel for plans like this one, or does that for all plans run it?
 bool has_fast_kernel(const device::LaunchPlan& plan);
 

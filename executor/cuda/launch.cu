@@ -49,6 +49,24 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
   }
 }
 
+/// Calls fn(kernel) with every kernel that there is.
+template <class Fn>
+void for_each_kernel(Fn fn) {
+  for (Kernel (*const arithmetic)(uint32_t) :
+       {kernel_moves, kernel_f32, kernel_f16, kernel_bf16, kernel_e4m3, kernel_e5m2, kernel_i32}) {
+    for (const PacketFormat format : {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL16,
+                                      PacketFormat::LL128, PacketFormat::sentinel}) {
+      for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
+        fn(arithmetic(device::uses_of(format) | uneven));
+      }
+    }
+  }
+  fn(kernel_any());
+}
+
+/// The first release whose captures know programmatic dependent launches.
+constexpr int kEarlyInCaptures = 12030;
+
 Kernel kernel_for(const LaunchPlan& plan) {
   const Kernel kernel = fast_kernel_for(plan);
   return kernel.function == nullptr ? kernel_any() : kernel;
@@ -104,6 +122,24 @@ int launch(const LaunchPlan& plan, void* stream) {
   config.attrs = &early;
   config.numAttrs = plan.early ? 1 : 0;
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.function), parameters);
+}
+
+// Code that was compiled for older devices does not wait for the kernel ahead (ahead.cuh), also
+// where the driver makes it run on newer ones.
+int load_kernels(Abilities* abilities) {
+  int error = cudaSuccess, runtime = 0, driver = 0;
+  bool early = true;
+  for_each_kernel([&](const Kernel& kernel) {
+    cudaFuncAttributes code = {};
+    if (error != cudaSuccess) return;
+    error = cudaFuncGetAttributes(&code, reinterpret_cast<const void*>(kernel.function));
+    early = early && code.ptxVersion >= 90 && code.binaryVersion >= 90;
+  });
+  if (error == cudaSuccess) error = cudaRuntimeGetVersion(&runtime);
+  if (error == cudaSuccess) error = cudaDriverGetVersion(&driver);
+  if (error != cudaSuccess) return error;
+  *abilities = {early, early && runtime >= kEarlyInCaptures && driver >= kEarlyInCaptures};
+  return cudaSuccess;
 }
 
 bool has_fast_kernel(const LaunchPlan& plan) { return fast_kernel_for(plan).function != nullptr; }

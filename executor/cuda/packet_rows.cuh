@@ -71,7 +71,9 @@ struct PacketRows {
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(stamp, rows[j], part);
     }
-    if constexpr (kLine) return __all_sync(part.warp, all) != 0;  // the flags are in one lane
+    // The flags are in one lane. One that has given up votes no more: the others wait on, and give
+    // up too.
+    if constexpr (kLine) return __ballot_sync(part.warp, all) == part.warp;
     return all != 0;
   }
   static __device__ uint32_t has_come(const Stamp& stamp, const uint4& row, const Part& part) {

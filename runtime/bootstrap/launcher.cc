@@ -80,10 +80,10 @@ class Reader {
     environment_.warn_of_unknown(diagnostics_);
     const Names* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
-    const auto timeout = environment_.number(Variable::MSCCLC_TIMEOUT, diagnostics_);
+    const auto timeout = environment_.timeout(diagnostics_);
     const auto silence = environment_.number(Variable::MSCCLC_SILENCE, diagnostics_);
     if (failed_ || !timeout || !silence) return std::nullopt;
-    launch_.timeout = std::chrono::seconds(*timeout);
+    launch_.timeout = *timeout;
     launch_.silence = std::chrono::seconds(*silence);
     warn_of_secret();
     return std::move(launch_);
@@ -394,13 +394,13 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
 std::optional<HostOptions> read_host_options(const Environment& environment,
                                              Diagnostics& diagnostics) {
   environment.warn_of_unknown(diagnostics);
-  const auto timeout = environment.number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  const auto timeout = environment.timeout(diagnostics);
   auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
   const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
   const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
   if (!timeout || !silence || wrong) return std::nullopt;
   return HostOptions{.interface = std::move(interface).value_or(""),
-                     .timeout = std::chrono::seconds(*timeout),
+                     .timeout = *timeout,
                      .silence = std::chrono::seconds(*silence)};
 }
 

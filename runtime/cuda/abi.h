@@ -17,6 +17,9 @@ using Context = struct ContextObject*;
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
 using Pool = struct PoolObject*;
+using Graph = struct GraphObject*;
+using GreenContext = struct GreenContextObject*;
+using GraphNode = struct GraphNodeObject*;
 
 /// CUresult.
 enum Result : int {
@@ -32,6 +35,7 @@ enum Result : int {
   kAlreadyMapped = 208,
   kInvalidHandle = 400,
   kIllegalState = 401,
+  kLossyQuery = 402,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
@@ -45,6 +49,7 @@ enum Result : int {
 
 /// CUdevice_attribute.
 enum Attribute : int {
+  kMultiprocessorCount = 16,
   kComputeCapabilityMajor = 75,
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,
@@ -82,6 +87,8 @@ enum : unsigned { kEventDisableTiming = 2 };
 enum : int { kCaptureStatusNone = 0 };  ///< CUstreamCaptureStatus
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
+enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap
+enum : unsigned { kAddDependencies = 0 };    ///< CU_STREAM_ADD_CAPTURE_DEPENDENCIES
 enum : uint64_t { kLegacyStream = 1 };       ///< cuGetProcAddress: stream 0 is the legacy one
 
 /// CUmemLocation.
@@ -106,6 +113,16 @@ struct AllocationProperties {
 struct Access {
   Location location;
   int flags;
+};
+
+enum : int { kMultiprocessors = 1 };  ///< CU_DEV_RESOURCE_TYPE_SM
+
+/// CUdevResource of that type.
+struct DeviceResource {
+  int type;
+  unsigned char padding[92];
+  unsigned multiprocessors;
+  unsigned char rest[44];
 };
 
 /// CUmulticastObjectProp.

@@ -62,6 +62,7 @@ SAME_VALUE(abi::kMapFailed, CUDA_ERROR_MAP_FAILED);
 SAME_VALUE(abi::kAlreadyMapped, CUDA_ERROR_ALREADY_MAPPED);
 SAME_VALUE(abi::kInvalidHandle, CUDA_ERROR_INVALID_HANDLE);
 SAME_VALUE(abi::kIllegalState, CUDA_ERROR_ILLEGAL_STATE);
+SAME_VALUE(abi::kLossyQuery, CUDA_ERROR_LOSSY_QUERY);
 SAME_VALUE(abi::kNotFound, CUDA_ERROR_NOT_FOUND);
 SAME_VALUE(abi::kIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS);
 SAME_VALUE(abi::kPeerAccessAlreadyEnabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
@@ -72,6 +73,7 @@ SAME_VALUE(abi::kNotReady, CUDA_ERROR_NOT_READY);
 SAME_VALUE(abi::kStreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 SAME_VALUE(abi::kUnknown, CUDA_ERROR_UNKNOWN);
 
+SAME_VALUE(abi::kMultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME_VALUE(abi::kVirtualMemoryManagementSupported,
            CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 SAME_VALUE(abi::kPosixFdSupported, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
@@ -109,6 +111,9 @@ SAME_VALUE(abi::kHostDeviceMap, CU_MEMHOSTALLOC_DEVICEMAP);
 SAME_VALUE(abi::kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
 SAME_VALUE(abi::kIpcLazyEnablePeerAccess, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 SAME_VALUE(abi::kWriteValueDefault, CU_STREAM_WRITE_VALUE_DEFAULT);
+SAME_VALUE(abi::kWaitValueAtLeast, CU_STREAM_WAIT_VALUE_GEQ);
+SAME_VALUE(abi::kAddDependencies, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
+SAME_VALUE(abi::kMultiprocessors, CU_DEV_RESOURCE_TYPE_SM);
 SAME_VALUE(abi::kLegacyStream, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
 #undef SAME_VALUE
 
@@ -128,6 +133,8 @@ SAME_FIELD(AllocationProperties, gpu_direct_rdma, CUmemAllocationProp,
 SAME_FIELD(AllocationProperties, usage, CUmemAllocationProp, allocFlags.usage);
 SAME_FIELD(Access, location, CUmemAccessDesc, location);
 SAME_FIELD(Access, flags, CUmemAccessDesc, flags);
+SAME_FIELD(DeviceResource, type, CUdevResource, type);
+SAME_FIELD(DeviceResource, multiprocessors, CUdevResource, sm.smCount);
 SAME_FIELD(MulticastProperties, devices, CUmulticastObjectProp, numDevices);
 SAME_FIELD(MulticastProperties, size, CUmulticastObjectProp, size);
 SAME_FIELD(MulticastProperties, handle_types, CUmulticastObjectProp, handleTypes);

@@ -45,7 +45,7 @@ bool ContextKeeper::keep(const Driver& driver, int ordinal, Diagnostics& diagnos
 
 bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
   for (const abi::Attribute attribute :
-       {abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
+       {abi::kMultiprocessorCount, abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
         abi::kCanUse64BitStreamMemOps, abi::kFabricSupported, abi::kMulticastSupported,
         abi::kComputeCapabilityMajor}) {
     int& value = attributes_[attribute];

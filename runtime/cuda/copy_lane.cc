@@ -5,7 +5,7 @@
 namespace mscclc::cuda {
 
 std::unique_ptr<CudaLane> CudaLane::open(const SharedContext& context, Diagnostics& diagnostics) {
-  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics);
+  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics, true);
   if (stream == nullptr) return nullptr;
   std::unique_ptr<CudaLane> lane(new CudaLane(context, std::move(stream)));
   lane->writes_ = context->attribute(abi::kCanUse64BitStreamMemOps) != 0;

@@ -11,6 +11,10 @@
 // begins when its predecessors in the stream have completed (CUDA programming guide, streams),
 // which includes that their data has been written, and 8 aligned bytes arrive as one.
 //
+// A lane's stream has the highest priority, and so hardware queues that the caller's streams do not
+// have: an order never stands behind a kernel that waits for it, also with
+// CUDA_DEVICE_MAX_CONNECTIONS=1, which gives all streams of a priority one queue.
+//
 // The driver sets no device by itself (the runtime would take GPU 0 and leave a context there), and
 // each order makes the lane's context current; in a thread that has called Device::bind_thread()
 // this costs a look.

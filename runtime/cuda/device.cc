@@ -5,21 +5,32 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/bytes.h"
 #include "runtime/cuda/copy_lane.h"
-#include "runtime/cuda/early_launches.h"
 #include "runtime/cuda/held_memory.h"
 #include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
 namespace {
 
-constexpr Dtype kDtypes[] = {
-#define DTYPE(name, ...) Dtype::name,
-#include "ir/dtypes.def"
-#undef DTYPE
-};
-
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
+
+/// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
+bool load_kernels(const PrimaryContext& context, const KernelLauncher& launcher, bool wanted,
+                  EarlyLaunch& early, Diagnostics& diagnostics) {
+  const CurrentContext current(context);
+  const OutsideCapture outside(context.driver());
+  if (!current.is_set(diagnostics)) return false;
+  EarlyLaunch able;
+  if (const int error = launcher.load(&able); error != 0) {
+    diagnostics.error("cuda", {},
+                      fmt::format("cannot load the interpreter on cuda:{} ({}): {}",
+                                  context.ordinal(), context.model(), launcher.error_text(error)));
+    return false;
+  }
+  if (wanted && context.attribute(abi::kComputeCapabilityMajor) >= 9) early = able;
+  return true;
+}
 
 }  // namespace
 
@@ -33,10 +44,12 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
   return true;
 }
 
-CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-                       bool early, KernelLauncher launcher, Exchange exchange)
+CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
+                       std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
+                       KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
+      order_(std::move(order)),
       multicast_(multicast),
       early_(early),
       allocator_(context_, *stream_, multicast),
@@ -48,14 +61,19 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
                                              Diagnostics& diagnostics) {
   SharedContext context = PrimaryContext::open(driver, options.ordinal, diagnostics);
   if (context == nullptr) return nullptr;
-  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics);
+  // Urgent: it must not stand behind calls that wait for other ranks.
+  std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics, true);
   if (stream == nullptr) return nullptr;
+  auto order = LaunchOrder::of(context, *stream, diagnostics);
+  EarlyLaunch early;
+  if (order == nullptr || !load_kernels(*context, launcher, options.early, early, diagnostics)) {
+    return nullptr;
+  }
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
   return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
-                                                    multicast, early, std::move(launcher),
-                                                    std::move(exchange)));
+                                                    std::move(order), multicast, early,
+                                                    std::move(launcher), std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -120,58 +138,52 @@ void CudaDevice::set_timeout(std::chrono::milliseconds timeout) {
   exchange_.timeout_ms = static_cast<int>(std::min(timeout, kLongest).count());
 }
 
-// Kernels differ by data type, and so do their registers: all must fit.
-std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& like, Diagnostics& diagnostics) {
+// Ranks of one process have the GPU's context in common.
+std::vector<uint8_t> CudaDevice::room() const {
+  std::vector<uint8_t> name(exchange_.process.begin(), exchange_.process.end());
+  ByteWriter writer(name);
+  writer.number(reinterpret_cast<uintptr_t>(context_->handle()));
+  return name;
+}
+
+std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
-  const OutsideCapture outside(context_->driver());  // a first question loads the kernel
+  const OutsideCapture outside(context_->driver());
   if (!current.is_set(diagnostics)) return std::nullopt;
-  device::LaunchPlan plan = like;
-  const uint32_t blocks = plan.blocks, threads = plan.threads;
-  uint32_t least = std::numeric_limits<uint32_t>::max();
-  for (const Dtype dtype : kDtypes) {
-    plan.dtype = plan.accumulate = dtype;
-    int error = 0;
-    const uint32_t most = launcher_.most_resident_blocks(plan, &error);
-    if (error != 0) {
-      diagnostics.error("cuda", {},
-                        fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
-                                    name(), threads, launcher_.error_text(error)));
-      return std::nullopt;
-    }
-    least = std::min(least, most);
-    if (blocks <= most) continue;
-    Diagnostic& d = diagnostics.error(
-        "too-many-blocks", {},
-        fmt::format("the plan has {} thread blocks of {} threads for {}, which holds {} at "
-                    "once; thread blocks wait for one another, so all must be there",
-                    blocks, threads, name(), most));
-    d.notes.push_back({"compile the plan with fewer blocks, instances or threads"});
-    if (most > 0) {
-      d.notes.push_back(
-          {fmt::format("for all of the library: 'mscclc library --max-thread-blocks {}'", most)});
-    }
+  int error = 0;
+  const uint32_t most = launcher_.most_resident_blocks(plan, &error);
+  if (error != 0) {
+    diagnostics.error("cuda", {},
+                      fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
+                                  name(), plan.threads, launcher_.error_text(error)));
     return std::nullopt;
   }
-  return least;
+  const uint32_t each = most / plan.ranks_here;
+  if (plan.blocks <= each) return most;
+  const std::string sharing =
+      plan.ranks_here == 1 ? "" : fmt::format(" for {} ranks", plan.ranks_here);
+  Diagnostic& d = diagnostics.error(
+      "too-many-blocks", {},
+      fmt::format("the plan has {} thread blocks of {} threads for {}, which holds {} at once{}; "
+                  "thread blocks wait for one another, so all must be there",
+                  plan.blocks, plan.threads, name(), most, sharing));
+  d.notes.push_back({"compile the plan with fewer blocks, instances or threads"});
+  if (each > 0) {
+    d.notes.push_back(
+        {fmt::format("for all of the library: 'mscclc library --max-thread-blocks {}'", each)});
+  }
+  return std::nullopt;
 }
 
 bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
                         Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
-  device::LaunchPlan timed = plan;
-  const auto note = [&](bool small) {
-    return EarlyLaunches::of_process().note(context_->ordinal(), stream, small,
-                                            [&] { return is_capturing(stream); });
-  };
-  if (early_) {
-    timed.frees_next = plan.early && is_small(plan);
-    timed.early = note(timed.frees_next) && plan.early;
-  }
-  const int error = launcher_.launch(timed, stream);
-  if (error == 0) return true;
-  // The launch ahead of this one is ahead of the next one, and may be small.
-  if (early_) note(true);
+  device::LaunchPlan placed = plan;
+  LaunchOrder::Turn turn;
+  if (!order_->take_turn(stream_of(stream), early_, placed, turn, diagnostics)) return false;
+  const int error = launcher_.launch(placed, stream);
+  if (error == 0) return order_->launched(turn, diagnostics);
   diagnostics.error("cuda", {},
                     fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
                                 name(), plan.blocks, plan.threads, launcher_.error_text(error)));
@@ -219,7 +231,6 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
   if (stream == nullptr) return;
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
-  EarlyLaunches::of_process().forget(context_->ordinal(), stream);  // before another has its handle
   context_->driver().StreamDestroy(stream_of(stream));
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/cuda/exchange.h"
+#include "runtime/cuda/launch_order.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/device.h"
 #include "runtime/environment.h"
@@ -20,10 +21,12 @@ namespace mscclc::cuda {
 /// The kernel, which is compiled by nvcc elsewhere (executor/cuda). Functions are called with the
 /// GPU's context current; errors are numbers of cudaError_t, 0: none.
 struct KernelLauncher {
+  /// Loads all kernels, which would else happen at a launch, and says whether they can begin early.
+  std::function<int(EarlyLaunch* early)> load;
   /// Starts a call; does not wait.
   std::function<int(const device::LaunchPlan& plan, void* stream)> launch;
-  /// Blocks of plan.threads threads that the GPU holds at once of the kernel for plan.dtype; 0 and
-  /// an error where it cannot run it.
+  /// Blocks of plan.threads threads that the GPU holds at once of the kernel that runs `plan`; 0
+  /// and an error where it cannot run it.
   std::function<uint32_t(const device::LaunchPlan& plan, int* error)> most_resident_blocks;
   std::function<std::string(int error)> error_text;
 };
@@ -72,7 +75,8 @@ class CudaDevice final : public Device {
 
   std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
   bool carries_programs() const override { return true; }
-  bool launches_early() const override { return early_; }
+  bool launches_early() const override { return early_.works; }
+  std::vector<uint8_t> room() const override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -95,13 +99,15 @@ class CudaDevice final : public Device {
   const Exchange& exchange() const { return exchange_; }
 
  private:
-  CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast, bool early,
+  CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
+             std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
              KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
+  const std::shared_ptr<LaunchOrder> order_;
   const bool multicast_;
-  const bool early_;
+  const EarlyLaunch early_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

@@ -35,6 +35,7 @@ TEST_CASE("cuda: allocated memory is zeros, in whole granules") {
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
+    const uint64_t own = world.fake.allocated(0);
     for (const uint64_t bytes : {0, 1, 1000, 65536, 65537}) {
       const auto memory = device->allocate(bytes, "scratch", diagnostics);
       REQUIRE(memory != nullptr);
@@ -43,9 +44,9 @@ TEST_CASE("cuda: allocated memory is zeros, in whole granules") {
       std::vector<uint8_t> seen(bytes, 1);
       CHECK(device->read(seen.data(), memory->data(), bytes, diagnostics));
       CHECK(seen == std::vector<uint8_t>(bytes, 0));
-      CHECK(world.fake.allocated(0) == (bytes <= 65536 ? 65536 : 131072));
+      CHECK(world.fake.allocated(0) == own + (bytes <= 65536 ? 65536 : 131072));
     }
-    CHECK(world.fake.allocated(0) == 0);
+    CHECK(world.fake.allocated(0) == own);
     CHECK(text_of(diagnostics) == "");
   }
   world.check_clean();
@@ -59,7 +60,7 @@ TEST_CASE("cuda: no memory left, and sizes that cannot be") {
     CHECK(device->allocate(2 << 20, "scratch", diagnostics) == nullptr);
     CHECK(text_of(diagnostics) ==
           "cuda: cannot allocate scratch (2097152 bytes): out of memory "
-          "(CUDA_ERROR_OUT_OF_MEMORY); 1048576 of the 1048576 bytes of cuda:0 are free\n");
+          "(CUDA_ERROR_OUT_OF_MEMORY); 1048572 of the 1048576 bytes of cuda:0 are free\n");
     for (const uint64_t bytes : {~uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) - 1}) {
       Diagnostics other;
       CHECK(device->allocate(bytes, "scratch", other) == nullptr);
@@ -372,33 +373,59 @@ TEST_CASE("cuda: calls begin early") {
   CHECK(text_of(diagnostics) == "");
 }
 
-TEST_CASE("cuda: small calls let the next one begin at once, and large ones behind them wait") {
+TEST_CASE("cuda: calls begin early only where the loaded code does") {
+  World world;
+  world.loaded = {false, false};
+  CHECK(!world.open(0, 0)->launches_early());
+  world.loaded = {true, false};
+  CHECK(world.open(0, 0)->launches_early());
+}
+
+TEST_CASE("cuda: all kernels are loaded when a GPU is opened") {
+  World world;
+  {
+    const auto device = world.open(0, 0);
+    CHECK(world.loads == 1);
+    world.load_error = 209;
+    Diagnostics diagnostics;
+    CHECK(world.open(0, 1, diagnostics) == nullptr);
+    CHECK(text_of(diagnostics) ==
+          "cuda: cannot load the interpreter on cuda:1 (Fake GPU): launch error 209\n");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("cuda: ranks that share a GPU share its room") {
+  World world;
+  {
+    const auto device = world.open(0, 0), again = world.open(0, 0), other = world.open(0, 1);
+    CHECK(device->room() == again->room());
+    CHECK(device->room() != other->room());
+    CHECK(device->room() != world.open(1, 0)->room());
+    FakeDriver::enter(0);
+    Diagnostics diagnostics;
+    CHECK(device->fits({.blocks = 88, .threads = 512, .ranks_here = 3}, diagnostics) == 264u);
+    CHECK(!device->fits({.blocks = 89, .threads = 512, .ranks_here = 3}, diagnostics));
+    CHECK(text_of(diagnostics) ==
+          "too-many-blocks: the plan has 89 thread blocks of 512 threads for cuda:0 (Fake GPU), "
+          "which holds 264 at once for 3 ranks; thread blocks wait for one another, so all must be "
+          "there\n"
+          "  compile the plan with fewer blocks, instances or threads\n"
+          "  for all of the library: 'mscclc library --max-thread-blocks 88'\n");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("cuda: lanes, and the device's own stream, are urgent") {
   World world;
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
     const StreamHandle stream = device->create_stream(diagnostics);
-    std::vector<std::pair<bool, bool>> launched;  // early, frees_next
-    world.on_launch = [&](const device::LaunchPlan& plan) {
-      launched.emplace_back(plan.early, plan.frees_next);
-    };
-    const auto launch = [&](uint32_t blocks, bool early) {
-      REQUIRE(device->launch({.early = early, .blocks = blocks, .threads = 128, .most_blocks = 400},
-                             stream, diagnostics));
-      return launched.back();
-    };
-    using Flags = std::pair<bool, bool>;
-    launch(101, true);  // the handle may have been that of another stream
-    CHECK(launch(101, true) == Flags(true, false));
-    CHECK(launch(100, true) == Flags(true, true));
-    CHECK(launch(101, true) == Flags(false, false));
-    CHECK(launch(101, true) == Flags(true, false));
-    CHECK(launch(100, false) == Flags(false, false));
-    world.launch_error = 1;  // the launch ahead may be small
-    CHECK(!device->launch({.early = true, .blocks = 101, .threads = 128, .most_blocks = 400},
-                          stream, diagnostics));
-    world.launch_error = 0;
-    CHECK(launch(101, true) == Flags(false, false));
+    CHECK(world.fake.priority(stream) == 0);
+    CHECK(world.fake.urgent_streams() == 1);
+    const auto lane = device->open_lane(diagnostics);
+    CHECK(world.fake.urgent_streams() == 2);
     device->destroy_stream(stream);
   }
   world.check_clean();

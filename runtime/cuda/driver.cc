@@ -11,7 +11,7 @@ namespace {
 using GetProcAddress = abi::Result (*)(const char* symbol, void** function, int version,
                                        uint64_t flags, int* why_not);
 
-enum class Need { always, multicast };
+enum class Need { always, multicast, green };
 
 void* open_library(Diagnostics& diagnostics) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -58,6 +58,10 @@ bool fill(void* library, Driver& driver, Diagnostics& diagnostics) {
 bool Driver::has_multicast() const {
   return MulticastGetGranularity != nullptr && MulticastCreate != nullptr &&
          MulticastAddDevice != nullptr && MulticastBindMem != nullptr && MulticastUnbind != nullptr;
+}
+
+bool Driver::has_green_contexts() const {
+  return StreamGetGreenCtx != nullptr && GreenCtxGetDevResource != nullptr;
 }
 
 const Driver* load_driver(Diagnostics& diagnostics) {

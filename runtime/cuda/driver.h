@@ -10,13 +10,15 @@
 
 namespace mscclc::cuda {
 
-/// Functions that a driver lacks are null; load_driver() lets only those of multicast be so.
+/// Functions that a driver lacks are null; load_driver() lets only those of multicast and of green
+/// contexts be so.
 struct Driver {
 #define FUNCTION(name, version, need, parameters) abi::Result(*name) parameters = nullptr;
 #include "runtime/cuda/functions.def"
 #undef FUNCTION
 
   bool has_multicast() const;
+  bool has_green_contexts() const;
 };
 
 /// The driver of this machine, loaded and initialised at the first call; stays loaded. nullptr:

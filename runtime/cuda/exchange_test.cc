@@ -171,6 +171,7 @@ TEST_CASE("cuda: the exporter keeps what a fabric handle names while `keep` live
   {
     auto device = world.open(0, 0);
     Diagnostics diagnostics;
+    const uint64_t own = world.fake.allocated(0);
     auto memory = device->allocate(8, "scratch", diagnostics);
     auto handle = device->export_memory(memory->data(), 8, diagnostics);
     const MemoryHandle travels = sent(*handle);
@@ -181,7 +182,7 @@ TEST_CASE("cuda: the exporter keeps what a fabric handle names while `keep` live
       CHECK(importer->import_memory(travels, diagnostics) != nullptr);
     }
     handle.reset();
-    CHECK(world.fake.allocated(0) == 0);
+    CHECK(world.fake.allocated(0) == own);
   }
   world.check_clean();
 }
@@ -423,6 +424,41 @@ TEST_CASE("cuda: handles that lie") {
   }
   world.fake.enter(0);
   world.check_clean();
+}
+
+TEST_CASE("cuda: memory without virtual management stays until the last peer has let go of it") {
+  for (const int importer : {0, 1}) {
+    const size_t before = open_descriptors();
+    World world({.mappings = false});
+    {
+      const auto a = world.open(0, 0);
+      Diagnostics diagnostics;
+      auto memory = a->allocate(100, "scratch", diagnostics);
+      auto handle = a->export_memory(memory->data(), 100, diagnostics);
+      REQUIRE(handle.has_value());
+      const uint64_t own = world.fake.allocated(0);
+      {
+        const auto b = world.open(importer, 1);
+        const auto mapped = b->import_memory(*handle, diagnostics);
+        const auto other = b->allocate(8, "own", diagnostics);
+        REQUIRE(mapped != nullptr);
+        FakeDriver::enter(0);
+        handle.reset();
+        memory.reset();
+        CHECK(world.fake.allocated(0) == own);
+        FakeDriver::enter(importer);
+        const auto lane = b->open_lane(diagnostics);
+        CHECK(lane->put(mapped->data(), other->data(), 8, diagnostics));  // a call of b's goes on
+        CHECK(lane->flush(diagnostics));
+      }
+      FakeDriver::enter(0);
+      if (importer != 0) a->allocate(1, "more", diagnostics);  // notices the other process
+      CHECK(world.fake.allocated(0) == own - 100);
+      CHECK(text_of(diagnostics) == "");
+    }
+    world.check_clean();
+    CHECK(open_descriptors() == before);
+  }
 }
 
 TEST_CASE("cuda: GPUs that do not reach each other") {

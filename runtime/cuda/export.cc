@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "runtime/cuda/plain_allocations.h"
 #include "runtime/cuda/shareable.h"
 #include "runtime/cuda/stream.h"
 
@@ -190,6 +191,7 @@ void Exporter::offer_to_processes() {
   }
 }
 
+// With memory that the runtime has allocated goes a ticket for what keeps it.
 void Exporter::offer_ipc() {
   int capable = 0;
   if (attribute(abi::kIsLegacyIpcCapable, capable) && capable == 0) {
@@ -202,7 +204,14 @@ void Exporter::offer_ipc() {
                                                  "get a legacy IPC handle", refused_)) {
     return;
   }
-  handle_.offers.push_back({HandleKind::cuda_ipc, {ipc.data, ipc.data + sizeof ipc.data}});
+  std::vector<uint8_t> bytes(ipc.data, ipc.data + sizeof ipc.data);
+  if (PlainAllocations::of_process().has(allocation_.base)) {
+    const Fd held = PlainAllocations::of_process().hold(allocation_.base, refused_);
+    const auto ticket = kept_->lend(held, exchange_, handle_.range(), refused_);
+    if (ticket.empty()) return;
+    bytes.insert(bytes.end(), ticket.begin(), ticket.end());
+  }
+  handle_.offers.push_back({HandleKind::cuda_ipc, std::move(bytes)});
 }
 
 void Exporter::warn_in_process_only() {

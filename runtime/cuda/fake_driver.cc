@@ -43,12 +43,25 @@ bool acts_anyway(std::string_view name) {
 // What waits for nothing, allocates nothing, and may be captured: allowed during any capture. The
 // driver says of few functions that they are potentially unsafe; all others are taken for it here.
 bool is_safe_in_captures(std::string_view name) {
-  static const std::set<std::string_view> names = {
-      "DeviceGetCount",      "DeviceGetName", "DeviceGetAttribute",
-      "DeviceCanAccessPeer", "CtxGetCurrent", "CtxSetCurrent",
-      "CtxPushCurrent",      "CtxPopCurrent", "ThreadExchangeStreamCaptureMode",
-      "StreamWriteValue64",  "MemcpyAsync",   "MemsetD8Async",
-      "StreamIsCapturing"};
+  static const std::set<std::string_view> names = {"DeviceGetCount",
+                                                   "DeviceGetName",
+                                                   "DeviceGetAttribute",
+                                                   "DeviceCanAccessPeer",
+                                                   "CtxGetCurrent",
+                                                   "CtxSetCurrent",
+                                                   "CtxPushCurrent",
+                                                   "CtxPopCurrent",
+                                                   "ThreadExchangeStreamCaptureMode",
+                                                   "StreamWriteValue64",
+                                                   "MemcpyAsync",
+                                                   "MemsetD8Async",
+                                                   "StreamGetGreenCtx",
+                                                   "GreenCtxGetDevResource",
+                                                   "StreamIsCapturing",
+                                                   "StreamGetId",
+                                                   "StreamGetCaptureInfo",
+                                                   "StreamWaitValue32",
+                                                   "StreamUpdateCaptureDependencies"};
   return names.count(name) != 0;
 }
 
@@ -165,7 +178,8 @@ bool FakeDriver::is_forbidden(std::string_view name) {
 
 void FakeDriver::begin_capture(int mode, void* stream) {
   const std::lock_guard lock(mutex_);
-  process().captures[std::this_thread::get_id()] = {mode, static_cast<abi::Stream>(stream)};
+  process().captures[std::this_thread::get_id()] = {
+      mode, next_number_++, {{static_cast<abi::Stream>(stream), {}}}};
 }
 
 void FakeDriver::end_capture() {
@@ -303,6 +317,9 @@ abi::Result FakeDriver::DeviceGetName(char* name, int bytes, abi::Ordinal) {
 
 abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute, abi::Ordinal) {
   switch (attribute) {
+    case abi::kMultiprocessorCount:
+      *value = options_.multiprocessors;
+      return abi::kSuccess;
     case abi::kVirtualMemoryManagementSupported:
       *value = options_.mappings;
       return abi::kSuccess;

@@ -34,9 +34,10 @@ struct FakeOptions {
   bool fabric = false;   ///< attribute: fabric handles
   bool imex = true;      ///< ... and the daemon that lets them be made
   bool multicast = false;
-  bool writes = true;     ///< the attribute that says that streams write 64-bit values
-  bool peers = true;      ///< GPUs reach each other
-  int capability = 9;     ///< major
+  bool writes = true;  ///< the attribute that says that streams write 64-bit values
+  bool peers = true;   ///< GPUs reach each other
+  int capability = 9;  ///< major
+  int multiprocessors = 132;
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
@@ -64,6 +65,22 @@ class FakeDriver {
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
   void begin_capture(int mode, void* stream = nullptr);
   void end_capture();
+  /// Another stream comes into the capture of `from`, behind what that has captured so far.
+  void fork_capture(void* from, void* to);
+  /// What the runtime's kernels do here: when its turn on the stream comes, a launch adds `blocks`
+  /// to the count at `begun` (0: none). In a capture it becomes a node; returns that, else nullptr.
+  abi::GraphNode launch(void* stream, abi::Address begun, uint32_t blocks);
+  /// The nodes that a node is behind.
+  std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
+  /// Launches on a stream whose turn has come.
+  uint32_t run_launches(void* stream);
+  int priority(void* stream);
+  /// A stream of a green context with so many multiprocessors.
+  void* create_green_stream(uint32_t multiprocessors);
+  /// As if a stream had been destroyed, and another created that got its handle.
+  void rename_stream(void* stream);
+  /// Streams of the highest priority in the calling thread's process.
+  int urgent_streams();
   /// From now on it answers as at the process's end.
   void deinitialise();
 
@@ -127,6 +144,9 @@ class FakeDriver {
   /// What `bytes` bytes at an address are, for a device; empty: misuse was noted.
   bool resolve(Process& process, abi::Address address, uint64_t bytes, int device, Span& span);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
+  /// Work that is not done, and holds up what is behind it, while it returns false.
+  abi::Result submit_wait(abi::Stream stream, std::function<bool()> work);
+  Capture* capture_of(abi::Stream stream);
   bool run(StreamEntry& stream);
 
   FakeOptions options_;
@@ -143,6 +163,7 @@ class FakeDriver {
   std::map<uint64_t, int> descriptor_ends_;                    ///< our end of it
   std::map<uint64_t, std::weak_ptr<Physical>> fabric_;         ///< by the number in the handle
   std::vector<std::weak_ptr<Physical>> all_;
+  std::map<abi::GraphNode, std::vector<abi::GraphNode>> edges_;
   uint64_t next_number_ = 1;
   abi::Address next_address_ = kFirstAddress;
 };

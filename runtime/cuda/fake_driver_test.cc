@@ -69,13 +69,13 @@ TEST_CASE("fake driver: use after free, and a GPU without access") {
   Raw raw;
   abi::Stream stream = nullptr;
   abi::Address address = 0;
-  CHECK(raw.driver.StreamCreate(&stream, abi::kStreamNonBlocking) == abi::kSuccess);
+  CHECK(raw.driver.StreamCreateWithPriority(&stream, abi::kStreamNonBlocking, 0) == abi::kSuccess);
   CHECK(raw.driver.MemAlloc(&address, 64) == abi::kSuccess);
   abi::Context other = nullptr;
   abi::Stream stream_1 = nullptr;
   raw.driver.DevicePrimaryCtxRetain(&other, 1);
   raw.driver.CtxPushCurrent(other);
-  raw.driver.StreamCreate(&stream_1, abi::kStreamNonBlocking);
+  raw.driver.StreamCreateWithPriority(&stream_1, abi::kStreamNonBlocking, 0);
   CHECK(raw.driver.MemsetD8Async(address, 0, 64, stream) != abi::kSuccess);
   CHECK(raw.noticed("uses a stream of another context"));
   raw.driver.MemsetD8Async(address, 0, 64, stream_1);

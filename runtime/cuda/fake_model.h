@@ -64,8 +64,12 @@ struct FakeDriver::IpcEntry {
 
 struct FakeDriver::StreamEntry {
   int device;
-  std::deque<std::function<void()>> work;
-  bool failed = false;  ///< work has gone wrong: all waits say so
+  uint64_t id;
+  int priority;
+  std::deque<std::function<bool()>> work;  ///< false: not yet
+  bool failed = false;                     ///< work has gone wrong: all waits say so
+  uint32_t launches = 0;                   ///< that have begun
+  uint32_t multiprocessors = 0;            ///< of its green context; 0: it has none
 };
 
 struct FakeDriver::EventEntry {
@@ -76,7 +80,8 @@ struct FakeDriver::EventEntry {
 /// A capture that is under way.
 struct FakeDriver::Capture {
   int mode;
-  abi::Stream stream;
+  uint64_t id;
+  std::map<abi::Stream, std::vector<abi::GraphNode>> ahead;  ///< by stream that is in it
 };
 
 /// What addresses resolve to: `at` is valid while the memory lives.

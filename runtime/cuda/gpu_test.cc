@@ -29,7 +29,10 @@ struct Process {
     return count;
   }
   std::unique_ptr<CudaDevice> open(int ordinal) {
-    return CudaDevice::open(*driver, {.ordinal = ordinal}, {}, *exchange, diagnostics);
+    KernelLauncher nothing_to_launch;
+    nothing_to_launch.load = [](EarlyLaunch*) { return 0; };
+    return CudaDevice::open(*driver, {.ordinal = ordinal}, nothing_to_launch, *exchange,
+                            diagnostics);
   }
   /// What the process ends with: 0, or the line of what failed.
   int failed(int line) {

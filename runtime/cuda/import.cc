@@ -5,30 +5,38 @@
 #include <cstring>
 
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/plain_allocations.h"
 #include "runtime/cuda/shareable.h"
 
 namespace mscclc::cuda {
 namespace {
 
 /// Memory of this process that needs no mapping of its own. Holds the context of the GPU that it
-/// lies on, if that is another.
+/// lies on, if that is another, and what keeps the memory, if the runtime has allocated it.
 class NeighbourMemory final : public Memory {
  public:
-  NeighbourMemory(SharedContext owner, abi::Address address, uint64_t bytes)
-      : owner_(std::move(owner)) {
+  NeighbourMemory(SharedContext owner, abi::Address address, uint64_t bytes, Fd held)
+      : owner_(std::move(owner)), held_(std::move(held)) {
     data_ = pointer_to(address);
     bytes_ = bytes;
+  }
+  ~NeighbourMemory() override {
+    if (!held_.valid()) return;
+    held_.reset();
+    PlainAllocations::of_process().sweep(owner_);
   }
 
  private:
   SharedContext owner_;
+  Fd held_;
 };
 
 /// An opened legacy handle. Opening one twice gives the same address and counts, in the driver.
+/// `held` keeps the memory, if the runtime of its owner has allocated it.
 class IpcMemory final : public Memory {
  public:
-  IpcMemory(SharedContext context, abi::Address base, uint64_t offset, uint64_t bytes)
-      : context_(std::move(context)), base_(base) {
+  IpcMemory(SharedContext context, abi::Address base, uint64_t offset, uint64_t bytes, Fd held)
+      : context_(std::move(context)), base_(base), held_(std::move(held)) {
     data_ = pointer_to(base) + offset;
     bytes_ = bytes;
   }
@@ -41,6 +49,7 @@ class IpcMemory final : public Memory {
  private:
   SharedContext context_;
   abi::Address base_;
+  Fd held_;
 };
 
 class Importer {
@@ -123,12 +132,18 @@ std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& di
 std::unique_ptr<Memory> Importer::neighbour(const InProcess& offer,
                                             Diagnostics& diagnostics) const {
   const abi::Address address = offer.base + handle_.offset;
-  if (offer.kind == InProcess::Kind::host || offer.ordinal == context_->ordinal()) {
-    return std::make_unique<NeighbourMemory>(context_, address, handle_.bytes);
+  Fd held;
+  if (PlainAllocations::of_process().has(offer.base)) {
+    held = PlainAllocations::of_process().hold(offer.base, diagnostics);
+    if (!held.valid()) return nullptr;
   }
-  SharedContext owner = PrimaryContext::open(driver_, offer.ordinal, diagnostics);
-  if (owner == nullptr || !enable_access(*owner, address, diagnostics)) return nullptr;
-  return std::make_unique<NeighbourMemory>(std::move(owner), address, handle_.bytes);
+  SharedContext owner = context_;
+  if (offer.kind != InProcess::Kind::host && offer.ordinal != context_->ordinal()) {
+    owner = PrimaryContext::open(driver_, offer.ordinal, diagnostics);
+    if (owner == nullptr || !enable_access(*owner, address, diagnostics)) return nullptr;
+  }
+  return std::make_unique<NeighbourMemory>(std::move(owner), address, handle_.bytes,
+                                           std::move(held));
 }
 
 // Never disabled again: others in the process may have enabled it too, and nobody counts.
@@ -166,17 +181,24 @@ std::unique_ptr<Memory> Importer::by_reference(const Offer& offer, Diagnostics& 
 
 std::unique_ptr<Memory> Importer::by_ipc(const Offer& offer, Diagnostics& diagnostics) const {
   abi::IpcHandle ipc = {};
-  if (offer.bytes.size() != sizeof ipc.data) {
+  if (offer.bytes.size() < sizeof ipc.data) {
     diagnostics.error("bad-handle", {}, "the offer is damaged");
     return nullptr;
   }
   std::memcpy(ipc.data, offer.bytes.data(), sizeof ipc.data);
+  Fd held;
+  if (offer.bytes.size() > sizeof ipc.data) {
+    held = exchange_.fetch({offer.bytes.begin() + sizeof ipc.data, offer.bytes.end()},
+                           handle_.range(), exchange_.timeout_ms, diagnostics);
+    if (!held.valid()) return nullptr;
+  }
   abi::Address base = 0;
   if (!context_->ok(driver_.IpcOpenMemHandle(&base, ipc, abi::kIpcLazyEnablePeerAccess),
                     "open a legacy IPC handle", diagnostics)) {
     return nullptr;
   }
-  auto opened = std::make_unique<IpcMemory>(context_, base, handle_.offset, handle_.bytes);
+  auto opened =
+      std::make_unique<IpcMemory>(context_, base, handle_.offset, handle_.bytes, std::move(held));
   // The driver knows how large it is, whatever the handle says.
   abi::Address start = 0;
   size_t bytes = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/multicast.h"
+#include "runtime/cuda/plain_allocations.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -16,12 +17,9 @@ class PlainMemory final : public Memory {
       : context_(std::move(context)) {
     data_ = pointer_to(address);
     bytes_ = bytes;
+    PlainAllocations::of_process().add(address);
   }
-  ~PlainMemory() override {
-    const CurrentContext current(*context_);
-    const OutsideCapture outside(context_->driver());
-    context_->driver().MemFree(address_of(data_));
-  }
+  ~PlainMemory() override { PlainAllocations::of_process().remove(context_, address_of(data_)); }
 
  private:
   SharedContext context_;
@@ -157,6 +155,21 @@ std::unique_ptr<Memory> Allocator::allocate_plain(uint64_t bytes, const std::str
   const abi::Result result = context_->driver().MemAlloc(&address, bytes == 0 ? 1 : bytes);
   if (!allocated(result, what, bytes, diagnostics)) return nullptr;
   return std::make_unique<PlainMemory>(context_, address, bytes);
+}
+
+std::unique_ptr<Memory> allocate_unshared(const SharedContext& context, OwnStream& stream,
+                                          uint64_t bytes, const std::string& what,
+                                          Diagnostics& diagnostics) {
+  const CurrentContext current(*context);
+  const OutsideCapture outside(context->driver());
+  if (!current.is_set(diagnostics)) return nullptr;
+  abi::Address address = 0;
+  if (!context->ok(context->driver().MemAlloc(&address, bytes),
+                   fmt::format("allocate {} ({} bytes)", what, bytes), diagnostics)) {
+    return nullptr;
+  }
+  auto memory = std::make_unique<PlainMemory>(context, address, bytes);
+  return stream.clear(address, bytes, "clear " + what, diagnostics) ? std::move(memory) : nullptr;
 }
 
 std::unique_ptr<Memory> allocate_pinned(const SharedContext& context, uint64_t bytes,

@@ -60,6 +60,12 @@ class Allocator {
   std::atomic<size_t> first_working_;  ///< of them: what the system refused is not tried again
 };
 
+/// Memory as of cudaMalloc, zeros, which takes no more than it needs, for what no peer maps.
+/// nullptr: reported.
+std::unique_ptr<Memory> allocate_unshared(const SharedContext& context, OwnStream& stream,
+                                          uint64_t bytes, const std::string& what,
+                                          Diagnostics& diagnostics);
+
 /// Host memory, zeros, pinned and mapped for all GPUs of the process at the host's addresses.
 [[nodiscard]] std::unique_ptr<Memory> allocate_pinned(const SharedContext& context, uint64_t bytes,
                                                       const std::string& what,

@@ -9,7 +9,14 @@ namespace mscclc::cuda {
 namespace {
 
 KernelLauncher interpreter() {
-  return {.launch = launch,
+  return {.load =
+              [](EarlyLaunch* early) {
+                Abilities abilities;
+                const int error = load_kernels(&abilities);
+                *early = {abilities.early_launch, abilities.early_in_captures};
+                return error;
+              },
+          .launch = launch,
           .most_resident_blocks = most_resident_blocks,
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));

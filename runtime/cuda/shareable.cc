@@ -64,21 +64,25 @@ void KeptOffers::offer(const HandleReference& reference, int types, const Shared
 
 void KeptOffers::offer_fd(abi::Handle exported, const SharedContext& context,
                           const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused) {
-  if (exchange.server == nullptr) {
-    refused.error("cannot-share", {}, "there is no server for file descriptors");
-    return;
-  }
   int fd = -1;
   if (!context->ok(context->driver().MemExportToShareableHandle(&fd, exported, abi::kPosixFd, 0),
                    "export it as a file descriptor", refused)) {
     return;
   }
-  const Fd owned(fd);
-  std::vector<uint8_t> ticket = exchange.server->offer(owned.get(), handle.range(), refused);
-  if (ticket.empty()) return;
+  std::vector<uint8_t> ticket = lend(Fd(fd), exchange, handle.range(), refused);
+  if (!ticket.empty()) handle.offers.push_back({HandleKind::cuda_fd, std::move(ticket)});
+}
+
+std::vector<uint8_t> KeptOffers::lend(const Fd& fd, const Exchange& exchange,
+                                      const MemoryRange& range, Diagnostics& refused) {
+  if (!fd.valid()) return {};
+  if (exchange.server == nullptr) {
+    refused.error("cannot-share", {}, "there is no server for file descriptors");
+    return {};
+  }
+  ticket_ = exchange.server->offer(fd.get(), range, refused);
   server_ = exchange.server;
-  ticket_ = ticket;
-  handle.offers.push_back({HandleKind::cuda_fd, std::move(ticket)});
+  return ticket_;
 }
 
 HandleReference import_reference(const SharedContext& context, const Exchange& exchange,

@@ -20,6 +20,9 @@ class KeptOffers {
   /// tells why others do not.
   void offer(const HandleReference& reference, int types, const SharedContext& context,
              const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused);
+  /// Lets who knows the ticket fetch a descriptor, as long as this lives. Empty: reported.
+  std::vector<uint8_t> lend(const Fd& fd, const Exchange& exchange, const MemoryRange& range,
+                            Diagnostics& refused);
   /// Keeps a reference as long as the offers.
   void keep(HandleReference reference) { reference_ = std::move(reference); }
   /// A ticket for threads of this process.

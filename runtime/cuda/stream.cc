@@ -2,12 +2,17 @@
 
 namespace mscclc::cuda {
 
-std::unique_ptr<OwnStream> OwnStream::create(SharedContext context, Diagnostics& diagnostics) {
+std::unique_ptr<OwnStream> OwnStream::create(SharedContext context, Diagnostics& diagnostics,
+                                             bool urgent) {
   const CurrentContext current(*context);
   const OutsideCapture outside(context->driver());
   if (!current.is_set(diagnostics)) return nullptr;
   std::unique_ptr<OwnStream> stream(new OwnStream(context));
-  if (!context->ok(context->driver().StreamCreate(&stream->stream_, abi::kStreamNonBlocking),
+  int least = 0, greatest = 0;
+  if (!context->ok(context->driver().CtxGetStreamPriorityRange(&least, &greatest),
+                   "get the priorities of streams", diagnostics) ||
+      !context->ok(context->driver().StreamCreateWithPriority(
+                       &stream->stream_, abi::kStreamNonBlocking, urgent ? greatest : least),
                    "create a stream", diagnostics)) {
     stream->stream_ = nullptr;
     return nullptr;

@@ -21,9 +21,10 @@ inline uint8_t* pointer_to(abi::Address address) {
 
 class OwnStream {
  public:
-  /// nullptr: reported.
+  /// `urgent`: with the highest priority, which has hardware queues of its own. nullptr: reported.
   [[nodiscard]] static std::unique_ptr<OwnStream> create(SharedContext context,
-                                                         Diagnostics& diagnostics);
+                                                         Diagnostics& diagnostics,
+                                                         bool urgent = false);
   ~OwnStream();
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;

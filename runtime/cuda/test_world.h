@@ -33,16 +33,26 @@ struct World {
     exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted, int,
                                  Diagnostics& d) { return fds->fetch(ticket, wanted, d); };
     const KernelLauncher launcher = {
+        .load =
+            [this](EarlyLaunch* able) {
+              ++loads;
+              *able = loaded;
+              return load_error;
+            },
         .launch =
             [this](const device::LaunchPlan& plan, void* stream) {
               const std::lock_guard lock(launching);
               if (on_launch) on_launch(plan);
               launched.push_back(stream);
+              if (launch_error == 0) {
+                nodes.push_back(fake.launch(stream, address_of(plan.begun), plan.blocks));
+              }
               return launch_error;
             },
         .most_resident_blocks =
             [this](const device::LaunchPlan& plan, int* error) {
               *error = launch_error;
+              if (on_ask) on_ask(plan);
               if (plan.threads > 512) return 0u;
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
@@ -68,7 +78,11 @@ struct World {
   std::shared_ptr<FakeFds> fds = std::make_shared<FakeFds>();
   std::mutex launching;
   std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
+  std::function<void(const device::LaunchPlan&)> on_ask;     ///< how many blocks there are at once
   std::vector<void*> launched;
+  std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
+  EarlyLaunch loaded = {true, true};  ///< what kernels can do
+  int loads = 0, load_error = 0;
   int launch_error = 0;
   uint32_t most_blocks = 264;
   bool early = true;

@@ -140,6 +140,11 @@ std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::str
   return compiled(name, {{"R", std::to_string(ranks)}}, error);
 }
 
+std::optional<Case> library_case(std::string_view name, const Defines& defines,
+                                 std::string& error) {
+  return compiled(name, defines, error);
+}
+
 std::unique_ptr<LoadedCase> LoadedCase::load(Communicator& communicator, const Case& of,
                                              const LoadOptions& options, Diagnostics& diagnostics) {
   std::unique_ptr<LoadedCase> loaded(new LoadedCase(communicator, of, options));

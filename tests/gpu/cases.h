@@ -42,6 +42,8 @@ Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
 [[nodiscard]] std::optional<Case> library_case(std::string_view name, uint32_t ranks,
                                                std::string& error);
+[[nodiscard]] std::optional<Case> library_case(std::string_view name, const Defines& defines,
+                                               std::string& error);
 
 /// A plan that a rank has loaded, and memory for calls of it.
 class LoadedCase {

@@ -38,6 +38,7 @@ constexpr Part kParts[] = {
     {"plans", "every plan against its collective's definition", check_plans},
     {"bits", "sums that are rounded: the bits that the host machine gives", check_bits},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
+    {"overlap", "calls on several streams, beside kernels of others", check_overlap},
     {"hang", "plans that hang, ranks that are killed", check_hangs},
     {"soak", "very many small calls, eager and in graphs", check_soak},
     {"cycles", "what is made and destroyed leaves nothing behind", check_cycles},

@@ -80,6 +80,8 @@ bool check_graphs(const StageOptions& options);
 bool check_hangs(const StageOptions& options);
 /// Very many small calls of random plans, sizes and types, eager and in graphs.
 bool check_soak(const StageOptions& options);
+/// Calls on several streams, beside kernels of others, that begin in another order on each GPU.
+bool check_overlap(const StageOptions& options);
 /// What is made and destroyed over and over leaves nothing behind.
 bool check_cycles(const StageOptions& options);
 

@@ -3,7 +3,9 @@
 // not done and nothing is left; the thread sanitizer looks for races (./test).
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "executor/host/op_plans.h"
 #include "executor/host/test_plans.h"
@@ -229,6 +231,62 @@ void with_no_room_for_odd_calls(
 CallOptions odd(CallOptions call) {
   call.input = static_cast<const uint8_t*>(call.input) + 4;
   return call;
+}
+
+/// What picks a kernel.
+using KernelOf = std::tuple<uint32_t, uint32_t, Dtype, Dtype, ReduceOp>;
+KernelOf kernel_of(const device::LaunchPlan& plan) {
+  return {plan.uses, plan.program_bytes, plan.dtype, plan.accumulate, plan.reduce};
+}
+
+TEST_CASE("residency is asked of the kernel that is launched") {
+  World world({.devices = 4});
+  std::set<KernelOf> asked;
+  uint32_t launched = 0;
+  std::mutex mutex;
+  world.on_ask = [&](const device::LaunchPlan& plan) {
+    const std::lock_guard lock(mutex);
+    asked.insert(kernel_of(plan));
+  };
+  world.on_launch = [&](const device::LaunchPlan& plan) {
+    const std::lock_guard lock(mutex);
+    ++launched;
+    CHECK(asked.count(kernel_of(plan)) == 1);
+  };
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans()[1];
+    CHECK(run_on_gpus(world, keeper, 4, [&](Communicator& communicator) -> std::string {
+            Diagnostics d;
+            const auto loaded = communicator.load(plan, {.max_bytes = 4096, .proof = kProof}, d);
+            const auto memory = communicator.device().allocate(16384, "buffers", d);
+            if (loaded == nullptr || memory == nullptr) return testing::text(d);
+            const StreamHandle stream = communicator.device().create_stream(d);
+            bool good = true;
+            for (const Dtype dtype : {Dtype::f16, Dtype::e4m3, Dtype::i32}) {
+              for (const std::optional<Dtype> accumulate : {std::optional<Dtype>(), {Dtype::f32}}) {
+                if (accumulate && dtype == Dtype::i32) continue;
+                const BoundCall call = loaded->bind({.bytes = 4096,
+                                                     .dtype = dtype,
+                                                     .op = ReduceOp::max,
+                                                     .accumulate = accumulate,
+                                                     .input = memory->data(),
+                                                     .output = memory->data() + 8192},
+                                                    d);
+                good = good && call && loaded->launch(call, stream, d);
+              }
+            }
+            communicator.device().destroy_stream(stream);
+            return good ? "" : testing::text(d);
+          }) == "");
+  }
+  CHECK(launched == 4 * 5);
+  // Types are asked for as they add up by default.
+  for (const KernelOf& kernel : asked) {
+    if (std::get<2>(kernel) == Dtype::f16)
+      CHECK(std::get<3>(kernel) == info(Dtype::f16).accumulate);
+  }
+  world.check_clean();
 }
 
 TEST_CASE("a call whose kernel does not hold all blocks is refused") {

@@ -1,0 +1,29 @@
+// NCCL's all-reduce, where the machine has NCCL: calls of another library beside ours.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/communicator.h"
+
+namespace mscclc::testing {
+
+class NcclSum {
+ public:
+  /// Collective, of the communicator's ranks. nullptr: `why` says what is missing.
+  static std::unique_ptr<NcclSum> make(Communicator& communicator, std::string& why);
+  ~NcclSum();
+  NcclSum(const NcclSum&) = delete;
+  NcclSum& operator=(const NcclSum&) = delete;
+
+  /// Adds up `count` floats of all ranks in place. False: NCCL has refused.
+  bool launch(void* data, size_t count, StreamHandle stream);
+
+ private:
+  NcclSum() = default;
+  struct Library;
+  std::unique_ptr<Library> library_;
+  void* comm_ = nullptr;
+};
+
+}  // namespace mscclc::testing

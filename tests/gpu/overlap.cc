@@ -1,0 +1,351 @@
+// Calls on several streams that do not fit beside one another, or hardly, and that would begin in
+// another order on each GPU: an odd rank's first stream is held, an even rank's second one. Beside
+// kernels of the user's, and of NCCL.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <functional>
+
+#include "runtime/bootstrap/job.h"
+#include "runtime/testing/processes.h"
+#include "tests/gpu/cases.h"
+#include "tests/gpu/graphs.h"
+#include "tests/gpu/nccl_sum.h"
+#include "tests/gpu/user_kernels.h"
+
+namespace mscclc::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint64_t kRounds = 12;
+constexpr auto kHeld = 3ms;
+constexpr auto kFilled = 500us;
+
+/// A plan, and the largest message that it is called with.
+struct Plan {
+  const char* program;
+  Defines defines;
+  uint64_t bytes;
+};
+
+// The first two fill a GPU each.
+const Plan kGather = {"allgather_packets", {{"F", "LL128"}, {"B", "128"}, {"T", "512"}}, 2 << 20};
+const Plan kScatter = {
+    "reducescatter_packets", {{"F", "LL128"}, {"B", "128"}, {"T", "512"}}, 2 << 20};
+const Plan kSmall = {"allreduce_1shot_ordered", {{"F", "LL16"}, {"B", "2"}, {"T", "128"}}, 1024};
+const Plan kHalf = {"allreduce_2shot_packets", {{"F", "LL128"}, {"B", "64"}, {"T", "128"}}, 262144};
+const Plan kEngines = {"alltoall_copy_engine", {{"B", "16"}, {"T", "1024"}}, 1 << 20};
+
+/// One rank's things for a pattern: two streams, and a call on each.
+struct Bench {
+  const StageOptions& options;
+  Communicator& communicator;
+  Graphs& graphs;
+  StreamHandle main, side;
+  CheckedCall &first, &second;
+  Diagnostics& diagnostics;
+  uint64_t number = 0;  ///< of the data
+
+  /// Holds the stream whose call shall not be the first on this rank's GPU.
+  bool hold_one() {
+    return options.host || hold(communicator.rank() % 2 == 0 ? side : main, kHeld, diagnostics);
+  }
+  /// A kernel of the user's.
+  bool fill_on(StreamHandle stream, Manner manner) {
+    return options.host || fill_gpu(stream, manner, kFilled, diagnostics);
+  }
+  bool fill() {
+    ++number;
+    return first.fill(number, diagnostics) && second.fill(number, diagnostics);
+  }
+  bool compare() {
+    if (!communicator.synchronize(main, diagnostics) ||
+        !communicator.synchronize(side, diagnostics)) {
+      return false;
+    }
+    for (CheckedCall* call : {&first, &second}) {
+      if (!call->compare(number, diagnostics)) return false;
+      call->report(diagnostics);
+      if (call->wrong() != 0) return false;
+    }
+    return true;
+  }
+  /// Rounds of `run` with new data, all of it checked.
+  bool repeat(const std::function<bool()>& run) {
+    for (uint64_t i = 0; i < kRounds; ++i) {
+      if (!fill() || !run() || !compare()) return false;
+    }
+    return true;
+  }
+};
+
+bool two_streams(Bench& b) {
+  return b.repeat([&] {
+    return b.hold_one() && b.first.launch(b.main, b.diagnostics) &&
+           b.second.launch(b.side, b.diagnostics);
+  });
+}
+
+/// Turns of both streams, several deep.
+bool in_turns(Bench& b) {
+  return b.repeat([&] {
+    for (int i = 0; i < 5; ++i) {
+      if (!b.hold_one() || !b.first.launch(b.main, b.diagnostics) ||
+          !b.second.launch(b.side, b.diagnostics)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
+bool two_branches(Bench& b) {
+  const auto graph = b.graphs.capture(
+      b.main,
+      [&](Diagnostics& d) {
+        return b.graphs.order(b.main, b.side, d) && b.hold_one() && b.first.launch(b.main, d) &&
+               b.second.launch(b.side, d) && b.graphs.order(b.side, b.main, d);
+      },
+      b.diagnostics);
+  return graph && b.repeat([&] { return graph->launch(b.main, b.diagnostics); });
+}
+
+/// Behind each call a kernel of the user's that begins early, fills the GPU, and waits.
+bool early_kernels(Bench& b) {
+  return b.repeat([&] {
+    return b.hold_one() && b.first.launch(b.main, b.diagnostics) &&
+           b.fill_on(b.main, Manner::early) && b.second.launch(b.side, b.diagnostics) &&
+           b.fill_on(b.side, Manner::early);
+  });
+}
+
+/// Ahead of each call a kernel that lets it begin at once, and goes on.
+bool triggering_kernels(Bench& b) {
+  return b.repeat([&] {
+    return b.hold_one() && b.fill_on(b.main, Manner::triggers) &&
+           b.first.launch(b.main, b.diagnostics) && b.fill_on(b.side, Manner::triggers) &&
+           b.second.launch(b.side, b.diagnostics);
+  });
+}
+
+/// A kernel of the user's on the streams, which has nothing to do with the calls.
+bool full_gpu(Bench& b) {
+  return b.repeat([&] {
+    return b.hold_one() && b.fill_on(b.main, Manner::plain) &&
+           b.first.launch(b.main, b.diagnostics) && b.second.launch(b.side, b.diagnostics) &&
+           b.fill_on(b.side, Manner::plain);
+  });
+}
+
+/// Many staged calls of copy engines, queued behind one another: no copy may stand behind a kernel
+/// that waits for it (CUDA_DEVICE_MAX_CONNECTIONS=1).
+bool queued(Bench& b) {
+  return b.repeat([&] {
+    for (int i = 0; i < 10; ++i) {
+      if (!b.first.launch(b.main, b.diagnostics) || !b.second.launch(b.side, b.diagnostics)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
+/// NCCL's all-reduce instead of the second call: it must fit beside the first one.
+bool beside_nccl(Bench& b) {
+  if (b.options.host) return true;
+  std::string why;
+  const auto sum = NcclSum::make(b.communicator, why);
+  if (sum == nullptr) {
+    if (b.communicator.rank() == 0) fmt::print("overlap, NCCL is left out: {}\n", why);
+    return true;
+  }
+  constexpr size_t kFloats = 1 << 18;
+  const auto data = b.communicator.device().allocate(kFloats * 4, "floats", b.diagnostics);
+  if (data == nullptr) return false;
+  return b.repeat([&] {
+    return b.hold_one() && b.first.launch(b.main, b.diagnostics) &&
+           sum->launch(data->data(), kFloats, b.side) && b.second.launch(b.main, b.diagnostics);
+  });
+}
+
+struct Pattern {
+  const char* name;
+  bool (*run)(Bench&);
+  const Plan &first, &second;
+  bool two_communicators = false;
+};
+
+const Pattern kPatterns[] = {
+    {"two streams", two_streams, kGather, kScatter},
+    {"two communicators", two_streams, kGather, kScatter, true},
+    {"two streams in turns", in_turns, kScatter, kGather},
+    {"two branches of a graph", two_branches, kGather, kScatter},
+    {"small calls on two streams", in_turns, kSmall, kSmall},
+    {"small calls in two branches", two_branches, kSmall, kSmall},
+    {"a small call beside a large one", two_streams, kGather, kSmall},
+    {"kernels that begin early behind small calls", early_kernels, kSmall, kSmall},
+    {"kernels that begin early behind large calls", early_kernels, kGather, kSmall},
+    {"kernels that let small calls begin", triggering_kernels, kSmall, kSmall},
+    {"kernels that fill the GPU", full_gpu, kGather, kScatter},
+    {"queued calls of copy engines", queued, kEngines, kEngines},
+    {"NCCL beside a call of half a GPU", beside_nccl, kHalf, kSmall},
+};
+
+std::optional<Case> case_of(const Plan& plan, uint32_t ranks, std::string& error) {
+  Defines defines = plan.defines;
+  defines.push_back({"R", std::to_string(ranks)});
+  return library_case(plan.program, defines, error);
+}
+
+struct Item {
+  const Pattern& pattern;
+  Case first, second;
+};
+
+/// A communicator of the same ranks beside another.
+std::unique_ptr<Communicator> second_communicator(const StageOptions& options, Communicator& beside,
+                                                  Diagnostics& diagnostics) {
+  const uint32_t rank = beside.rank(), size = beside.size();
+  std::optional<HostedJob> job;
+  std::string id;
+  if (rank == 0) {
+    job = host_job({.size = size, .one_machine = true, .timeout = options.patience}, diagnostics);
+    if (job) id = job->id.text();
+  }
+  std::vector<std::vector<uint8_t>> all;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(id.data());
+  if (!beside.bootstrap().all_gather({bytes, id.size()}, "a unique id", all, diagnostics)) {
+    return nullptr;
+  }
+  const auto where = UniqueId::parse(std::string(all[0].begin(), all[0].end()), diagnostics);
+  if (!where) return nullptr;
+  auto bootstrap = join_job(*where, rank, size, options.patience,
+                            job ? std::move(job->hub) : nullptr, diagnostics);
+  std::shared_ptr<Device> device = open_device(options, rank, diagnostics);
+  if (bootstrap == nullptr || device == nullptr) return nullptr;
+  return Communicator::create(std::move(bootstrap), std::move(device),
+                              {.timeout = options.patience}, diagnostics);
+}
+
+std::string run_item(const StageOptions& options, Communicator& communicator, const Item& item) {
+  Diagnostics diagnostics;
+  std::unique_ptr<Communicator> other;
+  if (item.pattern.two_communicators) {
+    other = second_communicator(options, communicator, diagnostics);
+    if (other == nullptr) return text(diagnostics);
+  }
+  Communicator& second = other == nullptr ? communicator : *other;
+  const auto load = [&](Communicator& c, const Case& of, const Plan& plan) {
+    return LoadedCase::load(c, of, {.max_bytes = plan.bytes}, diagnostics);
+  };
+  const auto a = load(communicator, item.first, item.pattern.first);
+  const auto b = a ? load(second, item.second, item.pattern.second) : nullptr;
+  const auto graphs = make_graphs(options, communicator, diagnostics);
+  const Stream main(communicator.device(), diagnostics), side(communicator.device(), diagnostics);
+  if (!a || !b || !graphs || !main.get() || !side.get()) return text(diagnostics);
+  const auto call = [&](LoadedCase& of, const Plan& plan) {
+    return of.call({.bytes = plan.bytes,
+                    .dtype = Dtype::f32,
+                    .op = of.of().ops.front(),
+                    .in_place = of.of().in_place.front()},
+                   diagnostics);
+  };
+  const auto first = call(*a, item.pattern.first), last = call(*b, item.pattern.second);
+  if (!first || !last) return text(diagnostics);
+  Bench bench{options, communicator, *graphs, main.get(), side.get(), *first, *last, diagnostics};
+  if (!item.pattern.run(bench)) return "wrong\n" + text(diagnostics);
+  if (communicator.rank() == 0) {
+    fmt::print("overlap, {}: right\n", item.pattern.name);
+    std::fflush(stdout);
+  }
+  return "";
+}
+
+/// Ranks that launch in different orders break the contract: that the calls do not fit beside one
+/// another, as the patterns want, shows by a report of all ranks.
+bool check_that_order_matters(const StageOptions& options) {
+  std::string error;
+  const auto gather = case_of(kGather, options.ranks, error);
+  const auto scatter = case_of(kScatter, options.ranks, error);
+  if (!gather || !scatter) {
+    fmt::print("overlap: FAILED\n{}\n", error);
+    return false;
+  }
+  const auto body = [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto a = LoadedCase::load(communicator, *gather, {.max_bytes = 2 << 20}, diagnostics);
+    const auto b = LoadedCase::load(communicator, *scatter, {.max_bytes = 2 << 20}, diagnostics);
+    const Stream main(communicator.device(), diagnostics), side(communicator.device(), diagnostics);
+    if (!a || !b || !main.get() || !side.get()) return text(diagnostics);
+    const RunSpec spec{.bytes = 2 << 20,
+                       .dtype = Dtype::f32,
+                       .op = scatter->ops.front(),
+                       .in_place = scatter->in_place.front()};
+    const auto first = a->call(spec, diagnostics), second = b->call(spec, diagnostics);
+    if (!first || !second) return text(diagnostics);
+    const bool turned = communicator.rank() % 2 != 0;
+    const bool launched = (turned ? second : first)->launch(main.get(), diagnostics) &&
+                          (turned ? first : second)->launch(side.get(), diagnostics);
+    const bool ended = launched && communicator.synchronize(main.get(), diagnostics) &&
+                       communicator.synchronize(side.get(), diagnostics);
+    if (ended) return "calls that do not fit beside one another have ended";
+    return text(diagnostics).find("waits for") != std::string::npos ? "" : text(diagnostics);
+  };
+  const std::string fault = options.host ? "" : run_ranks(options, body, Timeouts(20s, 2s));
+  fmt::print("overlap, ranks that launch in different orders are told: {}\n",
+             fault.empty() ? "right" : "FAILED\n" + fault);
+  std::fflush(stdout);
+  return fault.empty();
+}
+
+/// Says what the first GPU of a process costs: driver, context, and all kernels.
+void tell_time_to_open(const StageOptions& options) {
+  Processes processes;
+  processes.start([&] {
+    Diagnostics diagnostics;
+    const auto milliseconds = [&] {
+      const TimeLimit clock(0);
+      const auto device = open_device(options, 0, diagnostics);
+      return device == nullptr ? -1 : 1000 * clock.seconds();
+    };
+    const double first = milliseconds(), again = milliseconds();
+    fmt::print("overlap, a GPU is opened in {:.1f} ms, and again in {:.1f} ms\n", first, again);
+    std::fflush(stdout);
+    return 0;
+  });
+  processes.wait(0, 60s);
+}
+
+}  // namespace
+
+bool check_overlap(const StageOptions& options) {
+  tell_time_to_open(options);
+  std::vector<Item> items;
+  for (const Pattern& pattern : kPatterns) {
+    if (std::string_view(pattern.name).find(options.filter) == std::string_view::npos) continue;
+    std::string error;
+    auto first = case_of(pattern.first, options.ranks, error);
+    auto second = case_of(pattern.second, options.ranks, error);
+    if (!first || !second) {
+      fmt::print("overlap, {}: FAILED\n{}\n", pattern.name, error);
+      return false;
+    }
+    items.push_back({pattern, std::move(*first), std::move(*second)});
+  }
+  const Tally tally = run_series(
+      options, items.size(),
+      [&](Communicator& communicator, size_t i) {
+        return run_item(options, communicator, items[i]);
+      },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("overlap, {}: FAILED\n{}\n", items[i].pattern.name, fault);
+        std::fflush(stdout);
+      });
+  const bool told = !options.filter.empty() || check_that_order_matters(options);
+  fmt::print("calls that overlap at {}: {} right, {} wrong{}\n", text(options),
+             tally.right + (told ? 1 : 0), tally.wrong + (told ? 0 : 1), left_out(tally.late));
+  return told && tally.wrong == 0;
+}
+
+}  // namespace mscclc::testing
