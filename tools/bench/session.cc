@@ -41,6 +41,14 @@ struct Table {
   Result blank;  ///< what all its results have in common
 };
 
+/// A contender that is timed, and its times.
+struct Taking {
+  Contender* contender;
+  std::unique_ptr<Timed> timed;
+  std::vector<double> times[3];  ///< of each repeat, by Around
+  std::vector<double> units;
+};
+
 class Session {
  public:
   Session(const Run& run, Communicator& communicator, const RunLog& log)
@@ -61,6 +69,7 @@ class Session {
   std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
   bool run_table(Table& table);
   bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
+  bool surround(const Workload& workload, std::optional<Surroundings>& surroundings) const;
   bool measure(const Table& table, const Workload& workload, std::vector<Result>& rows);
   bool try_out(const Table& table, Contender& contender, const Workload& workload,
                std::vector<Result>& rows, bool& takes_part);
@@ -177,8 +186,13 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
 bool Session::show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics) {
   if (clocks_ == nullptr || contender.role() != Role::plan) return true;
   std::string text;
-  if (!clocks_->read(timed, stream_, text, diagnostics)) return false;
+  const auto unit = [&](Diagnostics& d) { return timed.run_unit(d); };
+  if (!clocks_->read(unit, stream_, text, diagnostics)) return false;
   log_.print(fmt::format("# {}: cycles of rank 0's blocks\n{}", contender.name(), text));
+  if (options_.between == 0) return true;
+  const auto around = [&](Diagnostics& d) { return timed.run(Around::once, d); };
+  if (!clocks_->read(around, stream_, text, diagnostics)) return false;
+  log_.print(fmt::format("# {}: the same between other kernels\n{}", contender.name(), text));
   return true;
 }
 
@@ -272,6 +286,10 @@ bool Session::run_table(Table& table) {
   blank.mode = table.graph ? "graph" : "eager";
   blank.offset = options_.offset;
   blank.ranks = communicator_.size();
+  if (options_.between > 0) {
+    blank.between =
+        fmt::format("{} us{}", options_.between, options_.between_early ? ", early" : "");
+  }
   blank.bus_factor = bus_factor(table.kind, communicator_.size());
   log_.print(
       fmt::format("#\n# {}, {} ({}), {}, on {}{}\n{}", blank.collective, blank.dtype,
@@ -414,13 +432,20 @@ bool Session::check(const Table& table, Contender& contender, const Workload& w,
   return true;
 }
 
+/// Makes what stands around calls, if they are to be timed so. False: the run must end.
+bool Session::surround(const Workload& w, std::optional<Surroundings>& surroundings) const {
+  if (options_.between == 0) return true;
+  Diagnostics diagnostics;
+  surroundings = Surroundings::of(w, communicator_.rank(), options_, diagnostics);
+  std::string why;
+  if (all_able(communicator_, surroundings.has_value(), diagnostics, why)) return true;
+  return end(diagnostics);
+}
+
 bool Session::measure(const Table& table, const Workload& w, std::vector<Result>& rows) {
   const Batch batch = batch_of(options_, w.bytes, table.graph);
-  struct Taking {
-    Contender* contender;
-    std::unique_ptr<Timed> timed;
-    std::vector<double> times, units;
-  };
+  std::optional<Surroundings> surroundings;
+  if (!surround(w, surroundings)) return false;
   std::vector<Taking> taking;
   for (Contender* contender : table.contenders) {
     bool takes_part = false;
@@ -429,7 +454,7 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
     if (!takes_part) continue;
     Diagnostics diagnostics;
     std::string why;
-    auto timed = std::make_unique<Timed>(*contender, stream_, batch);
+    auto timed = std::make_unique<Timed>(*contender, stream_, batch, surroundings);
     const bool started = timed->start(diagnostics);
     if (!all_able(communicator_, started, diagnostics, why)) {
       log_.leave_out(contender->name(), collective_, why, &w);
@@ -439,34 +464,44 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
     taking.push_back({contender, std::move(timed), {}, {}});
   }
   Diagnostics diagnostics;
-  for (uint32_t i = 0; i < options_.repeats; ++i) {
+  const uint32_t settings = surroundings ? 3 : 1;
+  for (uint32_t i = 0; i < options_.repeats * settings; ++i) {
     for (Taking& t : taking) {
       double time = 0;
       at(table, *t.contender, w);
-      if (!t.timed->repeat(run_.barrier, time, diagnostics)) return end(diagnostics);
-      t.times.push_back(time);
+      const uint32_t around = i % settings;
+      if (!t.timed->repeat(run_.barrier, static_cast<Around>(around), time, diagnostics)) {
+        return end(diagnostics);
+      }
+      t.times[around].push_back(time);
     }
   }
   for (Taking& t : taking) {
     at(table, *t.contender, w);
     if (!t.timed->units(run_.barrier, t.units, diagnostics)) return end(diagnostics);
-    if (!slowest_of_ranks(communicator_, t.times, diagnostics) ||
-        !slowest_of_ranks(communicator_, t.units, diagnostics)) {
-      return end(diagnostics);
+    if (!slowest_of_ranks(communicator_, t.units, diagnostics)) return end(diagnostics);
+    for (uint32_t i = 0; i < settings; ++i) {
+      if (!slowest_of_ranks(communicator_, t.times[i], diagnostics)) return end(diagnostics);
     }
     if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
     Result& row = row_of(table, w, *t.contender, rows);
     std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
     if (!times) times.emplace();
-    times->time = quantile(t.times, 0.5);
+    times->time = quantile(t.times[0], 0.5);
     times->p50 = quantile(t.units, 0.5);
     times->p99 = quantile(t.units, 0.99);
+    if (surroundings) times->between = quantile(added_cost(t.times[1], t.times[2]), 0.5);
     // Of calls back to back the last must still have the first one's input.
     bool right = true;
     const bool same_input = !w.in_place && t.contender->keeps_input();
     const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
     if (same_input &&
         !check(table, *t.contender, w, unit, " after calls back to back", rows, right)) {
+      return false;
+    }
+    const auto around = [&](Diagnostics& d) { return t.timed->run(Around::once, d); };
+    if (same_input && right && surroundings &&
+        !check(table, *t.contender, w, around, " between other kernels", rows, right)) {
       return false;
     }
   }
