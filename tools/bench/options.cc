@@ -78,6 +78,16 @@ void add_nccl_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("-J,--json", o.json, "write results to this file, one JSON object a line");
 }
 
+CLI::Validator busy_time() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double time = 0;
+        const bool good = CLI::detail::lexical_cast(text, time) && time >= 0.5 && time <= 1000;
+        return good ? std::string() : "a kernel takes 0.5 to 1000 microseconds, not " + text;
+      },
+      "US");
+}
+
 void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_flag("--graph", w.graph, "CUDA graphs, replayed as often as suits the size");
   app.add_flag("--both", w.both, "eager and CUDA graphs, one after the other");
@@ -108,7 +118,7 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--between", o.between,
                  "also tell what a call costs between two kernels of so many microseconds on all "
                  "multiprocessors, of which one writes its input, the other reads its output")
-      ->check(CLI::Range(0.5, 1000.0));
+      ->check(busy_time());
   app.add_flag("--between-early", o.between_early,
                "those kernels are launched as programs with programmatic launches do, and let the "
                "next one begin early");

@@ -95,8 +95,10 @@ TEST_CASE("calls are timed between other kernels if that is asked for") {
   CHECK_FALSE(parsed("--between 2 p.mscl").between_early);
   CHECK(parsed("--between 0.5 --between-early p.mscl").between_early);
   CHECK(refused("--between-early p.mscl") == "--between-early needs --between");
-  CHECK(refused("--between 0 p.mscl") == "--between: Value 0 not in range 0.5 to 1000");
-  CHECK(refused("--between -2 p.mscl") == "--between: Value -2 not in range 0.5 to 1000");
+  CHECK(refused("--between 0 p.mscl") ==
+        "--between: a kernel takes 0.5 to 1000 microseconds, not 0");
+  CHECK(refused("--between -2 p.mscl") ==
+        "--between: a kernel takes 0.5 to 1000 microseconds, not -2");
 }
 
 TEST_CASE("what is wrong with a command line is told") {
