@@ -73,8 +73,9 @@ struct Call {
   uint32_t contributions = 1;  ///< what avg divides by
 };
 
-/// True if sums of `dtype` may be taken in `accumulate`: its own accumulation type or a wider one
-/// of the same kind that the processor computes in.
+/// True if sums of `dtype` may be taken in `accumulate`: a type of the same kind that holds all its
+/// values, and so wide as to be its own accumulation type, or wider; or, of floats, in `dtype`
+/// itself, or fp8 in f16, where each step rounds.
 bool can_accumulate(Dtype dtype, Dtype accumulate);
 
 /// What a call's type and reduction must fit: found once for a plan.

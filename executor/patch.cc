@@ -283,9 +283,12 @@ bool check_reduction(const PlanUse& use, Call& call, Diagnostics& diagnostics) {
 bool can_accumulate(Dtype dtype, Dtype accumulate) {
   const DtypeInfo& type = info(dtype);
   const DtypeInfo& sums = info(accumulate);
-  const bool computed = sums.accumulate == accumulate;  // not f16, which is added up in f32
-  return computed && sums.kind == type.kind &&
-         (sums.bytes > type.bytes || accumulate == type.accumulate);
+  if (accumulate == dtype) return true;
+  if (sums.kind != type.kind) return false;
+  // Of the floats that are added up in f32 only f16 holds all values of others, those of one byte.
+  const bool computed = sums.accumulate == accumulate;
+  if (!computed) return accumulate == Dtype::f16 && type.bytes == 1;
+  return sums.bytes > type.bytes || accumulate == type.accumulate;
 }
 
 PlanUse use_of(const Program& program) {

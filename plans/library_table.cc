@@ -10,7 +10,8 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
-constexpr KeySet kOptional = {w_program, w_params, w_plan, w_in_place, w_root, w_shift};
+constexpr KeySet kOptional = {w_program, w_params, w_plan,      w_in_place,
+                              w_root,    w_shift,  w_accumulate};
 
 std::vector<Dtype> all_dtypes(bool floats_alone) {
   std::vector<Dtype> all;
@@ -68,7 +69,8 @@ class LibraryReader {
                        collective(m[w_collective], row.kind) && ranks(m[w_ranks], row) &&
                        bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
                        choice(node, m, row.choice) && root_and_shift(m, row) &&
-                       (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place));
+                       (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
+                       (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!rows_[i].covers(row)) continue;
@@ -110,8 +112,12 @@ class LibraryReader {
       out = all_dtypes(floats);
       return true;
     }
+    return list(node, out, "\"any\", \"float\" or ");
+  }
+
+  bool list(NodeId node, std::vector<Dtype>& out, const char* words = "") {
     if (reader_.tape()[node].kind() != JsonType::array || reader_.count(node) == 0) {
-      return reader_.fail(node, "expected \"any\", \"float\" or a list of data types");
+      return reader_.fail(node, fmt::format("expected {}a list of data types", words));
     }
     for (NodeId e = reader_.first(node); e != reader_.end(node); e = reader_.next(e)) {
       std::string_view text;
@@ -188,6 +194,7 @@ class LibraryReader {
       LibraryRow everything = rows_[i];
       everything.bytes = ~uint64_t{0};
       everything.dtypes = all_dtypes(false);
+      everything.accumulate.clear();
       everything.in_place = true;
       const bool is_plan = !everything.choice.plan.empty();
       if (!is_plan) everything.min_ranks = 1, everything.max_ranks = ~uint32_t{0};
@@ -195,7 +202,7 @@ class LibraryReader {
       if (std::ranges::any_of(rows_, covers)) continue;
       return reader_.fail(
           places[i], fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
-                                 "\"dtypes\": \"any\", in place too",
+                                 "\"dtypes\": \"any\", no \"accumulate\", in place too",
                                  name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
     }
     return true;
@@ -213,17 +220,29 @@ std::string LibraryChoice::params_text() const {
   return text;
 }
 
+namespace {
+
+bool adds_up_in(const std::vector<Dtype>& types, const LibraryCall& call) {
+  return types.empty() || has(types, call.accumulate.value_or(info(call.dtype).accumulate));
+}
+
+}  // namespace
+
 bool LibraryRow::fits(const LibraryCall& call) const {
   const int64_t n = call.ranks;
   return kind == call.kind && for_ranks(call.ranks) && call.bytes <= bytes &&
-         has(dtypes, call.dtype) && (in_place || !call.in_place) && (!root || *root == call.root) &&
-         (!shift || *shift == ((call.shift % n) + n) % n);
+         has(dtypes, call.dtype) && adds_up_in(accumulate, call) && (in_place || !call.in_place) &&
+         (!root || *root == call.root) && (!shift || *shift == ((call.shift % n) + n) % n);
 }
 
 bool LibraryRow::covers(const LibraryRow& other) const {
-  return kind == other.kind && min_ranks <= other.min_ranks && max_ranks >= other.max_ranks &&
-         bytes >= other.bytes && (in_place || !other.in_place) && (!root || root == other.root) &&
-         (!shift || shift == other.shift) &&
+  const bool all_sums =
+      accumulate.empty() ||
+      (!other.accumulate.empty() &&
+       std::ranges::all_of(other.accumulate, [&](Dtype t) { return has(accumulate, t); }));
+  return all_sums && kind == other.kind && min_ranks <= other.min_ranks &&
+         max_ranks >= other.max_ranks && bytes >= other.bytes && (in_place || !other.in_place) &&
+         (!root || root == other.root) && (!shift || shift == other.shift) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 
@@ -297,13 +316,18 @@ std::vector<LibraryRange> LibraryTable::ranges(const LibraryCall& any) const {
 
 namespace {
 
+std::string list_text(const std::vector<Dtype>& dtypes) {
+  std::string list;
+  for (const Dtype t : dtypes) {
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", info(t).name);
+  }
+  return fmt::format("[{}]", list);
+}
+
 std::string dtypes_text(const std::vector<Dtype>& dtypes) {
   if (dtypes == all_dtypes(false)) return "\"any\"";
   if (dtypes == all_dtypes(true)) return "\"float\"";
-  std::string list;
-  for (const Dtype t : dtypes)
-    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", info(t).name);
-  return fmt::format("[{}]", list);
+  return list_text(dtypes);
 }
 
 std::string ranks_text(const LibraryRow& row) {
@@ -329,6 +353,7 @@ std::string row_text(const LibraryRow& row) {
   const std::string bytes = row.bytes == ~uint64_t{0} ? "null" : std::to_string(row.bytes);
   text += fmt::format(", \"bytes\": {}, \"dtypes\": {}, {}", bytes, dtypes_text(row.dtypes),
                       choice_text(row.choice));
+  if (!row.accumulate.empty()) text += ", \"accumulate\": " + list_text(row.accumulate);
   return text + (row.in_place ? "}" : ", \"in_place\": false}");
 }
 

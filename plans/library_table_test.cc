@@ -61,6 +61,42 @@ TEST_CASE("the first row that fits holds") {
   CHECK(table.choose({kKind, 4, 1})->params_text() == "B=4,F=LL16");
 }
 
+TEST_CASE("a row may be for calls that add up in some types") {
+  const LibraryTable table =
+      table_of(row("1024", "\"float\"", "half", R"(, "accumulate": ["f16"])") + "," +
+               row("1024", "\"any\"", "single", R"(, "accumulate": ["f32", "f64"])") + "," + kRest);
+  const auto picked = [&](Dtype dtype, std::optional<Dtype> accumulate) {
+    LibraryCall call{kKind, 4, 1000, dtype};
+    call.accumulate = accumulate;
+    return table.choose(call)->program;
+  };
+  CHECK(picked(Dtype::e4m3, Dtype::f16) == "half");
+  CHECK(picked(Dtype::e4m3, Dtype::f32) == "single");
+  CHECK(picked(Dtype::e4m3, std::nullopt) == "single");
+  CHECK(picked(Dtype::e4m3, Dtype::e4m3) == "rest");
+  CHECK(picked(Dtype::i8, std::nullopt) == "rest");
+  CHECK(picked(Dtype::f64, std::nullopt) == "single");
+  LibraryCall call{kKind, 4};
+  call.accumulate = Dtype::f16;
+  CHECK(table.ranges(call).front().choice->program == "half");
+  const std::string text = library_table_text(table.rows());
+  Diagnostics diagnostics;
+  const auto again = LibraryTable::parse(text, "t.json", diagnostics);
+  REQUIRE(again);
+  CHECK(library_table_text(again->rows()) == text);
+  CHECK(text.find("\"accumulate\": [\"f32\", \"f64\"]") != std::string::npos);
+  const auto wrong = [&](const std::string& rest) {
+    return refusal(rows(row("null", "\"any\"", "a", ", \"accumulate\": " + rest) + "," + kRest));
+  };
+  CHECK(wrong("\"any\"").find("expected a list of data types") != std::string::npos);
+  CHECK(wrong("[\"f17\"]").find("unknown data type 'f17'") != std::string::npos);
+  // Such rows alone are not enough, and a later one may never be reached.
+  CHECK(refusal(rows(row("null", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
+            .find("must take every call") != std::string::npos);
+  CHECK(refusal(rows(kRest + "," + row("1", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
+            .find("never reached") != std::string::npos);
+}
+
 TEST_CASE("a row may be for a range of ranks") {
   const LibraryTable table =
       table_of(row("null", "\"any\"", "few", R"(, "in_place": false)", "[2, 8]") + "," +
@@ -106,7 +142,7 @@ TEST_CASE("a table of plans") {
   CHECK(refusal(rows(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
                      plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
         "t.json: rows[1]: the last row of broadcast must take every call: \"bytes\": null, "
-        "\"dtypes\": \"any\", in place too");
+        "\"dtypes\": \"any\", no \"accumulate\", in place too");
   CHECK(refusal(rows(plan("broadcast", "", "null", "b1.js"))) ==
         "t.json: rows[0].plan: a plan's name ends in '.json'");
 }
@@ -195,7 +231,7 @@ TEST_CASE("a row that is never reached, and a call without a row, are mistakes")
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
   const std::string last =
       "the last row of alltoall must take every call: \"ranks\": \"any\", \"bytes\": null, "
-      "\"dtypes\": \"any\", in place too";
+      "\"dtypes\": \"any\", no \"accumulate\", in place too";
   CHECK(refusal(rows(row("1024", "\"any\"", "some"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"float\"", "some"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);

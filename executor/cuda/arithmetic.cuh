@@ -186,7 +186,7 @@ __device__ inline void with_sum(Dtype accumulate, Fn fn) {
 #define DTYPE(name, ...)                                   \
   case Dtype::name:                                        \
     if constexpr (device::sums_fit<T, Dtype::name>()) {    \
-      return fn(Types<T, device::ValueOf<Dtype::name>>{}); \
+      return fn(Types<T, device::SumOf<Dtype::name>>{});   \
     }                                                      \
     return;
 #include "ir/dtypes.def"

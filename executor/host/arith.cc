@@ -8,6 +8,7 @@ namespace mscclc {
 namespace {
 
 using device::Element;
+using device::SumOf;
 using device::ValueOf;
 
 /// Floats of one byte: looking the value up takes a quarter of the time of working it out.
@@ -64,11 +65,11 @@ RowArith with_reduction(ReduceOp reduce) {
 template <Dtype T>
 RowArith with_accumulate(Dtype accumulate, ReduceOp reduce) {
   switch (accumulate) {
-#define DTYPE(name, ...)                                      \
-  case Dtype::name:                                           \
-    if constexpr (device::sums_fit<T, Dtype::name>()) {       \
-      return with_reduction<T, ValueOf<Dtype::name>>(reduce); \
-    }                                                         \
+#define DTYPE(name, ...)                                    \
+  case Dtype::name:                                         \
+    if constexpr (device::sums_fit<T, Dtype::name>()) {     \
+      return with_reduction<T, SumOf<Dtype::name>>(reduce); \
+    }                                                       \
     break;
 #include "ir/dtypes.def"
 #undef DTYPE

@@ -74,6 +74,18 @@ uint64_t narrowed(Dtype dtype, A value) {
                     [&](auto tag) -> uint64_t { return narrow<decltype(tag)::kType>(value); });
 }
 
+/// A value as an accumulation type of at most 32 bits holds it.
+float rounded(Dtype accumulate, float value) {
+  return with_dtype(accumulate, [&](auto tag) {
+    using Sum = device::SumOf<decltype(tag)::kType>;
+    if constexpr (device::kIsRounded<Sum>) {
+      return Sum::of(value).value;
+    } else {
+      return value;
+    }
+  });
+}
+
 }  // namespace
 
 TestValues::TestValues(Dtype dtype, Dtype accumulate, ReduceOp reduce, uint32_t ranks)
@@ -189,7 +201,8 @@ uint64_t TestValues::finished_bits(int64_t key, uint32_t contributions) const {
   const double sum = static_cast<double>(key) * scale_;
   if (reduce_ != ReduceOp::avg || contributions == 1) return narrowed(dtype_, sum);
   if (accumulate_ == Dtype::f64) return narrowed(dtype_, sum / contributions);
-  return narrowed(dtype_, static_cast<float>(sum) / static_cast<float>(contributions));
+  const float quotient = static_cast<float>(sum) / static_cast<float>(contributions);
+  return narrowed(dtype_, rounded(accumulate_, quotient));
 }
 
 // Of one block the calls' windows all differ.

@@ -1,10 +1,11 @@
 // Reductions: what sum, min, max, prod and avg do to elements, and to rows of them.
 //
 // A sum is started from its first source, takes the others one by one in the order in which the op
-// names them, and is rounded to the data type once at the end. avg is a sum that is divided, in the
-// accumulation type, where the plan says that it is complete. Integers wrap around; their division
-// truncates. min and max give NaN if either side is one, and take -0 for less than +0, so they do
-// not depend on the order.
+// names them, and is rounded to the data type once at the end; in a type that the processor does
+// not compute in (f16, or the data type itself) it is rounded to that after every step, too. avg is
+// a sum that is divided, in the accumulation type, where the plan says that it is complete.
+// Integers wrap around; their division truncates. min and max give NaN if either side is one, and
+// take -0 for less than +0, so they do not depend on the order.
 #pragma once
 
 #include <cstring>
@@ -20,9 +21,11 @@ constexpr bool sums_fit() {
   using Sum = ValueOf<A>;
   constexpr bool same_kind = Element<T>::kIsFloat == Element<A>::kIsFloat &&
                              std::is_signed_v<Value> == std::is_signed_v<Sum>;
-  constexpr bool computed = sizeof(typename Element<A>::Bits) == sizeof(Sum);
+  if (!is_computed<A>()) {  // of these only f16 holds all values of others, those of fp8
+    return A == T || (A == Dtype::f16 && sizeof(typename Element<T>::Bits) == 1 && same_kind);
+  }
   constexpr bool own = Element<T>::kIsFloat ? A == Dtype::f32 && T != Dtype::f64 : A == T;
-  return same_kind && computed && (own || A == T || sizeof(Sum) > sizeof(Value));
+  return same_kind && (own || A == T || sizeof(Sum) > sizeof(Value));
 }
 
 /// Integers are computed without signs and without promotion to int, so that overflow wraps.
@@ -55,7 +58,9 @@ MSCCLC_HD inline A greatest(A a, A b) {
 /// `a` and `b` under a reduction; avg adds.
 template <ReduceOp R, class A>
 MSCCLC_HD inline A combine(A a, A b) {
-  if constexpr (R == ReduceOp::min) {
+  if constexpr (kIsRounded<A>) {
+    return A::of(combine<R>(a.value, b.value));
+  } else if constexpr (R == ReduceOp::min) {
     return least(a, b);
   } else if constexpr (R == ReduceOp::max) {
     return greatest(a, b);
@@ -94,7 +99,11 @@ MSCCLC_HD inline void divide_row(A* sums, uint32_t n, uint32_t by) {
   using Wide = std::conditional_t<std::is_floating_point_v<A>, A,
                                   std::conditional_t<std::is_signed_v<A>, int64_t, uint64_t>>;
   for (uint32_t i = 0; i < n; ++i) {
-    sums[i] = static_cast<A>(static_cast<Wide>(sums[i]) / static_cast<Wide>(by));
+    if constexpr (kIsRounded<A>) {
+      sums[i] = A::of(sums[i].value / static_cast<float>(by));
+    } else {
+      sums[i] = static_cast<A>(static_cast<Wide>(sums[i]) / static_cast<Wide>(by));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace mscclc::device {
 namespace {
@@ -55,6 +56,37 @@ TEST_CASE("rows add up in the accumulation type and round once") {
   uint8_t row[2];
   finish_row<Dtype::f16>(row, sums, 1);
   CHECK(widen<Dtype::f16, float>(element<Dtype::f16>(row, 0)) == 2050.0f);
+}
+
+TEST_CASE("sums in f16 round after every step") {
+  using Half = RoundedSum<Dtype::f16>;
+  const auto row = [](auto bits) {
+    return std::vector<uint8_t>(reinterpret_cast<const uint8_t*>(&bits),
+                                reinterpret_cast<const uint8_t*>(&bits) + sizeof bits);
+  };
+  Half sums[1];
+  // 2048 + 1 + 1: each one is lost. In f32 none is.
+  start_row<Dtype::f16>(sums, row(narrow<Dtype::f16>(2048.0f)).data(), 1);
+  for (int i = 0; i < 2; ++i) {
+    combine_row<Dtype::f16, Half, ReduceOp::sum>(sums, row(narrow<Dtype::f16>(1.0f)).data(), 1);
+  }
+  CHECK(sums[0].value == 2048.0f);
+  // fp8: 448 + 448 is beyond e4m3, not beyond f16.
+  start_row<Dtype::e4m3>(sums, row(narrow<Dtype::e4m3>(448.0f)).data(), 1);
+  combine_row<Dtype::e4m3, Half, ReduceOp::sum>(sums, row(narrow<Dtype::e4m3>(448.0f)).data(), 1);
+  CHECK(sums[0].value == 896.0f);
+  divide_row(sums, 1, 4);
+  CHECK(sums[0].value == 224.0f);
+  divide_row(sums, 1, 3);
+  CHECK(sums[0].value == 74.6875f);  // 74.667, to 11 digits
+  uint8_t out = 0;
+  finish_row<Dtype::e4m3>(&out, sums, 1);
+  CHECK(out == narrow<Dtype::e4m3>(72.0f));
+  // Beyond f16 a sum is infinite, and stays so.
+  sums[0] = Half::of(65504.0f);
+  combine_row<Dtype::f16, Half, ReduceOp::sum>(sums, row(narrow<Dtype::f16>(65504.0f)).data(), 1);
+  combine_row<Dtype::f16, Half, ReduceOp::sum>(sums, row(narrow<Dtype::f16>(-65504.0f)).data(), 1);
+  CHECK(sums[0].value == kInf);
 }
 
 TEST_CASE("avg divides and truncates integers") {

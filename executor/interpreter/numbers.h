@@ -106,6 +106,29 @@ using ValueOf = decltype(Element<T>::read(typename Element<T>::Bits{}));
 #include "ir/dtypes.def"
 #undef DTYPE
 
+/// A sum in a float format that the processor does not compute in: its value, rounded to the format
+/// after every step. (A float has more than twice the digits, so rounding twice is rounding once.)
+template <Dtype A>
+struct RoundedSum {
+  float value;
+  MSCCLC_HD static RoundedSum of(float value) {
+    return {Element<A>::read(Element<A>::write(value))};
+  }
+};
+template <class A>
+inline constexpr bool kIsRounded = false;
+template <Dtype A>
+inline constexpr bool kIsRounded<RoundedSum<A>> = true;
+
+/// Does the processor compute in this type?
+template <Dtype A>
+constexpr bool is_computed() {
+  return sizeof(typename Element<A>::Bits) == sizeof(ValueOf<A>);
+}
+/// Sums that are taken in A.
+template <Dtype A>
+using SumOf = std::conditional_t<is_computed<A>(), ValueOf<A>, RoundedSum<A>>;
+
 /// A float from which any narrower format rounds as it would from `value` itself: inexact results
 /// are made odd, so that rounding twice cannot hit a tie that was none.
 MSCCLC_HD inline float round_to_odd(double value) {
@@ -122,14 +145,20 @@ MSCCLC_HD inline float round_to_odd(double value) {
 /// An element's value in accumulation type A.
 template <Dtype T, class A>
 MSCCLC_HD inline A widen(typename Element<T>::Bits bits) {
-  return static_cast<A>(Element<T>::read(bits));
+  if constexpr (kIsRounded<A>) {
+    return {Element<T>::read(bits)};
+  } else {
+    return static_cast<A>(Element<T>::read(bits));
+  }
 }
 
 /// The element of type T nearest to a value of accumulation type A.
 template <Dtype T, class A>
 MSCCLC_HD inline typename Element<T>::Bits narrow(A value) {
   using V = ValueOf<T>;
-  if constexpr (std::is_same_v<A, double> && sizeof(typename Element<T>::Bits) < 4) {
+  if constexpr (kIsRounded<A>) {
+    return Element<T>::write(value.value);
+  } else if constexpr (std::is_same_v<A, double> && sizeof(typename Element<T>::Bits) < 4) {
     return Element<T>::write(round_to_odd(value));
   } else {
     return Element<T>::write(static_cast<V>(value));

@@ -23,12 +23,12 @@ std::unique_ptr<ClockRows> ClockRows::open(Device& device, Diagnostics& diagnost
   return std::unique_ptr<ClockRows>(new ClockRows(std::move(rows)));
 }
 
-bool ClockRows::read(Timed& timed, cudaStream_t stream, std::string& text,
-                     Diagnostics& diagnostics) {
+bool ClockRows::read(const std::function<bool(Diagnostics&)>& run, cudaStream_t stream,
+                     std::string& text, Diagnostics& diagnostics) {
   std::vector<uint64_t> words(rows_->bytes() / sizeof(uint64_t));
   const bool good =
       succeeded(cudaMemset(rows_->data(), 0, rows_->bytes()), "clear stamps", diagnostics) &&
-      timed.run_unit(diagnostics) &&
+      run(diagnostics) &&
       succeeded(cudaStreamSynchronize(stream), "wait for a unit", diagnostics) &&
       succeeded(cudaMemcpy(words.data(), rows_->data(), words.size() * sizeof(uint64_t),
                            cudaMemcpyDeviceToHost),

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,9 @@ class ClockRows {
   ClockRows(const ClockRows&) = delete;
   ClockRows& operator=(const ClockRows&) = delete;
 
-  /// Runs a unit, and says what its last call has left (clocks_text()).
-  [[nodiscard]] bool read(Timed& timed, cudaStream_t stream, std::string& text,
-                          Diagnostics& diagnostics);
+  /// Runs calls, and says what the last one has left (clocks_text()).
+  [[nodiscard]] bool read(const std::function<bool(Diagnostics&)>& run, cudaStream_t stream,
+                          std::string& text, Diagnostics& diagnostics);
 
  private:
   explicit ClockRows(std::unique_ptr<Memory> rows);

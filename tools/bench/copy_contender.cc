@@ -18,7 +18,7 @@ class CopyContender : public Contender {
   bool prepare(const Workload& w, Diagnostics&) override {
     moves_.count = 0;
     element_ = info(w.dtype).bytes;
-    if (w.in_place) return false;
+    if (w.in_place || !has_least_moves(*w.contract, w.part)) return false;
     const uint64_t output =
         static_cast<uint64_t>(w.output - buffers_.pointers().of[buffers_.rank()]);
     for (const Move& m : least_moves(*w.contract, buffers_.rank(), w.part)) {
@@ -26,7 +26,7 @@ class CopyContender : public Contender {
       moves_.move[moves_.count++] = {buffers_.pointers().of[m.to_rank] + output + m.to,
                                      w.input + m.from, m.bytes};
     }
-    return moves_.count > 0;
+    return true;
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
     return succeeded(launch_copy(moves_, element_, stream), "launch a kernel", diagnostics);

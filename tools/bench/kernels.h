@@ -29,6 +29,19 @@ cudaError_t launch_copy(const CopyMoves& moves, uint32_t element, cudaStream_t s
 cudaError_t launch_count_different(const uint8_t* a, const uint8_t* b, uint64_t elements,
                                    uint32_t element, uint64_t* count, cudaStream_t stream);
 
+/// A kernel that stands for a user's: it waits for the one ahead, keeps `blocks` blocks busy for
+/// `cycles`, then reads `bytes` at `data`, or writes them anew as they are.
+struct BusyKernel {
+  uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+  uint64_t cycles = 0;
+  uint32_t blocks = 1;
+  bool writes = false;
+  bool early = false;  ///< launched as one that may begin early; lets the next begin at once
+  uint32_t zero = 0;   ///< stays 0
+};
+cudaError_t launch_busy(const BusyKernel& kernel, cudaStream_t stream);
+
 /// Who takes part in a collective of floats.
 struct Ranks {
   uint32_t rank = 0, ranks = 0;

@@ -75,4 +75,11 @@ std::vector<Move> least_moves(const Contract& contract, uint32_t rank, uint64_t 
   return Mover(contract, rank, part).run();
 }
 
+bool has_least_moves(const Contract& contract, uint64_t part) {
+  for (uint32_t rank = 0; rank < contract.ranks; ++rank) {
+    if (!least_moves(contract, rank, part).empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace mscclc::bench

@@ -17,9 +17,13 @@ struct Move {
   uint64_t bytes = 0;
 };
 
-/// The moves of `rank`, those to the next ranks first. Empty: nothing is known of this collective.
+/// The moves of `rank`, those to the next ranks first.
 /// `part`: bytes of one rank's part, see Chunking. Outputs must have room for a whole message:
 /// sums are not made, so each contribution has a place of its own.
 std::vector<Move> least_moves(const Contract& contract, uint32_t rank, uint64_t part);
+
+/// Is there a floor, which is the same for all ranks to say? One of them may have no moves: of two
+/// ranks only the root of a broadcast has.
+bool has_least_moves(const Contract& contract, uint64_t part);
 
 }  // namespace mscclc::bench

@@ -71,5 +71,15 @@ TEST_CASE("nothing is known of other collectives") {
   CHECK(least_moves(contract(CollectiveKind::barrier), 0, 8).empty());
 }
 
+TEST_CASE("all ranks know that there is a floor, also those that have nothing to move") {
+  Contract c = contract(CollectiveKind::broadcast);
+  c.ranks = 2;
+  CHECK(least_moves(c, 0, 1024).size() == 2);
+  CHECK(least_moves(c, 1, 1024).empty());
+  CHECK(has_least_moves(c, 1024));
+  CHECK_FALSE(has_least_moves(c, 0));
+  CHECK_FALSE(has_least_moves(contract(CollectiveKind::reduce), 1024));
+}
+
 }  // namespace
 }  // namespace mscclc::bench

@@ -19,6 +19,8 @@ Examples:
   As published: CUDA graphs, every peer, the fastest of our plans at each size, files for later:
     mscclc-bench -g 4 -b 1K -e 1G --graph --best --every-size \
       --peer nccl,nccl-symmetric,torch,copy,handwritten --json r.jsonl --svg plots plans/*.mscl
+  What calls cost between kernels of 2 us, as in a model, beside NCCL:
+    mscclc-bench -g 2 -b 1K -e 1M --graph --between 2 --placement out-of-place --peer nccl
   Another instance count of a program beside it:
     mscclc-bench -g 4 --graph plans/allreduce_2shot.mscl plans/allreduce_2shot.mscl:I=4
   Only NCCL, no plan of ours:
@@ -76,6 +78,16 @@ void add_nccl_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("-J,--json", o.json, "write results to this file, one JSON object a line");
 }
 
+CLI::Validator busy_time() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double time = 0;
+        const bool good = CLI::detail::lexical_cast(text, time) && time >= 0.5 && time <= 1000;
+        return good ? std::string() : "a kernel takes 0.5 to 1000 microseconds, not " + text;
+      },
+      "US");
+}
+
 void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_flag("--graph", w.graph, "CUDA graphs, replayed as often as suits the size");
   app.add_flag("--both", w.both, "eager and CUDA graphs, one after the other");
@@ -103,6 +115,13 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
       "--clocks", o.clocks,
       "tell where the time of our plans' thread blocks goes, in cycles (needs a build with "
       "--define=clocks=on)");
+  app.add_option("--between", o.between,
+                 "also tell what a call costs between two kernels of so many microseconds on all "
+                 "multiprocessors, of which one writes its input, the other reads its output")
+      ->check(busy_time());
+  app.add_flag("--between-early", o.between_early,
+               "those kernels are launched as programs with programmatic launches do, and let the "
+               "next one begin early");
   app.add_flag("--cliffs", o.cliffs, "fail if time jumps between neighbouring sizes");
   app.add_option("plans", o.plans,
                  "programs or plans; prog.mscl:B=4,I=2 sets parameters (default: what the library "
@@ -183,6 +202,7 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   if (o.no_library && o.from_json.empty() && (o.peers.empty() || o.collectives.empty())) {
     return "nothing to measure: --no-library needs peers and collectives";
   }
+  if (o.between_early && o.between == 0) return "--between-early needs --between";
   for (const Dtype dtype : o.dtypes) {
     if (o.offset % info(dtype).bytes == 0) continue;
     return fmt::format("--offset {} is no multiple of an element of {}", o.offset,

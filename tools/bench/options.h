@@ -35,7 +35,9 @@ struct Options {
   std::vector<std::string> recorded;  ///< files with results of peers
   std::string json, svg, from_json;
   bool cliffs = false;
-  bool clocks = false;  ///< where the time of thread blocks goes
+  double between = 0;          ///< microseconds of the kernels that calls stand between; 0: none
+  bool between_early = false;  ///< those let the next launch begin early
+  bool clocks = false;         ///< where the time of thread blocks goes
 
   bool has_peer(const std::string& name) const;
 };

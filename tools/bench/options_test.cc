@@ -89,6 +89,18 @@ TEST_CASE("several files with recorded peers") {
   CHECK(parsed("--recorded a --recorded b p.mscl").recorded == std::vector<std::string>{"a", "b"});
 }
 
+TEST_CASE("calls are timed between other kernels if that is asked for") {
+  CHECK(parsed("p.mscl").between == 0);
+  CHECK(parsed("--between 2 p.mscl").between == 2);
+  CHECK_FALSE(parsed("--between 2 p.mscl").between_early);
+  CHECK(parsed("--between 0.5 --between-early p.mscl").between_early);
+  CHECK(refused("--between-early p.mscl") == "--between-early needs --between");
+  CHECK(refused("--between 0 p.mscl") ==
+        "--between: a kernel takes 0.5 to 1000 microseconds, not 0");
+  CHECK(refused("--between -2 p.mscl") ==
+        "--between: a kernel takes 0.5 to 1000 microseconds, not -2");
+}
+
 TEST_CASE("what is wrong with a command line is told") {
   CHECK(refused("-d float33 p.mscl") == "unknown data type 'float33'");
   CHECK(refused("-o plus p.mscl") == "unknown reduction 'plus'");

@@ -21,6 +21,7 @@ Json times_json(const Result& r, const std::optional<Times>& t) {
                {"p99", rounded(t->p99)},
                {"algbw", rounded(bandwidth)},
                {"busbw", rounded(bandwidth * r.bus_factor)}};
+  if (t->between != 0) json["between"] = rounded(t->between);
   json["wrong"] = t->checked ? Json(t->wrong) : Json(nullptr);
   return json;
 }
@@ -31,6 +32,7 @@ std::optional<Times> read_times(const Json& json) {
   t.time = json.at("time").get<double>();
   t.p50 = json.value("p50", 0.0);
   t.p99 = json.value("p99", 0.0);
+  t.between = json.value("between", 0.0);
   t.checked = json.contains("wrong") && !json.at("wrong").is_null();
   if (t.checked) t.wrong = json.at("wrong").get<uint64_t>();
   return t;
@@ -49,6 +51,7 @@ Result read_result(const Json& json) {
   r.ranks = json.at("ranks").get<uint32_t>();
   r.who = json.at("who").get<std::string>();
   r.ordered_by = json.value("ordered_by", std::string());
+  r.between = json.value("between", std::string());
   r.bus_factor = json.at("bus_factor").get<double>();
   r.out_of_place = read_times(json.value("out_of_place", Json(nullptr)));
   r.in_place = read_times(json.value("in_place", Json(nullptr)));
@@ -96,6 +99,7 @@ std::string result_line(const Result& r) {
                {"role", name(r.role)},
                {"ordered_by", r.ordered_by},
                {"bus_factor", r.bus_factor}};
+  if (!r.between.empty()) json["between"] = r.between;
   json["out_of_place"] = times_json(r, r.out_of_place);
   json["in_place"] = times_json(r, r.in_place);
   return line(json);

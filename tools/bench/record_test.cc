@@ -38,6 +38,22 @@ TEST_CASE("what is written is read back") {
   CHECK(record.start_up[0].bytes == 7);
 }
 
+TEST_CASE("costs between other kernels are written where there are any") {
+  Result r = sample(1024, "one", Role::plan, 2);
+  CHECK(result_line(r).find("between") == std::string::npos);
+  r.between = "2 us";
+  r.out_of_place->between = 3.25;
+  const std::string text = result_line(r);
+  Record record;
+  Diagnostics diagnostics;
+  REQUIRE(read_record(text, "r.jsonl", record, diagnostics));
+  REQUIRE(record.results.size() == 1);
+  CHECK(record.results[0].between == "2 us");
+  CHECK(record.results[0].out_of_place->between == 3.25);
+  CHECK(record.results[0].in_place->between == 0);
+  CHECK(result_line(record.results[0]) == text);
+}
+
 TEST_CASE("MSCCL++'s recorded figures can be read") {
   std::string error;
   const auto text = read_file("tools/bench/mscclpp_4xh200.jsonl", error);

@@ -18,9 +18,10 @@ enum class Role : uint8_t {
 
 /// Microseconds of one call. All are of the slowest rank.
 struct Times {
-  double time = 0;  ///< median over repeats of the mean of a batch of calls back to back
-  double p50 = 0;   ///< of units, a few calls each, timed one by one ...
-  double p99 = 0;   ///< ... mean of a unit's calls
+  double time = 0;     ///< median over repeats of the mean of a batch of calls back to back
+  double p50 = 0;      ///< of units, a few calls each, timed one by one ...
+  double p99 = 0;      ///< ... mean of a unit's calls
+  double between = 0;  ///< what a call costs between other kernels; 0: not measured
   uint64_t wrong = 0;
   bool checked = false;
 };
@@ -35,6 +36,7 @@ struct Result {
   std::string who;
   Role role = Role::plan;
   std::string ordered_by;  ///< what orders two calls
+  std::string between;     ///< the other kernels of Times::between: "2 us"; "": none
   double bus_factor = 1;   ///< bus bandwidth / algorithm bandwidth
   std::optional<Times> out_of_place, in_place;
 

@@ -41,6 +41,16 @@ struct Table {
   Result blank;  ///< what all its results have in common
 };
 
+/// A contender that is timed, and its times.
+struct Taking {
+  Contender* contender = nullptr;
+  std::unique_ptr<Timed> timed;
+  std::vector<double> times[3];  ///< of each repeat, by Around
+  std::vector<double> units;
+  bool good = true;  ///< on this rank; else `trouble` says why not
+  Diagnostics trouble;
+};
+
 class Session {
  public:
   Session(const Run& run, Communicator& communicator, const RunLog& log)
@@ -61,7 +71,17 @@ class Session {
   std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
   bool run_table(Table& table);
   bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
+  bool surround(const Workload& workload, std::optional<Surroundings>& surroundings) const;
   bool measure(const Table& table, const Workload& workload, std::vector<Result>& rows);
+  bool start_all(const Table& table, const Workload& workload,
+                 const std::optional<Surroundings>& surroundings, std::vector<Result>& rows,
+                 std::vector<Taking>& taking);
+  bool stays_in(const Taking& t, const Workload& workload, bool& stays);
+  void time_all(const Table& table, const Workload& workload, uint32_t settings,
+                std::vector<Taking>& taking);
+  bool finish(const Table& table, const Workload& workload, uint32_t settings, Taking& t,
+              std::vector<Result>& rows);
+  bool prepare(Contender& contender, const Workload& workload, bool& takes_part);
   bool try_out(const Table& table, Contender& contender, const Workload& workload,
                std::vector<Result>& rows, bool& takes_part);
   void first_call(Contender& contender);
@@ -177,8 +197,13 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
 bool Session::show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics) {
   if (clocks_ == nullptr || contender.role() != Role::plan) return true;
   std::string text;
-  if (!clocks_->read(timed, stream_, text, diagnostics)) return false;
+  const auto unit = [&](Diagnostics& d) { return timed.run_unit(d); };
+  if (!clocks_->read(unit, stream_, text, diagnostics)) return false;
   log_.print(fmt::format("# {}: cycles of rank 0's blocks\n{}", contender.name(), text));
+  if (options_.between == 0) return true;
+  const auto around = [&](Diagnostics& d) { return timed.run(Around::once, d); };
+  if (!clocks_->read(around, stream_, text, diagnostics)) return false;
+  log_.print(fmt::format("# {}: the same between other kernels\n{}", contender.name(), text));
   return true;
 }
 
@@ -272,6 +297,10 @@ bool Session::run_table(Table& table) {
   blank.mode = table.graph ? "graph" : "eager";
   blank.offset = options_.offset;
   blank.ranks = communicator_.size();
+  if (options_.between > 0) {
+    blank.between =
+        fmt::format("{} us{}", options_.between, options_.between_early ? ", early" : "");
+  }
   blank.bus_factor = bus_factor(table.kind, communicator_.size());
   log_.print(
       fmt::format("#\n# {}, {} ({}), {}, on {}{}\n{}", blank.collective, blank.dtype,
@@ -371,17 +400,27 @@ void Session::first_call(Contender& contender) {
   shown_first_plan_ |= plan;
 }
 
+/// Prepares a contender. All ranks take part, or none does: one alone would wait for ever. False:
+/// the run must end.
+bool Session::prepare(Contender& contender, const Workload& w, bool& takes_part) {
+  takes_part = false;
+  Diagnostics diagnostics;
+  std::string why;
+  uint64_t ranks = contender.prepare(w, diagnostics) ? 1 : 0;
+  if (all_able(communicator_, ranks != 0 || !diagnostics.has_errors(), diagnostics, why)) {
+    if (!sum_over_ranks(communicator_, ranks, diagnostics)) return end(diagnostics);
+    takes_part = ranks == communicator_.size();
+    if (takes_part || ranks == 0) return true;
+    why = fmt::format("{} of {} ranks would take part", ranks, communicator_.size());
+  }
+  log_.leave_out(contender.name(), collective_, why, &w);
+  return !broke_off();
+}
+
 /// Prepares a contender and checks its results. False: the run must end.
 bool Session::try_out(const Table& table, Contender& contender, const Workload& w,
                       std::vector<Result>& rows, bool& takes_part) {
-  Diagnostics diagnostics;
-  std::string why;
-  takes_part = contender.prepare(w, diagnostics);
-  if (!all_able(communicator_, takes_part || !diagnostics.has_errors(), diagnostics, why)) {
-    takes_part = false;
-    log_.leave_out(contender.name(), collective_, why, &w);
-    return !broke_off();
-  }
+  if (!prepare(contender, w, takes_part)) return false;
   if (!takes_part) return true;
   first_call(contender);
   return check(
@@ -414,63 +453,107 @@ bool Session::check(const Table& table, Contender& contender, const Workload& w,
   return true;
 }
 
-bool Session::measure(const Table& table, const Workload& w, std::vector<Result>& rows) {
+/// Makes what stands around calls, if they are to be timed so. False: the run must end.
+bool Session::surround(const Workload& w, std::optional<Surroundings>& surroundings) const {
+  if (options_.between == 0) return true;
+  Diagnostics diagnostics;
+  surroundings = Surroundings::of(w, communicator_.rank(), options_, diagnostics);
+  std::string why;
+  if (all_able(communicator_, surroundings.has_value(), diagnostics, why)) return true;
+  return end(diagnostics);
+}
+
+/// Those that take part, ready to be timed. False: the run must end.
+bool Session::start_all(const Table& table, const Workload& w,
+                        const std::optional<Surroundings>& surroundings, std::vector<Result>& rows,
+                        std::vector<Taking>& taking) {
   const Batch batch = batch_of(options_, w.bytes, table.graph);
-  struct Taking {
-    Contender* contender;
-    std::unique_ptr<Timed> timed;
-    std::vector<double> times, units;
-  };
-  std::vector<Taking> taking;
   for (Contender* contender : table.contenders) {
     bool takes_part = false;
     at(table, *contender, w);
     if (!try_out(table, *contender, w, rows, takes_part)) return false;
     if (!takes_part) continue;
-    Diagnostics diagnostics;
-    std::string why;
-    auto timed = std::make_unique<Timed>(*contender, stream_, batch);
-    const bool started = timed->start(diagnostics);
-    if (!all_able(communicator_, started, diagnostics, why)) {
-      log_.leave_out(contender->name(), collective_, why, &w);
-      if (broke_off()) return false;
-      continue;
-    }
-    taking.push_back({contender, std::move(timed), {}, {}});
+    taking.emplace_back();
+    Taking& t = taking.back();
+    t.contender = contender;
+    t.timed = std::make_unique<Timed>(*contender, stream_, batch, surroundings);
+    t.good = t.timed->start(t.trouble);
+    bool stays = false;
+    if (!stays_in(t, w, stays)) return false;
+    if (!stays) taking.pop_back();
   }
-  Diagnostics diagnostics;
-  for (uint32_t i = 0; i < options_.repeats; ++i) {
+  return true;
+}
+
+/// Has all gone well so far, on all ranks? Who is in trouble is left out. False: the run must end.
+bool Session::stays_in(const Taking& t, const Workload& w, bool& stays) {
+  std::string why;
+  stays = all_able(communicator_, t.good, t.trouble, why);
+  if (!stays) log_.leave_out(t.contender->name(), collective_, why, &w);
+  return stays || !broke_off();
+}
+
+/// A batch of each in turn, and again. A rank in trouble still meets the others.
+void Session::time_all(const Table& table, const Workload& w, uint32_t settings,
+                       std::vector<Taking>& taking) {
+  for (uint32_t i = 0; i < options_.repeats * settings; ++i) {
+    const uint32_t around = i % settings;
     for (Taking& t : taking) {
-      double time = 0;
       at(table, *t.contender, w);
-      if (!t.timed->repeat(run_.barrier, time, diagnostics)) return end(diagnostics);
-      t.times.push_back(time);
+      double time = 0;
+      if (t.good) {
+        t.good = t.timed->repeat(run_.barrier, static_cast<Around>(around), time, t.trouble);
+      } else {
+        run_.barrier.meet();
+      }
+      t.times[around].push_back(time);
     }
   }
+}
+
+bool Session::measure(const Table& table, const Workload& w, std::vector<Result>& rows) {
+  std::optional<Surroundings> surroundings;
+  std::vector<Taking> taking;
+  if (!surround(w, surroundings)) return false;
+  if (!start_all(table, w, surroundings, rows, taking)) return false;
+  const uint32_t settings = surroundings ? 3 : 1;
+  time_all(table, w, settings, taking);
   for (Taking& t : taking) {
     at(table, *t.contender, w);
-    if (!t.timed->units(run_.barrier, t.units, diagnostics)) return end(diagnostics);
-    if (!slowest_of_ranks(communicator_, t.times, diagnostics) ||
-        !slowest_of_ranks(communicator_, t.units, diagnostics)) {
-      return end(diagnostics);
-    }
-    if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
-    Result& row = row_of(table, w, *t.contender, rows);
-    std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
-    if (!times) times.emplace();
-    times->time = quantile(t.times, 0.5);
-    times->p50 = quantile(t.units, 0.5);
-    times->p99 = quantile(t.units, 0.99);
-    // Of calls back to back the last must still have the first one's input.
-    bool right = true;
-    const bool same_input = !w.in_place && t.contender->keeps_input();
-    const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
-    if (same_input &&
-        !check(table, *t.contender, w, unit, " after calls back to back", rows, right)) {
-      return false;
-    }
+    bool stays = false;
+    if (!stays_in(t, w, stays)) return false;
+    if (!stays) continue;
+    t.good = t.timed->units(run_.barrier, t.units, t.trouble);
+    if (!stays_in(t, w, stays)) return false;
+    if (stays && !finish(table, w, settings, t, rows)) return false;
   }
   return !broke_off();
+}
+
+/// Times of all ranks, and whether results are right once they were taken. False: the run must end.
+bool Session::finish(const Table& table, const Workload& w, uint32_t settings, Taking& t,
+                     std::vector<Result>& rows) {
+  Diagnostics diagnostics;
+  if (!slowest_of_ranks(communicator_, t.units, diagnostics)) return end(diagnostics);
+  for (uint32_t i = 0; i < settings; ++i) {
+    if (!slowest_of_ranks(communicator_, t.times[i], diagnostics)) return end(diagnostics);
+  }
+  if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
+  Result& row = row_of(table, w, *t.contender, rows);
+  std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
+  if (!times) times.emplace();
+  times->time = quantile(t.times[0], 0.5);
+  times->p50 = quantile(t.units, 0.5);
+  times->p99 = quantile(t.units, 0.99);
+  if (settings > 1) times->between = quantile(added_cost(t.times[1], t.times[2]), 0.5);
+  // Of calls back to back the last must still have the first one's input.
+  if (w.in_place || !t.contender->keeps_input()) return true;
+  bool right = true;
+  const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
+  if (!check(table, *t.contender, w, unit, " after calls back to back", rows, right)) return false;
+  if (settings == 1 || !right) return true;
+  const auto around = [&](Diagnostics& d) { return t.timed->run(Around::once, d); };
+  return check(table, *t.contender, w, around, " between other kernels", rows, right);
 }
 
 int broken(const Diagnostics& diagnostics) {

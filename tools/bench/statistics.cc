@@ -20,4 +20,10 @@ std::vector<double> slowest(const std::vector<std::vector<double>>& ranks) {
   return most;
 }
 
+std::vector<double> added_cost(const std::vector<double>& one, const std::vector<double>& two) {
+  std::vector<double> costs(one.size());
+  for (size_t i = 0; i < costs.size(); ++i) costs[i] = one[i] - (two[i] - one[i]);
+  return costs;
+}
+
 }  // namespace mscclc::bench

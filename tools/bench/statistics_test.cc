@@ -27,5 +27,10 @@ TEST_CASE("the slowest rank of each repeat counts") {
   CHECK(slowest({{1, 5, 2}, {3, 4, 2}}) == std::vector<double>{3, 5, 2});
 }
 
+TEST_CASE("a call costs what is left without the work beside it") {
+  CHECK(added_cost({7, 9}, {11, 14}) == std::vector<double>{3, 4});
+  CHECK(added_cost({}, {}).empty());
+}
+
 }  // namespace
 }  // namespace mscclc::bench

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tools/bench/between_table.h"
 #include "tools/result_table.h"
 
 namespace mscclc::bench {
@@ -102,7 +103,7 @@ std::string bench_footer(const BySize& sizes) {
     text += fmt::format("# Avg bus bandwidth    : {:<8.6g}  {}\n",
                         sum.bandwidth / static_cast<double>(sum.values), who);
   }
-  return text + overhead_text(sizes) + "#\n";
+  return text + overhead_text(sizes) + between_text(sizes) + "#\n";
 }
 
 std::string overhead_text(const BySize& sizes) {

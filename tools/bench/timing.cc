@@ -22,22 +22,32 @@ void SpinBarrier::meet() {
 }
 
 Timed::~Timed() {
-  for (cudaGraphExec_t graph : {graph_, unit_graph_}) {
+  for (cudaGraphExec_t graph : {graphs_[0], graphs_[1], graphs_[2], unit_graph_}) {
     if (graph != nullptr) cudaGraphExecDestroy(graph);
   }
   for (cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
-bool Timed::capture(uint32_t calls, cudaGraphExec_t& made, Diagnostics& diagnostics) {
+bool Timed::launch_one(Around around, Diagnostics& diagnostics) {
+  if (around == Around::nothing) return contender_.launch(stream_, diagnostics);
+  if (around == Around::twice && !(surroundings_->launch_ahead(stream_, diagnostics) &&
+                                   surroundings_->launch_behind(stream_, diagnostics))) {
+    return false;
+  }
+  return surroundings_->launch_ahead(stream_, diagnostics) &&
+         contender_.launch(stream_, diagnostics) &&
+         surroundings_->launch_behind(stream_, diagnostics);
+}
+
+bool Timed::capture(uint32_t calls, Around around, cudaGraphExec_t& made,
+                    Diagnostics& diagnostics) {
   cudaGraph_t graph = nullptr;
   if (!succeeded(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
                  "capture a graph", diagnostics)) {
     return false;
   }
   bool launched = true;
-  for (uint32_t i = 0; launched && i < calls; ++i) {
-    launched = contender_.launch(stream_, diagnostics);
-  }
+  for (uint32_t i = 0; launched && i < calls; ++i) launched = launch_one(around, diagnostics);
   const bool ended =
       succeeded(cudaStreamEndCapture(stream_, &graph), "capture a graph", diagnostics);
   if (!launched || !ended) return false;
@@ -52,14 +62,18 @@ bool Timed::start(Diagnostics& diagnostics) {
   for (cudaEvent_t& event : events_) {
     if (!succeeded(cudaEventCreate(&event), "make an event", diagnostics)) return false;
   }
-  if (!launch(3, diagnostics)) return false;
-  if (batch_.graph && !capture(batch_.calls, graph_, diagnostics)) return false;
+  for (uint32_t i = 0; i < settings(); ++i) {
+    const auto around = static_cast<Around>(i);
+    if (!launch(3, around, diagnostics)) return false;
+    if (batch_.graph && !capture(batch_.calls, around, graphs_[i], diagnostics)) return false;
+  }
   const bool other_unit = batch_.unit_calls != batch_.calls;
-  if (batch_.graph && other_unit && !capture(batch_.unit_calls, unit_graph_, diagnostics)) {
+  if (batch_.graph && other_unit &&
+      !capture(batch_.unit_calls, Around::nothing, unit_graph_, diagnostics)) {
     return false;
   }
-  for (uint32_t i = 0; i < batch_.warmup; ++i) {
-    if (!run(diagnostics)) return false;
+  for (uint32_t i = 0; i < batch_.warmup * settings(); ++i) {
+    if (!run(static_cast<Around>(i % settings()), diagnostics)) return false;
   }
   return succeeded(cudaStreamSynchronize(stream_), "warm up", diagnostics);
 }
@@ -74,31 +88,32 @@ bool Timed::replay(cudaGraphExec_t graph, Diagnostics& diagnostics) {
          wait_if_blocking(diagnostics);
 }
 
-bool Timed::launch(uint32_t calls, Diagnostics& diagnostics) {
+bool Timed::launch(uint32_t calls, Around around, Diagnostics& diagnostics) {
   for (uint32_t i = 0; i < calls; ++i) {
-    if (!contender_.launch(stream_, diagnostics) || !wait_if_blocking(diagnostics)) return false;
+    if (!launch_one(around, diagnostics) || !wait_if_blocking(diagnostics)) return false;
   }
   return true;
 }
 
-bool Timed::run(Diagnostics& diagnostics) {
-  if (!batch_.graph) return launch(batch_.calls, diagnostics);
+bool Timed::run(Around around, Diagnostics& diagnostics) {
+  if (!batch_.graph) return launch(batch_.calls, around, diagnostics);
   for (uint32_t i = 0; i < batch_.replays; ++i) {
-    if (!replay(graph_, diagnostics)) return false;
+    if (!replay(graphs_[static_cast<size_t>(around)], diagnostics)) return false;
   }
   return true;
 }
 
 bool Timed::run_unit(Diagnostics& diagnostics) {
-  if (!batch_.graph) return launch(batch_.unit_calls, diagnostics);
-  return replay(unit_graph_ != nullptr ? unit_graph_ : graph_, diagnostics);
+  if (!batch_.graph) return launch(batch_.unit_calls, Around::nothing, diagnostics);
+  return replay(unit_graph_ != nullptr ? unit_graph_ : graphs_[0], diagnostics);
 }
 
-bool Timed::repeat(SpinBarrier& barrier, double& microseconds, Diagnostics& diagnostics) {
+bool Timed::repeat(SpinBarrier& barrier, Around around, double& microseconds,
+                   Diagnostics& diagnostics) {
   barrier.meet();
   float milliseconds = 0;
   if (!succeeded(cudaEventRecord(events_.front(), stream_), "record an event", diagnostics) ||
-      !run(diagnostics) ||
+      !run(around, diagnostics) ||
       !succeeded(cudaEventRecord(events_.back(), stream_), "record an event", diagnostics) ||
       !succeeded(cudaStreamSynchronize(stream_), "wait for a batch", diagnostics) ||
       !succeeded(cudaEventElapsedTime(&milliseconds, events_.front(), events_.back()),

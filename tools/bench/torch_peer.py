@@ -9,6 +9,7 @@ takes the place that torchrun gives it.
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -17,12 +18,16 @@ import subprocess
 import sys
 
 
+BUSY_BYTES = 64 << 20  # what kernels around calls go over, at most, where messages are not longer
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpus", type=int, required=True)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--type", action="append", default=[])
+    parser.add_argument("--between", type=float, default=0)
     parser.add_argument("--work", nargs="+", required=True)
     return parser.parse_args()
 
@@ -78,6 +83,30 @@ class Peers:
         self.handle = symmetric.rendezvous(self.buffer, dist.group.WORLD)
         self.stream = torch.cuda.Stream()
 
+    @functools.cache
+    def busy_elements(self, kind, microseconds):
+        """How many elements keep a kernel that goes over them busy for so long; at most the buffer's."""
+        torch = self.torch
+        everything = self.buffer.view(kind)
+        elements = 1 << 16
+        while elements < everything.numel():
+            region = everything[:elements]
+            region.mul_(1)
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self.stream):
+                for _ in range(50):
+                    region.mul_(1)
+            graph.replay()
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            if 1000 * begin.elapsed_time(end) / 50 >= microseconds:
+                break
+            elements *= 2
+        return min(elements, everything.numel())
+
     def slowest(self, times):
         all_times = self.torch.tensor(times, dtype=self.torch.float64)
         self.dist.all_reduce(all_times, op=self.dist.ReduceOp.MAX)
@@ -91,12 +120,19 @@ class Peers:
 class Case:
     """One way to call, at one size and type."""
 
-    def __init__(self, peers, who, dtype, nbytes, in_place):
+    def __init__(self, peers, who, dtype, nbytes, in_place, between):
         torch = peers.torch
         self.peers, self.who, self.in_place = peers, who, in_place
         kind = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
         self.input = peers.buffer[:nbytes].view(kind)
-        self.output = self.input if in_place else torch.empty_like(self.input)
+        elements = self.input.numel()
+        if between > 0:
+            elements = max(elements, peers.busy_elements(kind, between))
+        # What kernels around a call go over: it begins with the call's buffers.
+        self.ahead = peers.buffer.view(kind)[:elements]
+        self.behind = self.ahead if in_place else torch.zeros_like(self.ahead)
+        self.sink = torch.empty_like(self.ahead) if between > 0 else None
+        self.output = self.behind[:self.input.numel()]
         ops, group = torch.ops.symm_mem, peers.group
         if who == "torch-1shot":
             self.call = lambda: ops.one_shot_all_reduce_out(self.input, "sum", group, self.output)
@@ -117,18 +153,43 @@ class Case:
         peers.dist.all_reduce(count)
         return count.item()
 
-    def capture(self, calls):
+    def call_between(self, pairs):
+        """A call with so many pairs of kernels, of which the last goes around it."""
+        for i in range(pairs):
+            self.ahead.mul_(1)
+            if i + 1 == pairs:
+                self.call()
+            self.sink.copy_(self.behind)
+        if pairs == 0:
+            self.call()
+
+    def capture(self, calls, pairs=0):
         graph = self.peers.torch.cuda.CUDAGraph()
         with self.peers.torch.cuda.graph(graph, stream=self.peers.stream):
             for _ in range(calls):
-                self.call()
+                self.call_between(pairs)
         return graph.replay
 
-    def repeat_call(self, calls):
+    def repeat_call(self, calls, pairs=0):
         def run():
             for _ in range(calls):
-                self.call()
+                self.call_between(pairs)
         return run
+
+    def batch_times(self, batch, replays, calls, repeats):
+        """Microseconds of a call in each repeat, those of the slowest rank."""
+        torch, peers = self.peers.torch, self.peers
+        means = []
+        for _ in range(repeats):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            peers.begin_together()
+            begin.record()
+            for _ in range(replays):
+                batch()
+            end.record()
+            torch.cuda.synchronize()
+            means.append(1000 * begin.elapsed_time(end) / (replays * calls))
+        return peers.slowest(means)
 
     def measure(self, work, options):
         """Times as Times of result.h."""
@@ -140,16 +201,12 @@ class Case:
         replays = work.replays if work.graph else 1
         for _ in range(options.warmup * replays):
             batch()
-        means = []
-        for _ in range(options.repeats):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            peers.begin_together()
-            begin.record()
-            for _ in range(replays):
-                batch()
-            end.record()
-            torch.cuda.synchronize()
-            means.append(1000 * begin.elapsed_time(end) / (replays * work.calls))
+        means = self.batch_times(batch, replays, work.calls, options.repeats)
+        costs = []
+        if options.between > 0:
+            one, two = (self.batch_times(make(work.calls, pairs), replays, work.calls,
+                                         options.repeats) for pairs in (1, 2))
+            costs = [2 * a - b for a, b in zip(one, two)]
         events = [torch.cuda.Event(enable_timing=True) for _ in range(work.units + 1)]
         peers.begin_together()
         events[0].record()
@@ -159,8 +216,11 @@ class Case:
         torch.cuda.synchronize()
         units = [1000 * a.elapsed_time(b) / work.unit_calls for a, b in zip(events, events[1:])]
         units = peers.slowest(units)
-        return {"time": quantile(peers.slowest(means), 0.5), "p50": quantile(units, 0.5),
-                "p99": quantile(units, 0.99), "wrong": wrong}
+        times = {"time": quantile(means, 0.5), "p50": quantile(units, 0.5),
+                 "p99": quantile(units, 0.99), "wrong": wrong}
+        if costs:
+            times["between"] = quantile(costs, 0.5)
+        return times
 
 
 class Work:
@@ -176,10 +236,16 @@ def measure(peers, options, dtype, work, who):
     row = {"collective": "allreduce", "type": dtype, "redop": "sum", "root": -1, "mode": work.mode,
            "size": work.bytes, "count": work.bytes // size, "ranks": ranks, "who": who,
            "role": "peer", "ordered_by": "the library", "bus_factor": 2 * (ranks - 1) / ranks}
-    row["out_of_place"] = Case(peers, who, dtype, work.bytes, False).measure(work, options)
+    if options.between > 0:
+        row["between"] = f"{options.between:g} us"
+
+    def times(in_place):
+        return Case(peers, who, dtype, work.bytes, in_place, options.between).measure(work, options)
+
+    row["out_of_place"] = times(False)
     row["in_place"] = None
     if who == "torch-2shot":
-        row["in_place"] = Case(peers, who, dtype, work.bytes, True).measure(work, options)
+        row["in_place"] = times(True)
     return row
 
 
@@ -191,7 +257,8 @@ def run_rank(options):
     work = [w for w in work if w.bytes % (16 * options.gpus) == 0 and w.bytes <= 256 << 20]
     if not work:
         return
-    peers = Peers(torch, max(w.bytes for w in work))
+    least = BUSY_BYTES if options.between > 0 else 0
+    peers = Peers(torch, max(least, *(w.bytes for w in work)))
     broken = set()
     for dtype in options.type:
         for piece in work:
