@@ -9,6 +9,7 @@
 
 #include "ir/op_error.h"
 #include "ir/print.h"
+#include "passes/prove/rates.h"
 #include "passes/symbolic_run.h"
 
 namespace mscclc::proof {
@@ -122,6 +123,7 @@ class Reporter {
 
   void race() {
     if (finding_.overlaid) return overlaid();
+    if (cut_at_one_side()) return not_cut_alike();
     const Event &a = finding_.first, &b = finding_.second;
     Diagnostic& d = error(
         "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
@@ -131,6 +133,32 @@ class Reporter {
                      place(b)));
     note_units(d);
     d.notes.push_back({remedy()});
+  }
+
+  /// Are both ops of pipelines with equally many rounds, and is a round cut into other parts by one
+  /// of them than by the other? What orders the rounds is not seen to order the parts (lemma L3).
+  bool cut_at_one_side() const {
+    const Event &a = finding_.first, &b = finding_.second;
+    if (a.op == kNone || b.op == kNone || a.call != b.call) return false;
+    const Origin first = origin(a), second = origin(b);
+    if (first.op.loop == kNone || second.op.loop == kNone) return false;
+    return std::max(first.op.parts, uint16_t{1}) != std::max(second.op.parts, uint16_t{1}) &&
+           same_rate(first.program().loops[first.op.loop], second.program().loops[second.op.loop]);
+  }
+  void not_cut_alike() {
+    Diagnostic& d = error("undecided", fmt::format("not decided: the rounds of a pipeline are cut "
+                                                   "at one side only, at {}{}",
+                                                   chunk(), placement()));
+    for (const Event* e : {&finding_.first, &finding_.second}) {
+      const Op& op = origin(*e).op;
+      note(d, *e,
+           fmt::format("{} has {} of a round{}", who(*e),
+                       op.parts < 2 ? "all" : fmt::format("part {} of {}", op.part, op.parts),
+                       place(*e)));
+    }
+    d.notes.push_back(
+        {"what orders the rounds is not seen to order their parts: cut both sides "
+         "alike, so that each block has its part from one other"});
   }
 
   /// Why ops that seem to touch different units may touch the same.
