@@ -356,5 +356,31 @@ TEST_CASE("rounds that are cut in parts at one side only are not decided") {
 )");
 }
 
+TEST_CASE(
+    "a semaphore that several blocks release in rounds tells nothing, and who they are is told") {
+  const auto joined = [](const std::string& first, const std::string& second) {
+    return "program t\ncollective custom(ranks: 1, input: 2, output: 2, inplace: false)\n"
+           "ensure output[c] at 0 = input[c] at 0 for c in 0..2\nrank 0 {\n  buffer s[2]\n"
+           "  semaphore m\n  semaphore n\n  pipeline unit: 1KiB {\n"
+           "    tb 0 { copy s[0] <- input[0] ; sync ; release " +
+           first + " }\n    tb 1 { copy s[1] <- input[1] ; sync ; release " + second +
+           " }\n    tb 2 { acquire " + first + ", " + second + R"(
+           sync
+           copy output[0] <- s[0]
+           copy output[1] <- s[1]
+    }
+  }
+}
+)";
+  };
+  CHECK(verdict(joined("m", "n")) == "proved");
+  const std::string text = testing::errors(joined("m", "m"));
+  INFO(text);
+  CHECK(text.starts_with("\n13: race at s[0] of rank 0: nothing orders two accesses\n"));
+  CHECK(
+      text.find("- tb 0 and 1 release 'm' in a pipeline: who takes it does not know whose release "
+                "that was; use a semaphore for each\n") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -1,10 +1,13 @@
 #include "passes/prove/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "ir/op_error.h"
@@ -132,6 +135,7 @@ class Reporter {
          fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
                      place(b)));
     note_units(d);
+    note_semaphores(d);
     d.notes.push_back({remedy()});
   }
 
@@ -170,6 +174,32 @@ class Reporter {
         {fmt::format("it holds {} units of the pipeline, and round i uses unit i % "
                      "{}: one of the two may be {} rounds ahead, or more",
                      units, units, units)});
+  }
+
+  /// Why a semaphore that the later block takes does not tell it of the earlier one: others release
+  /// it, too, in rounds, of which nobody knows how many are still to come (lemma R2).
+  void note_semaphores(Diagnostic& d) const {
+    if (finding_.first.op == kNone || finding_.second.op == kNone) return;
+    const Origin a = origin(finding_.first), b = origin(finding_.second);
+    if (a.rank != b.rank || &a.part != &b.part || a.op.block == b.op.block) return;
+    const Rank& rank = a.program().ranks[a.rank];
+    std::map<uint32_t, std::set<uint32_t>> releasers;  // by semaphore: blocks
+    std::set<uint32_t> taken;                          // by the later block
+    for (const Op& op : rank.ops) {
+      const bool releases = op.loop != kNone && info(op.kind).has(kReleases);
+      const bool takes = info(op.kind).has(kAcquires) && op.block == b.op.block;
+      for (const Operand& o : a.program().dsts(op)) {
+        if (releases) releasers[o.first].insert(op.block);
+        if (takes) taken.insert(o.first);
+      }
+    }
+    for (const auto& [semaphore, blocks] : releasers) {
+      if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
+      d.notes.push_back({fmt::format(
+          "tb {} release '{}' in a pipeline: who takes it does not know whose release "
+          "that was; use a semaphore for each",
+          fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
+    }
   }
 
   /// Two plans in one place of scratch.
