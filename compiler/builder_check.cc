@@ -134,16 +134,22 @@ class Checker {
   void note_rounds(Diagnostic& d, uint32_t rounds) {
     if (rounds != 0) d.notes.push_back({where(rounds), d.span});
   }
-  /// Where the partner waits instead: rounds of another pipeline are more, or fewer.
-  void note_elsewhere(Diagnostic& d, const Tally& signals, uint64_t signal_key, const Tally& waits,
-                      uint64_t wait_key, uint32_t peer) {
+  /// The classes of rounds in which the partner takes more than is given.
+  std::vector<uint32_t> taken_elsewhere(const Tally& signals, uint64_t signal_key,
+                                        const Tally& waits, uint64_t wait_key) {
+    std::vector<uint32_t> found;
     each_class(signals, waits, [&](uint32_t rounds) {
-      if (count(waits, wait_key, rounds) <= count(signals, signal_key, rounds)) return;
-      d.notes.push_back({fmt::format("rank {} waits {}; how many rounds a pipeline has depends on "
-                                     "the size of the message",
-                                     peer, where(rounds)),
-                         d.span});
+      if (count(waits, wait_key, rounds) > count(signals, signal_key, rounds)) {
+        found.push_back(rounds);
+      }
     });
+    return found;
+  }
+  void note_elsewhere(Diagnostic& d, uint32_t peer, uint32_t rounds) {
+    d.notes.push_back({fmt::format("rank {} waits {}; how many rounds a pipeline has depends on "
+                                   "the size of the message",
+                                   peer, where(rounds)),
+                       d.span});
   }
 
   /// Compares the signals of an end with the waits of its partner.
@@ -157,13 +163,17 @@ class Checker {
       const int64_t taken = count(waits, wait_key, rounds);
       if (given == taken) return;
       const std::string mine = s_.label(r, c), theirs = s_.label(channel.peer, channel.partner);
-      Diagnostic& d = s_.fail("unbalanced", s_.ranks[r].ends[c].mark,
-                              fmt::format("rank {} {}, rank {} {}", r, deed("signals", given, mine),
-                                          channel.peer, deed("waits", taken)));
+      std::vector<uint32_t> elsewhere;
+      if (given > taken) elsewhere = taken_elsewhere(signals, signal_key, waits, wait_key);
+      const bool other = taken == 0 && !elsewhere.empty();
+      Diagnostic& d =
+          s_.fail("unbalanced", s_.ranks[r].ends[c].mark,
+                  fmt::format("rank {} {}, rank {} {}", r, deed("signals", given, mine),
+                              channel.peer, other ? "waits elsewhere" : deed("waits", taken)));
       s_.note(d, s_.ranks[channel.peer].ends[channel.partner].mark,
               fmt::format("the other end is '{}' of rank {}", theirs, channel.peer));
       note_rounds(d, rounds);
-      if (given > taken) note_elsewhere(d, signals, signal_key, waits, wait_key, channel.peer);
+      for (const uint32_t there : elsewhere) note_elsewhere(d, channel.peer, there);
     });
   }
 

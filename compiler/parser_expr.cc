@@ -376,6 +376,8 @@ bool Parser::value(ast::Option& option) {
 
 bool Parser::binder(ast::Binder& out) {
   const uint32_t begin = tok_.place.begin;
+  // 'for in list' lacks its name; 'for in in list' has a reserved one.
+  if (tok_.symbol == ast::w_in && peek().symbol != ast::w_in) return expected("a name");
   if (!declared_name(out.name) || !expect(ast::w_in) || !expr(out.list)) return false;
   if (here(ast::w_where)) {
     advance();
@@ -414,7 +416,7 @@ bool Parser::binder_or_expr(ast::Binder& out) {
 
 /// A name that is being declared. A reserved word is reported and taken all the same.
 bool Parser::declared_name(ast::Name& out) {
-  if (!at_word() || tok_.symbol == ast::w_in) return expected("a name");
+  if (!at_word()) return expected("a name");
   if (tok_.kind != Tok::name) {
     const char* what = tok_.kind == Tok::op         ? "an op"
                        : tok_.kind == Tok::function ? "a function"

@@ -317,5 +317,70 @@ unpack_packets t[0] <- a[0] }
             .starts_with("not-met: "));
 }
 
+/// Two blocks of rank 0 fill their parts of each round; `reader` takes them at rank 1.
+std::string in_parts(const std::string& reader) {
+  return R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 1 = input[0] at 0
+rank 0 {
+  channel a = memory(1)
+  channel b = memory(1)
+  pipeline unit: 1KiB {
+    group 0..2 { put a.s[0] <- input[0] }
+    tb 0 { sync ; signal a }
+    tb 1 { sync ; signal b }
+  }
+  tb 0 { wait a }
+  tb 1 { wait b }
+}
+rank 1 {
+  buffer s[1]
+  channel a = memory(0)
+  channel b = memory(0)
+)" + reader +
+         "}\n";
+}
+
+TEST_CASE("rounds that are cut in parts at one side only are not decided") {
+  CHECK(verdict(in_parts("pipeline unit: 1KiB { tb 0 { wait a ; sync } tb 1 { wait b ; sync }\n"
+                         "group 0..2 { copy output[0] <- s[0] } }\n"
+                         "tb 0 { sync ; signal a } tb 1 { sync ; signal b }\n")) == "proved");
+  CHECK(testing::errors(in_parts("pipeline unit: 1KiB { tb 0 {\n  wait a ; wait b ; sync\n"
+                                 "copy output[0] <- s[0]\n} }\n"
+                                 "tb 0 { sync ; signal a ; signal b }\n")) == R"(
+21: not decided: the rounds of a pipeline are cut at one side only, at s[0] of rank 1
+- in 'copy output[0] <- s[0]' (rank 1, tb 0)
+- 'put a.s[0] <- input[0] part: [0, 2]' has part 0 of 2 of a round (rank 0, tb 0)
+- 'copy output[0] <- s[0]' has all of a round (rank 1, tb 0)
+- what orders the rounds is not seen to order their parts: cut both sides alike, so that each block has its part from one other
+)");
+}
+
+TEST_CASE(
+    "a semaphore that several blocks release in rounds tells nothing, and who they are is told") {
+  const auto joined = [](const std::string& first, const std::string& second) {
+    return "program t\ncollective custom(ranks: 1, input: 2, output: 2, inplace: false)\n"
+           "ensure output[c] at 0 = input[c] at 0 for c in 0..2\nrank 0 {\n  buffer s[2]\n"
+           "  semaphore m\n  semaphore n\n  pipeline unit: 1KiB {\n"
+           "    tb 0 { copy s[0] <- input[0] ; sync ; release " +
+           first + " }\n    tb 1 { copy s[1] <- input[1] ; sync ; release " + second +
+           " }\n    tb 2 { acquire " + first + ", " + second + R"(
+           sync
+           copy output[0] <- s[0]
+           copy output[1] <- s[1]
+    }
+  }
+}
+)";
+  };
+  CHECK(verdict(joined("m", "n")) == "proved");
+  const std::string text = testing::errors(joined("m", "m"));
+  INFO(text);
+  CHECK(text.starts_with("\n13: race at s[0] of rank 0: nothing orders two accesses\n"));
+  CHECK(
+      text.find("- tb 0 and 1 release 'm' in a pipeline: who takes it does not know whose release "
+                "that was; use a semaphore for each\n") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace mscclc

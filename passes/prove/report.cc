@@ -1,14 +1,18 @@
 #include "passes/prove/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "ir/op_error.h"
 #include "ir/print.h"
+#include "passes/prove/rates.h"
 #include "passes/symbolic_run.h"
 
 namespace mscclc::proof {
@@ -122,6 +126,7 @@ class Reporter {
 
   void race() {
     if (finding_.overlaid) return overlaid();
+    if (cut_at_one_side()) return not_cut_alike();
     const Event &a = finding_.first, &b = finding_.second;
     Diagnostic& d = error(
         "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
@@ -130,7 +135,34 @@ class Reporter {
          fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
                      place(b)));
     note_units(d);
+    note_semaphores(d);
     d.notes.push_back({remedy()});
+  }
+
+  /// Are both ops of pipelines with equally many rounds, and is a round cut into other parts by one
+  /// of them than by the other? What orders the rounds is not seen to order the parts (lemma L3).
+  bool cut_at_one_side() const {
+    const Event &a = finding_.first, &b = finding_.second;
+    if (a.op == kNone || b.op == kNone || a.call != b.call) return false;
+    const Origin first = origin(a), second = origin(b);
+    if (first.op.loop == kNone || second.op.loop == kNone) return false;
+    return std::max(first.op.parts, uint16_t{1}) != std::max(second.op.parts, uint16_t{1}) &&
+           same_rate(first.program().loops[first.op.loop], second.program().loops[second.op.loop]);
+  }
+  void not_cut_alike() {
+    Diagnostic& d = error("undecided", fmt::format("not decided: the rounds of a pipeline are cut "
+                                                   "at one side only, at {}{}",
+                                                   chunk(), placement()));
+    for (const Event* e : {&finding_.first, &finding_.second}) {
+      const Op& op = origin(*e).op;
+      note(d, *e,
+           fmt::format("{} has {} of a round{}", who(*e),
+                       op.parts < 2 ? "all" : fmt::format("part {} of {}", op.part, op.parts),
+                       place(*e)));
+    }
+    d.notes.push_back(
+        {"what orders the rounds is not seen to order their parts: cut both sides "
+         "alike, so that each block has its part from one other"});
   }
 
   /// Why ops that seem to touch different units may touch the same.
@@ -142,6 +174,32 @@ class Reporter {
         {fmt::format("it holds {} units of the pipeline, and round i uses unit i % "
                      "{}: one of the two may be {} rounds ahead, or more",
                      units, units, units)});
+  }
+
+  /// Why a semaphore that the later block takes does not tell it of the earlier one: others release
+  /// it, too, in rounds, of which nobody knows how many are still to come (lemma R2).
+  void note_semaphores(Diagnostic& d) const {
+    if (finding_.first.op == kNone || finding_.second.op == kNone) return;
+    const Origin a = origin(finding_.first), b = origin(finding_.second);
+    if (a.rank != b.rank || &a.part != &b.part || a.op.block == b.op.block) return;
+    const Rank& rank = a.program().ranks[a.rank];
+    std::map<uint32_t, std::set<uint32_t>> releasers;  // by semaphore: blocks
+    std::set<uint32_t> taken;                          // by the later block
+    for (const Op& op : rank.ops) {
+      const bool releases = op.loop != kNone && info(op.kind).has(kReleases);
+      const bool takes = info(op.kind).has(kAcquires) && op.block == b.op.block;
+      for (const Operand& o : a.program().dsts(op)) {
+        if (releases) releasers[o.first].insert(op.block);
+        if (takes) taken.insert(o.first);
+      }
+    }
+    for (const auto& [semaphore, blocks] : releasers) {
+      if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
+      d.notes.push_back({fmt::format(
+          "tb {} release '{}' in a pipeline: who takes it does not know whose release "
+          "that was; use a semaphore for each",
+          fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
+    }
   }
 
   /// Two plans in one place of scratch.

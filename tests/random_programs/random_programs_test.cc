@@ -6,6 +6,7 @@
 
 #include "compiler/compile.h"
 #include "passes/prove/prove.h"
+#include "passes/prove/symmetry.h"
 #include "tests/random_programs/known_holes.h"
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
@@ -54,6 +55,21 @@ TEST_CASE("no random set of plans is proved and wrong") {
   }
   CHECK(outcomes[Outcome::proved] > kSets / 8);
   CHECK(outcomes[Outcome::refused_wrong] > kSets / 20);
+}
+
+TEST_CASE("programs of the family 'symmetry' are their own image, but for edges") {
+  int seen = 0;
+  for (uint64_t piece = 0; piece < kPrograms; ++piece) {
+    const RandomProgram random = random_program(2, piece);
+    if (random.sketch.family != "symmetry" || !random.sketch.edges.empty()) continue;
+    std::string error;
+    const auto program = load(random, error);
+    if (!program) continue;
+    INFO(piece << ": " << random.text());
+    CHECK(!proof::Symmetry::find(*program).trivial());
+    ++seen;
+  }
+  CHECK(seen > 10);
 }
 
 Program compiled(const std::string& text) {

@@ -51,100 +51,142 @@ class Symmetric {
     }
   }
 
-  /// What is promised may be left out, on all ranks: then nobody looks at the chunk.
-  void promise(uint32_t r, const std::string& chunk, const std::string& what) {
+  void promise(uint32_t r, uint32_t chunk, const std::string& what) {
     sketch_.promises.push_back(fmt::format("output[{}] at {} = {}", chunk, r, what));
   }
 
-  /// Messages to the rank that is so far on. Every step-th rank sends, or all do.
+  /// Messages of one kind to the rank that is so far on: from every step-th rank, or from all.
+  struct Message {
+    std::string channel, box;
+    uint32_t distance = 1;
+    uint32_t phase = 0;    ///< of step, which ranks send; step and more: all
+    uint32_t first = 0;    ///< chunk of the caller's
+    bool through = false;  ///< a box, from which the receiver takes it
+    bool sums = false;     ///< and adds its own input
+    bool opens = true, closes = true;
+    std::string relaxed = {};  ///< behind the opening signals
+  };
+
   void neighbours() {
     const uint32_t messages = 1 + dice_.below(2);
-    const bool turned = one_in(dice_, 2);  // chunks are as many as ranks, and turn with them
-    chunks_ = messages * (turned ? ranks_ : 1);
-    for (uint32_t m = 0; m < messages; ++m) {
-      const uint32_t distance = 1 + dice_.below(ranks_ - 1);
-      const uint32_t phase = dice_.below(2 * step_);  // step and more: all send
-      turn_channel(fmt::format("c{}", m), distance);
-      const bool through = one_in(dice_, 2), opens = !one_in(dice_, 3), closes = one_in(dice_, 2);
-      const std::string relaxed = one_in(dice_, 3) ? "" : " relaxed";
-      const bool sums = through && !turned && one_in(dice_, 3);
+    turned_ = one_in(dice_, 2);
+    chunks_ = messages * (turned_ ? ranks_ : 1);
+    for (uint32_t i = 0; i < messages; ++i) {
+      Message m{.channel = fmt::format("c{}", i), .box = fmt::format("s{}", i)};
+      m.distance = 1 + dice_.below(ranks_ - 1);
+      m.phase = dice_.below(2 * step_);
+      m.first = i * (turned_ ? ranks_ : 1);
+      turn_channel(m.channel, m.distance);
+      m.through = one_in(dice_, 2);
+      m.opens = !one_in(dice_, 3);
+      m.closes = one_in(dice_, 2);
+      m.relaxed = one_in(dice_, 3) ? "" : " relaxed";
+      m.sums = m.through && !turned_ && one_in(dice_, 3);
       for (uint32_t r = 0; r < ranks_; ++r) {
-        const auto sends = [&](uint32_t q) { return phase >= step_ || q % step_ == phase; };
-        const std::string c = fmt::format("c{}", m), back = c + "b";
-        const auto chunk = [&](uint32_t of) {
-          return m * (turned ? ranks_ : 1) + (turned ? of : 0);
-        };
-        RankSketch& own = rank(r);
-        const uint32_t source = from(r, distance);
-        const std::string box = fmt::format("s{}", m);
-        if (through) own.buffers.push_back({.name = box, .copies = 1});
-        if (opens && sends(source)) own.op(0, "signal " + back + relaxed);
-        if (opens && sends(r)) own.ops(0, {"wait " + c + relaxed, "sync"});
-        if (sends(r)) {
-          own.ops(0, {fmt::format("put {}.{} <- input[{}]", c,
-                                  through ? box + "[0]" : fmt::format("output[{}]", chunk(r)),
-                                  chunk(r)),
-                      "sync", "signal " + c});
-        }
-        if (!sends(source)) continue;
-        own.op(0, "wait " + back);
-        const std::string out = fmt::format("{}", chunk(source));
-        if (through) own.op(0, "sync");
-        if (sums)
-          own.op(0, fmt::format("reduce output[{}] <- input[{}], {}[0]", out, chunk(r), box));
-        if (through && !sums) own.op(0, fmt::format("copy output[{}] <- {}[0]", out, box));
-        const std::string sent = fmt::format("input[{}] at {}", chunk(source), source);
-        promise(
-            r, out,
-            sums ? fmt::format("reduce(input[{}] at p for p in [{}, {}])", out, r, source) : sent);
-        if (closes) own.ops(0, {"sync", "signal " + back});
+        send(m, r);
+        if (sends(m, from(r, m.distance))) receive(m, r, from(r, m.distance));
       }
-      for (uint32_t r = 0; r < ranks_ && closes; ++r) {
-        if (phase >= step_ || r % step_ == phase) rank(r).op(0, fmt::format("wait c{}", m));
+      for (uint32_t r = 0; r < ranks_ && m.closes; ++r) {
+        if (sends(m, r)) rank(r).op(0, "wait " + m.channel);
       }
     }
   }
 
-  /// All gather or add up round a ring.
+  bool sends(const Message& m, uint32_t r) const {
+    return m.phase >= step_ || r % step_ == m.phase;
+  }
+  /// The chunk that rank r sends, in its input and in the output of the other.
+  uint32_t chunk(const Message& m, uint32_t r) const { return m.first + (turned_ ? r : 0); }
+
+  /// Who is to receive says that it is there; then the message, and word that it has come.
+  void send(const Message& m, uint32_t r) {
+    RankSketch& own = rank(r);
+    if (m.through) own.buffers.push_back({.name = m.box});
+    if (m.opens && sends(m, from(r, m.distance)))
+      own.op(0, "signal " + m.channel + "b" + m.relaxed);
+    if (!sends(m, r)) return;
+    if (m.opens) own.ops(0, {"wait " + m.channel + m.relaxed, "sync"});
+    const uint32_t c = chunk(m, r);
+    const std::string target = m.through ? m.box + "[0]" : fmt::format("output[{}]", c);
+    own.ops(0, {fmt::format("put {}.{} <- input[{}]", m.channel, target, c), "sync",
+                "signal " + m.channel});
+  }
+
+  void receive(const Message& m, uint32_t r, uint32_t source) {
+    RankSketch& own = rank(r);
+    const uint32_t c = chunk(m, source);
+    own.op(0, "wait " + m.channel + "b");
+    if (m.through) own.op(0, "sync");
+    if (m.sums) {
+      own.op(0, fmt::format("reduce output[{0}] <- input[{0}], {1}[0]", c, m.box));
+    } else if (m.through) {
+      own.op(0, fmt::format("copy output[{}] <- {}[0]", c, m.box));
+    }
+    promise(r, c,
+            m.sums ? fmt::format("reduce(input[{}] at p for p in [{}, {}])", c, r, source)
+                   : fmt::format("input[{}] at {}", c, source));
+    if (m.closes) own.ops(0, {"sync", "signal " + m.channel + "b"});
+  }
+
+  /// All gather, or add up, round a ring.
+  struct Ring {
+    uint32_t distance = 1;
+    bool sums = false, opens = true, closes = true;
+    uint32_t syncs = 3;  ///< fewer: threads do not meet everywhere
+  };
+
   void ring() {
     chunks_ = ranks_;
-    const uint32_t distance = one_in(dice_, 2) ? 1 : ranks_ - 1;
-    const bool sums = one_in(dice_, 2);
-    const bool closes = !one_in(dice_, 4), opens = !one_in(dice_, 4);
-    const uint32_t syncs = dice_.below(4);
-    turn_channel("n", distance);
+    Ring ring;
+    ring.distance = one_in(dice_, 2) ? 1 : ranks_ - 1;
+    ring.sums = one_in(dice_, 2);
+    ring.closes = !one_in(dice_, 4);
+    ring.opens = !one_in(dice_, 4);
+    ring.syncs = dice_.below(4);
+    turn_channel("n", ring.distance);
     for (uint32_t r = 0; r < ranks_; ++r) {
-      RankSketch& own = rank(r);
-      const auto chunk = [&](uint32_t s) { return (r + (ranks_ - distance) * s) % ranks_; };
-      if (opens) own.ops(0, {"signal nb relaxed", "wait n relaxed", "sync"});
-      if (sums) {
-        own.buffers.push_back({.name = "s", .chunks = ranks_});
-        own.op(0, fmt::format("put n.s[{0}] <- input[{0}]", chunk(0)));
-      } else {
-        own.ops(0, {fmt::format("copy output[{0}] <- input[{0}]", r),
-                    fmt::format("put n.output[{0}] <- input[{0}]", r)});
-        promise(r, fmt::format("{}", r), fmt::format("input[{}] at {}", r, r));
-      }
-      for (uint32_t s = 1; s < ranks_; ++s) {
-        own.ops(0, {"sync", "signal n", "wait nb"});
-        if (syncs != 0) own.op(0, "sync");
-        if (sums) {
-          own.op(0, fmt::format("reduce {1} <- s[{0}], input[{0}]", chunk(s),
-                                s + 1 < ranks_ ? fmt::format("s[{}]", chunk(s))
-                                               : fmt::format("output[{}]", chunk(s))));
-          if (syncs > 1) own.op(0, "sync");
-          if (s + 1 < ranks_) own.op(0, fmt::format("put n.s[{0}] <- s[{0}]", chunk(s)));
-          continue;
-        }
-        promise(r, fmt::format("{}", chunk(s)), fmt::format("input[{0}] at {0}", chunk(s)));
-        if (s + 1 < ranks_) own.op(0, fmt::format("put n.output[{0}] <- output[{0}]", chunk(s)));
-      }
-      if (sums) {
-        promise(r, fmt::format("{}", chunk(ranks_ - 1)),
-                fmt::format("reduce(input[{}] at p for p in 0..{})", chunk(ranks_ - 1), ranks_));
-      }
-      if (closes) own.ops(0, {"sync", "signal nb", "wait n"});
+      if (ring.opens) rank(r).ops(0, {"signal nb relaxed", "wait n relaxed", "sync"});
+      ring.sums ? sum_round(ring, r) : gather_round(ring, r);
+      if (ring.closes) rank(r).ops(0, {"sync", "signal nb", "wait n"});
     }
+  }
+
+  /// The chunk that rank r sends in a step of the ring.
+  uint32_t chunk(const Ring& ring, uint32_t r, uint32_t step) const {
+    return (r + (ranks_ - ring.distance) * step) % ranks_;
+  }
+  void hand_over(const Ring& ring, uint32_t r) {
+    rank(r).ops(0, {"sync", "signal n", "wait nb"});
+    if (ring.syncs != 0) rank(r).op(0, "sync");
+  }
+
+  void gather_round(const Ring& ring, uint32_t r) {
+    RankSketch& own = rank(r);
+    own.ops(0, {fmt::format("copy output[{0}] <- input[{0}]", r),
+                fmt::format("put n.output[{0}] <- input[{0}]", r)});
+    promise(r, r, fmt::format("input[{0}] at {0}", r));
+    for (uint32_t s = 1; s < ranks_; ++s) {
+      const uint32_t c = chunk(ring, r, s);
+      hand_over(ring, r);
+      promise(r, c, fmt::format("input[{0}] at {0}", c));
+      if (s + 1 < ranks_) own.op(0, fmt::format("put n.output[{0}] <- output[{0}]", c));
+    }
+  }
+
+  void sum_round(const Ring& ring, uint32_t r) {
+    RankSketch& own = rank(r);
+    own.buffers.push_back({.name = "s", .chunks = ranks_});
+    own.op(0, fmt::format("put n.s[{0}] <- input[{0}]", r));
+    for (uint32_t s = 1; s < ranks_; ++s) {
+      const uint32_t c = chunk(ring, r, s);
+      const bool last = s + 1 == ranks_;
+      hand_over(ring, r);
+      own.op(0, fmt::format("reduce {1}[{0}] <- s[{0}], input[{0}]", c, last ? "output" : "s"));
+      if (ring.syncs > 1) own.op(0, "sync");
+      if (!last) own.op(0, fmt::format("put n.s[{0}] <- s[{0}]", c));
+    }
+    const uint32_t kept = chunk(ring, r, ranks_ - 1);
+    promise(r, kept, fmt::format("reduce(input[{}] at p for p in 0..{})", kept, ranks_));
   }
 
   /// Through units of the next rank, with credits.
@@ -179,13 +221,14 @@ class Symmetric {
         own.blocks[0].push_back({unit, 0, send});
       }
       for (uint32_t i = 0; i < credits; ++i) own.op(0, "wait c");
-      promise(r, "0", fmt::format("input[0] at {}", from(r, distance)));
+      promise(r, 0, fmt::format("input[0] at {}", from(r, distance)));
     }
   }
 
   Dice& dice_;
   Sketch sketch_;
   uint32_t ranks_ = 2, step_ = 1, chunks_ = 1;
+  bool turned_ = false;  ///< chunks are as many as ranks, and turn with them
 };
 
 }  // namespace
