@@ -30,8 +30,9 @@ Compiled compiled(const std::string& text, const Defines& defines, uint32_t thre
     return true;
   };
   const Target target = builtin_targets().front();
-  if (program) write_plan(*program, target, append, diagnostics, nullptr, threads);
-  if (diagnostics.has_errors()) result.plan.clear();
+  const bool written =
+      program && write_plan(*program, target, append, diagnostics, nullptr, threads);
+  if (!written) result.plan.clear();
   result.diagnostics = render_text(diagnostics, sources);
   return result;
 }
