@@ -9,7 +9,8 @@
 // its own loads of the data, and stores to the sources, behind it. Where the driver refuses such a
 // write to a mapping of peer memory, the count is copied from pinned memory as 8 bytes: a copy
 // begins when its predecessors in the stream have completed (CUDA programming guide, streams),
-// which includes that their data has been written, and 8 aligned bytes arrive as one.
+// which includes that their data has been written. That 8 aligned bytes arrive as one is an
+// assumption (docs/gpu.md, "Order of memory").
 //
 // A lane's stream has the highest priority, and so hardware queues that the caller's streams do not
 // have: an order never stands behind a kernel that waits for it, also with

@@ -55,6 +55,9 @@ abi::Result FakeDriver::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext*
   if (found == process().streams.end()) {
     return misuse("asks for the context of a stream that there is not", abi::kInvalidHandle);
   }
+  if (capture_of(stream) != nullptr) {
+    return misuse("asks for the context of a captured stream", abi::kStreamCaptureUnsupported);
+  }
   *context =
       found->second.multiprocessors == 0 ? nullptr : reinterpret_cast<abi::GreenContext>(stream);
   return abi::kSuccess;
@@ -153,6 +156,9 @@ abi::Result FakeDriver::StreamGetId(abi::Stream stream, unsigned long long* id) 
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("identifies a stream that there is not", abi::kInvalidHandle);
+  }
+  if (capture_of(stream) != nullptr) {
+    return misuse("identifies a captured stream", abi::kStreamCaptureUnsupported);
   }
   *id = found->second.id;
   return abi::kSuccess;

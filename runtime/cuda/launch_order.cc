@@ -31,7 +31,6 @@ std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnSt
 // 2) have all.
 bool LaunchOrder::find_room(Turn& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
-  turn.room = room_;
   if (!driver.has_green_contexts() || reinterpret_cast<uintptr_t>(turn.stream) <= 2) return true;
   {
     const std::lock_guard lock(mutex_);
@@ -40,7 +39,6 @@ bool LaunchOrder::find_room(Turn& turn, Diagnostics& diagnostics) {
       return true;
     }
   }
-  const OutsideCapture outside(driver);  // whatever a capture thinks of the question
   abi::GreenContext green = nullptr;
   abi::DeviceResource has = {};
   const auto attempt = [] { return "find the multiprocessors of a stream"; };
@@ -75,20 +73,29 @@ bool LaunchOrder::fits(const device::LaunchPlan& plan, const Turn& turn,
   return false;
 }
 
+// A stream is known by its id, as handles come again. One that is captured must not be asked for
+// it: that would end the capture. But it is there as long as that, and its handle will do.
 bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
   turn.stream = stream;
-  unsigned long long id = 0;
+  turn.room = room_;
   int status = abi::kCaptureStatusNone;
   if (!context_->ok(
-          driver.StreamGetId(stream, &id), [] { return "identify a stream"; }, diagnostics) ||
-      !context_->ok(
           driver.StreamGetCaptureInfo(stream, &status, &turn.capture, nullptr, nullptr, nullptr),
           [] { return "ask whether a stream is captured"; }, diagnostics)) {
     return false;
   }
+  if (status != abi::kCaptureStatusNone) {
+    turn.stream_id = reinterpret_cast<uintptr_t>(stream);
+    return true;
+  }
+  turn.capture = 0;
+  unsigned long long id = 0;
+  if (!context_->ok(
+          driver.StreamGetId(stream, &id), [] { return "identify a stream"; }, diagnostics)) {
+    return false;
+  }
   turn.stream_id = id;
-  if (status == abi::kCaptureStatusNone) turn.capture = 0;
   return find_room(turn, diagnostics);
 }
 

@@ -235,7 +235,7 @@ TEST_CASE("a launch that could not be put behind others is not made") {
     Gpu gpu(world);
     gpu.launch(0, 128);
     Diagnostics diagnostics;
-    world.fake.fail_call(8, abi::kUnknown);  // context (two), id, capture, room (three), wait
+    world.fake.fail_call(6, abi::kUnknown);  // context (two), capture, id, room, wait
     CHECK(!gpu.device->launch({.blocks = 128, .threads = 128, .most_blocks = 264}, gpu.streams[1],
                               diagnostics));
     CHECK(text_of(diagnostics) ==

@@ -289,6 +289,39 @@ TEST_CASE("residency is asked of the kernel that is launched") {
   world.check_clean();
 }
 
+TEST_CASE("ranks of a communicator that share a GPU are counted") {
+  World world({.devices = 2});
+  std::mutex mutex;
+  std::set<uint32_t> counts;
+  world.on_ask = [&](const device::LaunchPlan& plan) {
+    const std::lock_guard lock(mutex);
+    counts.insert(plan.ranks_here);
+  };
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans()[1];
+    // Ranks 0 to 2 on one GPU, rank 3 on the other.
+    CHECK(testing::run_threads(
+              4,
+              [&](Communicator& communicator) -> std::string {
+                Diagnostics d;
+                if (!communicator.device().bind_thread(d)) return testing::text(d);
+                const auto loaded =
+                    communicator.load(plan, {.max_bytes = 4096, .proof = kProof}, d);
+                return loaded == nullptr ? testing::text(d) : "";
+              },
+              testing::kPatience,
+              [&](uint32_t rank, Diagnostics& d) -> std::unique_ptr<Device> {
+                FakeDriver::enter(0);
+                const int ordinal = rank < 3 ? 0 : 1;
+                if (!keeper.keep(world.fake.driver(), ordinal, d)) return nullptr;
+                return world.open(0, ordinal, d);
+              }) == "");
+  }
+  CHECK(counts == std::set<uint32_t>{1, 3});
+  world.check_clean();
+}
+
 TEST_CASE("a call whose kernel does not hold all blocks is refused") {
   with_no_room_for_odd_calls(
       false, [](uint32_t, Executable& loaded, const CallOptions& call, Diagnostics& d) {
