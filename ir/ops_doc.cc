@@ -130,9 +130,9 @@ void append_ops(std::string& out) {
 void append_dtypes(std::string& out) {
   out +=
       "\n## Data types\n\n"
-      "A sum is added up in the second type and rounded once, when it is stored. A call may ask for\n"
-      "another type: a wider one, or of floats the data type itself, or f16 for fp8; in f16, bf16 and\n"
-      "fp8 a sum is rounded after every step, too.\n\n"
+      "A sum is added up in the second type and rounded once, when it is stored. A call may ask\n"
+      "for another type: a wider one, or of floats the data type itself, or f16 for fp8; in f16,\n"
+      "bf16 and fp8 a sum is rounded after every step, too.\n\n"
       "| type | bytes | adds up in | other names |\n|---|--:|---|---|\n";
   for (const DtypeInfo& t : dtype_table()) {
     std::string aliases;
