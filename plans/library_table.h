@@ -13,6 +13,7 @@
 
 #include "ir/contract.h"
 #include "ir/diagnostic.h"
+#include "ir/link_kind.h"
 #include "ir/ops.h"
 
 namespace mscclc {
@@ -35,8 +36,9 @@ struct LibraryCall {
   uint64_t bytes = 0;  ///< the larger of input and output of a rank, as in `select sizes`
   Dtype dtype = Dtype::f32;
   bool in_place = false;
-  uint32_t root = 0;  ///< matters where the collective has a root
-  int64_t shift = 1;  ///< matters for sendrecv; any number, as ranks go round
+  uint32_t root = 0;                  ///< matters where the collective has a root
+  int64_t shift = 1;                  ///< matters for sendrecv; any number, as ranks go round
+  LinkKind links = LinkKind::nvlink;  ///< the worst of any two ranks (Communicator::worst_link)
 };
 
 /// One row: the calls that it is for, and what it picks for them.
@@ -47,7 +49,8 @@ struct LibraryRow {
   std::optional<uint32_t> shift;  ///< the same; less than the number of ranks
   uint64_t bytes = ~uint64_t{0};  ///< the largest
   std::vector<Dtype> dtypes;
-  bool in_place = true;  ///< for calls in place too
+  bool in_place = true;           ///< for calls in place too
+  std::optional<LinkKind> links;  ///< nvlink or pcie; without one: any
   LibraryChoice choice;
 
   bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
@@ -75,7 +78,7 @@ class LibraryTable {
   /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call` kind, ranks, root and shift count. REQUIRES: choose(call) finds something.
+  /// Of `call` kind, ranks, root, shift and links count. REQUIRES: choose(call) finds something.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;

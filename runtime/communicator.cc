@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/verify.h"
+#include "runtime/bytes.h"
 #include "runtime/environment.h"
 #include "runtime/executable.h"
 #include "runtime/monitor.h"
@@ -55,18 +56,57 @@ std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& o
   return std::chrono::seconds(*seconds);
 }
 
-/// Collective: what the environment says must be the same on all ranks.
+/// Finds what joins this device to those of the other ranks, which have told their names.
+bool find_links(Group& group, const std::vector<std::span<const uint8_t>>& names,
+                Diagnostics& diagnostics) {
+  group.links.assign(names.size(), Link{});
+  for (uint32_t r = 0; r < names.size(); ++r) {
+    if (r == group.rank()) continue;
+    std::optional<Link> link = group.device->link_to(names[r], diagnostics);
+    if (!link) return false;
+    group.worst_link = std::max(group.worst_link, link->kind);
+    log(LogLevel::info, LogArea::init, group.rank(),
+        fmt::format("rank {} is joined by {}: {}", r, name(link->kind),
+                    link->why.empty() ? "the same memory" : link->why));
+    group.links[r] = *std::move(link);
+  }
+  return true;
+}
+
+/// Collective: the worst link of any two ranks, by which all pick the same plans.
+bool agree_on_links(Group& group, bool found, Diagnostics& diagnostics) {
+  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.worst_link)};
+  std::vector<std::vector<uint8_t>> all;
+  if (!group.exchange(found, own, "find what joins the devices", all, diagnostics)) return false;
+  for (const std::vector<uint8_t>& message : all) {
+    if (message.size() != 1 || message[0] > static_cast<uint8_t>(LinkKind::pcie)) {
+      return refuse(diagnostics, "bad-message", "a peer's message does not tell its links");
+    }
+    group.worst_link = std::max(group.worst_link, static_cast<LinkKind>(message[0]));
+  }
+  return true;
+}
+
+/// Collective: what the environment says must be the same on all ranks; and what joins them.
 bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
-  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  if (able) {
+    const auto name = group.device->link_name(diagnostics);
+    able = name.has_value();
+    if (able) ByteWriter(own).bytes(*name);
+  }
   std::vector<std::vector<uint8_t>> all;
   if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
-  for (uint32_t r = 1; r < all.size(); ++r) {
-    if (all[r] == all[0]) continue;
+  std::vector<std::span<const uint8_t>> names;
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
+    names.push_back(std::span(all[r]).subspan(1));
+    if (all[r][0] == all[0][0]) continue;
     diagnostics.error("options-differ", {},
                       fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
     return false;
   }
-  return true;
+  return agree_on_links(group, find_links(group, names, diagnostics), diagnostics);
 }
 
 }  // namespace
@@ -117,6 +157,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
 
 uint32_t Communicator::rank() const { return state_->group->rank(); }
 uint32_t Communicator::size() const { return state_->group->size(); }
+LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
 

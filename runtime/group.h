@@ -38,9 +38,11 @@ struct Group {
   std::shared_ptr<Device> device;
   std::shared_ptr<Failure> failure;
   std::chrono::milliseconds timeout;
-  bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
-  uint64_t checked_launches = 0;  ///< so far
-  uint32_t loads = 0;             ///< Executable::State::number of the last
+  std::vector<Link> links;              ///< by rank: what joins this device to that one's
+  LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
+  bool check_calls = false;             ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;        ///< so far
+  uint32_t loads = 0;                   ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;

@@ -8,6 +8,7 @@
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/early_launches.h"
 #include "runtime/cuda/held_memory.h"
+#include "runtime/cuda/links.h"
 #include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
@@ -34,11 +35,12 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
 }
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast,
-                       bool early, KernelLauncher launcher, Exchange exchange)
+                       bool early, AskNvml nvml, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       multicast_(multicast),
       early_(early),
+      nvml_(std::move(nvml)),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -54,8 +56,8 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
                          context->attribute(abi::kMulticastSupported) != 0;
   const bool early = options.early && context->attribute(abi::kComputeCapabilityMajor) >= 9;
   return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
-                                                    multicast, early, std::move(launcher),
-                                                    std::move(exchange)));
+                                                    multicast, early, options.nvml,
+                                                    std::move(launcher), std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -65,6 +67,19 @@ std::string CudaDevice::name() const {
 bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
   return context_->ok(context_->driver().CtxSetCurrent(context_->handle()),
                       fmt::format("make cuda:{} current", context_->ordinal()), diagnostics);
+}
+
+std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
+  const std::optional<GpuName> name = name_of(*context_, diagnostics);
+  if (!name) return std::nullopt;
+  return encode(*name);
+}
+
+std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) {
+  const std::optional<GpuName> name = decode_name(peer);
+  if (name) return find_link(*context_, *name, nvml_, diagnostics);
+  diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
+  return std::nullopt;
 }
 
 std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& what,

@@ -12,6 +12,7 @@
 
 #include "runtime/cuda/exchange.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/nvml.h"
 #include "runtime/device.h"
 #include "runtime/environment.h"
 
@@ -35,6 +36,8 @@ struct CudaOptions {
   bool multicast = false;
   /// Launches may begin early (LaunchPlan::early) on GPUs that can do that.
   bool early = true;
+  /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
+  AskNvml nvml = ask_nvml;
 };
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
@@ -51,6 +54,8 @@ class CudaDevice final : public Device {
   std::string name() const override;
   bool bind_thread(Diagnostics& diagnostics) override;
   void set_timeout(std::chrono::milliseconds timeout) override;
+  std::optional<std::vector<uint8_t>> link_name(Diagnostics& diagnostics) override;
+  std::optional<Link> link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) override;
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override;
@@ -95,12 +100,13 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream, bool multicast, bool early,
-             KernelLauncher launcher, Exchange exchange);
+             AskNvml nvml, KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
   const bool multicast_;
   const bool early_;
+  const AskNvml nvml_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

@@ -43,12 +43,21 @@ bool acts_anyway(std::string_view name) {
 // What waits for nothing, allocates nothing, and may be captured: allowed during any capture. The
 // driver says of few functions that they are potentially unsafe; all others are taken for it here.
 bool is_safe_in_captures(std::string_view name) {
-  static const std::set<std::string_view> names = {
-      "DeviceGetCount",      "DeviceGetName", "DeviceGetAttribute",
-      "DeviceCanAccessPeer", "CtxGetCurrent", "CtxSetCurrent",
-      "CtxPushCurrent",      "CtxPopCurrent", "ThreadExchangeStreamCaptureMode",
-      "StreamWriteValue64",  "MemcpyAsync",   "MemsetD8Async",
-      "StreamIsCapturing"};
+  static const std::set<std::string_view> names = {"DeviceGetCount",
+                                                   "DeviceGetName",
+                                                   "DeviceGetAttribute",
+                                                   "DeviceGetUuid",
+                                                   "DeviceGetP2PAttribute",
+                                                   "DeviceCanAccessPeer",
+                                                   "CtxGetCurrent",
+                                                   "CtxSetCurrent",
+                                                   "CtxPushCurrent",
+                                                   "CtxPopCurrent",
+                                                   "ThreadExchangeStreamCaptureMode",
+                                                   "StreamWriteValue64",
+                                                   "MemcpyAsync",
+                                                   "MemsetD8Async",
+                                                   "StreamIsCapturing"};
   return names.count(name) != 0;
 }
 
@@ -323,6 +332,19 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
       return abi::kSuccess;
   }
   return abi::kInvalidValue;
+}
+
+abi::Result FakeDriver::DeviceGetUuid(abi::Uuid* uuid, abi::Ordinal device) {
+  *uuid = {};
+  uuid->bytes[15] = static_cast<unsigned char>(options_.alone ? process().id : device);
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::DeviceGetP2PAttribute(int* value, abi::P2PAttribute attribute,
+                                              abi::Ordinal from, abi::Ordinal to) {
+  if (from == to) return misuse("asks what joins a GPU to itself", abi::kInvalidDevice);
+  *value = options_.peers && (attribute == abi::kAccessSupported || options_.atomics);
+  return abi::kSuccess;
 }
 
 abi::Result FakeDriver::DeviceCanAccessPeer(int* can, abi::Ordinal, abi::Ordinal) {

@@ -36,6 +36,8 @@ struct FakeOptions {
   bool multicast = false;
   bool writes = true;     ///< the attribute that says that streams write 64-bit values
   bool peers = true;      ///< GPUs reach each other
+  bool atomics = true;    ///< ... by NVLink, which carries atomics
+  bool alone = false;     ///< each process sees one GPU, of its own number, as cuda:0
   int capability = 9;     ///< major
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;
