@@ -87,7 +87,7 @@ run_one() {  # name plan
   else
     wrong=$((wrong + 1))
     say "WRONG    $1 (exit code $code):
-$(tail -n 12 "$logs/$1.log" | sed 's/^/         /')"
+$(tail -qn 8 "$logs/$1.log" "$logs/$1.err" | sed 's/^/         /')"
   fi
 }
 
