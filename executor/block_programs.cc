@@ -370,7 +370,13 @@ void BlockPrograms::add_targets(const DeviceOp& op) {
   Step step = begin_step(op);
   step.count = op.count;
   step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
-  for (uint32_t i = 0; i < op.count; ++i) targets_.push_back(target_of(op, op.first + i));
+  for (uint32_t i = 0; i < op.count; ++i) {
+    targets_.push_back(target_of(op, op.first + i));
+    const bool posts = op.kind == OpKind::signal && (targets_.back().flags & device::kPort) != 0;
+    if (!posts) continue;
+    step.flags |= device::kPosts;  // a memory channel's too, where its peer takes no atomics
+    uses_ |= device::kUsesProxy;
+  }
   steps_.push_back(step);
   settle_early_launch(op, 1, true);
 }

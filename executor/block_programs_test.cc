@@ -263,6 +263,33 @@ TEST_CASE("kinds that do the same become one") {
   CHECK(programs.uses() == device::kUsesProxy);
 }
 
+TEST_CASE("signals of a memory channel whose end goes by the proxy are posted") {
+  TestProgram t = exchange(ChannelKind::memory);
+  Patched p(t, 0, 4096);
+  const auto signals_post = [&](uint32_t& signals) {
+    BlockPrograms programs;
+    REQUIRE(p.pack(programs));
+    CHECK(programs.uses() == (p.ends[0].port != 0 ? device::kUsesProxy : 0u));
+    uint32_t count = 0, posts = 0;
+    const Steps steps = steps_of(programs, 0, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool signal = steps.steps[i].kind == OpKind::signal;
+      signals += signal;
+      posts += (steps.steps[i].flags & device::kPosts) != 0;
+      if (!signal) CHECK((steps.steps[i].flags & device::kPosts) == 0);
+    }
+    return posts;
+  };
+  uint32_t signals = 0;
+  CHECK(signals_post(signals) == 0);
+  CHECK(signals > 0);
+  for (ChannelEnd& end : p.ends) end.port = 1;
+  const uint32_t as_before = signals;
+  signals = 0;
+  CHECK(signals_post(signals) == as_before);
+  CHECK(signals == as_before);
+}
+
 TEST_CASE("packets that ports send are told apart from plain data beside packets") {
   const auto uses_of_rank_0 = [](TestProgram t) {
     Patched p(t, 0, 4096);

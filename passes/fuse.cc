@@ -168,6 +168,7 @@ class Fuser {
     Match match;
     if (!matcher_.match(rule, a, b, match)) return {};
     if (exceeds_limits(rule, a, b) || mixes_sources(rule, a, b)) return {};
+    if (lacks(limits_, match.result) || moves_get(rule) || mixes_sum(match, a, b)) return {};
     const Meet where = order_.meet(left, right, match.flow);
     if (where == Meet::never || !settle_scratch(rule, match)) return {};
     count_reads(rule, match, a, b);
@@ -229,6 +230,26 @@ class Fuser {
     return std::ranges::any_of(right.srcs, [&](const Operand& o) {
       return !taken(o) && buffer_kind(program_, rank_, o) != kind;
     });
+  }
+
+  /// Would a get go elsewhere, where the target wants it at one offset?
+  bool moves_get(const Rule& rule) const {
+    return limits_.fixed_gets && rule.form == Form::retarget && rule.result == OpKind::get;
+  }
+
+  /// Would a sum have local operands of several kinds, where the target wants one?
+  bool mixes_sum(const Match& match, const View& left, const View& right) const {
+    const bool sums = match.result == OpKind::reduce || match.result == OpKind::reduce_send;
+    if (!limits_.unmixed_shared_sums || !program_.launch.reuse_scratch || !sums) return false;
+    bool scratch = false, callers = false;
+    for (const std::span<const Operand> side : {left.dsts, left.srcs, right.dsts, right.srcs}) {
+      for (const Operand& o : side) {
+        if (o.channel != kNone || std::ranges::find(match.gone, o) != match.gone.end()) continue;
+        const bool in_scratch = buffer_kind(program_, rank_, o) == BufferKind::scratch;
+        (in_scratch ? scratch : callers) = true;
+      }
+    }
+    return scratch && callers;
   }
 
   Fused merge(const Rule& rule, const Match& match, Number left, Number right, Meet where) {

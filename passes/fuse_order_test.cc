@@ -328,4 +328,29 @@ TEST_CASE("fuse: ops grow no larger than the target takes") {
   REQUIRE(single.keeps("acquire a ; acquire b ; sync ; release a ; release b"));
 }
 
+TEST_CASE("fuse: makes no op that the target lacks or runs otherwise") {
+  const World lacking{
+      .limits = {.absent = 1u << static_cast<uint32_t>(OpKind::reduce_packets_put)}};
+  const std::string sum_and_put = R"(
+    reduce_packets output[0] <- input[0], q[0]
+    put ch[1].output[0], ch[2].output[0] <- output[0], output[0])";
+  REQUIRE(lacking.keeps(sum_and_put));
+  REQUIRE(!World().keeps(sum_and_put));
+
+  const std::string get_and_copy = "get s[0] <- ch[1].s[0] ; copy output[3] <- s[0]";
+  REQUIRE(World{.limits = {.fixed_gets = true}}.keeps(get_and_copy));
+  REQUIRE(!World().keeps(get_and_copy));
+
+  const OpLimits unmixed{.unmixed_shared_sums = true};
+  const World shared{.launch = "launch reuse_scratch: true", .limits = unmixed};
+  const std::string to_output = "reduce t[0] <- s[0], s[1] ; copy output[0] <- t[0]";
+  const std::string from_input = "copy s[2] <- input[0] ; reduce t[0] <- s[2], s[1]";
+  const std::string in_scratch = "reduce t[0] <- s[0], s[1] ; reduce t[0] <- t[0], s[2]";
+  REQUIRE(shared.keeps(to_output));
+  REQUIRE(shared.keeps(from_input));
+  REQUIRE(!shared.keeps(in_scratch));
+  REQUIRE(!World{.limits = unmixed}.keeps(to_output));
+  REQUIRE(!World{.limits = unmixed}.keeps(from_input));
+}
+
 }  // namespace mscclc

@@ -23,6 +23,10 @@ size_t most_operands(const OpLimits& limits, OpKind kind, ChannelKind channel) {
   return lists_channels ? least(most, limits.channels) : most;
 }
 
+bool lacks(const OpLimits& limits, OpKind kind) {
+  return (limits.absent >> static_cast<uint32_t>(kind) & 1) != 0;
+}
+
 bool wants_one_source_kind(const OpLimits& limits, OpKind kind, ChannelKind channel) {
   return limits.one_source_kind && channel == ChannelKind::memory &&
          (kind == OpKind::put || kind == OpKind::put_packets);

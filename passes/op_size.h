@@ -10,6 +10,8 @@ namespace mscclc {
 
 /// The most operands that an op of this kind may have on a side.
 size_t most_operands(const OpLimits& limits, OpKind kind, ChannelKind channel);
+/// True if the target has no ops of this kind.
+bool lacks(const OpLimits& limits, OpKind kind);
 /// True if the target wants all sources of such an op in buffers of one kind.
 bool wants_one_source_kind(const OpLimits& limits, OpKind kind, ChannelKind channel);
 /// The kind of buffer that a local chunk of `rank` lies in.

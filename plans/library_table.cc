@@ -10,8 +10,8 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
-constexpr KeySet kOptional = {w_program, w_params, w_plan,      w_in_place,
-                              w_root,    w_shift,  w_accumulate};
+constexpr KeySet kOptional = {w_program, w_params, w_plan,       w_in_place,
+                              w_root,    w_shift,  w_accumulate, w_links};
 
 std::vector<Dtype> all_dtypes(bool floats_alone) {
   std::vector<Dtype> all;
@@ -68,7 +68,7 @@ class LibraryReader {
     const bool right = m.read(reader_, node, kRequired, kOptional) &&
                        collective(m[w_collective], row.kind) && ranks(m[w_ranks], row) &&
                        bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
-                       choice(node, m, row.choice) && root_and_shift(m, row) &&
+                       choice(node, m, row.choice) && root_and_shift(m, row) && links(m, row) &&
                        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
                        (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
@@ -168,6 +168,14 @@ class LibraryReader {
     return true;
   }
 
+  bool links(const Members& m, LibraryRow& row) {
+    if (!m.has(w_links)) return true;
+    std::string_view text;
+    if (!reader_.string(m[w_links], text)) return false;
+    row.links = find_link_kind(text);
+    return row.links || reader_.fail(m[w_links], "expected \"nvlink\" or \"pcie\"");
+  }
+
   bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
     if (!reader_.expect(node, JsonType::object)) return false;
     const JsonTape& tape = reader_.tape();
@@ -196,14 +204,16 @@ class LibraryReader {
       everything.dtypes = all_dtypes(false);
       everything.accumulate.clear();
       everything.in_place = true;
+      everything.links.reset();
       const bool is_plan = !everything.choice.plan.empty();
       if (!is_plan) everything.min_ranks = 1, everything.max_ranks = ~uint32_t{0};
       const auto covers = [&](const LibraryRow& r) { return r.covers(everything); };
       if (std::ranges::any_of(rows_, covers)) continue;
       return reader_.fail(
-          places[i], fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
-                                 "\"dtypes\": \"any\", no \"accumulate\", in place too",
-                                 name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
+          places[i],
+          fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
+                      "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links",
+                      name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
     }
     return true;
   }
@@ -232,6 +242,7 @@ bool LibraryRow::fits(const LibraryCall& call) const {
   const int64_t n = call.ranks;
   return kind == call.kind && for_ranks(call.ranks) && call.bytes <= bytes &&
          has(dtypes, call.dtype) && adds_up_in(accumulate, call) && (in_place || !call.in_place) &&
+         (!links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie)) &&
          (!root || *root == call.root) && (!shift || *shift == ((call.shift % n) + n) % n);
 }
 
@@ -242,7 +253,8 @@ bool LibraryRow::covers(const LibraryRow& other) const {
        std::ranges::all_of(other.accumulate, [&](Dtype t) { return has(accumulate, t); }));
   return all_sums && kind == other.kind && min_ranks <= other.min_ranks &&
          max_ranks >= other.max_ranks && bytes >= other.bytes && (in_place || !other.in_place) &&
-         (!root || root == other.root) && (!shift || shift == other.shift) &&
+         (!root || root == other.root) && (!links || links == other.links) &&
+         (!shift || shift == other.shift) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 
@@ -354,7 +366,9 @@ std::string row_text(const LibraryRow& row) {
   text += fmt::format(", \"bytes\": {}, \"dtypes\": {}, {}", bytes, dtypes_text(row.dtypes),
                       choice_text(row.choice));
   if (!row.accumulate.empty()) text += ", \"accumulate\": " + list_text(row.accumulate);
-  return text + (row.in_place ? "}" : ", \"in_place\": false}");
+  if (!row.in_place) text += ", \"in_place\": false";
+  if (row.links) text += fmt::format(", \"links\": \"{}\"", name(*row.links));
+  return text + "}";
 }
 
 }  // namespace

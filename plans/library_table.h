@@ -13,6 +13,7 @@
 
 #include "ir/contract.h"
 #include "ir/diagnostic.h"
+#include "ir/link_kind.h"
 #include "ir/ops.h"
 
 namespace mscclc {
@@ -38,6 +39,7 @@ struct LibraryCall {
   uint32_t root = 0;                     ///< matters where the collective has a root
   int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
 };
 
 /// One row: the calls that it is for, and what it picks for them.
@@ -50,6 +52,7 @@ struct LibraryRow {
   std::vector<Dtype> dtypes;
   std::vector<Dtype> accumulate;  ///< types to add up in; empty: any
   bool in_place = true;           ///< for calls in place too
+  std::optional<LinkKind> links;  ///< nvlink or pcie; without one: any
   LibraryChoice choice;
 
   bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
@@ -78,8 +81,8 @@ class LibraryTable {
   /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call` kind, ranks, root, shift and a type to add up in count. REQUIRES: choose(call) finds
-  /// something.
+  /// Of `call` kind, ranks, root, shift, links and a type to add up in count. REQUIRES:
+  /// choose(call) finds something.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;

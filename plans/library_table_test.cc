@@ -112,6 +112,38 @@ TEST_CASE("a row may be for a range of ranks") {
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
+TEST_CASE("a row may be for one kind of link") {
+  const std::string nvlink = R"(, "links": "nvlink")", pcie = R"(, "links": "pcie")";
+  const LibraryTable table = table_of(row("1024", "\"any\"", "lines", nvlink) + "," +
+                                      row("512", "\"any\"", "packets", pcie) + "," + kRest);
+  const auto over = [&](LinkKind links, uint64_t bytes) {
+    return table.choose({.kind = kKind, .ranks = 4, .bytes = bytes, .links = links})->program;
+  };
+  CHECK(pick(table, 1) == "lines");
+  CHECK(over(LinkKind::own, 1024) == "lines");
+  CHECK(over(LinkKind::nvlink, 1024) == "lines");
+  CHECK(over(LinkKind::pcie, 512) == "packets");
+  CHECK(over(LinkKind::pcie, 513) == "rest");
+  const auto ranges = table.ranges({.kind = kKind, .ranks = 4, .links = LinkKind::pcie});
+  REQUIRE(ranges.size() == 2);
+  CHECK(ranges[0].choice->program == "packets");
+  CHECK(ranges[0].max == 512);
+  const std::string text = library_table_text(table.rows());
+  CHECK(text.find(R"("links": "pcie"})") != std::string::npos);
+  Diagnostics diagnostics;
+  const auto again = LibraryTable::parse(text, "t.json", diagnostics);
+  REQUIRE(again);
+  CHECK(library_table_text(again->rows()) == text);
+
+  CHECK(refusal(rows(row("null", "\"any\"", "x", R"(, "links": "ib")"))) ==
+        "t.json: rows[0].links: expected \"nvlink\" or \"pcie\"");
+  CHECK(refusal(rows(row("null", "\"any\"", "x", nvlink))) ==
+        "t.json: rows[0]: the last row of alltoall must take every call: \"ranks\": \"any\", "
+        "\"bytes\": null, \"dtypes\": \"any\", in place too, over any links");
+  CHECK(refusal(rows(row("1024", "\"any\"", "x") + "," + row("512", "\"any\"", "y", pcie) + "," +
+                     kRest)) == "t.json: rows[1]: never reached: rows[0] takes all its calls");
+}
+
 TEST_CASE("a table of plans") {
   const auto plan = [](const char* kind, const char* key, const char* bytes, const char* file) {
     return fmt::format(
@@ -142,7 +174,7 @@ TEST_CASE("a table of plans") {
   CHECK(refusal(rows(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
                      plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
         "t.json: rows[1]: the last row of broadcast must take every call: \"bytes\": null, "
-        "\"dtypes\": \"any\", no \"accumulate\", in place too");
+        "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links");
   CHECK(refusal(rows(plan("broadcast", "", "null", "b1.js"))) ==
         "t.json: rows[0].plan: a plan's name ends in '.json'");
 }
@@ -231,7 +263,7 @@ TEST_CASE("a row that is never reached, and a call without a row, are mistakes")
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
   const std::string last =
       "the last row of alltoall must take every call: \"ranks\": \"any\", \"bytes\": null, "
-      "\"dtypes\": \"any\", no \"accumulate\", in place too";
+      "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links";
   CHECK(refusal(rows(row("1024", "\"any\"", "some"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"float\"", "some"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);

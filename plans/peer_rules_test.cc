@@ -139,6 +139,17 @@ const std::multimap<std::string, Case> kCases = {
         for (Rank& rank : t.program.ranks) rank.buffers[kSlots].copies = 2;
         add(t, OpKind::put, {far(kMem, kStage, 0)}, {kInput0});
       }}},
+    {"uneven_halves",
+     {"put_packets",
+      [](TestProgram& t) {
+        t.program.contract.kind = CollectiveKind::alltoallv;
+        t.program.contract.chunks = {1};
+        t.program.contract.counts = {1, 1, 1, 2};
+        t.program.contract.in_place = InPlace::no;
+        for (const uint32_t b : {kInput, kOutput}) t.program.ranks[1].buffers[b].chunks = 3;
+        for (Rank& rank : t.program.ranks) rank.buffers[kSlots].copies = 2;
+        add(t, OpKind::put_packets, {far(kMem, kSlots, 0)}, {kInput0});
+      }}},
     {"copies",
      {"mscclc_copy",
       [](TestProgram& t) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "ir/ops.h"
 #include "ir/read_file.h"
 #include "plans/json/json_read.h"
 
@@ -76,11 +77,18 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
 }  // namespace
 
 OpLimits Target::op_limits() const {
-  // The peer's executor unpacks one chunk an op, and takes all sources of a put from one buffer.
+  // What single ops may be at the peer's executor: reasons of plans/FORMAT.md, §4.
+  uint32_t absent = 0;
+  for (const OpInfo& op : op_table()) {
+    if (peer_wire_only && op.wire.empty()) absent |= 1u << static_cast<uint32_t>(op.kind);
+  }
   return {.operands = max_operands_per_op,
           .channels = max_channels_per_op,
           .semaphores = max_semaphores_per_op,
           .unpacks = peer_wire_only ? 1u : 0u,
+          .absent = absent,
+          .fixed_gets = peer_wire_only,
+          .unmixed_shared_sums = peer_wire_only,
           .one_source_kind = peer_wire_only};
 }
 

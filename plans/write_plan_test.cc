@@ -241,6 +241,10 @@ TEST_CASE("the peer's executor is told sizes that it can take") {
   CHECK(sizes([](Program& p) {
           p.select.sizes = {uint64_t{1} << 33, uint64_t{1} << 34};
         }) == "\"min_message_size\":2147483647,\"max_message_size\":134215680");
+  // A whole number of granules for each chunk, here 2 chunks of 16 bytes.
+  CHECK(sizes([](Program& p) {
+          p.select.sizes = {0, 1023};
+        }) == "\"min_message_size\":0,\"max_message_size\":992");
 }
 
 }  // namespace mscclc

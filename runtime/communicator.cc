@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/verify.h"
+#include "runtime/bytes.h"
 #include "runtime/environment.h"
 #include "runtime/executable.h"
 #include "runtime/monitor.h"
@@ -54,30 +55,83 @@ std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& o
   return Environment::of_process().timeout(diagnostics);
 }
 
+/// Finds what joins this device to those of the other ranks, which have told their names.
+bool find_links(Group& group, const std::vector<std::span<const uint8_t>>& names,
+                Diagnostics& diagnostics) {
+  group.links.assign(names.size(), Link{});
+  for (uint32_t r = 0; r < names.size(); ++r) {
+    if (r == group.rank()) continue;
+    std::optional<Link> link = group.device->link_to(names[r], diagnostics);
+    if (!link) return false;
+    group.worst_link = std::max(group.worst_link, link->kind);
+    log(LogLevel::info, LogArea::init, group.rank(),
+        fmt::format("rank {} is joined by {}: {}", r, name(link->kind),
+                    link->why.empty() ? "the same memory" : link->why));
+    group.links[r] = *std::move(link);
+  }
+  return true;
+}
+
+/// Collective: the worst link of any two ranks, by which all pick the same plans.
+bool agree_on_links(Group& group, bool found, Diagnostics& diagnostics) {
+  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.worst_link)};
+  std::vector<std::vector<uint8_t>> all;
+  if (!group.exchange(found, own, "find what joins the devices", all, diagnostics)) return false;
+  for (const std::vector<uint8_t>& message : all) {
+    if (message.size() != 1 || message[0] > static_cast<uint8_t>(LinkKind::pcie)) {
+      return refuse(diagnostics, "bad-message", "a peer's message does not tell its links");
+    }
+    group.worst_link = std::max(group.worst_link, static_cast<LinkKind>(message[0]));
+  }
+  return true;
+}
+
+/// What a rank says of itself when it joins.
+struct Introduction {
+  uint8_t check_calls = 0;
+  std::span<const uint8_t> room;  ///< Device::room()
+  std::span<const uint8_t> name;  ///< Device::link_name()
+};
+
+std::optional<Introduction> read_introduction(std::span<const uint8_t> message) {
+  ByteReader reader(message);
+  Introduction said;
+  said.check_calls = reader.number<uint8_t>();
+  said.room = reader.bytes(reader.number<uint32_t>());
+  said.name = reader.rest();
+  if (!reader.good()) return std::nullopt;
+  return said;
+}
+
 /// Collective: what the environment says must be the same on all ranks. Counts those that share
-/// this rank's room.
+/// this rank's room, and finds what joins them.
 bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
-  std::vector<uint8_t> own = {static_cast<uint8_t>(group.check_calls ? 1 : 0)};
+  std::vector<uint8_t> own;
+  const std::vector<uint8_t> room = able ? group.device->room() : std::vector<uint8_t>{};
+  ByteWriter writer(own);
+  writer.number<uint8_t>(group.check_calls ? 1 : 0);
+  writer.number(static_cast<uint32_t>(room.size())).bytes(room);
   if (able) {
-    const std::vector<uint8_t> room = group.device->room();
-    own.insert(own.end(), room.begin(), room.end());
+    const auto name = group.device->link_name(diagnostics);
+    able = name.has_value();
+    if (able) writer.bytes(*name);
   }
   std::vector<std::vector<uint8_t>> all;
   if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
+  std::vector<std::span<const uint8_t>> names;
+  uint32_t here = 0;
   for (uint32_t r = 0; r < all.size(); ++r) {
-    if (all[r].empty()) {
-      diagnostics.error("bad-message", {}, fmt::format("rank {} tells nothing of itself", r));
-      return false;
-    }
+    const std::optional<Introduction> said = read_introduction(all[r]);
+    if (!said) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
+    names.push_back(said->name);
+    here += std::ranges::equal(said->room, room) ? 1 : 0;
     if (all[r][0] == all[0][0]) continue;
     diagnostics.error("options-differ", {},
                       fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
     return false;
   }
-  if (own.size() > 1) {
-    group.ranks_here = static_cast<uint32_t>(std::count(all.begin(), all.end(), own));
-  }
-  return true;
+  if (!room.empty()) group.ranks_here = here;
+  return agree_on_links(group, find_links(group, names, diagnostics), diagnostics);
 }
 
 }  // namespace
@@ -128,6 +182,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
 
 uint32_t Communicator::rank() const { return state_->group->rank(); }
 uint32_t Communicator::size() const { return state_->group->size(); }
+LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
 

@@ -176,6 +176,8 @@ class Communicator {
 
   uint32_t rank() const;
   uint32_t size() const;
+  /// The worst link between any two ranks' devices, the same on all: LibraryCall::links.
+  LinkKind worst_link() const;
   Device& device() const;
   Bootstrap& bootstrap() const;
 

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
+#include "runtime/links.h"
 #include "runtime/memory/handle.h"
 
 namespace mscclc {
@@ -99,6 +101,15 @@ class Device {
   /// How long the device may wait for another process, such as for a descriptor: a communicator
   /// sets its own.
   virtual void set_timeout(std::chrono::milliseconds) {}
+
+  /// What other ranks' devices need to know of this one for link_to(). nullopt: reported.
+  virtual std::optional<std::vector<uint8_t>> link_name(Diagnostics&) {
+    return std::vector<uint8_t>();
+  }
+  /// What joins this device to the one of another rank, which gave `peer`. nullopt: reported.
+  virtual std::optional<Link> link_to(std::span<const uint8_t> /*peer*/, Diagnostics&) {
+    return Link{};
+  }
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,

@@ -76,7 +76,8 @@ bool Executable::State::check_fit(Diagnostics& diagnostics) const {
   if (like.blocks == 0) return true;
   BlockPrograms programs;
   const std::vector<device::BaseAddress> bases(program.bases.size());
-  const std::vector<device::ChannelEnd> ends(plan->ranks[rank].channels.size());
+  std::vector<device::ChannelEnd> ends(plan->ranks[rank].channels.size());
+  for (uint32_t c = 0; c < ends.size(); ++c) ends[c].port = goes_by_proxy(c) ? 1 : 0;
   if (!programs.pack(program, {bases, ends}, *wait_slots)) return too_large(diagnostics);
   like.programs = programs.data();
   like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(program) / like.blocks);
@@ -168,6 +169,7 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) {
     return false;
   }
+  if (!check_links(*plan, rank, group->links, diagnostics)) return false;
   if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
@@ -271,6 +273,11 @@ bool Executable::State::connect(const std::vector<std::vector<uint8_t>>& message
   return true;
 }
 
+bool Executable::State::goes_by_proxy(uint32_t channel) const {
+  const Channel& c = plan->ranks[rank].channels[channel];
+  return c.kind == ChannelKind::port || needs_stored_signals(c, group->links);
+}
+
 std::vector<device::ChannelEnd> Executable::State::channel_ends() const {
   std::vector<device::ChannelEnd> ends;
   const std::vector<Channel>& channels = plan->ranks[rank].channels;
@@ -279,7 +286,7 @@ std::vector<device::ChannelEnd> Executable::State::channel_ends() const {
     uint64_t* partner =
         channel.partner == kNone ? nullptr : connections[channel.peer].arrived(channel.partner);
     ends.push_back({connections[rank].arrived(c), partner, 0,
-                    static_cast<uint64_t>(channel.kind == ChannelKind::port ? 1 : 0)});
+                    static_cast<uint64_t>(goes_by_proxy(c) ? 1 : 0)});
   }
   return ends;
 }
@@ -303,7 +310,9 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   log(LogLevel::info, LogArea::proxy, rank,
-      fmt::format("executable {} has a proxy for its port channels", number));
+      fmt::format("executable {} has a proxy for its port channels, and for signals where peers "
+                  "take no atomics",
+                  number));
   return true;
 }
 

@@ -144,6 +144,8 @@ struct Executable::State {
   [[nodiscard]] bool start_proxy(Diagnostics& diagnostics);
   [[nodiscard]] bool write_program(Diagnostics& diagnostics);
   std::vector<device::ChannelEnd> channel_ends() const;
+  /// Does the proxy send what this end of a channel signals?
+  bool goes_by_proxy(uint32_t channel) const;
   uint64_t memory_bytes() const;
   uint64_t counts() const;
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }

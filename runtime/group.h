@@ -38,8 +38,10 @@ struct Group {
   std::shared_ptr<Device> device;
   std::shared_ptr<Failure> failure;
   std::chrono::milliseconds timeout;
-  bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
-  uint64_t checked_launches = 0;  ///< so far
+  std::vector<Link> links;              ///< by rank: what joins this device to that one's
+  LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
+  bool check_calls = false;             ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;        ///< so far
   uint32_t ranks_here = 1;  ///< ranks whose blocks share the room of this one's: Device::room()
   uint32_t loads = 0;       ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.

@@ -16,7 +16,7 @@ namespace mscclc {
 namespace {
 
 struct SelectOptions {
-  std::string collective, bytes, dtype = "f32", library;
+  std::string collective, bytes, dtype = "f32", links = "nvlink", library;
   uint32_t ranks = 0, root = 0;
   int64_t shift = 1;
   bool in_place = false;
@@ -65,6 +65,8 @@ int run_select(const SelectOptions& options) {
     bytes = parse_bytes(options.bytes);
     if (!bytes) return refuse(fmt::format("'{}' is no size", options.bytes));
   }
+  const auto links = find_link_kind(options.links);
+  if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
@@ -72,8 +74,9 @@ int run_select(const SelectOptions& options) {
     put_error(render_text(diagnostics, Sources(), 1));
     return kUsage;
   }
-  const LibraryCall call{*kind,        options.ranks, bytes.value_or(0), *dtype, options.in_place,
-                         options.root, options.shift};
+  const LibraryCall call{
+      *kind,         options.ranks, bytes.value_or(0), *dtype, options.in_place, options.root,
+      options.shift, *links};
   const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
     return refuse(fmt::format("the library has no row for {}", options.collective));
@@ -111,6 +114,10 @@ void add_select(CommandLine& line) {
   line.takes_text(
       app.add_option("--shift", options->shift, "sendrecv: how many places on the receiver is (1)")
           ->type_name("N"));
+  line.takes_text(app.add_option("--links", options->links,
+                                 "what joins the GPUs, at worst: nvlink (default), or pcie, "
+                                 "which carries no packets in LL128")
+                      ->type_name("KIND"));
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

@@ -113,6 +113,11 @@ Range wire_sizes(const Program& program, const WireLayout& layout,
   if (offset > 0) chunk = std::min(chunk, 0xffffffff / offset);
   if (chunk != kUnbounded) chunk -= chunk % program.launch.align;
   if (judged > 0) sizes.max = std::min(sizes.max, multiply(chunk, judged));
+  // That executor makes scratch for the largest message where it has room, whole chunks or not.
+  // Sizes that do not divide are none that it takes.
+  const uint64_t whole = multiply(judged, program.launch.align);
+  const bool alike = program.contract.kind != CollectiveKind::alltoallv;
+  if (alike && whole > 0 && sizes.max != kUnbounded) sizes.max -= sizes.max % whole;
   return sizes;
 }
 

@@ -67,6 +67,17 @@ bool exceeds_ports(const Program& program, const WireLayout& layout, uint32_t ra
   return std::unique(ports.begin(), ports.end()) - ports.begin() > PeerRules::kMaxPortBuffers;
 }
 
+/// True if ranks cut doubled scratch at different places, whatever their buffers: packets that one
+/// writes then lie where the other does not look. Shared scratch is cut at a fixed place.
+bool has_uneven_halves(const Program& program, const WireLayout& layout) {
+  if (!layout.packets || !layout.double_scratch || program.launch.reuse_scratch) return false;
+  for (uint32_t r = 1; r < program.ranks.size(); ++r) {
+    const auto chunks = [&](uint32_t rank) { return program.ranks[rank].buffers[kInput].chunks; };
+    if (chunks(r) != chunks(0) || layout.scratch_chunks[r] != layout.scratch_chunks[0]) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view name(PeerFault fault) { return kFaults[static_cast<size_t>(fault)].name; }
@@ -87,7 +98,9 @@ std::optional<OpKind> find_long_name(std::string_view name, bool& relaxed) {
 }
 
 PeerRules::PeerRules(const Program& program, const WireLayout& layout)
-    : program_(program), double_scratch_(layout.double_scratch) {
+    : program_(program),
+      double_scratch_(layout.double_scratch),
+      uneven_halves_(has_uneven_halves(program, layout)) {
   if (program.launch.align % 16 != 0) whole_plan_ = PeerFault::alignment;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const std::vector<Buffer>& buffers = program.ranks[r].buffers;
@@ -122,6 +135,7 @@ PeerFault PeerRules::judge_move(const Op& op, const OpFacts& facts) const {
   if (op.reduce != ReduceOp::call && op.reduce != ReduceOp::sum) return PeerFault::reduction;
   if (facts.plain_in_the_middle) return PeerFault::plain_in_the_middle;
   if (facts.plain_remote_scratch && double_scratch_) return PeerFault::double_scratch;
+  if ((facts.remote & kScratchBit) != 0 && uneven_halves_) return PeerFault::uneven_halves;
   if (op.loop != kNone && op.parts != 0) return PeerFault::part_in_pipeline;
   if (program_.launch.reuse_scratch) {
     if ((facts.remote & kCallerBits) != 0) return PeerFault::shared_remote;

@@ -72,6 +72,7 @@ class PeerRules {
 
   const Program& program_;
   bool double_scratch_;
+  bool uneven_halves_;  ///< ranks cut doubled scratch at different places
   PeerFault whole_plan_ = PeerFault::none;
   std::vector<bool> many_ports_;  ///< per rank
 };

@@ -50,6 +50,15 @@ void place_scratch(const Rank& rank, WireBuffer* buffers, uint64_t& chunks) {
   }
 }
 
+/// Gives all ranks the same chunks of doubled scratch, see wire_layout.h. A half has
+/// ceil(allocation / input chunks) bytes for each chunk, twice as many with packets.
+void even_out_halves(const Program& program, WireLayout& layout) {
+  if (!layout.double_scratch || program.launch.reuse_scratch || program.foreign) return;
+  const uint64_t granule = layout.packets ? 8 : 16;
+  const uint64_t most = *std::ranges::max_element(layout.scratch_chunks);
+  std::ranges::fill(layout.scratch_chunks, (most + granule - 1) / granule * granule);
+}
+
 /// Orders the channels of one rank so that those to a peer meet their partners.
 class ChannelOrder {
  public:
@@ -229,6 +238,7 @@ void lay_out_buffers(const Program& program, WireLayout& layout) {
     layout.first_buffer.push_back(static_cast<uint32_t>(layout.buffers.size()));
   }
   layout.double_scratch = wants_double(program, layout.packets);
+  even_out_halves(program, layout);
 }
 
 WireLayout lay_out(const Program& program) {

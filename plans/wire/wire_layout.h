@@ -4,6 +4,10 @@
 //
 //   scratch   plain buffers in their order, then packet buffers: a packet chunk takes the bytes of
 //             two, so the byte ranges of the two kinds never meet
+//   halves    where the peer's executor cuts doubled scratch in two goes by the rank's own chunks,
+//             and it looks for a peer's half where its own is: so doubled scratch has as many
+//             chunks on all ranks, and so many that each half begins at a multiple of 16 bytes.
+//             Chunks that are there for this alone hold nothing. (Shared scratch has a fixed size.)
 //   channels  ids count per kind. The n-th memory (port) channel of rank A to rank B is joined with
 //             the n-th of B to A. Channels keep the order of the IR where that pairs them rightly;
 //             else those of the higher rank change places among themselves. Ends without partner

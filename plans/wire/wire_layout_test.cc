@@ -50,6 +50,24 @@ TEST_CASE("scratch is doubled if a packet buffer has two copies, and none more")
   CHECK_FALSE(doubled({{sentinel, 2}}));
 }
 
+TEST_CASE("doubled scratch has as many chunks on all ranks, and halves that begin at 16 bytes") {
+  using enum PacketFormat;
+  const auto chunks = [](PacketFormat format, uint32_t copies, bool shared, bool foreign) {
+    TestProgram t(3, 1);
+    t.buffer(0, "b", 3, format, copies);
+    t.buffer(1, "b", 9, format, copies);
+    t.program.launch.reuse_scratch = shared;
+    t.program.foreign = foreign;
+    return lay_out(t.program).scratch_chunks;
+  };
+  const std::vector<uint64_t> own = {3, 9, 0};
+  CHECK(chunks(LL16, 2, false, false) == std::vector<uint64_t>{16, 16, 16});
+  CHECK(chunks(none, 2, false, false) == std::vector<uint64_t>{16, 16, 16});
+  CHECK(chunks(LL16, 1, false, false) == own);  // one half
+  CHECK(chunks(LL16, 2, true, false) == own);   // its size is fixed
+  CHECK(chunks(LL16, 2, false, true) == own);   // stays what it was
+}
+
 TEST_CASE("channels keep their order where partners meet in it") {
   TestProgram t(2, 1);
   for (const uint32_t r : {0u, 1u}) {

@@ -58,6 +58,15 @@ enum Attribute : int {
   kMulticastSupported = 132,
 };
 
+/// CUdevice_P2PAttribute.
+enum P2PAttribute : int { kAccessSupported = 2, kNativeAtomicSupported = 3 };
+
+/// CUuuid.
+struct Uuid {
+  unsigned char bytes[16];
+  bool operator==(const Uuid&) const = default;
+};
+
 /// CUpointer_attribute.
 enum PointerAttribute : int {
   kMemoryType = 2,

@@ -8,6 +8,7 @@
 #include "runtime/bytes.h"
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/held_memory.h"
+#include "runtime/cuda/links.h"
 #include "runtime/cuda/switch_team.h"
 
 namespace mscclc::cuda {
@@ -46,12 +47,13 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
                        std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
-                       KernelLauncher launcher, Exchange exchange)
+                       AskNvml nvml, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       order_(std::move(order)),
       multicast_(multicast),
       early_(early),
+      nvml_(std::move(nvml)),
       allocator_(context_, *stream_, multicast),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
@@ -71,9 +73,9 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   }
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
-                                                    std::move(order), multicast, early,
-                                                    std::move(launcher), std::move(exchange)));
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(context), std::move(stream), std::move(order), multicast, early,
+                     options.nvml, std::move(launcher), std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -83,6 +85,19 @@ std::string CudaDevice::name() const {
 bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
   return context_->ok(context_->driver().CtxSetCurrent(context_->handle()),
                       fmt::format("make cuda:{} current", context_->ordinal()), diagnostics);
+}
+
+std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
+  const std::optional<GpuName> name = name_of(*context_, diagnostics);
+  if (!name) return std::nullopt;
+  return encode(*name);
+}
+
+std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) {
+  const std::optional<GpuName> name = decode_name(peer);
+  if (name) return find_link(*context_, *name, nvml_, diagnostics);
+  diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
+  return std::nullopt;
 }
 
 std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& what,

@@ -13,6 +13,7 @@
 #include "runtime/cuda/exchange.h"
 #include "runtime/cuda/launch_order.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/nvml.h"
 #include "runtime/device.h"
 #include "runtime/environment.h"
 
@@ -38,6 +39,8 @@ struct CudaOptions {
   bool multicast = false;
   /// Launches may begin early (LaunchPlan::early) on GPUs that can do that.
   bool early = true;
+  /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
+  AskNvml nvml = ask_nvml;
 };
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
@@ -55,6 +58,8 @@ class CudaDevice final : public Device {
   std::string name() const override;
   bool bind_thread(Diagnostics& diagnostics) override;
   void set_timeout(std::chrono::milliseconds timeout) override;
+  std::optional<std::vector<uint8_t>> link_name(Diagnostics& diagnostics) override;
+  std::optional<Link> link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) override;
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override;
@@ -100,7 +105,7 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
-             std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
+             std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early, AskNvml nvml,
              KernelLauncher launcher, Exchange exchange);
 
   const SharedContext context_;
@@ -108,6 +113,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<LaunchOrder> order_;
   const bool multicast_;
   const EarlyLaunch early_;
+  const AskNvml nvml_;
   Allocator allocator_;
   const KernelLauncher launcher_;
   Exchange exchange_;

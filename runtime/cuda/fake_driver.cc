@@ -46,6 +46,8 @@ bool is_safe_in_captures(std::string_view name) {
   static const std::set<std::string_view> names = {"DeviceGetCount",
                                                    "DeviceGetName",
                                                    "DeviceGetAttribute",
+                                                   "DeviceGetUuid",
+                                                   "DeviceGetP2PAttribute",
                                                    "DeviceCanAccessPeer",
                                                    "CtxGetCurrent",
                                                    "CtxSetCurrent",
@@ -340,6 +342,19 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
       return abi::kSuccess;
   }
   return abi::kInvalidValue;
+}
+
+abi::Result FakeDriver::DeviceGetUuid(abi::Uuid* uuid, abi::Ordinal device) {
+  *uuid = {};
+  uuid->bytes[15] = static_cast<unsigned char>(options_.alone ? process().id : device);
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::DeviceGetP2PAttribute(int* value, abi::P2PAttribute attribute,
+                                              abi::Ordinal from, abi::Ordinal to) {
+  if (from == to) return misuse("asks what joins a GPU to itself", abi::kInvalidDevice);
+  *value = options_.peers && (attribute == abi::kAccessSupported || options_.atomics);
+  return abi::kSuccess;
 }
 
 abi::Result FakeDriver::DeviceCanAccessPeer(int* can, abi::Ordinal, abi::Ordinal) {

@@ -34,9 +34,11 @@ struct FakeOptions {
   bool fabric = false;   ///< attribute: fabric handles
   bool imex = true;      ///< ... and the daemon that lets them be made
   bool multicast = false;
-  bool writes = true;  ///< the attribute that says that streams write 64-bit values
-  bool peers = true;   ///< GPUs reach each other
-  int capability = 9;  ///< major
+  bool writes = true;   ///< the attribute that says that streams write 64-bit values
+  bool peers = true;    ///< GPUs reach each other
+  bool atomics = true;  ///< ... by NVLink, which carries atomics
+  bool alone = false;   ///< each process sees one GPU, of its own number, as cuda:0
+  int capability = 9;   ///< major
   int multiprocessors = 132;
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;

@@ -77,9 +77,11 @@ class HostHeldMemory final : public HeldMemory {
 
 class HostDevice final : public Device {
  public:
-  explicit HostDevice(std::shared_ptr<FdServer> server) : server_(std::move(server)) {}
+  HostDevice(std::shared_ptr<FdServer> server, const Link& link)
+      : server_(std::move(server)), link_(link) {}
 
   std::string name() const override { return "host"; }
+  std::optional<Link> link_to(std::span<const uint8_t>, Diagnostics&) override { return link_; }
   void set_timeout(std::chrono::milliseconds timeout) override {
     timeout_ = std::min(timeout, kLongest);
   }
@@ -168,6 +170,7 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
+  const Link link_;
   std::mutex streams_mutex_;
   std::set<HostStream*> streams_;
   std::chrono::milliseconds timeout_{
@@ -241,10 +244,10 @@ std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
 
 }  // namespace
 
-std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics) {
+std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link) {
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server));
+  return std::make_unique<HostDevice>(std::move(server), link);
 }
 
 }  // namespace mscclc

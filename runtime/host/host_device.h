@@ -9,6 +9,8 @@
 namespace mscclc {
 
 /// A device for one rank. nullptr: reported (the server of descriptors could not start).
-[[nodiscard]] std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics);
+/// `link`: what it says joins it to others; tests say what GPUs would.
+[[nodiscard]] std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics,
+                                                       const Link& link = {});
 
 }  // namespace mscclc

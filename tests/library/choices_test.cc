@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <tuple>
 
 #include "passes/prove/prove.h"
 #include "plans/library_table.h"
@@ -40,7 +41,14 @@ void each_call(const F& check) {
       for (const uint64_t bytes : all_sizes()) {
         for (const DtypeInfo& t : dtype_table()) {
           for (const bool in_place : {false, true}) {
-            check(LibraryCall{kind, ranks, bytes, t.dtype, in_place});
+            for (const LinkKind links : {LinkKind::nvlink, LinkKind::pcie}) {
+              check(LibraryCall{.kind = kind,
+                                .ranks = ranks,
+                                .bytes = bytes,
+                                .dtype = t.dtype,
+                                .in_place = in_place,
+                                .links = links});
+            }
           }
         }
       }
@@ -50,7 +58,8 @@ void each_call(const F& check) {
 
 std::string call_text(const LibraryCall& call) {
   return fmt::format("{}, {} ranks, {} bytes, {}{}", name(call.kind), call.ranks, call.bytes,
-                     info(call.dtype).name, call.in_place ? ", in place" : "");
+                     info(call.dtype).name, call.in_place ? ", in place" : "") +
+         (call.links == LinkKind::pcie ? ", over PCIe" : "");
 }
 
 Defines defines_of(CollectiveKind kind, const LibraryChoice& choice, uint32_t ranks) {
@@ -105,9 +114,9 @@ void check_runs(CollectiveKind kind, uint32_t ranks, const LibraryRange& range) 
 }  // namespace
 
 TEST_CASE("every call has a choice, the one of its range") {
-  std::map<std::pair<CollectiveKind, uint32_t>, std::vector<LibraryRange>> ranges;
+  std::map<std::tuple<CollectiveKind, uint32_t, LinkKind>, std::vector<LibraryRange>> ranges;
   each_call([&](const LibraryCall& call) {
-    auto& list = ranges[{call.kind, call.ranks}];
+    auto& list = ranges[{call.kind, call.ranks, call.links}];
     if (list.empty()) list = shipped().table.ranges(call);
     const LibraryChoice* choice = shipped().table.choose(call);
     size_t found = 0;
@@ -132,6 +141,25 @@ TEST_CASE("every choice compiles, is proved, and takes the calls that it is for"
         for (const LibraryRange& range : shipped().table.ranges({kind, ranks})) {
           check_range(kind, ranks, range);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("over PCIe no choice has packets in LL128") {
+  for (const CollectiveKind kind : shipped().table.collectives()) {
+    for (const uint32_t ranks : {2u, 3u, 4u, 8u}) {
+      const auto usual = shipped().table.ranges({kind, ranks});
+      for (const LibraryRange& range :
+           shipped().table.ranges({.kind = kind, .ranks = ranks, .links = LinkKind::pcie})) {
+        const CompiledWorld world(range.choice->program, defines_of(kind, *range.choice, ranks));
+        INFO(range.choice->program << " " << range.choice->params_text() << ", " << ranks);
+        REQUIRE(world.errors() == "");
+        for (const Rank& rank : world.program().ranks) {
+          for (const Buffer& buffer : rank.buffers) CHECK(buffer.packets != PacketFormat::LL128);
+        }
+        const auto same = [&](const LibraryRange& r) { return *r.choice == *range.choice; };
+        if (std::ranges::none_of(usual, same)) check_range(kind, ranks, range);
       }
     }
   }

@@ -1,0 +1,34 @@
+// What joins this rank's device to another rank's. Plans rely on it: packets of LL128 need lines of
+// 128 bytes that arrive whole, which only NVLink keeps together, and signals are atomic adds to a
+// peer's memory, which not every path carries. Found once, when a communicator is created, and
+// looked at when a plan is loaded (check_links()).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/link_kind.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+struct Link {
+  LinkKind kind = LinkKind::own;
+  bool access = true;   ///< the peer's memory can be read and written
+  bool atomics = true;  ///< atomic adds to it are the peer's own
+  std::string why;      ///< for reports: how that is known, "cuda:0 and cuda:1: no peer access"
+};
+
+/// Checks that what this rank's ops send can go over its links, by rank. Errors (no-peer-access,
+/// no-nvlink) say which op, and what to use instead.
+bool check_links(const Program& plan, uint32_t rank, std::span<const Link> links,
+                 Diagnostics& diagnostics);
+
+/// True if the signals of this end must not be atomic adds: the rank's proxy, the one who counts
+/// them, then stores the count.
+bool needs_stored_signals(const Channel& channel, std::span<const Link> links);
+
+}  // namespace mscclc
