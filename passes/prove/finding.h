@@ -41,7 +41,8 @@ struct Finding {
   ChunkName chunk;
   bool first_writes = false, second_writes = false;
   bool too_early = false;  ///< race: `first` reads what `second` is yet to write in this call
-  uint32_t first_pair = 0, second_pair = 0;    ///< race: which operands, if the op is pairwise
+  /// Which operands, if the op is pairwise: race, and of `reader`.
+  uint32_t first_pair = 0, second_pair = 0, reader_pair = 0;
   uint32_t first_round = 0, second_round = 0;  ///< race: of their pipelines
   bool in_place = false;
   uint32_t copies = 0;    ///< so many of the buffer of `chunk` would help; 0: none that are known

@@ -131,8 +131,9 @@ class Reporter {
     return op;
   }
   uint32_t pair_of(const Event& e, const Op& op) const {
-    const bool pairs = info(op.kind).srcs.slot[0].pairwise && op.locations.count == op.dsts;
-    if (finding_.kind != Finding::Kind::race || !pairs) return kNone;
+    if (!info(op.kind).srcs.slot[0].pairwise || op.locations.count != op.dsts) return kNone;
+    if (&e == &finding_.reader) return finding_.reader_pair;
+    if (finding_.kind != Finding::Kind::race) return kNone;
     return &e == &finding_.first ? finding_.first_pair : finding_.second_pair;
   }
   /// Where else a fused op comes from, if nothing says which of its places is meant.

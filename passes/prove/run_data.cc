@@ -404,7 +404,7 @@ Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
 Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent,
                      const ChunkName& name) {
   Symbol symbol = symbol_at(spot, extent);
-  if (trace_) trace_->note_read(symbol, name, reader);
+  if (trace_) trace_->note_read(symbol, {name, reader, pair_});
   if (buffer_named(name).units != 0) {
     if (symbol.round != round_) symbol = mixed_with(symbol);
     symbol.round = 0;

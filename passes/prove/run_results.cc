@@ -59,6 +59,7 @@ void Run::report_wrong_value(const ChunkName& name, uint32_t call, const Symbol&
   if (found.read) {
     finding.unwritten = found.read->chunk;
     finding.reader = found.read->reader;
+    finding.reader_pair = found.read->pair;
     finding.added = found.kinds != Difference::kUnwritten;
   }
   const std::pair way(place_in_text(writer), found.kinds);

@@ -1,7 +1,7 @@
 // Whose values races make uncertain. A plan with races has other mistakes, too, which show in the
 // results. The run that finds the races takes one order of many; so results that come through an
-// access which a race has put into the wrong order say nothing. Others are what the order gives that
-// is meant.
+// access which a race has put into the wrong order say nothing. Others are what the order gives
+// that is meant.
 #pragma once
 
 #include <cstdint>

@@ -22,10 +22,10 @@ void ValueTrace::add_input(const Symbol& symbol, const Contribution& input) {
 
 void ValueTrace::add_unwritten(const Symbol& symbol) { add(symbol, {Kind::unwritten}); }
 
-void ValueTrace::note_read(const Symbol& symbol, const ChunkName& chunk, const Event& reader) {
+void ValueTrace::note_read(const Symbol& symbol, const FirstRead& read) {
   const auto node = ids_.find({symbol.low, symbol.high});
   if (node == ids_.end() || nodes_[node->second].kind != Kind::unwritten) return;
-  reads_.try_emplace(node->second, FirstRead{chunk, reader});
+  reads_.try_emplace(node->second, read);
 }
 
 void ValueTrace::add_raced(const Symbol& symbol) {

@@ -28,6 +28,7 @@ class ValueTrace {
   struct FirstRead {
     ChunkName chunk;
     Event reader;
+    uint32_t pair = 0;  ///< which operands, if the op is pairwise
   };
   /// What a symbol is made of.
   struct Content {
@@ -42,7 +43,7 @@ class ValueTrace {
   void add_input(const Symbol& symbol, const Contribution& input);
   void add_unwritten(const Symbol& symbol);
   /// Notes a read of a chunk; only the first of each unwritten one counts.
-  void note_read(const Symbol& symbol, const ChunkName& chunk, const Event& reader);
+  void note_read(const Symbol& symbol, const FirstRead& read);
   /// What a race has put there: some value, that says nothing of the plan.
   void add_raced(const Symbol& symbol);
   void add_sum(const Symbol& sum, const Symbol& a, const Symbol& b);
