@@ -85,7 +85,16 @@ void Input::shorten_file_names() {
   }
 }
 
+/// A usage() that is remembered.
+int Input::unusable(const std::string& message) {
+  first_error_ = message;
+  return usage(message);
+}
+
 void Input::report() {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (first_error_.empty() && d.severity == Severity::error) first_error_ = d.message;
+  }
   const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
   diagnostics = Diagnostics();
   if (report_into_ == nullptr) {
@@ -111,12 +120,12 @@ int Input::load(const PipelineOptions& passes) {
   FrontEndOptions front;
   front.read_file = read_import;
   std::string error;
-  if (!split_defines(front, error)) return usage(error);
+  if (!split_defines(front, error)) return unusable(error);
   auto text = read_file(options_.file, error);
-  if (!text) return usage(error);
+  if (!text) return unusable(error);
   if (looks_like_json(*text)) {
     kind = InputKind::plan;
-    if (!front.defines.empty()) return usage("-D sets parameters of programs; this is a plan");
+    if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");
   }
   int code = kWrongProgram;
   try {

@@ -44,6 +44,8 @@ class Input {
   void shorten_file_names();
   /// Prints diagnostics that came since the last call, to standard error.
   void report();
+  /// The first error that has been printed; empty if there is none.
+  const std::string& first_error() const { return first_error_; }
   /// report() adds to `text` instead, which must outlive this.
   void report_into(std::string& text) { report_into_ = &text; }
   /// Prints "mscclc: <message>" and returns kUsage.
@@ -56,10 +58,12 @@ class Input {
 
  private:
   [[nodiscard]] bool split_defines(FrontEndOptions& front, std::string& error) const;
+  int unusable(const std::string& message);
   int load_plan(std::string_view json, const PipelineOptions& passes);
   int load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes);
 
   const InputOptions& options_;
+  std::string first_error_;
   std::string* report_into_ = nullptr;
 };
 

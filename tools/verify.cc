@@ -44,7 +44,12 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
                 Input& input) {
   PipelineOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
-  if (const int code = input.load(passes); code != kFine) return code;
+  if (const int code = input.load(passes); code != kFine) {
+    if (code == kWrongProgram && !options.witness.empty()) {
+      show_no_witness("what has such errors cannot be run", how_to_show(options, {file}));
+    }
+    return code;
+  }
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
   std::vector<Unordered> unordered;
   const Proof proof =
@@ -57,8 +62,12 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     return kFine;
   }
   put(fmt::format("{}: refused\n", file));
-  if (proof.proved || options.witness.empty()) return kWrongProgram;
+  if (options.witness.empty()) return kWrongProgram;
   const ShowWitness show = how_to_show(options, {file});
+  if (proof.proved) {
+    show_no_witness("the plan is right; it only breaks limits of the target", show);
+    return kWrongProgram;
+  }
   return show_witness(input.program, unordered, show) ? kWrongProgram : kUsage;
 }
 
@@ -72,14 +81,17 @@ struct Row {
 Row row_of(const Target* target, Input& input) {
   PipelineOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
-  if (const int code = input.load(passes); code != kFine) return {"not read", "", code};
+  if (const int code = input.load(passes); code != kFine) {
+    return {"not read", input.first_error(), code};
+  }
   if (!input.program.split) return {"not read", "IR text must be 'split'", kUsage};
   const Proof proof = prove(input.program, input.diagnostics);
   if (proof.proved && (target == nullptr || fits(*target, input))) {
     return {"proved", summarize(proof), kFine};
   }
-  const Diagnostic& first = input.diagnostics.all().front();
-  return {first.code == "undecided" ? "undecided" : "refused", first.message, kWrongProgram};
+  const std::vector<Diagnostic>& told = input.diagnostics.all();
+  const auto first = std::ranges::find(told, Severity::error, &Diagnostic::severity);
+  return {first->code == "undecided" ? "undecided" : "refused", first->message, kWrongProgram};
 }
 
 // Of each refused file the first reason only; what cannot be read is told as always.

@@ -146,7 +146,10 @@ void OutputCheck::count_wrong(uint32_t rank, uint64_t call, uint64_t element, co
     WrongRank& wrong = wrong_ranks_[rank];
     ++wrong.count;
     if (wrong.first.size() >= kMostShown) continue;
-    wrong.first.push_back({call, element + i, element_text(dtype, row), element_text(dtype, got)});
+    const bool untouched = std::all_of(got, got + element_, [](uint8_t b) { return b == kPoison; });
+    wrong.first.push_back(
+        {call, element + i, element_text(dtype, row),
+         element_text(dtype, got) + (untouched ? ", which it held before the call" : "")});
   }
 }
 

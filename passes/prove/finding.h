@@ -27,7 +27,8 @@ struct Finding {
     race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
     slot_twice,   ///< both put packets into `chunk` in one call
     wrong_value,  ///< output `chunk`, last written by `first` if anybody has, does not hold at the
-                  ///< end of a call what is promised
+                  ///< end of a call what is promised; `reader`: has read what was in
+                  ///< `unwritten` before anybody wrote there
     stuck,        ///< thread blocks wait for ever
     unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,      ///< a barrier that a rank may leave before another rank is in
@@ -39,6 +40,10 @@ struct Finding {
   Event first, second;
   ChunkName chunk;
   bool first_writes = false, second_writes = false;
+  bool too_early = false;  ///< race: `first` reads what `second` is yet to write in this call
+  /// Which operands, if the op is pairwise: race, and of `reader`.
+  uint32_t first_pair = 0, second_pair = 0, reader_pair = 0;
+  uint32_t first_round = 0, second_round = 0;  ///< race: of their pipelines
   bool in_place = false;
   uint32_t copies = 0;    ///< so many of the buffer of `chunk` would help; 0: none that are known
   bool overlaid = false;  ///< race: `chunk` lies over scratch of the other op's plan
@@ -46,6 +51,10 @@ struct Finding {
   uint32_t channel = kNone;  ///< unbalanced: of `rank`; kNone: `semaphore`
   uint32_t semaphore = kNone;
   int64_t surplus = 0;           ///< unbalanced: signals more than waits, in a call
+  ChunkName unwritten;           ///< wrong_value
+  Event reader;                  ///< wrong_value
+  bool only_often = false;       ///< wrong_value: all that is wrong is that inputs are there twice
+  bool added = false;            ///< wrong_value: what was in `unwritten` is part of a sum
   std::vector<ChunkName> alike;  ///< wrong_value: other chunks that the same is true of
   std::vector<Event> waiting;    ///< stuck: one waiting block of each rank
   std::string text;              ///< what report.h adds as it is

@@ -31,6 +31,7 @@ struct Record {
   bool pinned = false;       ///< a store that a later one of the same value is in no order with
   uint32_t packets = kNone;  ///< in History, of a store of packets
   uint32_t node = kNone;     ///< of a store, in ValueChains
+  uint32_t round = 0;        ///< of its pipeline
   uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: nobody knows
   uint32_t beneath = kNone;  ///< of a store: the first record that it covers
   uint32_t next = kNone;

@@ -161,7 +161,8 @@ class Pairing {
   }
   Finding unpaired(const Use& giver, uint32_t op, size_t j) const {
     Finding finding = at(giver, op, j);
-    finding.text = "they do not pair up round by round of equally many rounds";
+    finding.text =
+        "signals or releases of one pipeline and what takes them do not pair up round by round";
     return finding;
   }
   Finding too_early(const Use& giver, size_t j) const {

@@ -161,9 +161,10 @@ class Prover {
     placement.facts.join(run->facts());
     placement.findings = run->findings();
     if (placement.findings.empty()) return;
+    const proof::Suspects suspects = run->suspects();
     run.reset();  // what is wrong may need its memory to be told
-    placement.findings = proof::explained(std::move(placement.findings), *placement.system, groups,
-                                          symbols_, options);
+    placement.findings = proof::explained(std::move(placement.findings), suspects,
+                                          *placement.system, groups, symbols_, options);
   }
 
   static bool out_of_step(const Placement& placement) {

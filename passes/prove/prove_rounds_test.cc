@@ -235,7 +235,9 @@ TEST_CASE("signals of a round are taken in the same round of as many") {
   // As often in sum, but not round by round.
   CHECK(verdict(
             rates(kSignals + kSignals, "  pipeline unit: 1KiB { tb 0 { wait up\nwait up } }\n")) ==
-        "unpaired-rounds: not decided: they do not pair up round by round of equally many rounds");
+        "unpaired-rounds: not decided: signals or releases of one pipeline and what takes them do "
+        "not "
+        "pair up round by round");
   // Pipelines of one rate may differ in unit and chunks.
   CHECK(verdict(rates(kSignals, "  pipeline unit: 2KiB, chunks: 2 { tb 0 { wait up } }\n")) ==
         "proved");

@@ -248,7 +248,8 @@ class TogetherProver {
       Run run(system, *groups_, symbols_, options);
       run.go();
       if (run.findings().empty()) continue;
-      report(system, order, proof::explained(run.findings(), system, *groups_, symbols_, options));
+      report(system, order,
+             proof::explained(run.findings(), run.suspects(), system, *groups_, symbols_, options));
       return false;
     }
     return true;

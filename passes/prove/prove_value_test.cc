@@ -71,7 +71,9 @@ TEST_CASE("a wrong sum says what it lacks and has too often, and who wrote it") 
         promised + "- input[0] of rank 1 is missing\n- input[0] of rank 0 is in it 3 times\n");
   CHECK(add("reduce output <- input, s[1]") ==
         promised +
-            "- added up in it is what nobody has written\n- input[0] of rank 1 is missing\n");
+            "- added up in it is what was in s[1] of rank 0 before anybody wrote there: 'reduce "
+            "output[0] <- input[0], s[1]' reads it (rank 0, tb 0)\n"
+            "- input[0] of rank 1 is missing\n");
   CHECK(add("reduce output <- input, s[3]", "copy s[0] <- input\nsync\n") ==
         promised +
             "- input[0] of rank 1 is missing\n"

@@ -12,6 +12,7 @@
 
 #include "ir/op_error.h"
 #include "ir/print.h"
+#include "passes/prove/near_miss.h"
 #include "passes/prove/rates.h"
 #include "passes/symbolic_run.h"
 
@@ -113,14 +114,44 @@ class Reporter {
     const Event& at = finding_.second.op != kNone ? finding_.second : finding_.first;
     if (at.op == kNone) return diagnostics_.error(code, {}, message);
     const Origin o = origin(at);
-    return op_error(diagnostics_, code, o.program(), o.rank, o.op, message);
+    Diagnostic& d = op_error(diagnostics_, code, o.program(), o.rank, placed(at), message);
+    note_fused(d, at);
+    return d;
   }
   void note(Diagnostic& d, const Event& e, const std::string& text) const {
     if (e.op == kNone) {
       d.notes.push_back({text});
     } else {
-      const Origin o = origin(e);
-      d.notes.push_back(op_note(o.program(), o.op, text));
+      d.notes.push_back(op_note(origin(e).program(), placed(e), text));
+    }
+  }
+
+  /// The op with the one location that the finding is about: of a fused op with a location for each
+  /// pair of operands, that of the pair.
+  Op placed(const Event& e) const {
+    Op op = origin(e).op;
+    if (const uint32_t pair = pair_of(e, op); pair != kNone)
+      op.locations = {op.locations.first + pair, 1};
+    return op;
+  }
+  uint32_t pair_of(const Event& e, const Op& op) const {
+    if (!info(op.kind).srcs.slot[0].pairwise || op.locations.count != op.dsts) return kNone;
+    if (&e == &finding_.reader) return finding_.reader_pair;
+    if (finding_.kind != Finding::Kind::race) return kNone;
+    return &e == &finding_.first ? finding_.first_pair : finding_.second_pair;
+  }
+  /// Where else a fused op comes from, if nothing says which of its places is meant.
+  void note_fused(Diagnostic& d, const Event& e) const {
+    const Origin o = origin(e);
+    if (o.op.locations.count < 2 || pair_of(e, o.op) != kNone) return;
+    std::vector<uint32_t> told = {o.program().locations[o.op.locations.first].site};
+    for (uint32_t i = 1; i < o.op.locations.count; ++i) {
+      Op part = o.op;
+      part.locations = {o.op.locations.first + i, 1};
+      const uint32_t site = o.program().locations[part.locations.first].site;
+      if (std::ranges::find(told, site) != told.end()) continue;
+      told.push_back(site);
+      d.notes.push_back(op_note(o.program(), part, "that op has been fused with this one"));
     }
   }
 
@@ -137,6 +168,14 @@ class Reporter {
     note_units(d);
     note_semaphores(d);
     d.notes.push_back({remedy()});
+    note_near_miss(d);
+  }
+
+  void note_near_miss(Diagnostic& d) const {
+    if (system_.joint()) return;
+    const std::optional<NearMiss> miss = near_miss(system_, finding_.first, finding_.second);
+    if (!miss) return;
+    d.notes.push_back(op_note(program_, program_.ranks[miss->rank].ops[miss->op], miss->why));
   }
 
   /// Are both ops of pipelines with equally many rounds, and is a round cut into other parts by one
@@ -169,7 +208,9 @@ class Reporter {
   void note_units(Diagnostic& d) const {
     const ChunkName& c = finding_.chunk;
     const uint32_t units = program_.ranks[c.rank].buffers[c.buffer].units;
-    if (units == 0) return;
+    const bool same_round = finding_.first.call == finding_.second.call &&
+                            finding_.first_round == finding_.second_round;
+    if (units == 0 || same_round) return;
     d.notes.push_back(
         {fmt::format("it holds {} units of the pipeline, and round i uses unit i % "
                      "{}: one of the two may be {} rounds ahead, or more",
@@ -279,18 +320,43 @@ class Reporter {
   }
 
   void wrong_value() {
-    Diagnostic& d = error("wrong-result",
-                          fmt::format("{} does not hold what {} promises at the end of a call{}",
-                                      chunk(), collective(), placement()));
+    const bool harmless = finding_.only_often && repeats_are_harmless();
+    Diagnostic& d =
+        harmless ? error("undecided", fmt::format("not decided: {} is made of an input more than "
+                                                  "once; for min and max that changes nothing, but "
+                                                  "only results with each input once are proved",
+                                                  chunk()))
+                 : error("wrong-result",
+                         fmt::format("{} does not hold what {} promises at the end of a call{}",
+                                     chunk(), collective(), placement()));
     constexpr size_t kShown = 8;
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     d.notes.push_back({promise()});
+    if (finding_.reader.op != kNone) note_unwritten(d);
     const std::vector<std::string>& texts = finding_.notes;
     for (size_t i = 0; i < std::min(texts.size(), kShown); ++i) d.notes.push_back({texts[i]});
     if (texts.size() > kShown) {
       d.notes.push_back({fmt::format("and {} more", texts.size() - kShown)});
     }
     if (!finding_.alike.empty()) d.notes.push_back({alike()});
+  }
+
+  /// Is every reduction a minimum or a maximum?
+  bool repeats_are_harmless() const {
+    return std::ranges::all_of(program_.ranks, [](const Rank& rank) {
+      return std::ranges::all_of(rank.ops, [](const Op& op) {
+        return !info(op.kind).has(kReduces) || op.reduce == ReduceOp::min ||
+               op.reduce == ReduceOp::max;
+      });
+    });
+  }
+
+  void note_unwritten(Diagnostic& d) const {
+    const Event& e = finding_.reader;
+    note(d, e,
+         fmt::format("{} what was in {} before anybody wrote there: {} reads it{}",
+                     finding_.added ? "added up in it is" : "it holds", chunk(finding_.unwritten),
+                     who(e), place(e)));
   }
 
   /// "so it is with 2 more: output[0] of rank 1, output[0] of rank 2"
@@ -461,8 +527,9 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
   int cause = 2;
   for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
   std::vector<Finding> found;
-  std::ranges::copy_if(findings, std::back_inserter(found),
-                       [&](const Finding& finding) { return rank(finding) == cause; });
+  std::ranges::copy_if(findings, std::back_inserter(found), [&](const Finding& finding) {
+    return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value;
+  });
   return found;
 }
 
@@ -483,9 +550,12 @@ void report_no_memory(Diagnostics& diagnostics) {
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   Finding ordered = finding;
-  if (finding.kind == Finding::Kind::race && finding.second.call < finding.first.call) {
-    std::swap(ordered.first, ordered.second);  // told in the order of the calls
+  const bool call_before = finding.second.call < finding.first.call;
+  if (finding.kind == Finding::Kind::race && (call_before || finding.too_early)) {
+    std::swap(ordered.first, ordered.second);  // told in the order that is meant
     std::swap(ordered.first_writes, ordered.second_writes);
+    std::swap(ordered.first_pair, ordered.second_pair);
+    std::swap(ordered.first_round, ordered.second_round);
   }
   Reporter(system, ordered, diagnostics).run();
 }

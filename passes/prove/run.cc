@@ -39,6 +39,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       options_(std::move(options)),
       cuts_(program_, options_.rounds),
       mixed_(symbols.unknown(1)),
+      raced_(symbols.unknown(~uint64_t{0})),
       chained_(has_packets(program_)),
       polled_(polled_buffers(program_)),
       history_(system.chunks()),
@@ -58,7 +59,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       begun_(groups.loops(), 0),
       in_step_(options_.in_step),
       shared_scratch_(system.ranks(), system.parts().size()) {
-  if (trace_) trace_->add_unwritten(symbols.unknown(0));
+  if (trace_) begin_trace();
   for (uint32_t r = 0; r < system.ranks(); ++r) {
     const Rank& rank = program_.ranks[r];
     const std::vector<uint32_t> offsets = block_offsets(rank);
@@ -71,6 +72,17 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
     for (uint32_t s = 0; s < rank.semaphores.size(); ++s) {
       semaphores_[system.semaphore(r, s)].free = rank.semaphores[s].initial;
     }
+  }
+}
+
+/// What nobody has written is told apart by where it is. (Ranks that stand for others have too many
+/// such chunks.)
+void Run::begin_trace() {
+  trace_->add_raced(raced_);
+  trace_->add_unwritten(symbols_.unknown(0));
+  if (!system_.symmetry().trivial()) return;
+  for (uint64_t chunk = 0; chunk < system_.chunks(); ++chunk) {
+    values_[chunk] = ChunkValue(turned_.unwritten(chunk));
   }
 }
 
@@ -187,7 +199,8 @@ void Run::fill_buffers(uint32_t rank, uint32_t call) {
   const uint32_t input = part.input + kInput, output = part.input + kOutput;
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, output, c, call);
-    values_[chunk].write({}, 1, turned_.unwritten(chunk), mixed_);
+    const bool uncertain = options_.suspects && options_.suspects->callers.contains(chunk);
+    values_[chunk].write({}, 1, uncertain ? raced_ : turned_.unwritten(chunk), mixed_);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
     Symbol symbol = turned_.contribution(rank, c, instance(rank, call));
@@ -381,6 +394,8 @@ bool Run::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName&
     const Record& later = history_.record(i);
     if (later.packets == kNone || later.event.call <= reader.call) continue;
     if (!later.extent.may_touch(extent)) continue;
+    if (options_.suspects != nullptr) return true;
+    suspect(name, {.event = reader}, later);
     if (!may_report(report_key(reader, later.event))) return true;
     Finding& finding = add_finding(Finding::Kind::race);
     finding.first = reader;

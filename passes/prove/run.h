@@ -25,6 +25,7 @@
 #include "passes/prove/history.h"
 #include "passes/prove/loop_groups.h"
 #include "passes/prove/shared_scratch.h"
+#include "passes/prove/suspects.h"
 #include "passes/prove/system.h"
 #include "passes/prove/value_trace.h"
 #include "passes/prove/values.h"
@@ -42,6 +43,8 @@ struct RunOptions {
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
   bool traced = false;                  ///< wrong results are told with what they hold
+  /// Races are known: only results are looked at that do not hang on them. `traced`, then.
+  const Suspects* suspects = nullptr;
 };
 
 /// What a run shows besides findings.
@@ -63,8 +66,12 @@ class Run {
   Run(const System& system, const LoopGroups& groups, const Symbols& symbols, RunOptions options);
   /// Runs all calls, or as far as it gets.
   void go();
+  /// Have all calls come to their end?
+  bool finished() const;
   const std::vector<Finding>& findings() const { return findings_; }
   const RunFacts& facts() const { return facts_; }
+  /// What the races that were found make uncertain.
+  const Suspects& suspects() const { return suspects_; }
 
  private:
   /// What a wait may learn, if it is not relaxed, and if it is.
@@ -153,6 +160,7 @@ class Run {
   void check_overlaid(const Actor& actor, const ChunkName& name);
 
   // run.cc
+  void begin_trace();
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
@@ -187,12 +195,17 @@ class Run {
   void report_wrong_value(const ChunkName& name, uint32_t call, const Symbol& wanted);
   uint64_t place_in_text(const Event& event) const;
   Event last_store(uint64_t chunk, const Extent& extent) const;
-  Difference difference(const ChunkName& name, uint32_t call, const Symbol& found) const;
+  Difference difference(const ChunkName& name, uint32_t call, const Symbol& found,
+                        bool written) const;
   void compare_inputs(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
                       Difference& difference) const;
   void compare_divisions(const ChunkName& name, uint32_t call, const ValueTrace::Content& content,
                          Difference& difference) const;
   std::string name_of(const Contribution& input, uint64_t now) const;
+  bool raced(const Symbol& symbol) const;
+  bool stale(const Event& event, const ChunkName& name, uint64_t chunk, const Symbol& symbol);
+  Symbol mixed_at(uint64_t chunk) const;
+  Symbol mixed_with(const Symbol& symbol) const { return raced(symbol) ? raced_ : mixed_; }
 
   // run_control.cc
   bool do_control(uint32_t process, const Op& op, const OpInfo& row);
@@ -238,7 +251,8 @@ class Run {
   PacketFormat format_of(uint32_t rank, const Op& op) const;
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                    const ChunkName& name);
-  Symbol value_at(const Spot& spot, const Extent& extent, const ChunkName& name) const;
+  Symbol value_at(const Event& reader, const Spot& spot, const Extent& extent,
+                  const ChunkName& name);
   const Buffer& buffer_named(const ChunkName& name) const {
     return program_.ranks[name.rank].buffers[name.buffer];
   }
@@ -256,6 +270,9 @@ class Run {
   void check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& store, const Record& access);
   void report_race(const ChunkName& name, const Record& old, const Record& access);
+  bool reads_too_early(const ChunkName& name, const Record& old, const Record& access) const;
+  void suspect(const ChunkName& name, const Record& old, const Record& access);
+  uint64_t meant_position(const Event& event) const;
   void keep(const Spot& spot, const Record& access);
   bool stands_for(const Record& newer, const Record& older) const;
   bool ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access);
@@ -287,7 +304,7 @@ class Run {
   TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
-  const Symbol mixed_;
+  const Symbol mixed_, raced_;
   const bool chained_;  ///< there are packets, which tell what their values come from
   std::vector<std::vector<bool>> polled_;  ///< by rank and buffer: somebody waits for packets there
   History history_;
@@ -319,6 +336,7 @@ class Run {
   /// Of wrong results: who wrote them last, and what is wrong -> position in findings_.
   std::map<std::pair<uint64_t, uint32_t>, size_t> wrong_ways_;
   RunFacts facts_;
+  Suspects suspects_;
   SharedScratch shared_scratch_;
 
   // The op at hand
@@ -333,9 +351,10 @@ class Run {
 };
 
 /// A run's findings, where wrong results are told with what they hold: for that the plan is run
-/// again with a record of all sums, unless that takes more memory than there is.
-std::vector<Finding> explained(std::vector<Finding> findings, const System& system,
-                               const LoopGroups& groups, const Symbols& symbols,
-                               RunOptions options);
+/// again with a record of all sums, unless that takes more memory than there is. Beside races only
+/// those results are wrong that do not hang on them.
+std::vector<Finding> explained(std::vector<Finding> findings, const Suspects& suspects,
+                               const System& system, const LoopGroups& groups,
+                               const Symbols& symbols, RunOptions options);
 
 }  // namespace mscclc::proof

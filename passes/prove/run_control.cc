@@ -219,15 +219,19 @@ void Run::find_sharing() {
       for (const Operand& o : program_.dsts(op)) {
         const bool port = o.channel != kNone && rank.channels[o.channel].kind == ChannelKind::port;
         if (row.has(kSignals) || (row.moves_data() && port)) {
-          use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through one end of a channel");
+          use(ends[system_.end(r, o.channel)].gives, p, r, i,
+              "several thread blocks send through one end of a channel");
         } else if (row.has(kFlushes)) {  // what another block posts may come before it or behind
-          use(ends[system_.end(r, o.channel)].gives, p, r, i, "send through, or flush, one port");
+          use(ends[system_.end(r, o.channel)].gives, p, r, i,
+              "several thread blocks send through, or flush, one port");
         }
         if (row.has(kWaits)) {
-          use(ends[system_.end(r, o.channel)].takes, p, r, i, "wait at one end of a channel");
+          use(ends[system_.end(r, o.channel)].takes, p, r, i,
+              "several thread blocks wait at one end of a channel");
         }
         if (row.has(kAcquires)) {
-          use(semaphores[system_.semaphore(r, o.first)].takes, p, r, i, "acquire one semaphore");
+          use(semaphores[system_.semaphore(r, o.first)].takes, p, r, i,
+              "several thread blocks acquire one semaphore");
         }
         if (row.has(kReleases)) {
           Users& users = semaphores[system_.semaphore(r, o.first)];

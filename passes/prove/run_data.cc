@@ -120,6 +120,8 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
     // What a port sends as it lies is looked at by nobody where it lay.
     if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
     if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
+    if (options_.suspects != nullptr) continue;
+    suspect(name, old, {.event = event, .write = true});
     if (!may_report(report_key(old.event, event))) continue;
     Finding& finding = add_finding(Finding::Kind::slot_twice);
     finding.first = old.event;
@@ -253,8 +255,9 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     const Extent extent = extent_of(block, op, o, k, name);
     const PacketFormat format = buffer_named(name).packets;
     const bool packets = polls && format != PacketFormat::none;
-    const Record access{.event = actor.event, .extent = extent, .position = {pair_, k}};
-    const Symbol symbol = value_at(spot, extent, name);
+    const Record access{
+        .event = actor.event, .extent = extent, .position = {pair_, k}, .round = block.round};
+    const Symbol symbol = value_at(actor.event, spot, extent, name);
     add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
       report_overtaken(actor.event, spot.chunk, name, extent);
@@ -298,7 +301,11 @@ void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) 
 void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
                    const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
-  Record access{.event = actor.event, .extent = extent, .position = {pair_, k}, .write = true};
+  Record access{.event = actor.event,
+                .extent = extent,
+                .position = {pair_, k},
+                .write = true,
+                .round = blocks_[actor.knower].round};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news});
     check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
@@ -316,8 +323,12 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
+  if (options_.suspects != nullptr &&
+      options_.suspects->stores.contains(Suspects::key(rank_of(actor), actor.event.op))) {
+    stored = raced_;
+  }
   if (buffer_named(name).units != 0) stored.round = round_;
-  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), stored, mixed_);
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), stored, mixed_at(spot.chunk));
   if (format == PacketFormat::none) return;
   const auto waiting = awaited_.find(spot.chunk);
   if (waiting == awaited_.end()) return;
@@ -344,7 +355,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Event posts = actor_of(process).event;
     take_values(posts, from, {.event = posts, .extent = extent, .position = {pair_, k}});
   }
-  add_value(value_at({from}, extent, from_name));
+  add_value(value_at(actor_of(process).event, {from}, extent, from_name));
   size_value(block.rank, src, k);
   Provenance of_reader;  // it reads only
   told_.clear();
@@ -353,7 +364,8 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     uint32_t& posted = posted_[r - system_.width()];
     posted_[w - system_.width()] = ++posted;
     const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
-    const Record read{.event = reads.event, .extent = extent, .position = {pair_, k}};
+    const Record read{
+        .event = reads.event, .extent = extent, .position = {pair_, k}, .round = block.round};
     std::swap(nodes_, of_reader);
     check(reads, {from}, from_name, read);
     check_overlaid(reads, from_name);
@@ -382,17 +394,22 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
 
 /// What these bytes hold, as seen from the rank at hand.
 Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
-  return turned_.turned(values_[spot.chunk].read(extent, mixed_), spot.turns);
+  Symbol symbol = values_[spot.chunk].read(extent, mixed_);
+  if (symbol.same_contributions(mixed_)) symbol = mixed_at(spot.chunk);
+  return turned_.turned(symbol, spot.turns);
 }
 
 /// What an op loads there. Of a unit of scratch it is known only in the round that put it there
 /// (lemma R4).
-Symbol Run::value_at(const Spot& spot, const Extent& extent, const ChunkName& name) const {
+Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent,
+                     const ChunkName& name) {
   Symbol symbol = symbol_at(spot, extent);
-  if (buffer_named(name).units == 0) return symbol;
-  if (symbol.round != round_) return mixed_;
-  symbol.round = 0;
-  return symbol;
+  if (trace_) trace_->note_read(symbol, {name, reader, pair_});
+  if (buffer_named(name).units != 0) {
+    if (symbol.round != round_) symbol = mixed_with(symbol);
+    symbol.round = 0;
+  }
+  return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
 }
 
 /// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
@@ -414,7 +431,7 @@ void Run::add_value(const Symbol& symbol) {
   if (!has_value_) {
     value_ = symbol;
   } else if (value_.size != 0 && symbol.size != 0 && value_.size != symbol.size) {
-    value_ = mixed_;
+    value_ = raced(value_) ? raced_ : mixed_with(symbol);
   } else {
     const uint64_t size = std::max(value_.size, symbol.size);
     value_ = turned_.add(value_, symbol);
@@ -431,7 +448,7 @@ void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
     const Part& part = part_of(rank, calls_[rank]);
     const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
     const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
-    if (value_.size != 0 && value_.size != size) value_ = mixed_;
+    if (value_.size != 0 && value_.size != size) value_ = mixed_with(value_);
     value_.size = size;
   });
 }

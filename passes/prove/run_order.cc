@@ -46,6 +46,8 @@ void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& n
 }
 
 void Run::report_race(const ChunkName& name, const Record& old, const Record& access) {
+  if (options_.suspects != nullptr) return;  // known
+  suspect(name, old, access);
   if (!may_report(report_key(old.event, access.event))) return;
   Finding& finding = add_finding(Finding::Kind::race);
   finding.first = old.event;
@@ -53,6 +55,54 @@ void Run::report_race(const ChunkName& name, const Record& old, const Record& ac
   finding.chunk = name;
   finding.first_writes = old.write;
   finding.second_writes = access.write;
+  finding.first_pair = old.position.pair;
+  finding.second_pair = access.position.pair;
+  finding.first_round = old.round;
+  finding.second_round = access.round;
+  finding.too_early = reads_too_early(name, old, access);
+}
+
+/// Is it a load of what nobody has written in this call, and a store that comes later in it? Then
+/// the load is meant to come later.
+bool Run::reads_too_early(const ChunkName& name, const Record& old, const Record& access) const {
+  if (old.write || !access.write || old.event.op == kNone || access.event.op == kNone) return false;
+  const uint32_t call = access.event.call;
+  if (old.event.call != call) return false;
+  const Spot spot = system_.spot(name.rank, name.buffer, name.chunk, call);
+  const uint32_t owner = name.rank % system_.ranks(), input = part_of(owner, call).input + kInput;
+  for (uint32_t c = 0; c < program_.ranks[owner].buffers[input].chunks; ++c) {
+    if (system_.chunk(owner, input, c, call) == spot.chunk) return false;  // the caller's value
+  }
+  for (uint32_t i = history_.head(spot.chunk); i != kNone; i = history_.record(i).next) {
+    const Record& store = history_.record(i);
+    const bool of_op = store.write && store.event.op != kNone && store.event.call == call;
+    if (of_op && store.extent.may_touch(old.extent)) return false;
+  }
+  return true;
+}
+
+/// Notes what these two make uncertain, unless this run has done them in the order that is meant.
+void Run::suspect(const ChunkName& name, const Record& old, const Record& access) {
+  const uint64_t before = meant_position(old.event), after = meant_position(access.event);
+  const bool fills = old.write && !access.write && name.buffer != kInput;  // then it is read
+  if (before < after || (before == after && fills)) return;
+  for (const Record* r : {&old, &access}) {
+    const uint32_t rank = system_.processes()[r->event.process].rank;
+    if (r->event.op == kNone) {
+      suspects_.callers.insert(
+          system_.spot(name.rank, name.buffer, name.chunk, r->event.call).chunk);
+    } else if (!r->write) {
+      suspects_.loads.insert(Suspects::key(rank, r->event.op));
+    } else if (old.write && access.write) {
+      suspects_.stores.insert(Suspects::key(rank, r->event.op));
+    }
+  }
+}
+
+/// Calls come one after the other: the caller hands over its buffers, ops, the caller takes them.
+uint64_t Run::meant_position(const Event& event) const {
+  const bool caller = event.op == kNone, leaving = caller && event.time == event.call + 2;
+  return uint64_t{event.call} * 3 + (!caller ? 1 : leaving ? 2 : 0);
 }
 
 /// Adds an access to what is known of its chunk, told as seen from the rank that owns it.

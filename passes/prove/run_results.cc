@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "passes/prove/report.h"
@@ -25,6 +26,7 @@ struct Run::Difference {
   };
   uint32_t kinds = 0;
   std::vector<std::string> texts;
+  std::optional<ValueTrace::FirstRead> read;  ///< of what nobody has written
   void add(Kind kind, std::string text) {
     kinds |= kind;
     texts.push_back(std::move(text));
@@ -39,11 +41,13 @@ void Run::report_wrong_value(const ChunkName& name, uint32_t call, const Symbol&
   if (trace_ && !system_.joint() && call + 1 < calls_of(name.rank)) return;
   const uint64_t chunk = system_.chunk(name.rank, name.buffer, name.chunk, call);
   // Pieces that hold the contributions, but in chunks of different lengths, say, are not a result.
+  if (options_.suspects != nullptr && values_[chunk].any([&](const Symbol& s) { return raced(s); }))
+    return;
   const ChunkValue::Piece piece =
       values_[chunk].piece_without(wanted).value_or(ChunkValue::Piece{{}, mixed_});
   const Event writer = last_store(chunk, piece.extent);
   Difference found;
-  if (trace_) found = difference(name, call, piece.symbol);
+  if (trace_) found = difference(name, call, piece.symbol, writer.op != kNone);
   Finding finding{};
   finding.kind = Finding::Kind::wrong_value;
   finding.in_place = system_.in_place();
@@ -51,6 +55,13 @@ void Run::report_wrong_value(const ChunkName& name, uint32_t call, const Symbol&
   finding.first = writer;
   finding.first.call = call;
   finding.notes = std::move(found.texts);
+  finding.only_often = found.kinds == Difference::kOften;
+  if (found.read) {
+    finding.unwritten = found.read->chunk;
+    finding.reader = found.read->reader;
+    finding.reader_pair = found.read->pair;
+    finding.added = found.kinds != Difference::kUnwritten;
+  }
   const std::pair way(place_in_text(writer), found.kinds);
   const auto alike = wrong_ways_.find(way);
   if (alike == wrong_ways_.end()) {
@@ -88,7 +99,8 @@ Event Run::last_store(uint64_t chunk, const Extent& extent) const {
   return {};
 }
 
-Run::Difference Run::difference(const ChunkName& name, uint32_t call, const Symbol& found) const {
+Run::Difference Run::difference(const ChunkName& name, uint32_t call, const Symbol& found,
+                                bool written) const {
   const ValueTrace::Content content = trace_->content(found);
   Difference difference;
   if (content.unknown) {
@@ -98,9 +110,14 @@ Run::Difference Run::difference(const ChunkName& name, uint32_t call, const Symb
     return difference;
   }
   if (content.unwritten) {
-    difference.add(Difference::kUnwritten, content.inputs.empty()
-                                               ? "nobody has written it"
-                                               : "added up in it is what nobody has written");
+    if (written && content.read) {
+      difference.kinds |= Difference::kUnwritten;
+      difference.read = content.read;
+    } else {
+      difference.add(Difference::kUnwritten, content.inputs.empty()
+                                                 ? "nobody has written it"
+                                                 : "added up in it is what nobody has written");
+    }
     if (content.inputs.empty()) return difference;
   }
   compare_inputs(name, call, content, difference);
@@ -174,20 +191,70 @@ void Run::compare_divisions(const ChunkName& name, uint32_t call,
   }
 }
 
-std::vector<Finding> explained(std::vector<Finding> findings, const System& system,
-                               const LoopGroups& groups, const Symbols& symbols,
-                               RunOptions options) {
-  const std::vector<Finding> told = causes(findings);
-  const bool wrong = std::ranges::any_of(
-      told, [](const Finding& f) { return f.kind == Finding::Kind::wrong_value; });
-  if (!wrong) return findings;
+// ---- results beside races ----
+
+bool Run::raced(const Symbol& symbol) const {
+  return options_.suspects != nullptr && trace_->raced(symbol);
+}
+
+/// Has a load that is in a race got what is not of this call, or what nobody has written there, or
+/// not what the caller gave? In the order that is meant it would have got something else.
+bool Run::stale(const Event& event, const ChunkName& name, uint64_t chunk, const Symbol& symbol) {
+  if (options_.suspects == nullptr) return false;
+  const uint32_t rank = system_.processes()[event.process].rank;
+  if (!options_.suspects->loads.contains(Suspects::key(rank, event.op))) return false;
+  const uint64_t now = instance(rank, event.call);
+  if (name.buffer == kInput) {
+    return !symbol.same_contributions(symbols_.contribution(name.rank, name.chunk, now));
+  }
+  if (symbol.same_contributions(turned_.unwritten(chunk))) return true;
+  const ValueTrace::Content content = trace_->content(symbol);
+  return content.unknown ||
+         std::ranges::any_of(content.inputs, [&](const auto& i) { return i.first.call != now; });
+}
+
+/// What a chunk holds whose pieces differ.
+Symbol Run::mixed_at(uint64_t chunk) const {
+  if (options_.suspects == nullptr) return mixed_;
+  return values_[chunk].any([&](const Symbol& s) { return raced(s); }) ? raced_ : mixed_;
+}
+
+bool Run::finished() const {
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
+    if (calls_[r] < calls_of(r)) return false;
+  }
+  return true;
+}
+
+std::vector<Finding> explained(std::vector<Finding> findings, const Suspects& suspects,
+                               const System& system, const LoopGroups& groups,
+                               const Symbols& symbols, RunOptions options) {
+  const auto wrong = [](const Finding& f) { return f.kind == Finding::Kind::wrong_value; };
+  const auto race = [](const Finding& f) {
+    return f.kind == Finding::Kind::race || f.kind == Finding::Kind::slot_twice;
+  };
+  const bool races = std::ranges::any_of(findings, race);
+  if (!races && !std::ranges::any_of(findings, wrong)) return findings;
+  std::vector<Finding> others;  // results that hang on races say nothing
+  std::ranges::copy_if(findings, std::back_inserter(others),
+                       [&](const Finding& f) { return !wrong(f); });
+  if (races && (system.joint() || !system.symmetry().trivial())) return others;
   try {
     options.traced = true;
-    Run run(system, groups, symbols, std::move(options));
-    run.go();
-    return run.findings().empty() ? findings : run.findings();
+    if (races) options.suspects = &suspects;
+    std::vector<Finding> results;
+    for (bool again = true; again;) {
+      Run run(system, groups, symbols, options);
+      run.go();
+      std::ranges::copy_if(run.findings(), std::back_inserter(results), wrong);
+      // Calls that take each other's packets do not end: then one call alone shows what it does.
+      again = races && results.empty() && !run.finished() && options.calls > 1;
+      options.calls = 1;
+    }
+    results.insert(results.end(), others.begin(), others.end());
+    return results.empty() ? findings : results;
   } catch (const std::bad_alloc&) {
-    return findings;
+    return races ? others : findings;
   }
 }
 

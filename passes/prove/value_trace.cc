@@ -22,14 +22,29 @@ void ValueTrace::add_input(const Symbol& symbol, const Contribution& input) {
 
 void ValueTrace::add_unwritten(const Symbol& symbol) { add(symbol, {Kind::unwritten}); }
 
+void ValueTrace::note_read(const Symbol& symbol, const FirstRead& read) {
+  const auto node = ids_.find({symbol.low, symbol.high});
+  if (node == ids_.end() || nodes_[node->second].kind != Kind::unwritten) return;
+  reads_.try_emplace(node->second, read);
+}
+
+void ValueTrace::add_raced(const Symbol& symbol) {
+  add(symbol, {.kind = Kind::raced, .raced = true});
+}
+
+bool ValueTrace::raced(const Symbol& symbol) const {
+  const auto node = ids_.find({symbol.low, symbol.high});
+  return node != ids_.end() && nodes_[node->second].raced;
+}
+
 void ValueTrace::add_sum(const Symbol& sum, const Symbol& a, const Symbol& b) {
   const uint32_t left = find(a), right = find(b);
-  add(sum, {Kind::sum, left, right});
+  add(sum, {Kind::sum, left, right, nodes_[left].raced || nodes_[right].raced});
 }
 
 void ValueTrace::add_divided(const Symbol& quotient, const Symbol& sum) {
   const uint32_t part = find(sum);
-  add(quotient, {Kind::divided, part});
+  add(quotient, {Kind::divided, part, 0, nodes_[part].raced});
 }
 
 ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
@@ -55,8 +70,10 @@ ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
         break;
       case Kind::unwritten:
         content.unwritten = true;
+        if (const auto read = reads_.find(i); read != reads_.end()) content.read = read->second;
         break;
       case Kind::unknown:
+      case Kind::raced:
         content.unknown = true;
         break;
       case Kind::sum:

@@ -7,6 +7,7 @@
 // number it would not be: what is added 2^128 times vanishes from the sum.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -116,6 +117,11 @@ class ChunkValue {
   /// The symbol of these bytes; `mixed` if they do not all hold the same contributions. Pieces that
   /// hold them added up in different orders are a sum whose order is that of no other chunk.
   Symbol read(const Extent& extent, const Symbol& mixed) const;
+  /// Is there a piece of which pred(symbol) holds?
+  template <class Pred>
+  bool any(Pred&& pred) const {
+    return way_ == 0 ? pred(whole_) : std::any_of(pieces_.begin(), pieces_.end(), pred);
+  }
   struct Piece {
     Extent extent;
     Symbol symbol;
