@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +100,8 @@ class Device {
   /// How long the device may wait for another process, such as for a descriptor: a communicator
   /// sets its own.
   virtual void set_timeout(std::chrono::milliseconds) {}
+  /// Such a wait asks `over` now and then, and ends when it is true. Empty: it asks nobody.
+  virtual void set_end_of_waits(std::function<bool()> /*over*/) {}
 
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,

@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
   std::string name() const override;
   bool bind_thread(Diagnostics& diagnostics) override;
   void set_timeout(std::chrono::milliseconds timeout) override;
+  void set_end_of_waits(std::function<bool()> over) override;
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override;
