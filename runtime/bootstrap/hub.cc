@@ -108,9 +108,12 @@ class EpollHub final : public Hub {
   /// A hub that was stopped as a whole knows nothing of the ranks: they take it for dead, and end.
   void look() {
     const SteadyTime before = std::exchange(now_, std::chrono::steady_clock::now());
-    if (now_ - before < std::max<SteadyTime::duration>(silence_, kAsleep) || by_rank_.empty())
-      return;
-    meeting_.give_up_hub(asleep_text(now_ - before));
+    const bool stopped = std::any_of(clients_.begin(), clients_.end(), [&](const auto& entry) {
+      const Client& client = entry.second;
+      return client.rank != wire::kNoRank &&
+             was_stopped(now_ - client.spoke, now_ - before, silence_);
+    });
+    if (stopped) meeting_.give_up_hub(asleep_text(now_ - before));
   }
 
   /// Until something must be seen to, even if nothing comes.
@@ -192,11 +195,14 @@ class EpollHub final : public Hub {
     }
   }
 
-  /// A listener that nobody is accepted from stays readable. Strangers go first. If there are none,
-  /// the ranks cannot all come: those that do hear it, one after the other, with the descriptor
-  /// that was kept for this.
+  /// A listener that nobody is accepted from stays readable. Strangers go first, when they have had
+  /// their time. If there are none, the ranks cannot all come: those that do hear it, one after the
+  /// other, with the descriptor that was kept for this.
   void make_room(const std::string& why) {
-    if (drop_oldest_stranger(std::chrono::milliseconds(0))) return;
+    if (strangers_ > 0) {
+      if (!drop_oldest_stranger(kGraceForStrangers)) look_away();
+      return;
+    }
     if (meeting_.complete()) return look_away();  // no rank is waited for
     meeting_.give_up_hub("it has no room for another connection: " + why);
     if (!spare_.valid()) return look_away();

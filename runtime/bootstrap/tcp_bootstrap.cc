@@ -249,7 +249,7 @@ class SocketBootstrap final : public Bootstrap {
   /// A rank that was stopped as a whole has been thrown out by the others, whatever came of them.
   void look() {
     const SteadyTime now = Clock::now(), before = std::exchange(looked_, now);
-    if (now - before < std::max<SteadyTime::duration>(silence_, kAsleep)) return;
+    if (!was_stopped(now - spoke_, now - before, silence_)) return;
     fail_with(wire::FailureKind::died,
               fmt::format("rank {} is to blame itself: {}", rank_, asleep_text(now - before)));
   }

@@ -10,9 +10,6 @@ namespace mscclc {
 /// An end that has said nothing for this long counts as dead though its machine answers: a process
 /// that is stopped, or whose children hold its sockets. MSCCLC_SILENCE sets another.
 constexpr std::chrono::milliseconds kSilence{30000};
-/// An end that has not looked for this long, and as long as that silence, was stopped itself. The
-/// least MSCCLC_SILENCE: threads that only wait for a processor are not meant.
-constexpr std::chrono::seconds kAsleep{1};
 /// How long an end that closes waits for the other to read what is under way.
 constexpr std::chrono::seconds kGoodbyeTime{2};
 /// How long a hub whose job has failed waits for ranks that have not come yet, to tell them.
@@ -31,6 +28,13 @@ inline std::chrono::milliseconds heartbeat(std::chrono::milliseconds silence) {
 /// How often an end looks up that has nothing to do.
 inline int idle_tick_ms(std::chrono::milliseconds silence) {
   return static_cast<int>(std::min<int64_t>(heartbeat(silence).count() / 2, 1000));
+}
+
+/// Has this end been taken for dead because it was stopped? It last spoke `silent` ago, and looked
+/// at nothing for `asleep`. (An end that looks is silent, too, where the other does not read.)
+inline bool was_stopped(std::chrono::nanoseconds silent, std::chrono::nanoseconds asleep,
+                        std::chrono::milliseconds silence) {
+  return silent >= silence && asleep >= silence / 2;
 }
 
 }  // namespace mscclc
