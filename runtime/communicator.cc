@@ -233,7 +233,7 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
     diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
     return nullptr;
   }
-  const bool mapped = import_all(*group.device, handles, group.rank(), buffer->peers, diagnostics);
+  const bool mapped = import_all(group, handles, buffer->peers, diagnostics);
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
   const uint64_t number = group.next_buffer++;
   group.buffers[number] = std::move(buffer);

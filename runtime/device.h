@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -101,6 +102,8 @@ class Device {
   /// How long the device may wait for another process, such as for a descriptor: a communicator
   /// sets its own.
   virtual void set_timeout(std::chrono::milliseconds) {}
+  /// Such a wait asks `over` now and then, and ends when it is true. Empty: it asks nobody.
+  virtual void set_end_of_waits(std::function<bool()> /*over*/) {}
 
   /// What other ranks' devices need to know of this one for link_to(). nullopt: reported.
   virtual std::optional<std::vector<uint8_t>> link_name(Diagnostics&) {

@@ -201,7 +201,7 @@ bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<cons
                   fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
                               handle->bytes, bytes));
   }
-  peer_staging[side][peer] = import_from(*group->device, peer, *handle, diagnostics);
+  peer_staging[side][peer] = import_from(*group, peer, *handle, diagnostics);
   return peer_staging[side][peer] != nullptr;
 }
 
@@ -254,7 +254,7 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
                                 layouts_[peer]->bytes));
     }
-    std::shared_ptr<Memory> region = import_from(*group->device, peer, *handle, diagnostics);
+    std::shared_ptr<Memory> region = import_from(*group, peer, *handle, diagnostics);
     if (region == nullptr) return false;
     connections[peer] = {std::move(region), layouts_[peer]};
   }

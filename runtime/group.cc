@@ -34,7 +34,13 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
     const std::string text = last_error(diagnostics);
     message.insert(message.end(), text.begin(), text.end());
   }
-  if (!bootstrap->all_gather(message, what, all, diagnostics)) return false;
+  Diagnostics failure;
+  if (!bootstrap->all_gather(message, what, all, failure)) {
+    // What this rank was not able to do is mostly what came of that: the cause comes first.
+    if (!able) std::swap(failure, diagnostics);
+    for (const Diagnostic& d : failure.all()) diagnostics.add(d);
+    return false;
+  }
   bool all_able = able;
   for (uint32_t r = 0; r < all.size(); ++r) {
     const bool good = !all[r].empty() && all[r][0] == kAble;
@@ -119,10 +125,13 @@ void Group::release() {
   const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
 }
 
-std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryHandle& handle,
+std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,
                                     Diagnostics& diagnostics) {
   Diagnostics own;
+  Device& device = *group.device;
+  device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
   auto memory = device.import_memory(handle, own);
+  device.set_end_of_waits({});
   for (Diagnostic d : own.all()) {
     if (d.severity == Severity::error)
       d.message = fmt::format("memory of rank {}: {}", peer, d.message);
@@ -131,16 +140,16 @@ std::unique_ptr<Memory> import_from(Device& device, uint32_t peer, const MemoryH
   return memory;
 }
 
-bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles, uint32_t own,
+bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
   peers.resize(handles.size());
   for (uint32_t r = 0; r < handles.size(); ++r) {
-    if (r == own || handles[r].empty()) continue;
+    if (r == group.rank() || handles[r].empty()) continue;
     std::span<const uint8_t> bytes = handles[r];
     const auto handle = decode_handle(bytes, diagnostics);
     if (!handle) return false;
     if (handle->bytes == 0) continue;
-    peers[r] = import_from(device, r, *handle, diagnostics);
+    peers[r] = import_from(group, r, *handle, diagnostics);
     if (peers[r] == nullptr) return false;
   }
   return true;

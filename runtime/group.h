@@ -95,13 +95,13 @@ struct Group {
   bool closed_ = false;
 };
 
-/// Maps a peer's memory; errors name the peer.
-[[nodiscard]] std::unique_ptr<Memory> import_from(Device& device, uint32_t peer,
+/// Maps a peer's memory; errors name the peer. Ends when the communicator fails.
+[[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
-[[nodiscard]] bool import_all(Device& device, const std::vector<std::vector<uint8_t>>& handles,
-                              uint32_t own, std::vector<std::unique_ptr<Memory>>& peers,
+[[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
+                              std::vector<std::unique_ptr<Memory>>& peers,
                               Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -2,19 +2,34 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "tools/rank_report.h"
 
 namespace mscclc {
 namespace {
 
+/// Errors for which the program is not to blame: ranks call differently, or a machine has not what
+/// a call needs.
+constexpr std::string_view kNotOfTheProgram[] = {
+    "bad-message", "call-differs",   "cannot-map", "cannot-share",
+    "fd-offer",    "no-descriptors", "no-thread",  "out-of-memory",
+};
+
+bool is_of_the_job(const Diagnostics& diagnostics) {
+  return std::ranges::any_of(diagnostics.all(), [](const Diagnostic& d) {
+    return std::ranges::find(kNotOfTheProgram, d.code) != std::end(kNotOfTheProgram);
+  });
+}
+
 class RankJob {
  public:
-  RankJob(Input& input, const std::vector<RunSpec>& specs, Communicator& communicator)
+  RankJob(Input& input, const std::vector<RunSpec>& specs, Communicator& communicator, Speaker who)
       : input_(input),
         plan_(std::make_shared<const Program>(input.program)),
         specs_(specs),
-        communicator_(communicator) {
+        communicator_(communicator),
+        who_(who) {
     for (const Rank& rank : plan_->ranks) {
       for (const Buffer& b : rank.buffers) sentinels_ |= b.packets == PacketFormat::sentinel;
     }
@@ -31,6 +46,7 @@ class RankJob {
   const std::shared_ptr<const Program> plan_;
   const std::vector<RunSpec>& specs_;
   Communicator& communicator_;
+  const Speaker who_;
   bool sentinels_ = false;
   /// Sentinel packets serve one width of elements; all other plans need one runner.
   std::map<uint32_t, std::unique_ptr<RankRunner>> runners_;
@@ -53,6 +69,7 @@ bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
   RankReport own{runner->run(spec, input_.diagnostics), {}};
   if (own.result.run.status == RunStatus::hung) return false;
   const RunResult sizes = own.result.run;
+  const Diagnostics seen = input_.diagnostics;
   own.diagnostics = input_.diagnostics.all();
   std::vector<std::vector<uint8_t>> messages;
   if (!communicator_.bootstrap().all_gather(encode(own), "compare results", messages,
@@ -71,12 +88,15 @@ bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
   all.count = sizes.count;
   all.in_place = sizes.in_place;
   count_result(all, totals);
+  const bool refused = all.status == RunStatus::refused;
+  if (refused && is_of_the_job(input_.diagnostics)) totals.code = kWrongResult;
   if (communicator_.rank() == 0) {
     print_result(plan_->contract, spec, all, totals);
     input_.report();
-  } else {
-    input_.diagnostics = Diagnostics();
+    return true;
   }
+  input_.diagnostics = refused && who_ == Speaker::all ? seen : Diagnostics();
+  input_.report();
   return true;
 }
 
@@ -91,7 +111,7 @@ bool RankJob::run(Totals& totals) {
 
 int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs,
              std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
-             std::chrono::milliseconds timeout, const std::string& how) {
+             std::chrono::milliseconds timeout, const std::string& how, Speaker who) {
   auto communicator = Communicator::create(std::move(bootstrap), std::move(device),
                                            {.timeout = timeout}, input.diagnostics);
   if (communicator == nullptr) {
@@ -103,7 +123,7 @@ int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>
                   "# times are from the launch of a call to its end, of the slowest rank\n");
   }
   Totals totals;
-  if (!RankJob(input, specs, *communicator).run(totals)) {
+  if (!RankJob(input, specs, *communicator, who).run(totals)) {
     input.report();
     return kWrongResult;
   }

@@ -34,6 +34,7 @@ struct Child {
   std::string text;
   int status = 0;        ///< as waitpid() gives it, once it has ended
   bool stopped = false;  ///< by this process, for another's sake
+  bool overdue = false;  ///< the same, as it did not end by itself
 };
 
 bool make_pipe(Fd& from, Fd& to) {
@@ -94,6 +95,12 @@ int wait_for(pid_t process) {
   return status;
 }
 
+bool is_stopped(pid_t process) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(process), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == process;
+}
+
 void stop_others(std::vector<Child>& children, const Child& failed) {
   for (Child& child : children) {
     if (&child == &failed || child.errors.get() < 0) continue;
@@ -102,51 +109,106 @@ void stop_others(std::vector<Child>& children, const Child& failed) {
   }
 }
 
-/// Takes what the children write until all have closed their ends, so that none waits for room, and
-/// waits for each.
-void collect(std::vector<Child>& children, bool end_together) {
-  std::vector<pollfd> polled;
-  for (const Child& child : children) polled.push_back({child.errors.get(), POLLIN, 0});
-  size_t open = children.size();
-  while (open > 0 && (poll(polled.data(), polled.size(), -1) >= 0 || errno == EINTR)) {
-    for (size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].fd < 0 || polled[i].revents == 0) continue;
-      char buffer[4096];
-      const ssize_t n = read(polled[i].fd, buffer, sizeof buffer);
-      if (n > 0) children[i].text.append(buffer, static_cast<size_t>(n));
-      if (n > 0 || (n < 0 && errno == EINTR)) continue;
-      polled[i].fd = -1;
-      --open;
-      Child& child = children[i];
-      child.errors.reset();
-      child.status = wait_for(child.process);
-      const bool well = WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0;
-      if (end_together && !well && !child.stopped) stop_others(children, child);
-    }
-  }
-}
+/// Takes what the children write until all have ended, so that none waits for room.
+class Collection {
+ public:
+  Collection(std::vector<Child>& children, const RankProcesses& how)
+      : children_(children), how_(how), open_(children.size()) {}
 
-/// Prints what the children said, and returns the greatest exit code.
-int report(const std::vector<Child>& children, const RankProcesses& how) {
-  int code = 0;
-  bool written = true;
-  std::set<std::string> told;
-  for (size_t r = 0; r < children.size(); ++r) {
-    const Child& child = children[r];
-    if (told.insert(child.text).second) put_error(child.text);
-    if (child.stopped) continue;
-    if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == kUnwritten) {
-      written = false;
-    } else if (WIFEXITED(child.status)) {
-      code = std::max(code, WEXITSTATUS(child.status));
-    } else {
-      put_error(fmt::format("mscclc: rank {} was ended by signal {} ({})\n", r,
-                            WTERMSIG(child.status), strsignal(WTERMSIG(child.status))));
-      code = std::max(code, how.failed);
+  /// Returns the greatest exit code.
+  int run() {
+    while (open_ > 0) {
+      wait();
+      if (is_overdue()) end_the_rest();
+    }
+    return written_ ? code_ : how_.unwritten;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait() {
+    std::vector<pollfd> polled;
+    for (const Child& child : children_) polled.push_back({child.errors.get(), POLLIN, 0});
+    // While all run there is nothing to be late for.
+    const bool some_ended = open_ < children_.size() && !overdue_;
+    if (::poll(polled.data(), polled.size(), some_ended ? kTickMs : -1) <= 0) return;
+    for (size_t i = 0; i < polled.size(); ++i) {
+      if (polled[i].revents != 0) take(children_[i]);
     }
   }
-  return written ? code : how.unwritten;
-}
+
+  void take(Child& child) {
+    char buffer[4096];
+    const ssize_t n = read(child.errors.get(), buffer, sizeof buffer);
+    if (n > 0) child.text.append(buffer, static_cast<size_t>(n));
+    if (n > 0 || (n < 0 && errno == EINTR)) return;
+    --open_;
+    last_end_ = Clock::now();
+    child.errors.reset();
+    child.status = wait_for(child.process);
+    const bool well = WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0;
+    failed_ |= !well;
+    if (how_.end_together && !well && !child.stopped) stop_others(children_, child);
+    print();
+  }
+
+  /// What has ended comes out in the order of the ranks, each text once.
+  void print() {
+    for (; printed_ < children_.size() && !children_[printed_].errors.valid(); ++printed_) {
+      const Child& child = children_[printed_];
+      if (told_.insert(child.text).second) put_error(child.text);
+      if (!child.stopped) count(printed_, child);
+    }
+  }
+
+  void count(size_t rank, const Child& child) {
+    if (child.overdue) {
+      const double limit = std::chrono::duration<double>(how_.patience).count();
+      put_error(fmt::format(
+          "mscclc: rank {} had not ended {:g} s after the others, and was killed\n", rank, limit));
+      code_ = std::max(code_, how_.failed);
+    } else if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == kUnwritten) {
+      written_ = false;
+    } else if (WIFEXITED(child.status)) {
+      code_ = std::max(code_, WEXITSTATUS(child.status));
+    } else {
+      put_error(fmt::format("mscclc: rank {} was ended by signal {} ({})\n", rank,
+                            WTERMSIG(child.status), strsignal(WTERMSIG(child.status))));
+      code_ = std::max(code_, how_.failed);
+    }
+  }
+
+  /// Ranks that live end with the first that fails. After success one may still take its time, to
+  /// write to a pager, say; unless it is stopped, and will never end.
+  bool is_overdue() const {
+    if (open_ == children_.size() || overdue_ || Clock::now() - last_end_ < how_.patience) {
+      return false;
+    }
+    return failed_ || std::any_of(children_.begin(), children_.end(), [](const Child& child) {
+             return child.errors.valid() && is_stopped(child.process);
+           });
+  }
+
+  void end_the_rest() {
+    overdue_ = true;
+    for (Child& child : children_) {
+      if (!child.errors.valid()) continue;
+      child.overdue = !child.stopped;
+      kill(child.process, SIGKILL);
+    }
+  }
+
+  static constexpr int kTickMs = 100;
+
+  std::vector<Child>& children_;
+  const RankProcesses& how_;
+  size_t open_, printed_ = 0;  ///< children that have not ended; that have been printed
+  std::set<std::string> told_;
+  Clock::time_point last_end_;
+  bool failed_ = false, overdue_ = false, written_ = true;
+  int code_ = 0;
+};
 
 }  // namespace
 
@@ -174,22 +236,25 @@ int run_processes(const RankProcesses& how, const std::function<std::string()>& 
     id_ends[r].reset();
   }
   children.resize(started);
-  collect(children, how.end_together);
-  return std::max(id.empty() ? failed : 0, report(children, how));
+  return std::max(id.empty() ? failed : 0, Collection(children, how).run());
 }
 
-int run_job(const RankProcesses& how, std::chrono::milliseconds timeout, const JobRank& fn,
+int run_job(const RankProcesses& how, const JobTimes& times, const JobRank& fn,
             Diagnostics& diagnostics) {
   std::optional<HostedJob> job;
   const auto make_id = [&]() -> std::string {
-    job = host_job({.size = how.ranks, .one_machine = true, .timeout = timeout}, diagnostics);
+    job = host_job({.size = how.ranks,
+                    .one_machine = true,
+                    .timeout = times.timeout,
+                    .silence = times.silence},
+                   diagnostics);
     return job ? job->id.text() : "";
   };
   const auto be_rank = [&](uint32_t rank, const std::string& text) {
     Diagnostics own;
     const auto id = UniqueId::parse(text, own);
     std::unique_ptr<Bootstrap> bootstrap;
-    if (id) bootstrap = join_job(*id, rank, how.ranks, timeout, nullptr, own);
+    if (id) bootstrap = join_job(*id, rank, how.ranks, times.timeout, nullptr, own);
     return fn(rank, std::move(bootstrap), own);
   };
   return run_processes(how, make_id, be_rank);

@@ -21,14 +21,18 @@ struct RankProcesses {
   /// The first rank that fails ends all others: for ranks that wait for one another in ways that a
   /// communicator does not know, such as in memory that they share. Those are not reported.
   bool end_together = false;
+  /// Once a rank has failed, those that still run this long after the last that has ended are
+  /// killed, and reported: they are stopped, or hang. The same for a stopped one if none has
+  /// failed.
+  std::chrono::milliseconds patience{10'000};
   /// The exit code where a rank could not write its standard output; goes before all others.
   int unwritten = 2;
 };
 
 /// Forks the processes; each gets the text that `make_id` makes in this process once they are
-/// there, and returns fn(rank, id) as its exit code. Their standard error comes out in rank order
-/// once all have ended, equal texts once. Returns the greatest exit code; one that is ended by a
-/// signal is reported and counts as `failed`. REQUIRES: no other thread runs here.
+/// there, and returns fn(rank, id) as its exit code. Their standard error comes out as
+/// they end, in rank order, equal texts once. Returns the greatest exit code; one that is ended by
+/// a signal is reported and counts as `failed`. REQUIRES: no other thread runs here.
 int run_processes(const RankProcesses& how, const std::function<std::string()>& make_id,
                   const std::function<int(uint32_t rank, const std::string& id)>& fn);
 
@@ -36,9 +40,14 @@ int run_processes(const RankProcesses& how, const std::function<std::string()>& 
 using JobRank = std::function<int(uint32_t rank, std::unique_ptr<Bootstrap> bootstrap,
                                   Diagnostics& diagnostics)>;
 
+/// HostOptions::timeout and silence.
+struct JobTimes {
+  std::chrono::milliseconds timeout, silence;
+};
+
 /// The same for ranks that have met: this process hosts their job. Errors of the host are in
 /// `diagnostics`.
-[[nodiscard]] int run_job(const RankProcesses& how, std::chrono::milliseconds timeout,
-                          const JobRank& fn, Diagnostics& diagnostics);
+[[nodiscard]] int run_job(const RankProcesses& how, const JobTimes& times, const JobRank& fn,
+                          Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -18,14 +18,12 @@
 namespace mscclc {
 namespace {
 
-using std::chrono::milliseconds;
-
 /// What is the same for all ways to start ranks.
 struct Start {
   const RunOptions& options;
   Input& input;
   const std::vector<RunSpec>& specs;
-  milliseconds timeout;
+  JobTimes times;
   uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
 };
 
@@ -42,7 +40,7 @@ std::shared_ptr<Device> open_device(const Start& start, uint32_t local) {
 }
 
 int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint32_t local,
-                  const std::string& how) {
+                  const std::string& how, Speaker who = Speaker::rank_0) {
   std::shared_ptr<Device> device;
   if (bootstrap != nullptr) device = open_device(start, local);
   if (bootstrap == nullptr) {
@@ -51,7 +49,7 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
   }
   // Without a device too: the other ranks learn why.
   return run_rank(start.options, start.input, start.specs, std::move(bootstrap), std::move(device),
-                  start.timeout, how);
+                  start.times.timeout, how, who);
 }
 
 int run_launched(const Start& start, const LaunchedRank& launch) {
@@ -62,7 +60,8 @@ int run_launched(const Start& start, const LaunchedRank& launch) {
   return run_on_device(
       start, make_bootstrap(launch, start.input.diagnostics),
       launch.local_rank.value_or(launch.rank),
-      fmt::format("on {} processes that {} has started", launch.size, launch.launcher));
+      fmt::format("on {} processes that {} has started", launch.size, launch.launcher),
+      Speaker::all);
 }
 
 /// "4 processes of this machine, a GPU each"
@@ -78,7 +77,7 @@ int run_forked(const Start& start) {
     return run_on_device(start, std::move(bootstrap), rank,
                          ranks_text(start, "processes of this machine"));
   };
-  const int code = run_job({.ranks = start.ranks(), .failed = kWrongResult}, start.timeout, be_rank,
+  const int code = run_job({.ranks = start.ranks(), .failed = kWrongResult}, start.times, be_rank,
                            start.input.diagnostics);
   start.input.report();
   return code;
@@ -86,7 +85,7 @@ int run_forked(const Start& start) {
 
 /// Ranks as threads of this process; what they report comes out in rank order, equal texts once.
 int run_threads(const Start& start) {
-  auto bootstraps = make_in_process_bootstraps(start.ranks(), start.timeout);
+  auto bootstraps = make_in_process_bootstraps(start.ranks(), start.times.timeout);
   std::vector<Input> inputs(start.ranks(), start.input);
   std::vector<std::string> said(start.ranks());
   std::vector<int> codes(start.ranks(), kWrongResult);
@@ -94,7 +93,7 @@ int run_threads(const Start& start) {
   for (uint32_t r = 0; r < start.ranks(); ++r) {
     inputs[r].report_into(said[r]);
     threads.push_back(quiet_thread("mscclc-rank", [&, r] {
-      const Start rank{start.options, inputs[r], start.specs, start.timeout};
+      const Start rank{start.options, inputs[r], start.specs, start.times};
       codes[r] = run_on_device(rank, std::move(bootstraps[r]), r,
                                ranks_text(start, "threads of this process"));
     }));
@@ -130,10 +129,11 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   }
   const Environment environment = Environment::of_process();
   environment.warn_of_unknown(input.diagnostics);
-  const auto seconds = environment.number(Variable::MSCCLC_TIMEOUT, input.diagnostics);
+  const auto timeout = environment.timeout(input.diagnostics);
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, input.diagnostics);
   input.report();
-  if (!seconds) return kUsage;
-  const Start start{options, input, specs, milliseconds(*seconds * 1000)};
+  if (!timeout || !silence) return kUsage;
+  const Start start{options, input, specs, {*timeout, std::chrono::seconds(*silence)}};
   Diagnostics launcher;
   const auto launch = read_launch(environment, "", launcher);
   if (launch && options.threads) {

@@ -162,9 +162,20 @@ class Search {
     return notes;
   }
 
+  /// A unix socket is found by a name that comes of the secret, which a rank may have wrong.
+  std::string nobody_text() const {
+    std::string text = "nobody listens there";
+    if (where_.local && !where_.served) {
+      text +=
+          ", or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the job is not "
+          "that of rank 0";
+    }
+    return text;
+  }
+
   std::nullopt_t report(const char* code, std::string message) {
     std::vector<Note> notes = met();
-    if (notes.empty()) notes.push_back({"nobody listens there"});
+    if (notes.empty()) notes.push_back({nobody_text()});
     // One line where one says all: others may see no more of it.
     if (notes.size() == 1) {
       message += ": " + notes.front().text;

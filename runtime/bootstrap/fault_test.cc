@@ -253,6 +253,41 @@ TEST_CASE("the process that runs the hub is stopped") {
   ::close(pipe[1]);
 }
 
+TEST_CASE("a rank that was stopped, and wakes, blames itself") {
+  const uint32_t victim = GENERATE(0u, 1u);
+  const UniqueId id = testing::spare_id();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  for (uint32_t r = 0; r < 3; ++r) {
+    processes.start([&, r] {
+      LaunchedRank rank = launch(id, r, 600s);
+      rank.size = 3;
+      rank.silence = 3s;
+      Diagnostics diagnostics;
+      const auto bootstrap = make_bootstrap(rank, diagnostics);
+      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      while (bootstrap->barrier("step", diagnostics)) std::this_thread::sleep_for(5ms);
+      const std::string& why = diagnostics.all().front().message;
+      const bool named = why.find(fmt::format("rank {}", victim)) == 0 &&
+                         (r == victim) == (why.find("it was stopped, or its machine was, for ") !=
+                                           std::string::npos);
+      if (!named) fmt::print(stderr, "rank {}: {}\n", r, why);
+      return static_cast<int>(named ? kNamed : kOther);
+    });
+  }
+  char byte;
+  for (int i = 0; i < 3; ++i) REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  processes.kill(victim, SIGSTOP);
+  for (uint32_t r = 0; r < 3; ++r) {
+    if (r != victim) CHECK(processes.wait(r, kBound) == kNamed);
+  }
+  processes.kill(victim, SIGCONT);
+  CHECK(processes.wait(victim, kBound) == kNamed);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
 TEST_CASE("nobody runs the hub") {
   const UniqueId id = testing::spare_id();
   Processes processes;

@@ -74,6 +74,11 @@ class EpollHub final : public Hub {
     return has_started(thread_, "the bootstrap's hub", diagnostics);
   }
   Address address() const override { return address_; }
+  /// Where there is no thread: the job has failed, and the ranks that come in time hear it.
+  void tell_in_this_thread() {
+    stop_ = true;
+    serve();
+  }
   void fail(const std::string& why) override {
     {
       const std::lock_guard lock(mutex_);
@@ -92,12 +97,23 @@ class EpollHub final : public Hub {
     while (!done()) {
       epoll_event events[256];
       const int count = ::epoll_wait(epoll_.get(), events, 256, tick_ms());
-      now_ = std::chrono::steady_clock::now();
+      look();
       for (int i = 0; i < count; ++i) handle(events[i]);
       if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
       deliver();
     }
     clients_.clear();
+  }
+
+  /// A hub that was stopped as a whole knows nothing of the ranks: they take it for dead, and end.
+  void look() {
+    const SteadyTime before = std::exchange(now_, std::chrono::steady_clock::now());
+    const bool stopped = std::any_of(clients_.begin(), clients_.end(), [&](const auto& entry) {
+      const Client& client = entry.second;
+      return client.rank != wire::kNoRank &&
+             was_stopped(now_ - client.spoke, now_ - before, silence_);
+    });
+    if (stopped) meeting_.give_up_hub(asleep_text(now_ - before));
   }
 
   /// Until something must be seen to, even if nothing comes.
@@ -179,11 +195,14 @@ class EpollHub final : public Hub {
     }
   }
 
-  /// A listener that nobody is accepted from stays readable. Strangers go first. If there are none,
-  /// the ranks cannot all come: those that do hear it, one after the other, with the descriptor
-  /// that was kept for this.
+  /// A listener that nobody is accepted from stays readable. Strangers go first, when they have had
+  /// their time. If there are none, the ranks cannot all come: those that do hear it, one after the
+  /// other, with the descriptor that was kept for this.
   void make_room(const std::string& why) {
-    if (drop_oldest_stranger(std::chrono::milliseconds(0))) return;
+    if (strangers_ > 0) {
+      if (!drop_oldest_stranger(kGraceForStrangers)) look_away();
+      return;
+    }
     if (meeting_.complete()) return look_away();  // no rank is waited for
     meeting_.give_up_hub("it has no room for another connection: " + why);
     if (!spare_.valid()) return look_away();
@@ -485,7 +504,8 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
 }  // namespace
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
-  if (!enough_descriptors(options.size, diagnostics)) return nullptr;
+  const bool tells = !options.failed.empty();
+  if (!tells && !enough_descriptors(options.size, diagnostics)) return nullptr;
   std::vector<Listener> listeners = open_listeners(options, diagnostics);
   if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
@@ -495,7 +515,9 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
   }
   auto hub =
       std::make_unique<EpollHub>(options, std::move(listeners), std::move(epoll), std::move(waker));
-  return hub->has_thread(diagnostics) ? std::move(hub) : nullptr;
+  if (hub->has_thread(diagnostics)) return hub;
+  if (tells) hub->tell_in_this_thread();
+  return nullptr;
 }
 
 }  // namespace mscclc

@@ -26,7 +26,8 @@ struct HubOptions {
   std::chrono::milliseconds timeout{0};          ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
   std::chrono::milliseconds hello_time{5000};    ///< in which a connection must prove itself
-  /// Why the job cannot be: all that comes of it is that ranks hear this. "": it can.
+  /// Why the job cannot be: all that comes of it is that ranks hear this, from the calling thread
+  /// if there is no other. "": it can.
   std::string failed = {};
 };
 

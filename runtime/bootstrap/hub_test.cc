@@ -427,6 +427,31 @@ TEST_CASE("a hub needs a descriptor for each rank") {
   CHECK(Hub::start(options, diagnostics));
 }
 
+TEST_CASE("somebody has all unix sockets of a job that has a port, too") {
+  const UniqueId id = testing::spare_id();
+  std::vector<Fd> others;
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    others.push_back(listen_on(Address::local(wire::local_name(id.secret), number)));
+    REQUIRE(others.back().valid());
+  }
+  HubOptions options{
+      .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
+  Diagnostics diagnostics;
+  const auto hub = Hub::start(options, diagnostics);
+  REQUIRE(hub);
+  REQUIRE(diagnostics.all().size() == 1);
+  const Diagnostic& warning = diagnostics.all().front();
+  CHECK(warning.code == "port-taken");
+  CHECK_THAT(warning.message,
+             Catch::StartsWith("somebody else has all unix sockets of this job (@mscclc-hub-"));
+  CHECK_THAT(warning.message, Catch::EndsWith("-16: Address already in use (98)); its ranks meet "
+                                              "over TCP alone"));
+  RawRank rank(id);
+  CHECK(rank.come(0, 1));
+  options.addresses.clear();
+  CHECK_FALSE(Hub::start(options, diagnostics));
+}
+
 TEST_CASE("a thousand jobs leave no descriptor open") {
   const size_t before = testing::open_descriptors();
   for (int i = 0; i < 1000; ++i) {

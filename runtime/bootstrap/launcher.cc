@@ -301,17 +301,12 @@ std::optional<Connected> find_hub_here(const LaunchedRank& launch, const Hub* ow
                         nobody);
 }
 
-/// For rank 0, where the job cannot be: tells those that look for it on this machine.
-void tell_ranks_here(const LaunchedRank& launch, const std::string& why) {
+/// For rank 0, where the job cannot be: tells those that look for it at some places, for some
+/// seconds.
+void tell_ranks(HubOptions places, const std::string& why) {
   Diagnostics ignored;
-  const auto hub = Hub::start({.local = true,
-                               .secret = launch.where.secret,
-                               .size = launch.size,
-                               .rank = launch.rank,
-                               .timeout = launch.timeout,
-                               .silence = launch.silence,
-                               .failed = why},
-                              ignored);
+  places.failed = why;
+  const auto hub = Hub::start(places, ignored);
 }
 
 /// Rank 0, where somebody else holds the address of the job's id: he serves it, or nobody does.
@@ -335,7 +330,10 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
       "the id there",
       launch.where.host);
   error.notes = {{listening.message}, {nobody.all().front().message}};
-  tell_ranks_here(launch, error.message);
+  HubOptions here = hub_options(launch);
+  here.local = true;
+  here.addresses.clear();  // none of this machine's
+  tell_ranks(std::move(here), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -370,10 +368,11 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
   if (!hub) {
-    Diagnostic error = listening.all().front();
+    Diagnostic error = listening.all().back();  // warnings come before it
     const bool taken = error.code == "cannot-listen";
     if (taken && launch.by_id) return join_served(launch, error, diagnostics);
     if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+    tell_ranks(hub_options(launch), error.message);
     diagnostics.add(std::move(error));
     return nullptr;
   }

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/bootstrap/job.h"
 #include "runtime/testing/far_address.h"
+#include "runtime/testing/no_threads.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {
@@ -289,6 +291,73 @@ TEST_CASE("ranks meet as each launcher would start them") {
     check_meeting(ranks_of(with(timeout, {{"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", id.text()}}),
                            "MSCCLC_RANK", 3));
   }
+}
+
+/// How a rank of a job of two meets whose rank 0 cannot serve it: all hear `why`.
+int hear(const Values& values, const std::string& code, const std::string& why) {
+  Diagnostics diagnostics;
+  const auto launch = read_launch(Environment(values), "", diagnostics);
+  std::optional<testing::NoThreads> none;
+  rlimit limits{};
+  if (launch && launch->rank == 0 && code == "no-thread") none.emplace(0);
+  if (launch && launch->rank == 0 && code == "too-few-descriptors") {
+    ::getrlimit(RLIMIT_NOFILE, &limits);
+    limits.rlim_cur = 40;
+    ::setrlimit(RLIMIT_NOFILE, &limits);
+  }
+  if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
+  const Diagnostic& error = diagnostics.all().back();  // warnings come before it
+  const bool told = error.message.find(why) == 0 &&
+                    error.code == (launch->rank == 0 ? code : "bootstrap-refused");
+  if (!told) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+  return told ? 0 : 2;
+}
+
+TEST_CASE("rank 0 cannot serve: the others hear why") {
+  struct Case {
+    std::string code, why;
+    const char *here, *port;  ///< ranks on this machine
+  };
+  const std::string no_thread = "the system gives no thread for the bootstrap's hub";
+  const std::string too_few = "the bootstrap of 2 ranks needs 66 file descriptors";
+  const Case cases[] = {{"no-thread", no_thread, "2", "23000"},
+                        {"no-thread", no_thread, "1", "23001"},
+                        {"too-few-descriptors", too_few, "2", "23002"},
+                        {"too-few-descriptors", too_few, "1", "23003"}};
+  testing::Processes processes;
+  // Rank 0 tells for five seconds, which may be few on a busy machine: the others look already.
+  for (const char* rank : {"1", "0"}) {
+    for (const Case& c : cases) {
+      processes.start([&] {
+        return hear({{"MSCCLC_TIMEOUT", "600"},
+                     {"RANK", rank},
+                     {"WORLD_SIZE", "2"},
+                     {"LOCAL_WORLD_SIZE", c.here},
+                     {"MASTER_ADDR", "127.0.0.1"},
+                     {"MASTER_PORT", c.port},
+                     {"TORCHELASTIC_RUN_ID", "mute" + std::to_string(::getppid())}},
+                    c.code, c.why);
+      });
+    }
+    std::this_thread::sleep_for(500ms);
+  }
+  for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 700s) == 0);
+}
+
+TEST_CASE("a rank that nobody listens for may have another secret") {
+  Values job = {{"MSCCLC_TIMEOUT", "1"},
+                {"RANK", "1"},
+                {"WORLD_SIZE", "2"},
+                {"LOCAL_WORLD_SIZE", "2"},
+                {"TORCHELASTIC_RUN_ID", "alone" + std::to_string(::getpid())}};
+  Diagnostics diagnostics;
+  const auto launch = read_launch(Environment(job), "", diagnostics);
+  REQUIRE(launch);
+  CHECK_FALSE(make_bootstrap(*launch, diagnostics));
+  CHECK(diagnostics.all().front().message ==
+        "rank 1 cannot reach the bootstrap at a unix socket of this machine within 1 s: nobody "
+        "listens there, or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the "
+        "job is not that of rank 0");
 }
 
 TEST_CASE("an id with an address of another machine is an error at once, at every rank") {

@@ -113,7 +113,17 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
   };
   Tried network, local;
   const bool any = !options.addresses.empty() || !options.ports.empty();
-  if (options.local && !add(listen_locally(options.secret, local), local)) return {};
+  if (options.local) {
+    auto listener = listen_locally(options.secret, local);
+    if (!listener && any) {  // ranks look at both
+      diagnostics.warning("port-taken", {},
+                          fmt::format("somebody else has all unix sockets of this job ({}); its "
+                                      "ranks meet over TCP alone",
+                                      local.text));
+    } else if (!add(std::move(listener), local)) {
+      return {};
+    }
+  }
   if (any && !add(listen_for_network(options, network), network)) return {};
   return listeners;
 }

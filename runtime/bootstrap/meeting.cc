@@ -15,6 +15,11 @@ std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
 }
 
+std::string asleep_text(SteadyTime::duration time) {
+  return fmt::format("it was stopped, or its machine was, for {}, and the others take it for dead",
+                     seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(time)));
+}
+
 /// Why a rank is none of this job; nullopt: it is.
 std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
                                                const std::string& where) const {

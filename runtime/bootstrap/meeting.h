@@ -111,6 +111,9 @@ class RankMeeting {
 /// How long ranks that answer may take to say for whom they wait, and those that do not, to answer.
 constexpr std::chrono::seconds kReportTime{10}, kAnswerTime{4};
 
+/// Why an end of a connection that has looked at nothing for so long counts as dead.
+std::string asleep_text(SteadyTime::duration time);
+
 /// "30 s", "1.5 s".
 std::string seconds_text(std::chrono::milliseconds time);
 

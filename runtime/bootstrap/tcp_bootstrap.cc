@@ -227,7 +227,7 @@ class SocketBootstrap final : public Bootstrap {
   // The thread.
 
   void serve() {
-    spoke_ = heard_ = Clock::now();
+    spoke_ = heard_ = looked_ = Clock::now();
     take_frames();  // what came behind the welcome
     while (!ended_) {
       collect();
@@ -240,9 +240,18 @@ class SocketBootstrap final : public Bootstrap {
       pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
       ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : idle_tick_ms(silence_));
       if ((polled[0].revents & POLLIN) != 0) drain(waker_);
+      look();
       if (polled[1].revents != 0) read();
       check_times();
     }
+  }
+
+  /// A rank that was stopped as a whole has been thrown out by the others, whatever came of them.
+  void look() {
+    const SteadyTime now = Clock::now(), before = std::exchange(looked_, now);
+    if (!was_stopped(now - spoke_, now - before, silence_)) return;
+    fail_with(wire::FailureKind::died,
+              fmt::format("rank {} is to blame itself: {}", rank_, asleep_text(now - before)));
   }
 
   /// Takes over what callers have left.
@@ -370,7 +379,7 @@ class SocketBootstrap final : public Bootstrap {
 
   // The thread's own.
   Connection connection_;
-  SteadyTime spoke_, heard_, goodbye_deadline_;
+  SteadyTime spoke_, heard_, looked_, goodbye_deadline_;
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
 };

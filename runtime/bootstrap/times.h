@@ -30,4 +30,11 @@ inline int idle_tick_ms(std::chrono::milliseconds silence) {
   return static_cast<int>(std::min<int64_t>(heartbeat(silence).count() / 2, 1000));
 }
 
+/// Has this end been taken for dead because it was stopped? It last spoke `silent` ago, and looked
+/// at nothing for `asleep`. (An end that looks is silent, too, where the other does not read.)
+inline bool was_stopped(std::chrono::nanoseconds silent, std::chrono::nanoseconds asleep,
+                        std::chrono::milliseconds silence) {
+  return silent >= silence && asleep >= silence / 2;
+}
+
 }  // namespace mscclc

@@ -150,7 +150,11 @@ bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle s
 
 void CudaDevice::set_timeout(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
-  exchange_.timeout_ms = static_cast<int>(std::min(timeout, kLongest).count());
+  exchange_.wait.timeout = std::min(timeout, kLongest);
+}
+
+void CudaDevice::set_end_of_waits(std::function<bool()> over) {
+  exchange_.wait.over = std::move(over);
 }
 
 // Ranks of one process have the GPU's context in common.

@@ -60,6 +60,7 @@ class CudaDevice final : public Device {
   void set_timeout(std::chrono::milliseconds timeout) override;
   std::optional<std::vector<uint8_t>> link_name(Diagnostics& diagnostics) override;
   std::optional<Link> link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) override;
+  void set_end_of_waits(std::function<bool()> over) override;
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override;

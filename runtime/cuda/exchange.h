@@ -27,12 +27,12 @@ namespace mscclc::cuda {
 struct Exchange {
   using ProcessId = std::array<uint8_t, 16>;
   using FetchFd = std::function<Fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
-                                   int timeout_ms, Diagnostics& diagnostics)>;
+                                   const FetchWait& wait, Diagnostics& diagnostics)>;
 
   ProcessId process;                 ///< differs for every process; see this_process()
   std::shared_ptr<FdServer> server;  ///< nullptr: no descriptors are offered
   FetchFd fetch;                     ///< fetch_fd(), but for tests
-  int timeout_ms = 30000;            ///< for a descriptor to come
+  FetchWait wait = {};               ///< for a descriptor to come
 };
 
 /// A random number with this process's id: another one after fork().

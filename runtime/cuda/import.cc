@@ -189,7 +189,7 @@ std::unique_ptr<Memory> Importer::by_ipc(const Offer& offer, Diagnostics& diagno
   Fd held;
   if (offer.bytes.size() > sizeof ipc.data) {
     held = exchange_.fetch({offer.bytes.begin() + sizeof ipc.data, offer.bytes.end()},
-                           handle_.range(), exchange_.timeout_ms, diagnostics);
+                           handle_.range(), exchange_.wait, diagnostics);
     if (!held.valid()) return nullptr;
   }
   abi::Address base = 0;

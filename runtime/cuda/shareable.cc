@@ -7,7 +7,7 @@ namespace {
 
 HandleReference import_fd(const SharedContext& context, const Exchange& exchange,
                           const MemoryRange& wanted, const Offer& offer, Diagnostics& diagnostics) {
-  const Fd fd = exchange.fetch(offer.bytes, wanted, exchange.timeout_ms, diagnostics);
+  const Fd fd = exchange.fetch(offer.bytes, wanted, exchange.wait, diagnostics);
   if (!fd.valid()) return {};
   abi::Handle handle = 0;
   void* shareable = reinterpret_cast<void*>(static_cast<uintptr_t>(fd.get()));

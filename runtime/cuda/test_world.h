@@ -30,7 +30,8 @@ struct World {
     fake.enter(process);
     Exchange exchange = {.process = {}, .server = fds, .fetch = {}};
     exchange.process[0] = static_cast<uint8_t>(process + 1);
-    exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted, int,
+    exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
+                                 const FetchWait&,
                                  Diagnostics& d) { return fds->fetch(ticket, wanted, d); };
     const KernelLauncher launcher = {
         .load =

@@ -83,8 +83,9 @@ class HostDevice final : public Device {
   std::string name() const override { return "host"; }
   std::optional<Link> link_to(std::span<const uint8_t>, Diagnostics&) override { return link_; }
   void set_timeout(std::chrono::milliseconds timeout) override {
-    timeout_ = std::min(timeout, kLongest);
+    wait_.timeout = std::min(timeout, kLongest);
   }
+  void set_end_of_waits(std::function<bool()> over) override { wait_.over = std::move(over); }
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override {
@@ -173,8 +174,7 @@ class HostDevice final : public Device {
   const Link link_;
   std::mutex streams_mutex_;
   std::set<HostStream*> streams_;
-  std::chrono::milliseconds timeout_{
-      30'000};  ///< for descriptors, before a communicator sets its own
+  FetchWait wait_;  ///< for descriptors
 };
 
 // A ticket for who is in this process. The file is for all others: memory of other allocators has
@@ -214,7 +214,7 @@ std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& hand
 std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
                                                 std::string& why) {
   Diagnostics problems;
-  Fd file = fetch_fd(offer.bytes, handle.range(), static_cast<int>(timeout_.count()), problems);
+  Fd file = fetch_fd(offer.bytes, handle.range(), wait_, problems);
   std::shared_ptr<SharedMapping> mapping;
   if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
   if (mapping == nullptr) {

@@ -2,7 +2,9 @@
 // the descriptor's ticket. Descriptors cannot travel through the bootstrap.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +32,17 @@ class FdServer {
   virtual void withdraw(const std::vector<uint8_t>& ticket) = 0;
 };
 
+/// How long a process may wait for another.
+struct FetchWait {
+  std::chrono::milliseconds timeout{30'000};
+  /// Asked now and then; true ends the wait: the other will not answer any more. May be empty.
+  std::function<bool()> over = {};
+};
+
 /// Fetches the descriptor of a ticket from the process that serves it. Errors (fd-fetch): nobody
-/// serves there, the ticket is not known, no answer within `timeout_ms`, or its owner has not
+/// serves there, the ticket is not known, no answer while `wait` lasts, or its owner has not
 /// offered all of `wanted`.
 [[nodiscard]] Fd fetch_fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
-                          int timeout_ms, Diagnostics& diagnostics);
+                          const FetchWait& wait, Diagnostics& diagnostics);
 
 }  // namespace mscclc

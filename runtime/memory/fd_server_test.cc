@@ -34,9 +34,9 @@ std::string text_of(const Fd& file) {
 }
 
 /// Why fetching failed; "" if it did not.
-std::string failure(const Bytes& ticket, int timeout_ms = 2000) {
+std::string failure(const Bytes& ticket, const FetchWait& wait = {2000ms}) {
   Diagnostics diagnostics;
-  const Fd fd = fetch_fd(ticket, kAll, timeout_ms, diagnostics);
+  const Fd fd = fetch_fd(ticket, kAll, wait, diagnostics);
   CHECK(fd.valid() != diagnostics.has_errors());
   if (fd.valid()) return {};
   CHECK(diagnostics.all().front().code == "fd-fetch");
@@ -56,9 +56,9 @@ TEST_CASE("only what is offered of a descriptor can be had") {
   const Fd file = file_with("shared");
   const Bytes ticket = served.server->offer(file.get(), {64, 100}, served.diagnostics);
   Diagnostics diagnostics;
-  CHECK(fetch_fd(ticket, {64, 100}, 2000, diagnostics).valid());
-  CHECK(fetch_fd(ticket, {100, 64}, 2000, diagnostics).valid());
-  CHECK_FALSE(fetch_fd(ticket, {0, 4096}, 2000, diagnostics).valid());
+  CHECK(fetch_fd(ticket, {64, 100}, {2000ms}, diagnostics).valid());
+  CHECK(fetch_fd(ticket, {100, 64}, {2000ms}, diagnostics).valid());
+  CHECK_FALSE(fetch_fd(ticket, {0, 4096}, {2000ms}, diagnostics).valid());
   CHECK(
       diagnostics.all().front().message ==
       "cannot fetch a descriptor from a peer's process: its owner lets others map 100 bytes at 64 "
@@ -73,7 +73,7 @@ TEST_CASE("another process gets the descriptor") {
     Bytes ticket(33);
     if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
     Diagnostics diagnostics;
-    const Fd fd = fetch_fd(ticket, kAll, 5000, diagnostics);
+    const Fd fd = fetch_fd(ticket, kAll, {5000ms}, diagnostics);
     if (!fd.valid()) return 2;
     if ((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) == 0) return 3;
     return text_of(fd) == "shared" ? 0 : 4;
@@ -92,8 +92,8 @@ TEST_CASE("each ticket has its own descriptor, which may be fetched often") {
   const Bytes a = served.offer("a"), b = served.offer("b");
   CHECK(a != b);
   for (int i = 0; i < 3; ++i) {
-    CHECK(text_of(fetch_fd(a, kAll, 2000, served.diagnostics)) == "a");
-    CHECK(text_of(fetch_fd(b, kAll, 2000, served.diagnostics)) == "b");
+    CHECK(text_of(fetch_fd(a, kAll, {2000ms}, served.diagnostics)) == "a");
+    CHECK(text_of(fetch_fd(b, kAll, {2000ms}, served.diagnostics)) == "b");
   }
   CHECK_FALSE(served.diagnostics.has_errors());
 }
@@ -122,12 +122,31 @@ TEST_CASE("a descriptor that is not open cannot be offered") {
   CHECK(served.diagnostics.all().front().code == "fd-offer");
 }
 
+TEST_CASE("a wait for a server ends when there is nothing left to wait for") {
+  FdTicket ticket;
+  fill_random(ticket.socket);
+  const Fd listener = listen_for_fds(ticket);
+  REQUIRE(listener.valid());
+  int asked = 0;
+  const auto over = [&] { return ++asked > 2; };
+  const std::string ended =
+      "cannot fetch a descriptor from a peer's process: the job has failed meanwhile";
+  CHECK(failure(ticket.bytes(), {1h, over}) == ended);
+  // The same where its backlog is full.
+  std::vector<Fd> others;
+  for (Fd other = connect_for_fds(ticket); other.valid(); other = connect_for_fds(ticket)) {
+    others.push_back(std::move(other));
+  }
+  asked = 0;
+  CHECK(failure(ticket.bytes(), {1h, over}) == ended);
+}
+
 TEST_CASE("a server that does not answer costs no more than the timeout") {
   FdTicket ticket;
   fill_random(ticket.socket);
   const Fd listener = listen_for_fds(ticket);
   REQUIRE(listener.valid());
-  CHECK(failure(ticket.bytes(), 100) ==
+  CHECK(failure(ticket.bytes(), {100ms}) ==
         "cannot fetch a descriptor from a peer's process: no answer within 100 ms");
 }
 
@@ -154,7 +173,7 @@ TEST_CASE("many processes fetch at once") {
       if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
       for (int k = 0; k < kFetches; ++k) {
         Diagnostics diagnostics;
-        if (text_of(fetch_fd(ticket, kAll, 10000, diagnostics)) != "shared") return 2;
+        if (text_of(fetch_fd(ticket, kAll, {10000ms}, diagnostics)) != "shared") return 2;
       }
       return 0;
     });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -14,41 +15,70 @@ namespace mscclc {
 namespace {
 
 constexpr std::chrono::milliseconds kBacklogPause{2};
+/// How often a wait asks whether it is over.
+constexpr std::chrono::milliseconds kLook{50};
 
 Fd failed(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("fd-fetch", {}, "cannot fetch a descriptor from a peer's process: " + why);
   return Fd();
 }
 
+/// A wait that has begun.
+class Wait {
+ public:
+  explicit Wait(const FetchWait& limits)
+      : limits_(limits), deadline_(std::chrono::steady_clock::now() + limits.timeout) {}
+  bool goes_on() const { return left_ms(deadline_) > 0 && !is_over(); }
+  /// Why it has ended.
+  std::string why() const {
+    if (is_over()) return "the job has failed meanwhile";
+    return fmt::format("no answer within {} ms", limits_.timeout.count());
+  }
+  SteadyTime next_look() const {
+    return std::min(deadline_, std::chrono::steady_clock::now() + kLook);
+  }
+
+ private:
+  bool is_over() const { return limits_.over && limits_.over(); }
+
+  const FetchWait& limits_;
+  const SteadyTime deadline_;
+};
+
 /// Connects, waiting while the server's backlog is full.
-Fd connect_until(const FdTicket& ticket, SteadyTime deadline) {
+Fd connect_during(const Wait& wait, const FdTicket& ticket) {
   for (;;) {
     Fd socket = connect_for_fds(ticket);
-    if (socket.valid() || errno != EAGAIN || left_ms(deadline) == 0) return socket;
+    if (socket.valid() || errno != EAGAIN || !wait.goes_on()) return socket;
     std::this_thread::sleep_for(kBacklogPause);
   }
 }
 
+bool is_answered_during(const Wait& wait, const Fd& socket) {
+  while (!await(socket.get(), POLLIN, wait.next_look())) {
+    if (!wait.goes_on()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, int timeout_ms,
+Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const FetchWait& limits,
             Diagnostics& diagnostics) {
   const std::optional<FdTicket> ticket = FdTicket::read(bytes);
   if (!ticket) return failed(diagnostics, "its ticket is damaged");
-  const SteadyTime deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  const Fd socket = connect_until(*ticket, deadline);
+  const Wait wait(limits);
+  const Fd socket = connect_during(wait, *ticket);
   if (!socket.valid() && errno == ECONNREFUSED) {
     return failed(diagnostics,
                   "nobody serves it here: the process has ended, or runs on another machine or in "
                   "another network namespace (container)");
   }
+  if (!socket.valid() && errno == EAGAIN) return failed(diagnostics, wait.why());
   if (!socket.valid()) return failed(diagnostics, error_text(errno));
   if (!same_user(socket)) return failed(diagnostics, "it runs as another user");
   if (!send_secret(socket, ticket->secret)) return failed(diagnostics, error_text(errno));
-  if (!await(socket.get(), POLLIN, deadline)) {
-    return failed(diagnostics, fmt::format("no answer within {} ms", timeout_ms));
-  }
+  if (!is_answered_during(wait, socket)) return failed(diagnostics, wait.why());
   MemoryRange offered;
   Fd fd = receive_fd(socket, offered);
   if (!fd.valid()) {

@@ -161,7 +161,8 @@ struct OneCall {
     Diagnostics later;
     if (diagnostics.has_errors() && executable->launch(call, stream, later)) return "still runs";
     std::string said = testing::text(diagnostics);
-    (void)communicator.bootstrap().barrier("stay", later);  // a rank that is done waits for the others
+    (void)communicator.bootstrap().barrier("stay",
+                                           later);  // a rank that is done waits for the others
     return said;
   }
 };
@@ -318,6 +319,54 @@ TEST_CASE("every survivor's first line names the rank that is stopped") {
         const std::string first = ended[r].said.substr(0, ended[r].said.find('\n'));
         CHECK_THAT(first, Catch::StartsWith(fmt::format("error: rank {} (process ", victim)));
         CHECK_THAT(first, Catch::Contains(") does not answer; "));
+      }
+    }
+  }
+}
+
+/// Stops its process, or kills it, when it has told all others in a step how to map its memory.
+class LeavingBootstrap final : public Bootstrap {
+ public:
+  LeavingBootstrap(std::unique_ptr<Bootstrap> inner, uint32_t victim, int signal)
+      : inner_(std::move(inner)), victim_(victim), signal_(signal) {}
+  uint32_t rank() const override { return inner_->rank(); }
+  uint32_t size() const override { return inner_->size(); }
+  bool all_gather(std::span<const uint8_t> own, std::string_view what,
+                  std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
+    const bool met = inner_->all_gather(own, what, all, diagnostics);
+    if (rank() == victim_ && what == "load a plan") raise(signal_);
+    return met;
+  }
+  void on_failure(std::function<void(const std::string& why)> fn) override {
+    inner_->on_failure(std::move(fn));
+  }
+  void fail(const std::string& why) override { inner_->fail(why); }
+
+ private:
+  const std::unique_ptr<Bootstrap> inner_;
+  const uint32_t victim_;
+  const int signal_;
+};
+
+TEST_CASE("a rank that others fetch descriptors from is stopped or killed") {
+  const auto plan = plan_of("allreduce_2shot", "4");
+  for (const int signal : {SIGSTOP, SIGKILL}) {
+    for (const uint32_t victim : {0u, 2u}) {
+      INFO("signal " << signal << ", rank " << victim);
+      testing::Timeouts timeouts(kLongWait);
+      timeouts.silence = std::chrono::seconds(3);
+      if (signal == SIGSTOP) timeouts.stopped = victim;
+      const auto wrap = [&](std::unique_ptr<Bootstrap> inner) {
+        return std::make_unique<LeavingBootstrap>(std::move(inner), victim, signal);
+      };
+      const auto ended = testing::processes(4, StoppedRank{plan, victim}, timeouts, wrap);
+      CHECK(ended[victim].signal == SIGKILL);
+      for (uint32_t r = 0; r < 4; ++r) {
+        if (r == victim) continue;
+        const std::string first = ended[r].said.substr(0, ended[r].said.find('\n'));
+        INFO(ended[r].said);
+        CHECK(first.starts_with(fmt::format("error: rank {}", victim)));
+        CHECK_THAT(first, Catch::Contains(" has died: "));
       }
     }
   }

@@ -74,12 +74,17 @@ namespace {
 
 /// Rank 0's process makes the job's id and gives it to the others through a pipe.
 std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[2],
-                                std::chrono::milliseconds timeout, Diagnostics& diagnostics) {
+                                const Timeouts& timeouts, Diagnostics& diagnostics) {
+  const auto timeout = timeouts.bootstrap;
   std::unique_ptr<Hub> hub;
   std::array<char, UniqueId::kMostText> text{};
   if (rank == 0) {
-    auto job =
-        host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = timeout}, diagnostics);
+    auto job = host_job({.size = ranks,
+                         .rank = 0,
+                         .one_machine = true,
+                         .timeout = timeout,
+                         .silence = timeouts.silence},
+                        diagnostics);
     if (!job) return nullptr;
     job->id.text().copy(text.data(), text.size() - 1);
     hub = std::move(job->hub);
@@ -109,7 +114,7 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeo
     if (child == 0) {
       close(out[0]);
       Diagnostics diagnostics;
-      std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeouts.bootstrap, diagnostics);
+      std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeouts, diagnostics);
       if (wrap && bootstrap != nullptr) bootstrap = wrap(std::move(bootstrap));
       const std::string said =
           run_rank(std::move(bootstrap), body, timeouts.waits, open, diagnostics);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/bootstrap/times.h"
 #include "runtime/rank_runner.h"
 
 namespace mscclc::testing {
@@ -19,8 +20,9 @@ struct Timeouts {
   Timeouts(std::chrono::milliseconds both = kPatience) : bootstrap(both), waits(both) {}
   Timeouts(std::chrono::milliseconds bootstrap, std::chrono::milliseconds waits)
       : bootstrap(bootstrap), waits(waits) {}
-  std::chrono::milliseconds bootstrap;  ///< of each step in which ranks meet
-  std::chrono::milliseconds waits;      ///< of each wait of a call
+  std::chrono::milliseconds bootstrap;           ///< of each step in which ranks meet
+  std::chrono::milliseconds waits;               ///< of each wait of a call
+  std::chrono::milliseconds silence = kSilence;  ///< of processes: then a rank counts as dead
   /// A rank that stops itself, and is killed when all others have ended: processes() only.
   std::optional<uint32_t> stopped = {};
 };
