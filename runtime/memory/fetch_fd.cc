@@ -20,6 +20,15 @@ Fd failed(Diagnostics& diagnostics, const std::string& why) {
   return Fd();
 }
 
+Fd out_of_descriptors(Diagnostics& diagnostics) {
+  diagnostics.error("no-descriptors", {},
+                    "cannot fetch a descriptor from a peer's process, as this process has no file "
+                    "descriptors left ('ulimit -n' raises the limit)");
+  return Fd();
+}
+
+bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 /// Connects, waiting while the server's backlog is full.
 Fd connect_until(const FdTicket& ticket, SteadyTime deadline) {
   for (;;) {
@@ -43,6 +52,7 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, int ti
                   "nobody serves it here: the process has ended, or runs on another machine or in "
                   "another network namespace (container)");
   }
+  if (!socket.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
   if (!socket.valid()) return failed(diagnostics, error_text(errno));
   if (!same_user(socket)) return failed(diagnostics, "it runs as another user");
   if (!send_secret(socket, ticket->secret)) return failed(diagnostics, error_text(errno));
@@ -51,6 +61,7 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, int ti
   }
   MemoryRange offered;
   Fd fd = receive_fd(socket, offered);
+  if (!fd.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
   if (!fd.valid()) {
     return failed(diagnostics, "it does not offer this one (any more), or runs as another user");
   }
