@@ -69,8 +69,10 @@ class Server final : public FdServer {
   std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
-      diagnostics.error("fd-offer", {},
-                        "cannot offer descriptor " + std::to_string(fd) + ": " + error_text(errno));
+      const bool none_left = errno == EMFILE || errno == ENFILE;
+      diagnostics.error(none_left ? "no-descriptors" : "fd-offer", {},
+                        fmt::format("cannot offer descriptor {}: {}{}", fd, error_text(errno),
+                                    none_left ? "; 'ulimit -n' raises the limit" : ""));
       return {};
     }
     FdTicket ticket = ticket_;

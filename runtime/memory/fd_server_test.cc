@@ -206,6 +206,11 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
   const Bytes ticket = served.offer("shared");
   {
     const NoDescriptors none(0);
+    Diagnostics diagnostics;
+    CHECK(served.server->offer(STDERR_FILENO, kAll, diagnostics).empty());
+    CHECK(diagnostics.all().front().code == "no-descriptors");
+    CHECK(diagnostics.all().front().message ==
+          "cannot offer descriptor 2: Too many open files (24); 'ulimit -n' raises the limit");
     REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
     CHECK(processes.wait(0, 120s) == 0);
   }
