@@ -1,6 +1,7 @@
 // Diagnostics as JSON for editors: one object per line.
 #include "ir/diagnostic.h"
 #include "ir/excerpt.h"
+#include "ir/printable.h"
 
 namespace mscclc {
 namespace {
@@ -36,10 +37,9 @@ void append_string(std::string& out, std::string_view text) {
       out += c;
     } else if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
+    } else if (const Character shown = first_character(text); is_control(shown)) {
+      out += "\\u";  // none of them lies beyond four digits
+      for (int shift = 12; shift >= 0; shift -= 4) out += kHex[shown.code >> shift & 15];
     } else {
       out += text.substr(0, length);
     }

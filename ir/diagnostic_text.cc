@@ -12,7 +12,7 @@ std::string_view name(Severity severity) {
 
 std::string place_text(const std::optional<ResolvedPlace>& place) {
   if (!place) return {};
-  std::string out = printable(place->file);
+  std::string out = printable_line(place->file);
   if (!out.empty()) out += ':';
   out += std::to_string(place->line) + ':' + std::to_string(place->column) + ": ";
   return out;
@@ -20,15 +20,15 @@ std::string place_text(const std::optional<ResolvedPlace>& place) {
 
 void render(const Diagnostic& d, const Sources& sources, std::string& out) {
   const auto place = resolve(d.span, d.file, sources);
-  const std::string where = d.path.empty() ? place_text(place) : printable(d.path) + ": ";
+  const std::string where = d.path.empty() ? place_text(place) : printable_line(d.path) + ": ";
   out += where;
   out += name(d.severity);
-  out += ": " + printable(d.message) + '\n';
+  out += ": " + printable_line(d.message) + '\n';
   if (place) out += excerpt(*place);
   for (const Note& note : d.notes) {
     const auto own = resolve(note.span, note.file, sources);
     out += own ? place_text(own) : where;
-    out += "note: " + printable(note.text) + '\n';
+    out += "note: " + printable_line(note.text) + '\n';
   }
 }
 

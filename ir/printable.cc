@@ -1,8 +1,14 @@
 #include "ir/printable.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace mscclc {
 namespace {
 
+/// First and last of the characters that set the direction of what follows, or end a line.
+constexpr uint32_t kOfLayout[][2] = {
+    {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
 constexpr std::string_view kDigits = "0123456789abcdef";
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
@@ -43,9 +49,14 @@ Character first_character(std::string_view text) {
   return {n, code};
 }
 
-bool is_control(const Character& c) { return c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0); }
+bool is_control(const Character& c) {
+  return c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0) ||
+         std::any_of(std::begin(kOfLayout), std::end(kOfLayout),
+                     [&](const auto& range) { return c.code >= range[0] && c.code <= range[1]; });
+}
 
 std::string printable(std::string_view text) { return escaped(text, false); }
+std::string printable_line(std::string_view text) { return escaped(text, true); }
 
 std::string quoted(std::string_view text, size_t most) {
   size_t end = text.size();

@@ -66,11 +66,15 @@ std::optional<std::string> read_rest(int fd, std::string text) {
 }
 
 /// The text of an open file. REQUIRES: `fd` does not block; it does afterwards.
-std::optional<std::string> read_opened(int fd, std::chrono::milliseconds patience) {
+std::optional<std::string> read_opened(int fd, std::optional<std::chrono::milliseconds> patience) {
   std::string begun;
   struct stat status {};
-  const bool is_pipe = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
-  if (is_pipe && !await_writer(fd, patience, begun)) return std::nullopt;
+  if (fstat(fd, &status) != 0) return std::nullopt;
+  if (!patience && !S_ISREG(status.st_mode)) {
+    errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+    return std::nullopt;
+  }
+  if (S_ISFIFO(status.st_mode) && !await_writer(fd, *patience, begun)) return std::nullopt;
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) return std::nullopt;
   return read_rest(fd, std::move(begun));
@@ -82,7 +86,7 @@ std::optional<std::string> read_to_end(int fd) { return read_rest(fd, {}); }
 
 // Opened without blocking: open() of a named pipe waits for somebody who writes, for ever.
 std::optional<std::string> read_whole_file(const std::string& path,
-                                           std::chrono::milliseconds patience) {
+                                           std::optional<std::chrono::milliseconds> patience) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   std::optional<std::string> text = read_opened(fd, patience);
@@ -94,6 +98,7 @@ std::optional<std::string> read_whole_file(const std::string& path,
 
 std::string file_error(int error) {
   if (error == ETIMEDOUT) return "it is a pipe, and nobody writes to it";
+  if (error == ESPIPE) return "it is a pipe or a device, no file";
   if (error != EFBIG) return std::strerror(error);
   return "it has more than " + std::to_string(kMostFileBytes >> 20) + " MiB, or does not end";
 }

@@ -9,6 +9,7 @@
 #include "runtime/environment.h"
 #include "runtime/executable.h"
 #include "runtime/monitor.h"
+#include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {
@@ -38,14 +39,24 @@ bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text)
   return false;
 }
 
+bool read_flight_file(const Environment& environment, Group& group, Diagnostics& diagnostics) {
+  const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
+  if (!pattern) return false;
+  group.flight_file = *pattern;
+  if (!expand_file_name(*pattern, group.rank()).empty()) return true;
+  return refuse(
+      diagnostics, "bad-variable",
+      fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%, or '{}'",
+                  info(Variable::MSCCLC_FLIGHT_FILE).name, quoted(*pattern), kNoFlightFile));
+}
+
 /// What the environment says about this; false: reported.
 bool read_settings(Group& group, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
-  const auto file = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
-  group.flight_file = file.value_or(std::string(kNoFlightFile));
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   group.check_calls = check.value_or(0) == 1;
-  return start_log(environment, diagnostics) && file.has_value() && check.has_value();
+  return check && start_log(environment, diagnostics) &&
+         read_flight_file(environment, group, diagnostics);
 }
 
 /// nullopt: reported.
@@ -260,8 +271,15 @@ bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   }
   if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
   const bool fine = state_->monitor.check(diagnostics);
+  // A call that has not run here is one that the others wait for.
+  if (!done && group.is_busy(stream)) group.fail(diagnostics);
   if (done) group.ended(stream);  // last: what goes with it may be what check() asks
   return fine && done;
+}
+
+void Communicator::abort(const Diagnostics& why) {
+  state_->group->fail(why);
+  state_->monitor.write_down();
 }
 
 void Communicator::abort(const std::string& why) {

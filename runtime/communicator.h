@@ -205,6 +205,8 @@ class Communicator {
   [[nodiscard]] bool check(Diagnostics& diagnostics);
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);
+  /// The same for a rank that cannot go on, for the last error of these.
+  void abort(const Diagnostics& why);
 
  private:
   struct State;

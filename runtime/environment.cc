@@ -90,16 +90,17 @@ std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagn
 void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
   std::vector<std::string_view> names;
   for (const VariableInfo& row : kTable) {
-    if (row.group == VariableGroup::ours) names.push_back(row.name);
+    if (row.group == VariableGroup::ours) names.push_back(row.name.substr(kOurs.size()));
   }
   for (const auto& [name, value] : values_) {
-    if (!name.starts_with(kOurs) || std::find(names.begin(), names.end(), name) != names.end()) {
-      continue;
-    }
-    const std::string near = nearest(name, names);
-    diagnostics.warning("unknown-variable", {},
-                        fmt::format("nobody reads the environment variable {}{}", quoted(name),
-                                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    if (!name.starts_with(kOurs)) continue;
+    const std::string_view own = std::string_view(name).substr(kOurs.size());
+    if (std::find(names.begin(), names.end(), own) != names.end()) continue;
+    const std::string near = nearest(own, names);  // what all begin with makes nothing near
+    diagnostics.warning(
+        "unknown-variable", {},
+        fmt::format("nobody reads the environment variable {}{}", quoted(name),
+                    near.empty() ? "" : fmt::format("; did you mean '{}{}'?", kOurs, near)));
   }
 }
 

@@ -405,8 +405,15 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
-  Device& device = *group->device;
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
+  if (enqueue(binding, stream, diagnostics)) return true;
+  group->fail(diagnostics);  // the others wait for this call
+  return false;
+}
+
+bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,
+                                Diagnostics& diagnostics) {
+  Device& device = *group->device;
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }

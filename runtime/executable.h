@@ -64,6 +64,9 @@ struct Executable::State {
                                                        Diagnostics& diagnostics);
   [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
                             Diagnostics& diagnostics);
+  /// Puts copies and launch of a call on a stream.
+  [[nodiscard]] bool enqueue(const BoundCall::State& binding, StreamHandle stream,
+                             Diagnostics& diagnostics);
   bool collective_bind() const { return options.zero_copy && access.any(); }
 
   const std::shared_ptr<Group> group;

@@ -21,6 +21,25 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
+QuietWrites::QuietWrites() {
+  sigset_t pending;
+  ::sigemptyset(&signals_);
+  ::sigpending(&pending);
+  for (const int signal : {SIGXFSZ, SIGPIPE}) {
+    if (::sigismember(&pending, signal) == 0) ::sigaddset(&signals_, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+}
+
+QuietWrites::~QuietWrites() {
+  const int error = errno;
+  constexpr timespec kAtOnce{};
+  while (::sigtimedwait(&signals_, nullptr, &kAtOnce) > 0 || errno == EINTR) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  errno = error;
+}
+
 Fd make_waker() { return Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
 void wake(const Fd& waker) {
@@ -61,7 +80,8 @@ void fill_random(std::span<uint8_t> out) {
 }
 
 std::string error_text(int error) {
-  return fmt::format("{} ({})", std::generic_category().message(error), error);
+  return fmt::format("{} ({}){}", std::generic_category().message(error), error,
+                     error == EFBIG ? "; the limit is 'ulimit -f'" : "");
 }
 
 }  // namespace mscclc

@@ -2,6 +2,7 @@
 // the runtime need. All descriptors of the runtime are closed on exec.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,6 +34,21 @@ class Fd {
   int fd_ = -1;
 };
 
+/// While one lives, a write of this thread that cannot be is an error of the call and no signal:
+/// EFBIG for SIGXFSZ ('ulimit -f'; truncations too), EPIPE for SIGPIPE. What the application does
+/// with these signals stays as it was.
+class QuietWrites {
+ public:
+  QuietWrites();
+  /// errno stays as it was.
+  ~QuietWrites();
+  QuietWrites(const QuietWrites&) = delete;
+  QuietWrites& operator=(const QuietWrites&) = delete;
+
+ private:
+  sigset_t signals_{}, before_{};  ///< those two, but for what was pending already
+};
+
 /// A counter that wakes whoever polls it (eventfd, does not block). Invalid: errno says why.
 [[nodiscard]] Fd make_waker();
 void wake(const Fd& waker);
@@ -47,7 +63,7 @@ void drain(const Fd& waker);
 /// Fills `out` from the system's generator. It waits only while a machine boots.
 void fill_random(std::span<uint8_t> out);
 
-/// "Connection refused (111)".
+/// "Connection refused (111)"; where a limit is the cause, which it is.
 std::string error_text(int error);
 
 }  // namespace mscclc

@@ -11,16 +11,18 @@ namespace {
 constexpr uint8_t kAble = 1, kUnable = 0;
 constexpr size_t kMostText = 4096;
 
-std::string last_error(const Diagnostics& diagnostics) {
+const Diagnostic* last_error(const Diagnostics& diagnostics) {
   const auto& all = diagnostics.all();
-  for (size_t i = all.size(); i > 0; --i) {
-    if (all[i - 1].severity != Severity::error) continue;
-    // The cause may stand in the notes.
-    std::string text = all[i - 1].message;
-    for (const Note& note : all[i - 1].notes) text += "; " + note.text;
-    return text.substr(0, kMostText);
-  }
-  return "it does not say why";
+  const auto found = std::find_if(all.rbegin(), all.rend(),
+                                  [](const auto& d) { return d.severity == Severity::error; });
+  return found == all.rend() ? nullptr : &*found;
+}
+
+std::string text_of(const Diagnostic* error) {
+  if (error == nullptr) return "it does not say why";
+  std::string text = error->message;
+  for (const Note& note : error->notes) text += "; " + note.text;  // the cause may stand there
+  return text.substr(0, kMostText);
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
   if (able) {
     message.insert(message.end(), own.begin(), own.end());
   } else {
-    const std::string text = last_error(diagnostics);
+    const std::string text = text_of(last_error(diagnostics));
     message.insert(message.end(), text.begin(), text.end());
   }
   Diagnostics failure;
@@ -93,11 +95,18 @@ void Group::fail(const std::string& code, const std::string& why) {
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
 }
 
+void Group::fail(const Diagnostics& diagnostics) {
+  const Diagnostic* error = last_error(diagnostics);
+  fail(error == nullptr ? "aborted" : error->code, text_of(error));
+}
+
 // Costs a launch a few loads: streams are few.
 void Group::launched(StreamHandle stream) {
-  if (std::find(busy_streams_.begin(), busy_streams_.end(), stream) == busy_streams_.end()) {
-    busy_streams_.push_back(stream);
-  }
+  if (!is_busy(stream)) busy_streams_.push_back(stream);
+}
+
+bool Group::is_busy(StreamHandle stream) const {
+  return std::find(busy_streams_.begin(), busy_streams_.end(), stream) != busy_streams_.end();
 }
 
 void Group::ended(StreamHandle stream) {

@@ -56,6 +56,8 @@ struct Group {
 
   /// A call has been put on a stream.
   void launched(StreamHandle stream);
+  /// There are calls on it whose end nobody has waited for.
+  bool is_busy(StreamHandle stream) const;
   /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
   void ended(StreamHandle stream);
   /// Something that calls may still use goes when they have ended: at once, where none runs; at the
@@ -87,6 +89,8 @@ struct Group {
   void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
+  /// The same, for the last error of these.
+  void fail(const Diagnostics& diagnostics);
 
  private:
   /// Streams on which calls may still run; nobody has waited for them by the communicator.

@@ -111,5 +111,24 @@ TEST_CASE("little memory: an error says what could not be had") {
   CHECK(no_memory > 0);
 }
 
+TEST_CASE("files may not grow: shared memory is an error, and no signal") {
+  testing::Processes processes;
+  processes.start([] {
+    if (!limit(RLIMIT_FSIZE, 4096)) return static_cast<int>(kNotLimited);
+    Diagnostics diagnostics;
+    const auto device = make_host_device(diagnostics);
+    if (device == nullptr || device->allocate(8192, "a buffer", diagnostics) != nullptr) {
+      return static_cast<int>(kOther);
+    }
+    const Diagnostic& error = diagnostics.all().front();
+    const bool told = error.code == "out-of-memory" &&
+                      error.message ==
+                          "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
+                          "File too large (27); the limit is 'ulimit -f'";
+    return static_cast<int>(told ? kNoMemory : kOther);
+  });
+  CHECK(processes.wait(0, kPatience) == kNoMemory);
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -96,6 +96,8 @@ bool Monitor::check(Diagnostics& diagnostics) {
   if (error == nullptr) return true;
   write_log(*error, found);
   error->notes.insert(error->notes.end(), found.notes.begin(), found.notes.end());
+  const std::lock_guard lock(mutex_);
+  if (!unwritten_.empty()) error->notes.push_back({unwritten_});
   return false;
 }
 
@@ -139,9 +141,15 @@ void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
   for (const Note& note : waits.notes) flight.waits.push_back(line_of(note));
   std::string why;
   const std::string name = write_flight_log(flight, group_->flight_file, why);
-  log(LogLevel::warn, LogArea::init, rank,
-      name.empty() ? fmt::format("the last calls are not written down: {}", why)
-                   : fmt::format("the last calls are in {}.txt and .json", name));
+  if (!name.empty()) {
+    log(LogLevel::warn, LogArea::init, rank,
+        fmt::format("the last calls are in {}.txt and .json", name));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  unwritten_ = fmt::format(
+      "the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}", rank, why);
+  log(LogLevel::warn, LogArea::init, rank, unwritten_);
 }
 
 }  // namespace mscclc

@@ -49,10 +49,11 @@ class Monitor {
   void write_log(const Diagnostic& error, const Waits& waits);
 
   const std::shared_ptr<Group> group_;
-  std::mutex mutex_;  ///< of the next two
+  std::mutex mutex_;  ///< of the next three
   std::vector<std::weak_ptr<Executable::State>> executables_;
   Waits last_waits_;
-  int looks_ = 0;  ///< the watchdog's since waits have ended
+  std::string unwritten_;  ///< why there is no file of the last calls; "": there is one, or may be
+  int looks_ = 0;          ///< the watchdog's since waits have ended
   std::atomic<bool> written_{false};
   std::unique_ptr<Watchdog::Watch> watch_;  // goes first
 };

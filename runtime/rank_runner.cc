@@ -23,6 +23,7 @@ struct RankRunner::State {
     if (stream != nullptr) communicator.device().destroy_stream(stream);
   }
 
+  bool prepare(Diagnostics& diagnostics);
   bool call(CheckedCall& call, uint64_t number, bool check, RankResult& result,
             Diagnostics& diagnostics);
 
@@ -50,6 +51,18 @@ bool RankRunner::State::call(CheckedCall& call, uint64_t number, bool check, Ran
   return !check || call.compare(number, diagnostics);
 }
 
+bool RankRunner::State::prepare(Diagnostics& diagnostics) {
+  stream = communicator.device().create_stream(diagnostics);
+  if (stream == nullptr) return false;
+  memory = CallerMemory::make(communicator, *plan,
+                              {.max_bytes = options.load.max_bytes,
+                               .input_offset = options.input_offset,
+                               .output_offset = options.output_offset,
+                               .registered = options.registered && options.load.zero_copy},
+                              diagnostics);
+  return memory != nullptr;
+}
+
 RankRunner::RankRunner(Communicator& communicator, std::shared_ptr<const Program> plan,
                        const RunnerOptions& options)
     : state_(std::make_unique<State>(communicator, std::move(plan), options)) {}
@@ -58,16 +71,10 @@ RankRunner::~RankRunner() = default;
 bool RankRunner::load(Diagnostics& diagnostics) {
   State& s = *state_;
   s.executable = s.communicator.load(s.plan, s.options.load, diagnostics);
-  if (s.executable == nullptr) return false;
-  s.stream = s.communicator.device().create_stream(diagnostics);
-  if (s.stream == nullptr) return false;
-  s.memory = CallerMemory::make(s.communicator, *s.plan,
-                                {.max_bytes = s.options.load.max_bytes,
-                                 .input_offset = s.options.input_offset,
-                                 .output_offset = s.options.output_offset,
-                                 .registered = s.options.registered && s.options.load.zero_copy},
-                                diagnostics);
-  return s.memory != nullptr;
+  if (s.executable == nullptr) return false;  // on all ranks
+  if (s.prepare(diagnostics)) return true;
+  s.communicator.abort(diagnostics);
+  return false;
 }
 
 RankResult RankRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {

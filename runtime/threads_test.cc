@@ -84,6 +84,22 @@ TEST_CASE("no thread: the bootstrap's hub") {
   check_told(diagnostics, "the bootstrap's hub");
 }
 
+TEST_CASE("no thread: a rank of the bootstrap tells the others") {
+  Diagnostics own, other;
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = milliseconds(60'000)}, own);
+  REQUIRE(job.has_value());
+  {
+    const NoThreads none(0);
+    CHECK(join_job(job->id, 1, 2, milliseconds(60'000), nullptr, own) == nullptr);
+  }
+  CHECK(join_job(job->id, 0, 2, milliseconds(60'000), nullptr, other) == nullptr);
+  REQUIRE(other.all().size() == 1);
+  CHECK(other.all()[0].code == "rank-gave-up");
+  CHECK_THAT(other.all()[0].message,
+             Catch::EndsWith(" has given up: the system gives no thread for a rank of the "
+                             "bootstrap"));
+}
+
 TEST_CASE("no thread: a rank of the bootstrap") {
   const SomeMask mask;
   Diagnostics diagnostics;

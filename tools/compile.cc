@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ir/print.h"
+#include "ir/printable.h"
 #include "passes/pass.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
@@ -165,7 +166,8 @@ int run_compile(CompileOptions& options) {
   input.report();
   if (!text) return kWrongProgram;
   std::string error;
-  return write_file(options.output, *text, error) ? kFine : Input::usage(error);
+  const std::string& shown = options.output == "-" ? printable(*text) : *text;
+  return write_file(options.output, shown, error) ? kFine : Input::usage(error);
 }
 
 std::vector<std::string> pass_names(const char* also) {

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
+#include "ir/printable.h"
 #include "ir/read_file.h"
 
 namespace mscclc {
@@ -18,11 +20,18 @@ constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
 
 // REQUIRES: errno of what failed.
 std::string failure(const char* what, const std::string& name) {
-  const std::string reason = std::strerror(errno);
-  return std::string("cannot ") + what + " " + name + ": " + reason;
+  return fmt::format("cannot {} {}: {}{}", what, name, std::strerror(errno),
+                     errno == EFBIG ? "; the limit is 'ulimit -f'" : "");
 }
 
-std::string quoted(const std::string& path) { return "'" + path + "'"; }
+/// A path, whole: to be found it must be known.
+std::string in_quotes(const std::string& path) { return quoted(path, path.size()); }
+
+/// Text may quote files and names from outside.
+void print(std::string_view text, std::FILE* to) {
+  const std::string shown = printable(text);
+  std::fwrite(shown.data(), 1, shown.size(), to);
+}
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -40,9 +49,15 @@ std::optional<std::string> read_file(const std::string& path, std::string& error
   const bool standard = path == "-";
   std::optional<std::string> text = standard ? read_to_end(STDIN_FILENO) : read_whole_file(path);
   if (!text) {
-    error = fmt::format("cannot read {}: {}", standard ? "standard input" : quoted(path),
+    error = fmt::format("cannot read {}: {}", standard ? "standard input" : in_quotes(path),
                         file_error(errno));
   }
+  return text;
+}
+
+std::optional<std::string> read_regular_file(const std::string& path, std::string& error) {
+  std::optional<std::string> text = read_whole_file(path, std::nullopt);
+  if (!text) error = fmt::format("cannot read {}: {}", in_quotes(path), file_error(errno));
   return text;
 }
 
@@ -50,10 +65,10 @@ bool write_file(const std::string& path, std::string_view text, std::string& err
   const bool standard = path == "-";
   const int fd = standard ? 1 : open(path.c_str(), kReplace, 0666);
   bool fine = fd >= 0 && write_all(fd, text);
-  if (!fine) error = failure("write", standard ? "standard output" : quoted(path));
+  if (!fine) error = failure("write", standard ? "standard output" : in_quotes(path));
   if (!standard && fd >= 0 && close(fd) != 0 && fine) {
     fine = false;
-    error = failure("write", quoted(path));
+    error = failure("write", in_quotes(path));
   }
   return fine;
 }
@@ -78,7 +93,7 @@ bool FileWriter::finish() {
   if (!error_.empty()) return false;
   if (path_ == "-") return write_file(path_, held_, error_);
   if (!begin()) return false;
-  if (close(std::exchange(fd_, -1)) != 0) error_ = failure("write", quoted(path_));
+  if (close(std::exchange(fd_, -1)) != 0) error_ = failure("write", in_quotes(path_));
   return error_.empty();
 }
 
@@ -86,24 +101,26 @@ bool FileWriter::finish() {
 bool FileWriter::begin() {
   if (fd_ >= 0) return true;
   fd_ = open(path_.c_str(), kReplace, 0666);
-  if (fd_ < 0) error_ = failure("write", quoted(path_));
+  if (fd_ < 0) error_ = failure("write", in_quotes(path_));
   return fd_ >= 0 && pass_on(std::exchange(held_, {}));
 }
 
 bool FileWriter::pass_on(std::string_view text) {
-  if (!write_all(fd_, text)) error_ = failure("write", quoted(path_));
+  if (!write_all(fd_, text)) error_ = failure("write", in_quotes(path_));
   return error_.empty();
 }
 
-void put(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void put(std::string_view text) { print(text, stdout); }
 
-void put_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void put_error(std::string_view text) { print(text, stderr); }
 
 bool flush_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
-  put_error(fmt::format("mscclc: cannot write standard output: {}\n", std::strerror(errno)));
+  put_error("mscclc: " + failure("write", "standard output") + "\n");
   return false;
 }
+
+void survive_large_writes() { std::signal(SIGXFSZ, SIG_IGN); }
 
 void protect_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {

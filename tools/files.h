@@ -12,6 +12,9 @@ namespace mscclc {
 /// Reads a file. On failure returns nothing and says why: "cannot read 'x.mscl': No such file or
 /// directory".
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path, std::string& error);
+/// The same of what must be a file: a pipe or a device that somebody has put there is an error.
+[[nodiscard]] std::optional<std::string> read_regular_file(const std::string& path,
+                                                           std::string& error);
 /// Replaces the contents of a file.
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text, std::string& error);
 /// A file that is written piece by piece. Nothing happens to it before finish(), or before so much
@@ -38,12 +41,15 @@ class FileWriter {
   int fd_ = -1;
 };
 
-/// Writes to standard output, and error. A failure shows in ferror() when the process ends.
+/// Writes text for people to standard output, and error: what it quotes commands no terminal
+/// (ir/printable.h). A failure shows in ferror() when the process ends.
 void put(std::string_view text);
 void put_error(std::string_view text);
 /// At the end of a process: writes what put() still holds. False: not all of the output could be
 /// written; the reason is on standard error.
 [[nodiscard]] bool flush_output();
+/// From now on a write beyond 'ulimit -f' is an error of its file, not the end of the process.
+void survive_large_writes();
 /// Opens what the parent process left closed of descriptors 0 to 2, so that no file of ours gets
 /// one of these numbers and then messages written into it.
 void protect_standard_streams();

@@ -121,6 +121,24 @@ TEST_CASE("a named pipe with a writer that is slow is waited for") {
   writer.join();
 }
 
+TEST_CASE("where a file must be, nothing else is read, and nothing is waited for") {
+  const std::string path = scratch("no_file");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);  // who never writes
+  REQUIRE(writer >= 0);
+  std::string error;
+  for (const std::string& name : {path, std::string("/dev/zero")}) {
+    CHECK_FALSE(read_regular_file(name, error).has_value());
+    CHECK(error == "cannot read '" + name + "': it is a pipe or a device, no file");
+  }
+  CHECK_FALSE(read_regular_file("/", error).has_value());
+  CHECK(error == "cannot read '/': Is a directory");
+  const std::string file = scratch("a_file");
+  REQUIRE(write_file(file, "text", error));
+  CHECK(read_regular_file(file, error) == "text");
+  close(writer);
+}
+
 TEST_CASE("a named pipe that nobody writes to is an error") {
   const std::string path = scratch("silent");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);

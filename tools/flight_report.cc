@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ir/printable.h"
 #include "runtime/environment.h"
 #include "runtime/observe/flight_file.h"
 
@@ -31,7 +32,7 @@ class Reader {
   /// Text that a terminal can take.
   std::string text(const Json& of, const char* key) {
     const Json* value = find(of, key);
-    if (value != nullptr && value->is_string()) return printable(value->get<std::string>());
+    if (value != nullptr && value->is_string()) return printable_line(value->get<std::string>());
     fail(fmt::format("'{}' is no text", key));
     return "";
   }
@@ -43,7 +44,7 @@ class Reader {
     return none;
   }
   std::string item(const Json& value) {
-    if (value.is_string()) return printable(value.get<std::string>());
+    if (value.is_string()) return printable_line(value.get<std::string>());
     fail("an item of 'waits' is no text");
     return "";
   }
@@ -65,14 +66,6 @@ class Reader {
     if (!of.is_object()) return nullptr;
     const auto found = of.find(key);
     return found == of.end() ? nullptr : &*found;
-  }
-  static std::string printable(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-      const bool plain = static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-      out += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-    }
-    return out;
   }
 
   std::string error_;

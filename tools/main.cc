@@ -80,6 +80,7 @@ int run(mscclc::CommandLine& line, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   mscclc::protect_standard_streams();
+  mscclc::survive_large_writes();
   mscclc::CommandLine line;
   line.app.name("mscclc");
   line.app.description("mscclc: a compiler for GPU collectives");

@@ -1,6 +1,7 @@
 // mscclc report: joins the files that ranks write when their communicator fails, and says who was
 // behind whom.
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "tools/command_line.h"
@@ -14,18 +15,21 @@ namespace {
 int run_report(const std::vector<std::string>& files) {
   Diagnostics diagnostics;
   std::vector<RankFlight> ranks;
+  int code = kFine;
   for (const std::string& file : files) {
     std::string error;
-    const auto text = read_file(file, error);
-    if (!text) return Input::usage(error);
-    if (auto flight = read_flight(*text, file, diagnostics)) ranks.push_back(std::move(*flight));
+    const auto text = read_regular_file(file, error);
+    if (!text) {
+      code = Input::usage(error);
+    } else if (auto flight = read_flight(*text, file, diagnostics)) {
+      ranks.push_back(std::move(*flight));
+    }
   }
-  std::optional<std::string> report;
-  if (!diagnostics.has_errors()) report = report_flights(std::move(ranks), diagnostics);
+  // What some ranks have written is worth a report, though others' files are cut off.
+  const auto report = report_flights(std::move(ranks), diagnostics);
   print_diagnostics(diagnostics, Sources{}, "text");
-  if (!report) return kWrongProgram;
-  put(*report);
-  return kFine;
+  if (report) put(*report);
+  return std::max<int>(code, diagnostics.has_errors() ? kWrongProgram : kFine);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/printable.h"
 #include "plans/target.h"
 #include "tools/files.h"
 #include "tools/sizes.h"
@@ -155,7 +156,8 @@ std::string check_placement(const RunOptions& options, const Contract& contract)
 
 void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,
                    const std::string& how, const std::string& note) {
-  const std::string title = program.name.empty() ? options.input.file : program.name;
+  const std::string title =
+      printable_line(program.name.empty() ? options.input.file : program.name);
   put(fmt::format("# mscclc run: {}, {} over {} ranks, {} call{}, {}\n{}#\n{}", title,
                   name(program.contract.kind), program.contract.ranks, calls,
                   calls == 1 ? "" : "s each", how, note, table_header(in_place)));

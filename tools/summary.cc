@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/printable.h"
+
 namespace mscclc {
 namespace {
 
@@ -143,7 +145,7 @@ double memory_needed(const Program& program, uint64_t bytes) {
 }
 
 std::string summarize(const Program& program) {
-  const std::string name = program.name.empty() ? "(no name)" : program.name;
+  const std::string name = program.name.empty() ? "(no name)" : printable_line(program.name);
   return fmt::format("{}: {}, {}\n", name, what(program), in_place_text(program.contract)) +
          blocks_and_ops(program) + channels(program) + scratch(program) + sizes(program);
 }

@@ -10,6 +10,7 @@
 #include "runtime/bootstrap/attempt.h"
 #include "runtime/bootstrap/handshake.h"
 #include "runtime/bootstrap/times.h"
+#include "runtime/observe/log.h"
 
 namespace mscclc {
 namespace {
@@ -119,14 +120,23 @@ class Search {
     if (place.attempt == nullptr || !place.attempt->ended()) return std::nullopt;
     const std::unique_ptr<Attempt> attempt = std::move(place.attempt);
     if (attempt->state() == Attempt::State::proved) {
+      trace(place, "the job's hub");
       return Connected{attempt->take_connection(), attempt->welcome(), place.address};
     }
     out_of_descriptors_ |= attempt->out_of_descriptors();
+    // The hub takes one of the unix sockets; that nobody is at the others says nothing.
+    const bool expected = place.address.is_local() && attempt->refused();
+    if (place.met != attempt->why() && !expected) trace(place, attempt->why());
     place.met = attempt->why();
     place.refusals = attempt->refused() ? place.refusals + 1 : 0;
     place.again = Clock::now() + place.pause;
     place.pause = std::min(2 * place.pause, kLongestPause);
     return std::nullopt;
+  }
+
+  void trace(const Place& place, const std::string& met) const {
+    log(LogLevel::trace, LogArea::bootstrap, hello_.rank,
+        fmt::format("at {}: {}", place.address.text(), met));
   }
 
   bool gone() const {

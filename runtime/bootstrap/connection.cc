@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 namespace mscclc {
 namespace {
@@ -49,11 +50,12 @@ bool Connection::take(wire::Payload bytes) {
 }
 
 bool Connection::read_some() {
-  uint8_t buffer[kReadAtOnce];
+  // Not on the stack: the caller's may be small ('ulimit -s').
+  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kReadAtOnce);
   for (int i = 0; i < kReadsInARow && !tampered_; ++i) {
-    const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, 0);
+    const ssize_t got = ::recv(socket_.get(), buffer.get(), kReadAtOnce, 0);
     if (got > 0) {
-      if (!take({buffer, static_cast<size_t>(got)})) return false;
+      if (!take({buffer.get(), static_cast<size_t>(got)})) return false;
       continue;
     }
     if (got < 0 && errno == EINTR) continue;

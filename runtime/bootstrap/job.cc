@@ -1,5 +1,7 @@
 #include "runtime/bootstrap/job.h"
 
+#include "runtime/bootstrap/joining_log.h"
+
 namespace mscclc {
 
 std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagnostics) {
@@ -26,9 +28,10 @@ std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagn
 std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
                                     std::chrono::milliseconds timeout, std::unique_ptr<Hub> hub,
                                     Diagnostics& diagnostics) {
+  begin_joining_log();
   Rendezvous where = Rendezvous::of(id);
   where.served = true;
-  return join(where, rank, size, timeout, std::move(hub), diagnostics);
+  return logged(join(where, rank, size, timeout, std::move(hub), diagnostics), rank, diagnostics);
 }
 
 }  // namespace mscclc

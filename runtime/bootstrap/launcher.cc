@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "runtime/bootstrap/handshake.h"
+#include "runtime/bootstrap/joining_log.h"
 #include "runtime/bootstrap/listener.h"
 #include "runtime/bootstrap/tcp_bootstrap.h"
 #include "runtime/bootstrap/times.h"
@@ -338,14 +339,7 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
   return nullptr;
 }
 
-}  // namespace
-
-std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
-                                        Diagnostics& diagnostics) {
-  return Reader(environment, group, diagnostics).read();
-}
-
-std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnostics) {
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }
@@ -388,6 +382,18 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
   // Its own hub, and no other: this is who a second rank 0 is told from.
   const Rendezvous where{.secret = launch.where.secret, .exactly = {hub->address()}};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
+}
+
+}  // namespace
+
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
+                                        Diagnostics& diagnostics) {
+  return Reader(environment, group, diagnostics).read();
+}
+
+std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
+  begin_joining_log();
+  return logged(meet(launch, diagnostics), launch.rank, diagnostics);
 }
 
 std::optional<HostOptions> read_host_options(const Environment& environment,

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/observe/log.h"
 #include "runtime/quiet_thread.h"
 
 namespace mscclc {
@@ -95,8 +96,11 @@ class SocketBootstrap final : public Bootstrap {
     wake(waker_);
     if (thread_.joinable()) thread_.join();
   }
-  bool has_thread(Diagnostics& diagnostics) const {
-    return has_started(thread_, "a rank of the bootstrap", diagnostics);
+  /// If not, the others learn why.
+  bool has_thread(Diagnostics& diagnostics) {
+    if (has_started(thread_, "a rank of the bootstrap", diagnostics)) return true;
+    give_up_at_once(connection_, diagnostics.all().back().message);
+    return false;
   }
 
   uint32_t rank() const override { return rank_; }
@@ -114,6 +118,8 @@ class SocketBootstrap final : public Bootstrap {
     const std::lock_guard one_at_a_time(step_mutex_);
     std::unique_lock lock(mutex_);
     if (failure_) return report(diagnostics);
+    log(LogLevel::trace, LogArea::bootstrap, rank_,
+        fmt::format("step {}, '{}': {} bytes", step_, what, own.size()));
     result_.reset();
     outbox_.push_back(wire::frame(wire::Gather{.step = step_, .name = what, .data = own}));
     wake(waker_);
@@ -203,6 +209,7 @@ class SocketBootstrap final : public Bootstrap {
     const std::string why = failure_->why;
     changed_.notify_all();
     lock.unlock();
+    log(LogLevel::warn, LogArea::bootstrap, rank_, why);
     for (const auto& watcher : watchers) watcher(why);
     lock.lock();
   }
@@ -296,6 +303,7 @@ class SocketBootstrap final : public Bootstrap {
     const wire::FrameReader& in = connection_.in();
     switch (in.kind()) {
       case FrameKind::ready: {
+        log(LogLevel::trace, LogArea::bootstrap, rank_, "all ranks have come");
         const std::lock_guard lock(mutex_);
         ready_ = true;
         changed_.notify_all();

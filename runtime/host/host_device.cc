@@ -17,6 +17,8 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kNoDescriptors = "no-descriptors";
+
 /// A piece of a mapping, or (no mapping) of memory that another owner frees.
 class HostMemory final : public Memory {
  public:
@@ -166,7 +168,7 @@ class HostDevice final : public Device {
   std::unique_ptr<Memory> import_same_process(const MemoryHandle& handle, const Offer& offer,
                                               std::string& why);
   std::unique_ptr<Memory> import_file(const MemoryHandle& handle, const Offer& offer,
-                                      std::string& why);
+                                      std::string& code, std::string& why);
 
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
@@ -211,13 +213,17 @@ std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& hand
                                       handle.bytes);
 }
 
+/// `code`: of the error, where it is more than that this offer is of no use.
 std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
-                                                std::string& why) {
+                                                std::string& code, std::string& why) {
   Diagnostics problems;
   Fd file = fetch_fd(offer.bytes, handle.range(), wait_, problems);
   std::shared_ptr<SharedMapping> mapping;
   if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
   if (mapping == nullptr) {
+    if (problems.has_errors() && problems.all().front().code == kNoDescriptors) {
+      code = kNoDescriptors;
+    }
     why = problems.all().empty() ? "no descriptor came" : problems.all().front().message;
     return nullptr;
   }
@@ -226,16 +232,16 @@ std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, cons
 
 std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
                                                   Diagnostics& diagnostics) {
-  std::string tried;
+  std::string tried, code = "cannot-map";
   for (const Offer& offer : handle.offers) {
     std::string why = "not of this device";
     std::unique_ptr<Memory> memory;
     if (offer.kind == HandleKind::same_process) memory = import_same_process(handle, offer, why);
-    if (offer.kind == HandleKind::host_fd) memory = import_file(handle, offer, why);
+    if (offer.kind == HandleKind::host_fd) memory = import_file(handle, offer, code, why);
     if (memory != nullptr) return memory;
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", mscclc::name(offer.kind), why);
   }
-  diagnostics.error("cannot-map", {},
+  diagnostics.error(code, {},
                     fmt::format("cannot map {} bytes of a peer's memory ({}); memory that other "
                                 "processes map comes from Device::allocate",
                                 handle.bytes, tried.empty() ? "nothing was offered" : tried));

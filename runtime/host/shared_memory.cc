@@ -34,6 +34,7 @@ std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::
   };
   Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return fail("memfd_create");
+  const QuietWrites quiet;
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return fail("ftruncate");
   if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return fail("sealing");
   auto mapping = map(std::move(file), bytes);

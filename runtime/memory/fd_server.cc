@@ -33,6 +33,8 @@ constexpr size_t kMostClients = 32;
 constexpr std::chrono::seconds kRequestTime{5};
 constexpr std::chrono::milliseconds kNoDescriptors{50};
 
+Fd duplicate(const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
+
 struct Client {
   Fd socket;
   Clock::time_point deadline;
@@ -46,7 +48,10 @@ struct Offered {
 class Server final : public FdServer {
  public:
   Server(FdTicket ticket, Fd listener, Fd waker)
-      : ticket_(ticket), listener_(std::move(listener)), waker_(std::move(waker)) {
+      : ticket_(ticket),
+        listener_(std::move(listener)),
+        waker_(std::move(waker)),
+        spare_(duplicate(waker_)) {
     thread_ = quiet_thread("mscclc-fds", [this] { serve(); });
   }
   ~Server() override {
@@ -64,8 +69,10 @@ class Server final : public FdServer {
   std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
-      diagnostics.error("fd-offer", {},
-                        "cannot offer descriptor " + std::to_string(fd) + ": " + error_text(errno));
+      const bool none_left = errno == EMFILE || errno == ENFILE;
+      diagnostics.error(none_left ? "no-descriptors" : "fd-offer", {},
+                        fmt::format("cannot offer descriptor {}: {}{}", fd, error_text(errno),
+                                    none_left ? "; 'ulimit -n' raises the limit" : ""));
       return {};
     }
     FdTicket ticket = ticket_;
@@ -97,6 +104,7 @@ class Server final : public FdServer {
       ::poll(polled.data(), polled.size(), wait_ms());
       drain(waker_);
       answer_clients(polled);
+      if (!spare_.valid() && clients_.empty()) spare_ = duplicate(waker_);
       if (polled[1].revents != 0) accept_one();
     }
   }
@@ -135,8 +143,16 @@ class Server final : public FdServer {
     if (found != offers_.end()) (void)send_fd(socket, found->second.fd, found->second.range);
   }
 
+  Fd accept_client() const {
+    return Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  }
+
   void accept_one() {
-    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Fd socket = accept_client();
+    if (!socket.valid() && spare_.valid() && (errno == EMFILE || errno == ENFILE)) {
+      spare_.reset();
+      socket = accept_client();
+    }
     if (!socket.valid()) {
       // Without free descriptors the listener stays readable: leave it alone for a moment.
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -149,6 +165,9 @@ class Server final : public FdServer {
 
   const FdTicket ticket_;
   const Fd listener_, waker_;
+  /// Makes room for one client where the process has no descriptors left: a peer that waits for an
+  /// answer holds up all ranks, also those that could say what is wrong. The thread's.
+  Fd spare_;
   std::vector<Client> clients_;     // the thread's
   Clock::time_point accept_again_;  // the thread's
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
@@ -182,6 +183,89 @@ TEST_CASE("many processes fetch at once") {
   const Bytes ticket = served.offer("shared");
   for (int i = 0; i < kProcesses; ++i) REQUIRE(::write(pipe[1], ticket.data(), 33) == 33);
   for (int i = 0; i < kProcesses; ++i) CHECK(processes.wait(i, 20s) == 0);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+/// Takes all descriptors that the process has left, but for `free`.
+class NoDescriptors {
+ public:
+  explicit NoDescriptors(size_t free) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{64, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    for (;;) {
+      Fd fd(::dup(STDERR_FILENO));
+      if (!fd.valid()) break;
+      held_.push_back(std::move(fd));
+    }
+    held_.resize(held_.size() - free);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  std::vector<Fd> held_;
+};
+
+TEST_CASE("a process without descriptors still serves what it has offered") {
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  processes.start([&] {
+    Bytes ticket(33);
+    if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
+    for (int i = 0; i < 3; ++i) {
+      Diagnostics diagnostics;
+      if (text_of(fetch_fd(ticket, kAll, 60'000, diagnostics)) != "shared") return 2;
+    }
+    return 0;
+  });
+  Served served;
+  const Bytes ticket = served.offer("shared");
+  {
+    const NoDescriptors none(0);
+    Diagnostics diagnostics;
+    CHECK(served.server->offer(STDERR_FILENO, kAll, diagnostics).empty());
+    CHECK(diagnostics.all().front().code == "no-descriptors");
+    CHECK(diagnostics.all().front().message ==
+          "cannot offer descriptor 2: Too many open files (24); 'ulimit -n' raises the limit");
+    REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
+    CHECK(processes.wait(0, 120s) == 0);
+  }
+  CHECK(failure(ticket).empty());
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("who has no descriptor left to take one is told so") {
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  for (const size_t free : {0u, 1u, 2u}) {  // the second is for what comes
+    processes.start([&, free] {
+      Bytes ticket(33);
+      if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
+      Diagnostics diagnostics;
+      bool fetched = false;
+      {
+        const NoDescriptors none(free);
+        fetched = fetch_fd(ticket, kAll, 60'000, diagnostics).valid();
+      }
+      if (fetched || free == 2) return fetched && free == 2 ? 0 : 2;
+      const Diagnostic& error = diagnostics.all().front();
+      return error.code == "no-descriptors" &&
+                     error.message ==
+                         "cannot fetch a descriptor from a peer's process, as this process has no "
+                         "file descriptors left ('ulimit -n' raises the limit)"
+                 ? 0
+                 : 3;
+    });
+  }
+  Served served;
+  const Bytes ticket = served.offer("shared");
+  for (int i = 0; i < 3; ++i) REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
+  for (int i = 0; i < 3; ++i) CHECK(processes.wait(i, 120s) == 0);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }

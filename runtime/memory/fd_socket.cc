@@ -150,6 +150,8 @@ Fd receive_fd(const Fd& socket, MemoryRange& range) {
   range.offset = reader.number<uint64_t>();
   range.bytes = reader.number<uint64_t>();
   if (got != static_cast<ssize_t>(kAnswerBytes) || version != kVersion) fd.reset();
+  // The kernel cuts off what this process has no descriptor for.
+  errno = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : 0;
   return fd;
 }
 

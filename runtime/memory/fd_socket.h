@@ -31,7 +31,8 @@ struct FdTicket {
 /// Takes the request that has come; false: there is none, or it is not a request.
 [[nodiscard]] bool receive_secret(const Fd& socket, FdSecret& secret);
 [[nodiscard]] bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range);
-/// Takes the answer that has come. Invalid: the other end has closed.
+/// Takes the answer that has come. Invalid: the other end has closed, or (errno is EMFILE) this
+/// process has no descriptors left.
 [[nodiscard]] Fd receive_fd(const Fd& socket, MemoryRange& range);
 
 }  // namespace mscclc

@@ -45,6 +45,15 @@ class Wait {
   const SteadyTime deadline_;
 };
 
+Fd out_of_descriptors(Diagnostics& diagnostics) {
+  diagnostics.error("no-descriptors", {},
+                    "cannot fetch a descriptor from a peer's process, as this process has no file "
+                    "descriptors left ('ulimit -n' raises the limit)");
+  return Fd();
+}
+
+bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 /// Connects, waiting while the server's backlog is full.
 Fd connect_during(const Wait& wait, const FdTicket& ticket) {
   for (;;) {
@@ -75,12 +84,14 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const 
                   "another network namespace (container)");
   }
   if (!socket.valid() && errno == EAGAIN) return failed(diagnostics, wait.why());
+  if (!socket.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
   if (!socket.valid()) return failed(diagnostics, error_text(errno));
   if (!same_user(socket)) return failed(diagnostics, "it runs as another user");
   if (!send_secret(socket, ticket->secret)) return failed(diagnostics, error_text(errno));
   if (!is_answered_during(wait, socket)) return failed(diagnostics, wait.why());
   MemoryRange offered;
   Fd fd = receive_fd(socket, offered);
+  if (!fd.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
   if (!fd.valid()) {
     return failed(diagnostics, "it does not offer this one (any more), or runs as another user");
   }

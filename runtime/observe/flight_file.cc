@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "ir/printable.h"
 #include "runtime/fd.h"
 #include "runtime/observe/file_name.h"
 
@@ -27,10 +28,8 @@ double microseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 /// Times are told from the first call that is kept.
 int64_t origin(const FlightLog& log) { return log.calls.empty() ? 0 : log.calls.front().launched; }
 
-/// False: errno says why. EEXIST: there is such a file.
-bool write_new(const std::string& name, std::string_view text) {
-  const Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return false;
+bool write_all(const Fd& file, std::string_view text) {
+  const QuietWrites quiet;
   while (!text.empty()) {
     const ssize_t n = ::write(file.get(), text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
@@ -40,13 +39,25 @@ bool write_new(const std::string& name, std::string_view text) {
   return true;
 }
 
+/// False: errno says why, and nothing is left of it. EEXIST: there is such a file.
+bool write_new(const std::string& name, std::string_view text) {
+  const Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return false;
+  if (write_all(file, text)) return true;
+  const int error = errno;
+  ::unlink(name.c_str());
+  errno = error;
+  return false;
+}
+
 }  // namespace
 
 std::string flight_text(const FlightLog& log) {
-  std::string out = fmt::format("rank {} of {}, process {} on {}, {}\n{}: {}\n", log.rank, log.size,
-                                log.process, log.host, log.time, log.code, log.reason);
+  std::string out =
+      fmt::format("rank {} of {}, process {} on {}, {}\n{}: {}\n", log.rank, log.size, log.process,
+                  log.host, log.time, log.code, printable_line(log.reason));
   out += fmt::format("\nwaits ({}):\n", log.waits.size());
-  for (const std::string& wait : log.waits) out += "  " + wait + "\n";
+  for (const std::string& wait : log.waits) out += "  " + printable_line(wait) + "\n";
   out += fmt::format(
       "\ncalls (the last {} of {}):\n"
       "  {:>8} {:>10} {:>6} {:<13} {:>12} {:<8} {:<5} {:>18} {:>14} {:>14}  {}\n",
@@ -60,7 +71,7 @@ std::string flight_text(const FlightLog& log) {
         name(call.op), call.stream, microseconds(call.launched - origin(log)),
         call.ended == 0 ? "not known"
                         : fmt::format("{:.1f}", microseconds(call.ended - origin(log))),
-        plan.name);
+        printable_line(plan.name));
   }
   return out;
 }

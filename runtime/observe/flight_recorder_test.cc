@@ -1,6 +1,7 @@
 // The ring of last calls, and the files that are made of it.
 #include "runtime/observe/flight_recorder.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -106,6 +107,18 @@ TEST_CASE("text and JSON say the same") {
   }
 }
 
+TEST_CASE("what a rank quotes commands no terminal that shows its text") {
+  FlightLog log = some_log();
+  log.reason = "a\nforged: b\x1b[31m";
+  log.waits = {"c\nd\u009b"};
+  for (auto& [number, plan] : log.plans) plan.name = "e\x07";
+  const std::string text = flight_text(log);
+  for (const char* part :
+       {"hang: a\\x0aforged: b\\x1b[31m\n", "  c\\x0ad\\xc2\\x9b\n", "  e\\x07\n"}) {
+    CHECK_THAT(text, Catch::Contains(part));
+  }
+}
+
 TEST_CASE("no file is written over, and not more than so many") {
   const char* folder = std::getenv("TEST_TMPDIR");
   const std::string base = std::string(folder == nullptr ? "/tmp" : folder) + "/flight";
@@ -116,6 +129,14 @@ TEST_CASE("no file is written over, and not more than so many") {
   CHECK_THAT(why, Catch::Contains("is no file's name"));
   CHECK(write_flight_log(some_log(), "/dev/null/x", why).empty());
   CHECK(why == "/dev/null/x: Not a directory (20)");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{100, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  CHECK(write_flight_log(some_log(), base + "-cut", why).empty());  // and no SIGXFSZ
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(why == base + "-cut: File too large (27); the limit is 'ulimit -f'");
+  CHECK(::access((base + "-cut.json").c_str(), F_OK) != 0);
   for (int i = 0; i < kMostLogs; ++i) (void)write_flight_log(some_log(), base, why);
   CHECK_THAT(why, Catch::Contains("has written 16 already"));
 }

@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <string>
 
+#include "ir/printable.h"
+#include "runtime/fd.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {
@@ -32,6 +33,7 @@ constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 std::mutex mutex;  ///< of what follows
 bool started = false;
 int output = STDERR_FILENO;
+bool lost = false;  ///< some of it could not be written, and that was said
 
 bool refuse(Variable variable, std::string_view value, const std::string& allowed,
             Diagnostics& diagnostics) {
@@ -75,13 +77,29 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
     refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
     return -1;
   }
-  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  // Not to wait for who reads a pipe: neither here nor when it is full.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  const int file = ::open(name.c_str(), kFlags, 0666);
   if (file < 0) {
     diagnostics.error(
         "cannot-log", {},
-        fmt::format("cannot write the log {}: {}", quoted(name), std::strerror(errno)));
+        fmt::format("cannot write the log {}: {}", quoted(name, name.size()),
+                    errno == ENXIO ? "it is a pipe, and nobody reads it" : error_text(errno)));
   }
   return file;
+}
+
+/// Writes one line whole, or loses it: a log must not end who writes it, nor hold him up. The first
+/// that is lost is told, if that can be. REQUIRES: the mutex.
+void write_line(std::string_view line) {
+  const QuietWrites quiet;
+  if (::write(output, line.data(), line.size()) >= 0 || lost) return;
+  lost = true;
+  if (output == STDERR_FILENO) return;
+  const std::string why = errno == EAGAIN ? "nobody reads it" : error_text(errno);
+  const std::string text =
+      fmt::format("mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: {}\n", why);
+  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 void log_variables(const Environment& environment) {
@@ -103,10 +121,9 @@ void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string
   const std::string line =
       fmt::format("{}:{}:{} [{}] mscclc {} {} {}\n", host_name(), ::getpid(), ::syscall(SYS_gettid),
                   rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
-                  kAreas[static_cast<size_t>(area)], text);
+                  kAreas[static_cast<size_t>(area)], printable_line(text));
   const std::lock_guard lock(mutex);
-  // What cannot be written is lost: a log must not end who writes it.
-  [[maybe_unused]] const ssize_t written = ::write(output, line.data(), line.size());
+  write_line(line);
 }
 
 bool start_log(const Environment& environment, Diagnostics& diagnostics) {
@@ -155,7 +172,7 @@ void reset_log() {
   const std::lock_guard lock(mutex);
   if (output != STDERR_FILENO) ::close(output);
   output = STDERR_FILENO;
-  started = false;
+  started = lost = false;
   log_detail::warns = false;
   log_detail::info_areas = log_detail::trace_areas = 0;
 }

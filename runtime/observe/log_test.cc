@@ -1,9 +1,12 @@
 // What MSCCLC_DEBUG shows, and what it does not.
 #include "runtime/observe/log.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -96,6 +99,79 @@ TEST_CASE("wrong values are errors") {
           .error() ==
       "MSCCLC_DEBUG_SUBSYS is 'CALL,'; allowed is ALL or some of INIT, BOOTSTRAP, ENV, LOAD, REG, "
       "BIND, CALL, PROXY, separated by commas; behind a ^ all but these");
+}
+
+TEST_CASE("a line of the log is one line, and commands no terminal") {
+  const Started started(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  log(LogLevel::warn, LogArea::load, 1, "'a\nb\x1b[31m\u202e'");
+  CHECK_THAT(started.text(), Catch::EndsWith(" WARN LOAD 'a\\x0ab\\x1b[31m\\xe2\\x80\\xae'\n"));
+}
+
+/// A named pipe, until the end of a case.
+struct Pipe {
+  explicit Pipe(const char* what) {
+    const char* folder = std::getenv("TEST_TMPDIR");
+    name = (folder == nullptr ? std::string("/tmp") : std::string(folder)) + "/" + what + "-" +
+           std::to_string(::getpid());
+    REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  }
+  ~Pipe() { ::unlink(name.c_str()); }
+  std::string name;
+};
+
+/// Starts a log that goes there. "": it has begun.
+std::string start(const std::string& name) {
+  Diagnostics diagnostics;
+  const Environment environment({{"MSCCLC_DEBUG", "WARN"}, {"MSCCLC_DEBUG_FILE", name}});
+  return start_log(environment, diagnostics) ? "" : diagnostics.all().front().message;
+}
+
+/// What goes to standard error while it lives.
+class StandardError {
+ public:
+  StandardError() : before_(::dup(STDERR_FILENO)) { ::dup2(::fileno(file_), STDERR_FILENO); }
+  ~StandardError() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+    std::fclose(file_);
+  }
+  std::string text() {
+    std::string text(4096, '\0');
+    const ssize_t n = ::pread(::fileno(file_), text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    return text;
+  }
+
+ private:
+  std::FILE* const file_ = std::tmpfile();
+  const int before_;
+};
+
+TEST_CASE("a log does not wait for who reads a pipe") {
+  const Pipe pipe("unread");
+  CHECK(start(pipe.name) ==
+        "cannot write the log '" + pipe.name + "': it is a pipe, and nobody reads it");
+  const int reader = ::open(pipe.name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  REQUIRE(start(pipe.name) == "");
+  StandardError said;
+  const std::string line(1000, 'x');
+  for (int i = 0; i < 200; ++i) log(LogLevel::warn, LogArea::call, 1, line);  // more than it holds
+  char begin[16] = {};
+  CHECK(::read(reader, begin, sizeof begin) == sizeof begin);
+  ::close(reader);
+  log(LogLevel::warn, LogArea::call, 1, line);  // no SIGPIPE
+  reset_log();
+  CHECK(said.text() == "mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: nobody reads it\n");
+}
+
+TEST_CASE("a log that cannot be written says so once") {
+  REQUIRE(start("/dev/full") == "");
+  StandardError said;
+  for (int i = 0; i < 3; ++i) log(LogLevel::warn, LogArea::call, 1, "a line");
+  reset_log();
+  CHECK(said.text() ==
+        "mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: No space left on device (28)\n");
 }
 
 TEST_CASE("names of files") {

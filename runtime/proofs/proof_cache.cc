@@ -48,7 +48,7 @@ std::optional<ProofCache> ProofCache::open(const Environment& environment,
   Diagnostics of_others;  // what the system has set is no mistake of the job's
   for (const auto& [variable, below] : kSystemFolders) {
     const auto folder = environment.text(variable, of_others);
-    if (folder && folder->starts_with('/')) return ProofCache(*folder + below);
+    if (folder && folder->starts_with('/')) return ProofCache(*folder + below, *folder);
   }
   return ProofCache("");
 }
@@ -57,7 +57,9 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
   if (folder_.empty()) return std::nullopt;
   const Fd folder = open_folder(folder_, diagnostics);
   if (!folder.valid()) return std::nullopt;
-  const Fd file(openat(folder.get(), hex(digest).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  // What is no file must not be waited for.
+  const Fd file(
+      openat(folder.get(), hex(digest).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   std::array<char, kEntryBytes> text{};
   if (!file.valid() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -78,6 +80,7 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
 void ProofCache::keep(const PlanDigest& digest, const Proof& proof) const {
   if (folder_.empty()) return;
   std::error_code none;
+  if (!root_.empty() && !std::filesystem::is_directory(root_, none)) return;
   std::filesystem::create_directories(folder_, none);
   Diagnostics not_used;
   const Fd folder = open_folder(folder_, not_used);
@@ -85,7 +88,8 @@ void ProofCache::keep(const PlanDigest& digest, const Proof& proof) const {
   const std::string name = hex(digest), draft = fmt::format(".{}.{}", name, getpid());
   const std::string text = fmt::format("{}{:02x}\n", kHead, pack(proof));
   const Fd file(openat(folder.get(), draft.c_str(),
-                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  const QuietWrites quiet;
   const bool written = file.valid() && write(file.get(), text.data(), text.size()) ==
                                            static_cast<ssize_t>(text.size());
   if (written && renameat(folder.get(), draft.c_str(), folder.get(), name.c_str()) == 0) return;

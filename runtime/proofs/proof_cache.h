@@ -19,8 +19,10 @@ class ProofCache {
   /// Errors (bad-variable). Warns (proof-cache) of a folder that others may write to.
   [[nodiscard]] static std::optional<ProofCache> open(const Environment& environment,
                                                       Diagnostics& diagnostics);
-  /// "": finds and keeps nothing.
-  explicit ProofCache(std::string folder) : folder_(std::move(folder)) {}
+  /// "": finds and keeps nothing. The folder is made when something is kept, but not below a `root`
+  /// that is not there: the user's home is not for us to make.
+  explicit ProofCache(std::string folder, std::string root = "")
+      : folder_(std::move(folder)), root_(std::move(root)) {}
 
   /// nullopt: this plan was not proved before.
   [[nodiscard]] std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;
@@ -28,7 +30,7 @@ class ProofCache {
   void keep(const PlanDigest& digest, const Proof& proof) const;
 
  private:
-  std::string folder_;
+  std::string folder_, root_;
 };
 
 }  // namespace mscclc

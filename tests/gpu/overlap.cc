@@ -32,9 +32,9 @@ struct Plan {
 // The first two fill a GPU each: a block of 512 threads that add up lines has more than half of a
 // multiprocessor's registers.
 const Plan kSum = {
-    "allreduce_2shot_packets", {{"F", "LL128"}, {"B", "256"}, {"T", "512"}}, 2 << 20};
+    "allreduce_2shot_packets", {{"F", "LL128"}, {"B", "128"}, {"T", "512"}}, 2 << 20};
 const Plan kScatter = {
-    "reducescatter_packets", {{"F", "LL128"}, {"B", "256"}, {"T", "512"}}, 2 << 20};
+    "reducescatter_packets", {{"F", "LL128"}, {"B", "128"}, {"T", "512"}}, 2 << 20};
 const Plan kSmall = {"allreduce_1shot_ordered", {{"F", "LL16"}, {"B", "2"}, {"T", "128"}}, 1024};
 const Plan kHalf = {"allreduce_2shot_packets", {{"F", "LL128"}, {"B", "64"}, {"T", "128"}}, 262144};
 const Plan kEngines = {"alltoall_copy_engine", {{"B", "16"}, {"T", "1024"}}, 1 << 20};

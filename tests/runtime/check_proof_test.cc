@@ -217,6 +217,26 @@ TEST_CASE("an entry of the cache that keep() did not write is none") {
   CHECK_FALSE(cache.find(digest, diagnostics));
 }
 
+TEST_CASE("an entry that is a pipe is not waited for") {
+  const std::string folder = new_folder("pipes");
+  const PlanDigest digest = {7};
+  REQUIRE(::mkfifo((folder + "/" + hex(digest)).c_str(), 0600) == 0);
+  Diagnostics diagnostics;
+  CHECK_FALSE(ProofCache(folder).find(digest, diagnostics));
+}
+
+TEST_CASE("a home that is not there is not made") {
+  const std::string home = new_folder("homeless") + "/home";
+  Diagnostics diagnostics;
+  for (const char* variable : {"HOME", "XDG_CACHE_HOME"}) {
+    const auto cache =
+        ProofCache::open(Environment(Environment::Values{{variable, home}}), diagnostics);
+    REQUIRE(cache);
+    cache->keep({9}, {.proved = true});
+    CHECK_FALSE(fs::exists(home));
+  }
+}
+
 TEST_CASE("where the cache is") {
   const auto find_in = [](Environment::Values values, const std::string& folder) {
     fs::create_directories(folder);

@@ -12,6 +12,7 @@
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/stuck_plan.h"
+#include "tests/runtime/unlaunched.h"
 
 namespace mscclc {
 namespace {
@@ -437,6 +438,25 @@ TEST_CASE("what one rank cannot do all ranks learn") {
   CHECK(said[0] == "error: the plan is for 3 ranks; the communicator has 2\n");
   CHECK(said[1] ==
         "error: rank 0 cannot take the plan: the plan is for 3 ranks; the communicator has 2\n");
+}
+
+// The others would wait for it as long as this test may take, and longer.
+TEST_CASE("a launch that fails on one rank ends all others, who learn why") {
+  for (const bool at_once : {false, true}) {
+    const auto plan = plan_of("allreduce_ring", "3");
+    const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+      auto host = testing::open_host(rank, diagnostics);
+      if (rank != 1 || host == nullptr) return host;
+      return std::make_unique<testing::Unlaunched>(std::move(host), at_once);
+    };
+    const auto ended = testing::processes(3, Life{plan, 9, kNever}, kLongWait, {}, open);
+    INFO((at_once ? "at once" : "when it is waited for"));
+    CHECK_THAT(ended[1].said, Catch::StartsWith("error: a launch has not run\n"));
+    for (const uint32_t r : {0u, 2u}) {
+      CHECK_THAT(ended[r].said, Catch::StartsWith("error: rank 1 (process "));
+      CHECK_THAT(ended[r].said, Catch::Contains(") has given up: a launch has not run\n"));
+    }
+  }
 }
 
 }  // namespace
