@@ -183,11 +183,11 @@ struct Types {
 template <Dtype T, class Fn>
 __device__ inline void with_sum(Dtype accumulate, Fn fn) {
   switch (accumulate) {
-#define DTYPE(name, ...)                                   \
-  case Dtype::name:                                        \
-    if constexpr (device::sums_fit<T, Dtype::name>()) {    \
-      return fn(Types<T, device::SumOf<Dtype::name>>{});   \
-    }                                                      \
+#define DTYPE(name, ...)                                 \
+  case Dtype::name:                                      \
+    if constexpr (device::sums_fit<T, Dtype::name>()) {  \
+      return fn(Types<T, device::SumOf<Dtype::name>>{}); \
+    }                                                    \
     return;
 #include "ir/dtypes.def"
 #undef DTYPE
