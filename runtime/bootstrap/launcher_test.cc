@@ -301,8 +301,10 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
   rlimit limits{};
   if (launch && launch->rank == 0 && code == "no-thread") none.emplace(0);
   if (launch && launch->rank == 0 && code == "too-few-descriptors") {
+    // As many as a hub at two places needs, and one for all who come.
+    const Fd next = make_waker();
     ::getrlimit(RLIMIT_NOFILE, &limits);
-    limits.rlim_cur = 40;
+    limits.rlim_cur = static_cast<rlim_t>(next.get()) + 6;
     ::setrlimit(RLIMIT_NOFILE, &limits);
   }
   if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
