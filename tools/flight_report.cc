@@ -71,6 +71,9 @@ class Reader {
   std::string error_;
 };
 
+/// A path, whole: to be found it must be known.
+std::string in_quotes(const std::string& path) { return mscclc::quoted(path, path.size()); }
+
 constexpr uint64_t kMost = ~uint64_t{0};
 constexpr uint64_t kMostExecutable = 0xffffffff;
 
@@ -255,9 +258,9 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
     if (flight.rank >= flight.size) reader.fail("'rank' is not less than 'size'");
   }
   if (reader.error().empty()) return flight;
-  diagnostics.error("not-a-flight", {},
-                    fmt::format("{} is no file of a rank's last calls: {}", mscclc::quoted(name),
-                                reader.error()));
+  diagnostics.error(
+      "not-a-flight", {},
+      fmt::format("{} is no file of a rank's last calls: {}", in_quotes(name), reader.error()));
   return std::nullopt;
 }
 
@@ -269,11 +272,11 @@ std::optional<std::string> report_flights(std::vector<RankFlight> ranks, Diagnos
     if (!twice && ranks[i].size == ranks[i - 1].size) continue;
     diagnostics.error(
         "flights-differ", {},
-        twice ? fmt::format("{} and {} are both of rank {}", mscclc::quoted(ranks[i - 1].file),
-                            mscclc::quoted(ranks[i].file), ranks[i].rank)
+        twice ? fmt::format("{} and {} are both of rank {}", in_quotes(ranks[i - 1].file),
+                            in_quotes(ranks[i].file), ranks[i].rank)
               : fmt::format("{} is of a job of {} ranks, {} of one of {}",
-                            mscclc::quoted(ranks[i - 1].file), ranks[i - 1].size,
-                            mscclc::quoted(ranks[i].file), ranks[i].size));
+                            in_quotes(ranks[i - 1].file), ranks[i - 1].size,
+                            in_quotes(ranks[i].file), ranks[i].size));
     return std::nullopt;
   }
   return ranks.empty() ? "" : Report(ranks).text();
