@@ -146,7 +146,7 @@ TEST_CASE("IR text goes on with a pipeline as it was begun, and does not come ba
         "ir 1\nprogram t\ncollective allreduce(ranks: 1, chunks: 2)\n"
         "launch threads: 32, split: true\nrank 0 {\n  buffer s[1]\n" +
         blocks + "}\n";
-    parse_program(sources, sources.add("t.ir", text), {}, diagnostics);
+    (void)parse_program(sources, sources.add("t.ir", text), {}, diagnostics);
     return diagnostics.all().empty() ? "" : diagnostics.all()[0].code;
   };
   const std::string copy = "copy s[0] <- input[0]", last = "copy output[1] <- input[1]";

@@ -74,9 +74,14 @@ int run_select(const SelectOptions& options) {
     put_error(render_text(diagnostics, Sources(), 1));
     return kUsage;
   }
-  const LibraryCall call{
-      *kind,         options.ranks, bytes.value_or(0), *dtype, options.in_place, options.root,
-      options.shift, *links};
+  const LibraryCall call{.kind = *kind,
+                         .ranks = options.ranks,
+                         .bytes = bytes.value_or(0),
+                         .dtype = *dtype,
+                         .in_place = options.in_place,
+                         .root = options.root,
+                         .shift = options.shift,
+                         .links = *links};
   const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
     return refuse(fmt::format("the library has no row for {}", options.collective));

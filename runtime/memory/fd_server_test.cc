@@ -217,7 +217,7 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
     if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
     for (int i = 0; i < 3; ++i) {
       Diagnostics diagnostics;
-      if (text_of(fetch_fd(ticket, kAll, 60'000, diagnostics)) != "shared") return 2;
+      if (text_of(fetch_fd(ticket, kAll, {60'000ms}, diagnostics)) != "shared") return 2;
     }
     return 0;
   });
@@ -250,7 +250,7 @@ TEST_CASE("who has no descriptor left to take one is told so") {
       bool fetched = false;
       {
         const NoDescriptors none(free);
-        fetched = fetch_fd(ticket, kAll, 60'000, diagnostics).valid();
+        fetched = fetch_fd(ticket, kAll, {60'000ms}, diagnostics).valid();
       }
       if (fetched || free == 2) return fetched && free == 2 ? 0 : 2;
       const Diagnostic& error = diagnostics.all().front();
