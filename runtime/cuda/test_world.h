@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -83,7 +84,8 @@ struct World {
   std::vector<void*> launched;
   std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
   EarlyLaunch loaded = {true, true};  ///< what kernels can do
-  int loads = 0, load_error = 0;
+  std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
+  int load_error = 0;
   int launch_error = 0;
   uint32_t most_blocks = 264;
   bool early = true;
