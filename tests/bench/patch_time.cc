@@ -24,14 +24,14 @@ double processor_nanoseconds() {
 class Rank {
  public:
   explicit Rank(const Program& program) : program_(program) {
-    lower_rank(program, 0, rank_, diagnostics_);
+    lowered_ = lower_rank(program, 0, rank_, diagnostics_);
     slots_.emplace(rank_);
     bases_.resize(rank_.bases.size());
     ends_.resize(program.ranks[0].channels.size());
   }
   bool patch(uint64_t bytes) {
     const Chunking chunking(program_.contract, bytes, program_.launch.align);
-    return patch_rank(rank_, program_, 0, chunking, chunking, diagnostics_);
+    return lowered_ && patch_rank(rank_, program_, 0, chunking, chunking, diagnostics_);
   }
   bool pack() { return programs_.pack(rank_, {bases_, ends_}, *slots_); }
   uint64_t packed_bytes() const { return programs_.bytes(); }
@@ -39,6 +39,7 @@ class Rank {
  private:
   const Program& program_;
   RankProgram rank_;
+  bool lowered_ = false;
   std::optional<WaitSlots> slots_;
   BlockPrograms programs_;
   std::vector<device::BaseAddress> bases_;

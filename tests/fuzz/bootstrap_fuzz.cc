@@ -55,7 +55,7 @@ void fuzz_stream(Input input) {
   whole.feed(input);
   RankMeeting meeting({.size = 2, .timeout = std::chrono::seconds(1)});
   const SteadyTime now{};
-  for (const uint32_t r : {0, 1}) meeting.admit({.rank = r, .size = 2}, "here", now);
+  for (const uint32_t r : {0, 1}) expect(meeting.admit({.rank = r, .size = 2}, "here", now));
   uint32_t rank = 0;
   size_t at = 0;
   for (;;) {
