@@ -54,6 +54,7 @@ class EpollHub final : public Hub {
         epoll_(std::move(epoll)),
         waker_(std::move(waker)),
         silence_(options.silence),
+        stops_(options.silence),
         listeners_(std::move(listeners)),
         meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
     if (!options.failed.empty()) meeting_.refuse_all(options.failed);
@@ -105,15 +106,17 @@ class EpollHub final : public Hub {
     clients_.clear();
   }
 
-  /// A hub that was stopped as a whole knows nothing of the ranks: they take it for dead, and end.
+  /// A hub that was stopped as a whole knows nothing of the ranks: they may take it for dead. It
+  /// has not listened, so what it has not heard is not their silence.
   void look() {
-    const SteadyTime before = std::exchange(now_, std::chrono::steady_clock::now());
-    const bool stopped = std::any_of(clients_.begin(), clients_.end(), [&](const auto& entry) {
-      const Client& client = entry.second;
-      return client.rank != wire::kNoRank &&
-             was_stopped(now_ - client.spoke, now_ - before, silence_);
-    });
-    if (stopped) meeting_.give_up_hub(asleep_text(now_ - before));
+    now_ = std::chrono::steady_clock::now();
+    if (!stops_.look(now_)) return;
+    bool silent = false;
+    for (auto& [key, client] : clients_) {
+      client.heard = now_;
+      silent |= client.rank != wire::kNoRank && now_ - client.spoke >= silence_;
+    }
+    if (silent) meeting_.give_up_hub(asleep_text(*stops_.just_stopped()));
   }
 
   /// Until something must be seen to, even if nothing comes.
@@ -277,6 +280,8 @@ class EpollHub final : public Hub {
     if (client.rank != wire::kNoRank && !client.leaving) {
       if (client.connection.tampered()) {
         meeting_.distrust(client.rank, client.connection.why());
+      } else if (const auto asleep = stops_.just_stopped()) {
+        meeting_.give_up_hub(asleep_text(*asleep));
       } else {
         meeting_.lose(client.rank, client.connection.why());
       }
@@ -470,6 +475,7 @@ class EpollHub final : public Hub {
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
   // What follows is the thread's, but for stop_ and fail_.
+  StopDetector stops_;
   std::vector<Listener> listeners_;
   Fd spare_;
   RankMeeting meeting_;

@@ -395,13 +395,13 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   low.rlim_cur = testing::open_descriptors() + 32;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
   for (Fd fd = make_waker(); fd.valid(); fd = make_waker()) rest.push_back(std::move(fd));
-  Fd late = begin_connect(job.id.address);
-  CHECK_FALSE(late.valid());
+  const Fd none = begin_connect(job.id.address);
   rest.pop_back();
-  late = begin_connect(job.id.address);
+  const Fd late = begin_connect(job.id.address);
   const auto kind = first.receive();
   rest.clear();
   ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_FALSE(none.valid());
   REQUIRE(kind == wire::FrameKind::failed);
   CHECK(wire::read_failure(first.payload())->why ==
         "the process of the bootstrap's hub cannot go on: it has no room for another connection: "

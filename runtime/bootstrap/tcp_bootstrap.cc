@@ -234,7 +234,7 @@ class SocketBootstrap final : public Bootstrap {
   // The thread.
 
   void serve() {
-    spoke_ = heard_ = looked_ = Clock::now();
+    spoke_ = heard_ = Clock::now();
     take_frames();  // what came behind the welcome
     while (!ended_) {
       collect();
@@ -255,10 +255,14 @@ class SocketBootstrap final : public Bootstrap {
 
   /// A rank that was stopped as a whole has been thrown out by the others, whatever came of them.
   void look() {
-    const SteadyTime now = Clock::now(), before = std::exchange(looked_, now);
-    if (!was_stopped(now - spoke_, now - before, silence_)) return;
+    const SteadyTime now = Clock::now();
+    if (!stops_.look(now)) return;
+    heard_ = now;  // what the hub has said meanwhile is not read yet
+    if (now - spoke_ >= silence_) blame_itself(*stops_.just_stopped());
+  }
+  void blame_itself(SteadyTime::duration asleep) {
     fail_with(wire::FailureKind::died,
-              fmt::format("rank {} is to blame itself: {}", rank_, asleep_text(now - before)));
+              fmt::format("rank {} is to blame itself: {}", rank_, asleep_text(asleep)));
   }
 
   /// Takes over what callers have left.
@@ -281,7 +285,11 @@ class SocketBootstrap final : public Bootstrap {
     if (connection_.tampered()) {
       fail_with(wire::FailureKind::protocol,
                 fmt::format("the connection to {} is broken: {}", hub_name_, connection_.why()));
-    } else if (!said_goodbye_) {
+    } else if (said_goodbye_) {
+      return;
+    } else if (const auto asleep = stops_.just_stopped()) {
+      blame_itself(*asleep);
+    } else {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has died: {}", hub_name_, connection_.why()));
     }
@@ -387,7 +395,8 @@ class SocketBootstrap final : public Bootstrap {
 
   // The thread's own.
   Connection connection_;
-  SteadyTime spoke_, heard_, looked_, goodbye_deadline_;
+  SteadyTime spoke_, heard_, goodbye_deadline_;
+  StopDetector stops_{silence_};
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
 };

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+
+#include "runtime/deadline.h"
 
 namespace mscclc {
 
@@ -30,11 +33,34 @@ inline int idle_tick_ms(std::chrono::milliseconds silence) {
   return static_cast<int>(std::min<int64_t>(heartbeat(silence).count() / 2, 1000));
 }
 
-/// Has this end been taken for dead because it was stopped? It last spoke `silent` ago, and looked
-/// at nothing for `asleep`. (An end that looks is silent, too, where the other does not read.)
-inline bool was_stopped(std::chrono::nanoseconds silent, std::chrono::nanoseconds asleep,
-                        std::chrono::milliseconds silence) {
-  return silent >= silence && asleep >= silence / 2;
-}
+/// Notices that its loop did not run for a while: the process was stopped, or its machine was.
+/// The others may have taken it for dead, so what is heard next is no fault of theirs.
+class StopDetector {
+ public:
+  explicit StopDetector(std::chrono::milliseconds silence) : silence_(silence) {}
+
+  /// To be called on each turn of a loop that waits at most idle_tick_ms(). true: it was stopped
+  /// long enough to be taken for dead, as its last word may be a heartbeat's time older.
+  bool look(SteadyTime now) {
+    const auto asleep = runs_ ? now - looked_ : SteadyTime::duration::zero();
+    runs_ = true;
+    looked_ = now;
+    if (asleep < silence_ / 2) return false;
+    asleep_ = asleep;
+    woke_ = now;
+    return true;
+  }
+  /// How long it was stopped, if it woke so lately that the others' answer to that is news.
+  std::optional<SteadyTime::duration> just_stopped() const {
+    if (asleep_.count() == 0 || looked_ - woke_ >= heartbeat(silence_)) return std::nullopt;
+    return asleep_;
+  }
+
+ private:
+  const std::chrono::milliseconds silence_;
+  bool runs_ = false;
+  SteadyTime looked_, woke_;
+  SteadyTime::duration asleep_{};
+};
 
 }  // namespace mscclc
