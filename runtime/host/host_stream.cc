@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "executor/host/process_machine.h"
-#include "runtime/host/idle.h"
-#include "runtime/quiet_thread.h"
+#include "runtime/base/idle.h"
+#include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
 namespace {

@@ -10,8 +10,8 @@
 #include "executor/host/op_plans.h"
 #include "executor/host/test_plans.h"
 #include "executor/interpreter/steps.h"
-#include "runtime/checked_call.h"
-#include "runtime/cuda/test_world.h"
+#include "runtime/cuda/fake/test_world.h"
+#include "runtime/runner/checked_call.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tools/bench/timing.h"
 
 namespace mscclc::bench {
