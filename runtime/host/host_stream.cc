@@ -5,8 +5,8 @@
 #include <deque>
 #include <vector>
 
-#include "executor/host/process_machine.h"
 #include "runtime/host/idle.h"
+#include "runtime/host/process_machine.h"
 #include "runtime/quiet_thread.h"
 
 namespace mscclc {
