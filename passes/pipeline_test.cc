@@ -2,7 +2,7 @@
 // sizes around the edges of units, under many schedules.
 #include <catch2/catch.hpp>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "passes/test_text.h"
 
 namespace mscclc {

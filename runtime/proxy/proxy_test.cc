@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "executor/host/words.h"
+#include "executor/words.h"
 
 namespace mscclc {
 namespace {
