@@ -5,8 +5,8 @@
 // (docs/performance.md has the figures).
 //
 // The order of sums is the same. So that a thread meets its own bytes again
-// (passes/thread_partition.h), a block deals out the units of its packets in one way, and cuts all
-// its plain sums in one.
+// (passes/base/thread_partition.h), a block deals out the units of its packets in one way, and cuts
+// all its plain sums in one.
 #pragma once
 
 #include <cstdint>
