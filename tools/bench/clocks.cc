@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "executor/interpreter/step_kinds.h"
 #include "tools/bench/statistics.h"
 
