@@ -1,14 +1,18 @@
-#include "runtime/communicator/communicator.h"
+#include "runtime/api/communicator.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ir/program.h"
 #include "ir/verify.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/monitor.h"
+#include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
 

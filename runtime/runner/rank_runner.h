@@ -9,7 +9,9 @@
 
 #include "executor/host/output_check.h"
 #include "executor/host/run.h"
-#include "runtime/communicator/communicator.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

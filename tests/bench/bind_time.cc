@@ -13,7 +13,11 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "runtime/bootstrap/in_process.h"
+#include "executor/launch.h"
+#include "ir/program.h"
+#include "runtime/api/device.h"
+#include "runtime/api/in_process.h"
+#include "runtime/memory/handle.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "runtime/device/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
+#include "runtime/memory/handle.h"
 
 namespace mscclc::testing {
 

@@ -7,7 +7,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/bootstrap/job/job.h"
+#include "runtime/api/job.h"
+#include "runtime/base/deadline.h"
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/tcp/connection.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/far_address.h"
 #include "runtime/testing/no_threads.h"
 #include "runtime/testing/processes.h"
