@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/api/device.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
