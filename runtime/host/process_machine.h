@@ -25,9 +25,7 @@ class ProcessMachine {
   using Sums = HostSums;
 
   /// `fiber`: what the block runs on.
-  /// Block `index` of a launch, which is block `block` of its rank.
-  ProcessMachine(const device::LaunchPlan& plan, uint32_t index, const device::RankContext& rank,
-                 uint32_t block, Fiber& fiber);
+  ProcessMachine(const device::LaunchPlan& plan, uint32_t block, Fiber& fiber);
 
   /// Runs the block's ops, then ends its part of the call. Does not return if a wait is given up,
   /// or one has been before: gave_up() is true then, and the fiber not to be resumed.
@@ -127,7 +125,7 @@ class ProcessMachine {
 
   const device::LaunchPlan& plan_;
   const device::RankContext& rank_;
-  const uint32_t index_, block_;
+  const uint32_t block_;
   Fiber& fiber_;
   uint64_t* const calls_;  ///< the block's counts (LaunchPlan)
   const uint64_t call_;
