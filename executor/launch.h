@@ -1,7 +1,7 @@
 // A rank as its blocks see it while a plan runs, and what a launch says: plain structs of addresses
-// that the host fills in and every machine of processes reads (a CUDA kernel, the host's blocks in
-// shared memory). Addresses are those of the process that runs the rank; memory of peers is mapped
-// there.
+// that the host fills in and every machine of processes reads (a CUDA kernel, the host device's
+// blocks in shared memory). Addresses are those of the process that runs the rank; memory of peers
+// is mapped there.
 //
 // Who owns what, per rank:
 //   programs   the steps of each block (block_programs.h)

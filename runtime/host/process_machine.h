@@ -1,4 +1,4 @@
-// The machine of a thread block on the host as a device: one of many processes or threads that
+// The machine of a thread block on the host device: one of many processes or threads that
 // share memory (interpreter/machine.h says what a machine offers). It reads steps and a
 // device::RankContext, as a GPU does, so everything that a runtime hands to a GPU is what runs
 // here.
@@ -21,8 +21,8 @@ namespace mscclc {
 class ProcessMachine {
  public:
   static constexpr uint32_t kTogether = 1;
-  using Tile = HostTile;
-  using Sums = HostSums;
+  using Tile = CpuTile;
+  using Sums = CpuSums;
 
   /// `fiber`: what the block runs on.
   ProcessMachine(const device::LaunchPlan& plan, uint32_t block, Fiber& fiber);
