@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/launch.h"
-#include "runtime/device/device.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 
