@@ -166,7 +166,8 @@ bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
   if (!unpacks(op) || op.format == PacketFormat::sentinel) return false;
   if (steps_.size() == blocks_.back().steps) return false;
   const Step& copy = steps_.back();
-  if (copy.kind != StepKind::copy || (copy.flags & device::kInLoop) != 0) return false;
+  if (copy.kind != StepKind::copy) return false;
+  if ((copy.flags & (device::kInLoop | device::kPosts)) != 0) return false;
   if (copy.dsts != step.dsts || copy.srcs != step.srcs || copy.length != step.length) return false;
   const uint64_t data = packet_unit(op.format).data;
   return copy.begin - copy.run_begin == (step.begin - step.run_begin) * data &&

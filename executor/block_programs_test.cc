@@ -393,6 +393,27 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
   }
 }
 
+TEST_CASE("a put through a port ahead of an op that unpacks stays a step, as the proxy does it") {
+  TestProgram t(2, 2);
+  connect_all(t, ChannelKind::memory);
+  connect_all(t, ChannelKind::port, "net");
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, PacketFormat::LL16, 2);
+    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, OpKind::put, {far(1, kOutput, 0)}, {local(kInput, 1)});
+    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1)}, {local(inbox, 0)});
+  }
+  Patched p(t, 0, 4096);
+  BlockPrograms programs;
+  REQUIRE(p.pack(programs));
+  uint32_t count = 0;
+  const Steps steps = steps_of(programs, 0, count);
+  REQUIRE(count == 3);
+  CHECK(steps.steps[1].kind == StepKind::copy);
+  CHECK((steps.steps[1].flags & device::kPosts) != 0);
+  check_programs(p, programs);
+}
+
 TEST_CASE("packets that 32 bits do not count are told") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL128);
   constexpr uint64_t kLine = 120;
