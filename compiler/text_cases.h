@@ -20,6 +20,4 @@ int each_case(const std::string& path, const std::function<void(const TextCase&)
 /// All messages about the program, then its IR if '#ir' asks for it.
 std::string outcome(const std::string& text);
 
-std::string read_file(const std::string& path);
-
 }  // namespace mscclc

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/taking.h"
+
 namespace mscclc {
 
 using device::DeviceOp;
@@ -33,8 +35,8 @@ uint8_t* put(uint8_t* to, const T* from, size_t count) {
 
 WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
   struct End {
-    uint32_t block = kNone;
-    bool shared = false, in_loop = false;
+    Sole block;
+    bool in_loop = false;
     uint32_t waits = 0, at = 0;  ///< in a call, and those met so far
     uint16_t slot = device::kNoSlot;
   };
@@ -53,9 +55,8 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     const uint32_t channel = rank.targets[target];
     if (ends.size() <= channel) ends.resize(channel + 1);
     End& end = ends[channel];
-    end.shared |= end.block != kNone && end.block != block;
+    end.block.add(block);
     end.in_loop |= in_loop;
-    end.block = block;
     ++end.waits;
   });
   uint32_t block_at = kNone, next = 1;
@@ -63,7 +64,7 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     if (block != block_at) next = 1;
     block_at = block;
     End& end = ends[rank.targets[target]];
-    if (end.shared) return;
+    if (end.block.several()) return;
     if (!end.in_loop && end.waits <= device::kMostCounted) {
       slots_[target] = {device::counted_slot(end.waits, end.at++), true};
       return;

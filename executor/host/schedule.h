@@ -3,7 +3,7 @@
 // replaying it gives the same wrong result or hang every time.
 //
 //   {"schema": 1,
-//    "plan": "90ab…",                     plan_hash(): for this plan only
+//    "plan": "90ab…",                     program_hash(): for this plan only
 //    "bytes": 64, "dtype": "f32", "op": "sum", "in_place": false,
 //    "calls": 3, "lanes": 2, "seed": 0,
 //    "holds": [
@@ -42,16 +42,16 @@ namespace mscclc {
 struct Schedule {
   /// A plan of several.
   struct Placed {
-    std::string plan;  ///< plan_hash()
+    std::string plan;  ///< program_hash()
     std::vector<uint32_t> ranks;
   };
-  std::string plan;           ///< of one plan: plan_hash()
+  std::string plan;           ///< of one plan: program_hash()
   RunSpec spec;               ///< REQUIRES: in_place and adversary are there
   std::vector<Placed> plans;  ///< of several
 };
 
 /// 32 hex digits that tell a plan from others: what it does, not where its source stands.
-std::string plan_hash(const Program& program);
+std::string program_hash(const Program& program);
 /// What a hold is about, for its note: "put ch[0].inbox[0] <- input[0] (rank 0, tb 1) at
 /// a.mscl:7:3".
 std::string describe(const Program& program, const Hold& hold);

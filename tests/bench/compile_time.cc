@@ -13,14 +13,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/compile.h"
 #include "ir/diagnostic.h"
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 
@@ -112,13 +111,6 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 struct Made {
   size_t ops = 0, bytes = 0;
 };
@@ -153,7 +145,7 @@ std::optional<Made> compile_once(const std::string& text, const Case& c, int ran
 }
 
 bool measure(const Case& c, int ranks) {
-  const std::string text = read_file(std::string(c.path));
+  const std::string text = read_file(std::string(c.path)).value();
   double best = 1e9, total = 0;
   Made made;
   for (int run = 0; run < 400 && (run < 3 || total < 0.5); ++run) {

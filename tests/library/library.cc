@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "compiler/compile.h"
+#include "ir/read_file.h"
 
 namespace mscclc {
 namespace {
@@ -237,10 +236,7 @@ const std::vector<LibraryProgram>& library() {
 }
 
 std::string library_text(std::string_view name) {
-  std::ifstream in(fmt::format("plans/{}.mscl", name));
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return read_file(fmt::format("plans/{}.mscl", name)).value();
 }
 
 std::string without_blocks(const std::string& text) {

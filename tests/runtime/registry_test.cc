@@ -10,6 +10,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ir/read_file.h"
 #include "plans/resign.h"
 #include "runtime/environment.h"
 #include "runtime/observe/log.h"
@@ -207,8 +208,7 @@ using Json = nlohmann::ordered_json;
 
 /// Changes a plan's file, and gives it the hash of what it then says.
 void forge(const std::string& file, const std::function<void(Json&)>& change) {
-  std::ifstream in(file);
-  Json plan = Json::parse(in);
+  Json plan = Json::parse(read_file(file).value());
   change(plan);
   std::ofstream(file) << testing::resign(plan.dump());
 }
@@ -227,11 +227,6 @@ void wait_for_one(Json& plan) {
   FAIL("no op waits for three peers");
 }
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 }  // namespace
 
 TEST_CASE("a plan that was forged, hash and all, is refused") {
@@ -240,7 +235,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
   const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
   const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
   Diagnostics diagnostics;
-  const std::string right = text_of(file);
+  const std::string right = read_file(file).value();
   {
     Registry registry = opened(folder);
     const Registry::Choice* choice = registry.choose(call, diagnostics);
@@ -265,7 +260,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
     CHECK_FALSE(choice->proof);
     CHECK(diagnostics.all().at(0).code == "proof-skipped");
     reset_log();
-    CHECK_THAT(text_of(log),
+    CHECK_THAT(read_file(log).value(),
                Catch::Contains("WARN LOAD proof-skipped: nobody has looked whether '" + file +
                                "' is right"));
   }

@@ -36,7 +36,7 @@ int failed(const std::string& why) {
 }
 
 bool read(const std::string& path, Record& record, std::string& error) {
-  const auto text = read_file(path, error);
+  const auto text = read_input(path, error);
   if (!text) return false;
   Diagnostics diagnostics;
   if (read_record(*text, path, record, diagnostics)) return true;

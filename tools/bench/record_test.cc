@@ -56,7 +56,7 @@ TEST_CASE("costs between other kernels are written where there are any") {
 
 TEST_CASE("MSCCL++'s recorded figures can be read") {
   std::string error;
-  const auto text = read_file("tools/bench/mscclpp_4xh200.jsonl", error);
+  const auto text = read_input("tools/bench/mscclpp_4xh200.jsonl", error);
   REQUIRE(text);
   Record record;
   Diagnostics diagnostics;

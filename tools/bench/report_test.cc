@@ -61,7 +61,7 @@ TEST_CASE("plots are files") {
   CHECK(report(sample_record(), options, text));
   CHECK(text == "# 4 plots in " + options.svg + "\n");
   const auto document =
-      read_file(options.svg + "/allreduce_f32_sum_graph_4gpus_latency.svg", error);
+      read_input(options.svg + "/allreduce_f32_sum_graph_4gpus_latency.svg", error);
   REQUIRE(document);
   CHECK(document->starts_with("<svg"));
 }
