@@ -57,7 +57,7 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   }
   const Environment environment = Environment::of_process();
   const auto policy = proof_policy(options.proof, environment, diagnostics);
-  const auto digest = policy ? plan_digest(*plan, diagnostics) : std::nullopt;
+  const auto digest = policy ? plan_digest(plan, diagnostics) : std::nullopt;
   if (!digest) return false;
   hash_ = hex(*digest);
   if (*policy == ProofPolicy::require) {
