@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/format.h"  // format_program
+#include "compiler/proof_gate.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 #include "passes/pass.h"
@@ -22,6 +23,9 @@ struct FrontEndOptions {
   uint32_t threads = 0;  ///< see thread_count (ir/rank_parts.h); changes no result
   /// Ops that a program may unroll to before the compiler gives up.
   uint64_t max_ops = 64'000'000;
+  /// compile() names the program's files as seen from the folder of the main one: the bytes of a
+  /// plan must not depend on where it was compiled.
+  bool relative_names = false;
 };
 
 /// Parses and unrolls `text` (a program, or IR text that begins with `ir 1`) into IR; runs no pass.
@@ -30,10 +34,14 @@ struct FrontEndOptions {
                                                    const FrontEndOptions& options,
                                                    Diagnostics& diagnostics, bool* is_ir = nullptr);
 
-/// parse_program and the passes (none for IR text unless `passes.only` names some).
+/// parse_program and the passes (none for IR text unless `passes.only` names some). With a gate, a
+/// plan is proved before it is handed out.
 [[nodiscard]] std::optional<Program> compile(Sources& sources, FileId file,
                                              const FrontEndOptions& options,
                                              const PipelineOptions& passes,
-                                             Diagnostics& diagnostics);
+                                             Diagnostics& diagnostics, ProofGate* gate = nullptr);
+
+/// Names the files of a program as seen from the folder of `main`, one of them or a plan's.
+void make_names_relative(Program& program, const std::string& main);
 
 }  // namespace mscclc

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "compiler/compile.h"
-#include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "tools/files.h"
 
@@ -46,7 +45,7 @@ class Maker {
 
   std::optional<BenchPlan> run() {
     std::string error;
-    const auto text = read_file(argument_.path, error);
+    const auto text = read_input(argument_.path, error);
     if (!text) return refuse(error);
     std::optional<Program> program =
         argument_.path.ends_with(".json") ? read(*text) : compile_for_root(*text);
@@ -57,12 +56,12 @@ class Maker {
     if (has_root(program->contract.kind) && program->contract.root != root_) {
       return refuse("its root is " + std::to_string(program->contract.root));
     }
-    if (!proof_) proof_ = prove(*program, diagnostics_);
-    if (!proof_->proved) return refuse("it is not proved");
+    if (!gate_.proof) return refuse("it is not split");
     if (!argument_.parameters.empty()) program->name += ":" + argument_.parameters;
     const InPlace in_place = program->contract.in_place;
     return BenchPlan{std::make_shared<const Program>(std::move(*program)),
-                     std::string(name(proof_->between_calls)), proof_->keeps_input, in_place};
+                     std::string(name(gate_.proof->between_calls)), gate_.proof->keeps_input,
+                     in_place};
   }
 
   std::string why() const { return render_text(diagnostics_, sources_, 1); }
@@ -76,7 +75,12 @@ class Maker {
   std::optional<Program> read(const std::string& text) {
     std::optional<ProofRecord> record;
     auto program = read_plan(text, argument_.path, diagnostics_, &record);
-    if (record) proof_ = record->proof;
+    if (!program) return std::nullopt;
+    if (record) {
+      gate_.proof = record->proof;
+    } else if (!gate_.pass(*program, diagnostics_)) {
+      return std::nullopt;
+    }
     return program;
   }
 
@@ -85,10 +89,10 @@ class Maker {
     front.defines = std::move(defines);
     front.read_file = [](const std::string& path) {
       std::string error;
-      return read_file(path, error);
+      return read_input(path, error);
     };
     const FileId file = sources_.add(argument_.path, text);
-    return compile(sources_, file, front, {}, diagnostics_);
+    return compile(sources_, file, front, {}, diagnostics_, &gate_);
   }
 
   std::optional<Program> compile_for_root(const std::string& text) {
@@ -105,7 +109,7 @@ class Maker {
   const uint32_t ranks_, root_;
   Sources sources_;
   Diagnostics diagnostics_;
-  std::optional<Proof> proof_;
+  ProofGate gate_;
 };
 
 }  // namespace
