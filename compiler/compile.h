@@ -11,7 +11,7 @@
 #include "compiler/proof_gate.h"
 #include "ir/diagnostic.h"
 #include "ir/program.h"
-#include "passes/pass.h"
+#include "passes/registry.h"
 
 namespace mscclc {
 

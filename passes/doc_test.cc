@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/read_file.h"
-#include "passes/test_text.h"
+#include "passes/testing/test_text.h"
 
 namespace mscclc {
 namespace {

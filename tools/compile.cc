@@ -7,7 +7,7 @@
 
 #include "ir/print.h"
 #include "ir/printable.h"
-#include "passes/pass.h"
+#include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 #include "tools/command_line.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/bootstrap/bootstrap.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tools/input.h"
 #include "tools/run_work.h"
 

@@ -6,11 +6,11 @@
 #include <set>
 #include <thread>
 
+#include "runtime/base/quiet_thread.h"
 #include "runtime/bootstrap/in_process.h"
-#include "runtime/bootstrap/launcher.h"
+#include "runtime/bootstrap/job/launcher.h"
 #include "runtime/cuda/open.h"
 #include "runtime/host/host_device.h"
-#include "runtime/quiet_thread.h"
 #include "tools/files.h"
 #include "tools/rank_job.h"
 #include "tools/rank_processes.h"

@@ -23,8 +23,8 @@
 
 #include <memory>
 
-#include "runtime/cuda/memory.h"
-#include "runtime/device.h"
+#include "runtime/cuda/memory/memory.h"
+#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

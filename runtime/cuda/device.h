@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "runtime/cuda/exchange.h"
-#include "runtime/cuda/launch_order.h"
-#include "runtime/cuda/memory.h"
-#include "runtime/cuda/nvml.h"
-#include "runtime/device.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
+#include "runtime/cuda/launch/launch_order.h"
+#include "runtime/cuda/links/nvml.h"
+#include "runtime/cuda/memory/exchange.h"
+#include "runtime/cuda/memory/memory.h"
+#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

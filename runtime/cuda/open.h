@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

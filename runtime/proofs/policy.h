@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/diagnostic.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/bootstrap/job/job.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/held.h"
 

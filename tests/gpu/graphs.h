@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/gpu/stage.h"
 
 namespace mscclc::testing {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/communicator.h"
+#include "runtime/communicator/communicator.h"
 
 namespace mscclc::testing {
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace mscclc::testing {
 

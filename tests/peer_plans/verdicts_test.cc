@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "ir/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"

@@ -1,4 +1,4 @@
-// The example in runtime/communicator.h: the text of the header, compiled and run.
+// The example in runtime/communicator/communicator.h: the text of the header, compiled and run.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -7,7 +7,7 @@
 #include "plans/plan_json.h"
 #include "plans/target.h"
 #include "runtime/bootstrap/in_process.h"
-#include "runtime/communicator.h"
+#include "runtime/communicator/communicator.h"
 #include "runtime/host/host_device.h"
 #include "tests/library/library.h"
 

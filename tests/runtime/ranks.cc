@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/bootstrap/in_process.h"
-#include "runtime/bootstrap/job.h"
+#include "runtime/bootstrap/job/job.h"
 #include "runtime/host/host_device.h"
 
 namespace mscclc::testing {

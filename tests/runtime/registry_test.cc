@@ -1,5 +1,5 @@
 // A folder of plans as `mscclc library` writes it, and a job that picks from it, call by call.
-#include "runtime/registry.h"
+#include "runtime/registry/registry.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "ir/read_file.h"
 #include "plans/resign.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace mscclc::testing {
 

@@ -9,7 +9,7 @@
 
 #include "ir/contract.h"
 #include "ir/diagnostic.h"
-#include "runtime/communicator.h"
+#include "runtime/communicator/communicator.h"
 #include "tools/bench/peer_memory.h"
 #include "tools/bench/plan_source.h"
 #include "tools/bench/result.h"

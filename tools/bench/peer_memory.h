@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/communicator.h"
+#include "runtime/communicator/communicator.h"
 
 namespace mscclc::bench {
 

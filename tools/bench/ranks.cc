@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/bootstrap/job/job.h"
 
 namespace mscclc::bench {
 namespace {

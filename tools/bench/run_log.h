@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/communicator.h"
+#include "runtime/communicator/communicator.h"
 #include "tools/bench/contender.h"
 
 namespace mscclc::bench {
