@@ -15,6 +15,7 @@
 
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
+#include "runtime/device/lane.h"
 #include "runtime/device/links.h"
 #include "runtime/memory/handle.h"
 
@@ -53,22 +54,6 @@ class StreamMark {
   virtual ~StreamMark() = default;
   /// Is all that was on the stream before known to have been done? Does not wait.
   [[nodiscard]] virtual bool reached() = 0;
-};
-
-/// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
-/// its orders in order; each peer has its own lane.
-class CopyLane {
- public:
-  virtual ~CopyLane() = default;
-  /// Begins to copy; the source may not change before a signal behind it has come, or flush() has
-  /// returned.
-  [[nodiscard]] virtual bool put(void* to, const void* from, uint64_t bytes,
-                                 Diagnostics& diagnostics) = 0;
-  /// When all puts so far have been done: sets `*count`, a count of the peer or of this rank, to
-  /// `value`. Does not wait for that.
-  [[nodiscard]] virtual bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) = 0;
-  /// Waits until all that was begun has been done.
-  [[nodiscard]] virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
 /// Memory of a rank, in one allocation; nullptr: this rank has none.
@@ -135,6 +120,13 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                                               Diagnostics& diagnostics) = 0;
 
+  /// The same of a piece that only lanes are to write: where they need no mapping there is none, and
+  /// data() is an address that nobody may access, but that blocks may name to the proxy.
+  [[nodiscard]] virtual std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
+                                                             Diagnostics& diagnostics) {
+    return import_memory(handle, diagnostics);
+  }
+
   /// Copies between host and device memory, and waits.
   [[nodiscard]] virtual bool write(void* to, const void* from, uint64_t bytes,
                                    Diagnostics& diagnostics) = 0;
@@ -173,7 +165,15 @@ class Device {
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 
-  [[nodiscard]] virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+  /// Makes ready for the lane that rank `peer` opens to this rank. The end is asked for on all ranks
+  /// that lanes lead to, before any of them is opened. nullptr: reported.
+  [[nodiscard]] virtual std::unique_ptr<LaneEnd> await_lane(uint32_t /*peer*/,
+                                                            LaneFailed /*failed*/, Diagnostics&) {
+    return std::make_unique<LaneEnd>();
+  }
+  /// Opens the lane to a peer's memory. nullptr: reported.
+  [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(const LanePeer& peer,
+                                                        Diagnostics& diagnostics) = 0;
 
   /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
   /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no

@@ -61,8 +61,12 @@ class ProgramTaker final : public Device {
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
   StreamHandle create_stream(Diagnostics&) override { return this; }
   void destroy_stream(StreamHandle) override {}
-  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {
-    return host_->open_lane(diagnostics);
+  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
+                                      Diagnostics& diagnostics) override {
+    return host_->await_lane(peer, std::move(failed), diagnostics);
+  }
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    return host_->open_lane(peer, diagnostics);
   }
 
  private:

@@ -61,8 +61,12 @@ class Unlaunched final : public Device {
     return host_->create_stream(diagnostics);
   }
   void destroy_stream(StreamHandle stream) override { host_->destroy_stream(stream); }
-  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {
-    return host_->open_lane(diagnostics);
+  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
+                                      Diagnostics& diagnostics) override {
+    return host_->await_lane(peer, std::move(failed), diagnostics);
+  }
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    return host_->open_lane(peer, diagnostics);
   }
 
  private:
