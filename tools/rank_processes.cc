@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/job.h"
 #include "runtime/base/fd.h"
-#include "runtime/bootstrap/job/job.h"
 #include "tools/files.h"
 
 namespace mscclc {

@@ -7,7 +7,8 @@
 #include <array>
 #include <memory>
 
-#include "runtime/communicator/communicator.h"
+#include "ir/program.h"
+#include "runtime/api/communicator.h"
 
 namespace mscclc {
 

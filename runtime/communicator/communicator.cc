@@ -1,14 +1,18 @@
-#include "runtime/communicator/communicator.h"
+#include "runtime/api/communicator.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ir/program.h"
 #include "ir/verify.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/monitor.h"
+#include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
 
@@ -131,12 +135,14 @@ bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
   if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
   std::vector<std::span<const uint8_t>> names;
   uint32_t here = 0;
+  uint8_t check_calls = 0;  // as rank 0 has it
   for (uint32_t r = 0; r < all.size(); ++r) {
     const std::optional<Introduction> said = read_introduction(all[r]);
     if (!said) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
     names.push_back(said->name);
     here += std::ranges::equal(said->room, room) ? 1 : 0;
-    if (all[r][0] == all[0][0]) continue;
+    if (r == 0) check_calls = said->check_calls;
+    if (said->check_calls == check_calls) continue;
     diagnostics.error("options-differ", {},
                       fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
     return false;

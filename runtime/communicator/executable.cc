@@ -8,8 +8,11 @@
 #include "ir/verify.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
+#include "runtime/device/links.h"
+#include "runtime/memory/handle.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
+#include "runtime/proofs/policy.h"
 
 namespace mscclc {
 namespace {

@@ -9,9 +9,11 @@
 #include <fstream>
 #include <new>
 
-#include "runtime/bootstrap/job/job.h"
-#include "runtime/communicator/communicator.h"
-#include "runtime/host/host_device.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/job.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {

@@ -23,8 +23,9 @@
 
 #include <memory>
 
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 #include "runtime/cuda/memory/memory.h"
-#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/device/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -6,22 +6,12 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "ir/diagnostic.h"
-#include "ir/link_kind.h"
 #include "ir/program.h"
+#include "runtime/api/link.h"
 
 namespace mscclc {
-
-struct Link {
-  LinkKind kind = LinkKind::own;
-  bool access = true;   ///< the peer's memory can be read and written
-  bool atomics = true;  ///< atomic adds to it are the peer's own
-  bool lanes = false;   ///< lanes reach the peer's memory without such access
-  std::string why;      ///< for reports: how that is known, "cuda:0 and cuda:1: no peer access"
-};
 
 /// Checks that what this rank's ops send can go over its links, by rank. Errors (no-peer-access,
 /// no-nvlink) say which op, and what to use instead.

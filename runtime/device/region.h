@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "executor/lower.h"
-#include "runtime/device/device.h"
+#include "ir/program.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

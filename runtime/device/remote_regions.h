@@ -9,8 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/device/device.h"
-#include "runtime/device/lane.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -14,7 +14,8 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/device/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -9,7 +9,8 @@
 
 #include "executor/launch.h"
 #include "executor/lower.h"
-#include "runtime/device/device.h"
+#include "ir/program.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ir/diagnostic.h"
-#include "runtime/device/device.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
-#include "runtime/device/device.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
 #include "runtime/group/failure.h"
+#include "runtime/memory/handle.h"
 #include "runtime/observe/flight_recorder.h"
 #include "runtime/observe/one_thread.h"
 

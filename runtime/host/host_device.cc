@@ -1,4 +1,4 @@
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <set>
 
 #include "executor/words.h"
+#include "executor/launch.h"
 #include "runtime/base/bytes.h"
 #include "runtime/host/exposed_memory.h"
 #include "runtime/host/host_memory.h"
@@ -16,6 +17,7 @@
 #include "runtime/host/message_lane.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
+#include "runtime/memory/handle.h"
 #include "runtime/memory/tickets.h"
 
 namespace mscclc {

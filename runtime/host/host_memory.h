@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/device/device.h"
+#include "runtime/api/device.h"
 #include "runtime/host/shared_memory.h"
 
 namespace mscclc {

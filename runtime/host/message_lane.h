@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/device/lane.h"
+#include "runtime/api/lane.h"
 #include "runtime/host/exposed_memory.h"
 #include "runtime/memory/fd_server.h"
 

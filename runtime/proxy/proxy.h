@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "executor/launch.h"
-#include "runtime/device/device.h"
+#include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
 
 namespace mscclc {

@@ -10,6 +10,8 @@
 #include <mutex>
 
 #include "executor/words.h"
+#include "executor/launch.h"
+#include "runtime/memory/handle.h"
 
 namespace mscclc {
 namespace {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "runtime/bootstrap/job/job.h"
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/job.h"
 #include "runtime/proxy/proxy.h"
 #include "runtime/testing/no_threads.h"
 

@@ -1,15 +1,20 @@
-#include "runtime/registry/registry.h"
+#include "runtime/api/registry.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 
+#include "ir/program.h"
 #include "ir/read_file.h"
+#include "plans/library_table.h"
+#include "plans/proof_record.h"
 #include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
+#include "runtime/proofs/policy.h"
 
 namespace mscclc {
 namespace {
@@ -66,6 +71,27 @@ bool takes(const Program& plan, const LibraryCall& call) {
 
 }  // namespace
 
+struct Registry::State {
+  [[nodiscard]] bool check_files(Diagnostics& diagnostics) const;
+  const Choice* read(const LibraryChoice& choice, const LibraryCall& call,
+                     Diagnostics& diagnostics);
+  [[nodiscard]] bool prove(Choice& choice, const std::optional<ProofRecord>& claimed,
+                           Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_plan(const Program& plan, const std::string& file,
+                                const LibraryCall& call, Diagnostics& diagnostics) const;
+
+  std::string folder;  ///< with a '/' at its end
+  LibraryTable table;
+  ProofPolicy policy;
+  std::map<std::string, Choice> plans = {};  ///< that have been read, by name of the file
+};
+
+Registry::Registry(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Registry::~Registry() = default;
+Registry::Registry(Registry&&) noexcept = default;
+Registry& Registry::operator=(Registry&&) noexcept = default;
+const LibraryTable& Registry::table() const { return state_->table; }
+
 std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& diagnostics,
                                        std::optional<ProofPolicy> proof) {
   const Environment environment = Environment::of_process();
@@ -81,48 +107,48 @@ std::optional<Registry> Registry::open(const std::string& folder, Diagnostics& d
   if (!text) return std::nullopt;
   auto table = LibraryTable::parse(*text, place + kTable, diagnostics);
   if (!table) return std::nullopt;
-  Registry registry(std::move(place), *std::move(table), *policy);
-  if (!registry.check_files(diagnostics)) return std::nullopt;
-  return registry;
+  auto state = std::make_unique<State>(State{std::move(place), *std::move(table), *policy});
+  if (!state->check_files(diagnostics)) return std::nullopt;
+  return Registry(std::move(state));
 }
 
 // A file that is not there is told when a job starts, not at the first call that needs it.
-bool Registry::check_files(Diagnostics& diagnostics) const {
+bool Registry::State::check_files(Diagnostics& diagnostics) const {
   const auto fail = [&](std::string message, std::string remedy) {
     diagnostics.error("no-registry", {}, std::move(message))
         .notes.push_back({.text = std::move(remedy)});
     return false;
   };
-  for (const LibraryRow& row : table_.rows()) {
+  for (const LibraryRow& row : table.rows()) {
     const LibraryChoice& choice = row.choice;
     if (choice.plan.empty()) {
       return fail(
-          fmt::format("'{}{}' names programs, not plans", folder_, kTable),
-          fmt::format("'mscclc library --library {} --ranks N -o FOLDER' compiles them", folder_));
+          fmt::format("'{}{}' names programs, not plans", folder, kTable),
+          fmt::format("'mscclc library --library {} --ranks N -o FOLDER' compiles them", folder));
     }
     std::error_code none;
-    if (std::filesystem::is_regular_file(folder_ + choice.plan, none)) continue;
-    return fail(fmt::format("'{}{}' names '{}', which is not there", folder_, kTable, choice.plan),
+    if (std::filesystem::is_regular_file(folder + choice.plan, none)) continue;
+    return fail(fmt::format("'{}{}' names '{}', which is not there", folder, kTable, choice.plan),
                 "the folder must be copied whole");
   }
   return true;
 }
 
 const Registry::Choice* Registry::choose(const LibraryCall& call, Diagnostics& diagnostics) {
-  const LibraryChoice* choice = call.ranks == 0 ? nullptr : table_.choose(call);
-  if (choice != nullptr) return read(*choice, call, diagnostics);
+  const LibraryChoice* choice = call.ranks == 0 ? nullptr : state_->table.choose(call);
+  if (choice != nullptr) return state_->read(*choice, call, diagnostics);
   diagnostics
       .error("no-plan", {},
-             fmt::format("'{}' has no plan of {}", folder_ + kTable, call_text(call)))
+             fmt::format("'{}' has no plan of {}", state_->folder + kTable, call_text(call)))
       .notes.push_back({.text = remedy(call)});
   return nullptr;
 }
 
-const Registry::Choice* Registry::read(const LibraryChoice& choice, const LibraryCall& call,
-                                       Diagnostics& diagnostics) {
-  const std::string path = folder_ + choice.plan;
-  auto found = read_.find(choice.plan);
-  if (found == read_.end()) {
+const Registry::Choice* Registry::State::read(const LibraryChoice& choice, const LibraryCall& call,
+                                              Diagnostics& diagnostics) {
+  const std::string path = folder + choice.plan;
+  auto found = plans.find(choice.plan);
+  if (found == plans.end()) {
     const auto text =
         read_text(path, "cannot-read", "the folder must be copied whole", diagnostics);
     if (!text) return nullptr;
@@ -131,19 +157,19 @@ const Registry::Choice* Registry::read(const LibraryChoice& choice, const Librar
     if (plan == nullptr) return nullptr;
     Choice made{path, std::move(plan), 0, {}};
     if (!prove(made, claimed, diagnostics)) return nullptr;
-    for (const LibraryRow& row : table_.rows()) {
+    for (const LibraryRow& row : table.rows()) {
       if (row.choice == choice) made.max_bytes = std::max(made.max_bytes, row.bytes);
     }
-    found = read_.emplace(choice.plan, std::move(made)).first;
+    found = plans.emplace(choice.plan, std::move(made)).first;
   }
   // Each time: other rows may name the same file.
   if (!check_plan(*found->second.plan, path, call, diagnostics)) return nullptr;
   return &found->second;
 }
 
-bool Registry::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
-                     Diagnostics& diagnostics) const {
-  if (policy_ == ProofPolicy::skip) {
+bool Registry::State::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
+                            Diagnostics& diagnostics) const {
+  if (policy == ProofPolicy::skip) {
     warn_of_skipped(fmt::format("'{}'", choice.file), std::nullopt, diagnostics);
     return true;
   }
@@ -154,8 +180,8 @@ bool Registry::prove(Choice& choice, const std::optional<ProofRecord>& claimed,
                                                    *choice.proof, diagnostics));
 }
 
-bool Registry::check_plan(const Program& plan, const std::string& file, const LibraryCall& call,
-                          Diagnostics& diagnostics) const {
+bool Registry::State::check_plan(const Program& plan, const std::string& file,
+                                 const LibraryCall& call, Diagnostics& diagnostics) const {
   if (same_kind(plan.contract, call) && takes(plan, call)) return true;
   const std::string why = same_kind(plan.contract, call)
                               ? fmt::format("it is not for {}{}", info(call.dtype).name,
@@ -163,7 +189,7 @@ bool Registry::check_plan(const Program& plan, const std::string& file, const Li
                               : fmt::format("it is for {}", call_text(calls_of(plan.contract)));
   diagnostics
       .error("wrong-plan", {},
-             fmt::format("'{}{}' picks '{}' for {}, but {}", folder_, kTable, file, call_text(call),
+             fmt::format("'{}{}' picks '{}' for {}, but {}", folder, kTable, file, call_text(call),
                          why))
       .notes.push_back({.text = remedy(call)});
   return false;

@@ -16,7 +16,10 @@
 
 #include "executor/oracle/output_check.h"
 #include "executor/simulator/run.h"
-#include "runtime/communicator/communicator.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

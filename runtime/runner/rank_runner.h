@@ -9,7 +9,9 @@
 
 #include "executor/oracle/output_check.h"
 #include "executor/simulator/run.h"
-#include "runtime/communicator/communicator.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

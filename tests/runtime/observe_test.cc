@@ -10,6 +10,7 @@
 
 #include "compiler/compile.h"
 #include "ir/read_file.h"
+#include "runtime/api/device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/stuck_plan.h"

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/runner/rank_runner.h"
 

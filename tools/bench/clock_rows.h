@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/device/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 #include "tools/bench/timing.h"
 
 namespace mscclc::bench {

@@ -8,7 +8,8 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "runtime/bootstrap/job/job.h"
+#include "runtime/api/job.h"
+#include "runtime/bootstrap/tcp/tcp_bootstrap.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/raw_rank.h"
 

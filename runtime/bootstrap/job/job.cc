@@ -1,6 +1,7 @@
-#include "runtime/bootstrap/job/job.h"
+#include "runtime/api/job.h"
 
 #include "runtime/bootstrap/job/joining_log.h"
+#include "runtime/bootstrap/tcp/tcp_bootstrap.h"
 
 namespace mscclc {
 
@@ -26,7 +27,7 @@ std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagn
 }
 
 std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
-                                    std::chrono::milliseconds timeout, std::unique_ptr<Hub> hub,
+                                    std::chrono::milliseconds timeout, std::shared_ptr<Hub> hub,
                                     Diagnostics& diagnostics) {
   begin_joining_log();
   Rendezvous where = Rendezvous::of(id);

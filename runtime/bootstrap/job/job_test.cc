@@ -1,9 +1,11 @@
 // Jobs of processes and of threads that meet by a unique id.
-#include "runtime/bootstrap/job/job.h"
+#include "runtime/api/job.h"
 
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc {
@@ -35,7 +37,7 @@ int exchange(Bootstrap& bootstrap, uint32_t steps) {
 }
 
 int run_rank(const UniqueId& id, uint32_t rank, uint32_t size, uint32_t steps,
-             std::unique_ptr<Hub> hub = nullptr) {
+             std::shared_ptr<Hub> hub = nullptr) {
   Diagnostics diagnostics;
   const auto bootstrap = join_job(id, rank, size, 20s, std::move(hub), diagnostics);
   if (!bootstrap) return 1;

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "ir/diagnostic.h"
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 
 namespace mscclc {
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "runtime/bootstrap/job/joining_log.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
 #include "runtime/bootstrap/tcp/times.h"
@@ -391,6 +392,10 @@ std::optional<LaunchedRank> read_launch(const Environment& environment, std::str
   return Reader(environment, group, diagnostics).read();
 }
 
+std::optional<LaunchedRank> read_launch(std::string_view group, Diagnostics& diagnostics) {
+  return read_launch(Environment::of_process(), group, diagnostics);
+}
+
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   begin_joining_log();
   return logged(meet(launch, diagnostics), launch.rank, diagnostics);
@@ -407,6 +412,10 @@ std::optional<HostOptions> read_host_options(const Environment& environment,
   return HostOptions{.interface = std::move(interface).value_or(""),
                      .timeout = *timeout,
                      .silence = std::chrono::seconds(*silence)};
+}
+
+std::optional<HostOptions> read_host_options(Diagnostics& diagnostics) {
+  return read_host_options(Environment::of_process(), diagnostics);
 }
 
 std::string first_host(std::string_view list) {

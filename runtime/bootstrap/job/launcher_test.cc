@@ -7,7 +7,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/bootstrap/job/job.h"
+#include "runtime/api/job.h"
+#include "runtime/base/deadline.h"
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/tcp/connection.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/far_address.h"
 #include "runtime/testing/no_threads.h"
 #include "runtime/testing/processes.h"
@@ -389,6 +393,17 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
   for (size_t r = 0; r < job.size(); ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
+/// The exit code of a process that was refused since another one is the same rank: 0 if the error
+/// says so, and begins and ends like this.
+int names_twin(const Diagnostics& diagnostics, std::string_view begin,
+               std::string_view end = " says that it is the same rank") {
+  const Diagnostic& error = diagnostics.all().back();
+  const bool named = error.code == "bootstrap-refused" && error.message.starts_with(begin) &&
+                     error.message.ends_with(end);
+  if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+  return named ? 0 : 2;
+}
+
 TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "3"},
@@ -401,12 +416,7 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
       const auto launch =
           read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", diagnostics);
       if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
-      const Diagnostic& error = diagnostics.all().back();
-      const bool named = error.code == "bootstrap-refused" &&
-                         error.message.starts_with("rank 0 (process ") &&
-                         error.message.ends_with(" says that it is the same rank");
-      if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
-      return named ? 0 : 2;
+      return names_twin(diagnostics, "rank 0 (process ");
     });
   }
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
@@ -455,13 +465,8 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
     told.give();
     if (late) return 1;
-    const Diagnostic& error = diagnostics.all().back();
-    const bool named =
-        error.code == "bootstrap-refused" &&
-        error.message.starts_with("all 2 ranks of the job have come already: rank 1 (process ") &&
-        error.message.ends_with(" on this machine says that it is the same rank");
-    if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
-    return named ? 0 : 2;
+    return names_twin(diagnostics, "all 2 ranks of the job have come already: rank 1 (process ",
+                      " on this machine says that it is the same rank");
   });
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
 }
@@ -485,12 +490,7 @@ TEST_CASE("two machines that both have a rank 0 hear it at once") {
   const auto be = [&launch] {
     Diagnostics diagnostics;
     if (make_bootstrap(launch, diagnostics)) return 1;
-    const Diagnostic& error = diagnostics.all().back();
-    const bool named = error.code == "bootstrap-refused" &&
-                       error.message.starts_with("rank 0 (process ") &&
-                       error.message.ends_with(" says that it is the same rank");
-    if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
-    return named ? 0 : 2;
+    return names_twin(diagnostics, "rank 0 (process ");
   };
   testing::Processes processes;
   processes.start(be);  // on the machine where rank 0 is looked for

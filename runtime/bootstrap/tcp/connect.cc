@@ -228,11 +228,6 @@ class Search {
 
 }  // namespace
 
-Rendezvous Rendezvous::of(const UniqueId& id) {
-  if (id.local) return {.secret = id.secret, .local = true};
-  return {.host = id.address.host(), .ports = {id.address.port()}, .secret = id.secret};
-}
-
 std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, uint32_t size,
                                         milliseconds timeout, Diagnostics& diagnostics) {
   return Search(where, rank, size, timeout, diagnostics).run();

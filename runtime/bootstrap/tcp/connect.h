@@ -4,25 +4,13 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "ir/diagnostic.h"
+#include "runtime/bootstrap/address/rendezvous.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 
 namespace mscclc {
-
-/// Where a job's hub is.
-struct Rendezvous {
-  std::string host = {};             ///< address or name; "": only at unix sockets
-  std::vector<uint16_t> ports = {};  ///< it listens on one of these
-  Secret secret{};
-  bool local = false;                 ///< it may listen at a unix socket of this machine
-  bool served = false;                ///< it listens already: where nobody does, it is gone
-  std::vector<Address> exactly = {};  ///< at one of these, as well
-  static Rendezvous of(const UniqueId& id);
-};
 
 struct Connected {
   Connection connection;  ///< sealed; it has said that the rank is here

@@ -76,7 +76,7 @@ void give_up_at_once(Connection& connection, const std::string& why) {
 class SocketBootstrap final : public Bootstrap {
  public:
   SocketBootstrap(uint32_t rank, uint32_t size, Connected connected, Fd waker,
-                  std::unique_ptr<Hub> hub)
+                  std::shared_ptr<Hub> hub)
       : rank_(rank),
         size_(size),
         timeout_(connected.welcome.timeout_ms),
@@ -379,7 +379,7 @@ class SocketBootstrap final : public Bootstrap {
   const uint32_t rank_, size_;
   const milliseconds timeout_, silence_;
   const std::string hub_name_;
-  const std::unique_ptr<Hub> hub_;
+  const std::shared_ptr<Hub> hub_;
   const Fd waker_;
 
   std::mutex step_mutex_;  ///< held by the caller of all_gather()
@@ -404,7 +404,7 @@ class SocketBootstrap final : public Bootstrap {
 }  // namespace
 
 std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
-                                milliseconds timeout, std::unique_ptr<Hub> hub,
+                                milliseconds timeout, std::shared_ptr<Hub> hub,
                                 Diagnostics& diagnostics) {
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
@@ -412,7 +412,7 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
 }
 
 std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
-                                std::unique_ptr<Hub> hub, Diagnostics& diagnostics) {
+                                std::shared_ptr<Hub> hub, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "ir/diagnostic.h"
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 #include "runtime/bootstrap/tcp/connect.h"
 #include "runtime/bootstrap/tcp/hub.h"
 
@@ -17,10 +17,10 @@ namespace mscclc {
 /// steps may take. Errors: those of connect_to_hub() and of all_gather().
 [[nodiscard]] std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
                                               std::chrono::milliseconds timeout,
-                                              std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
+                                              std::shared_ptr<Hub> hub, Diagnostics& diagnostics);
 
 /// The same for a rank that has reached its hub already.
 [[nodiscard]] std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
-                                              std::unique_ptr<Hub> hub, Diagnostics& diagnostics);
+                                              std::shared_ptr<Hub> hub, Diagnostics& diagnostics);
 
 }  // namespace mscclc

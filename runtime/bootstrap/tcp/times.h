@@ -6,13 +6,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/api/bootstrap.h"
 #include "runtime/base/deadline.h"
 
 namespace mscclc {
 
-/// An end that has said nothing for this long counts as dead though its machine answers: a process
-/// that is stopped, or whose children hold its sockets. MSCCLC_SILENCE sets another.
-constexpr std::chrono::milliseconds kSilence{30000};
 /// How long an end that closes waits for the other to read what is under way.
 constexpr std::chrono::seconds kGoodbyeTime{2};
 /// How long a hub whose job has failed waits for ranks that have not come yet, to tell them.

@@ -29,9 +29,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/api/bootstrap.h"
 #include "runtime/bootstrap/address/address.h"
 #include "runtime/bootstrap/address/unique_id.h"
-#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/bootstrap/wire/sha256.h"
 
 namespace mscclc::wire {
@@ -91,7 +91,7 @@ struct Welcome {
   uint32_t hub_rank = 0;    ///< in whose process the hub runs; kNoRank: not known
   Digest proof{};
 };
-constexpr uint32_t kNoRank = UINT32_MAX;
+using mscclc::kNoRank;
 
 /// Why a hello is not taken. Nobody has proved anything to the rank by then: it goes on trying.
 enum class Refusal : uint8_t { wrong_secret, other_ends };

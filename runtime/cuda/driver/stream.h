@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "runtime/api/device.h"
 #include "runtime/cuda/driver/vmm.h"
-#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

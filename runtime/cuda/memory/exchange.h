@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/api/device.h"
 #include "runtime/cuda/driver/vmm.h"
-#include "runtime/device/device.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/handle.h"
 #include "runtime/memory/tickets.h"

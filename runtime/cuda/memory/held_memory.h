@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "runtime/api/device.h"
 #include "runtime/cuda/driver/vmm.h"
-#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/device.h"
 #include "runtime/cuda/driver/stream.h"
-#include "runtime/device/device.h"
 
 namespace mscclc::cuda {
 

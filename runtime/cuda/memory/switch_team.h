@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 #include "runtime/cuda/memory/exchange.h"
 
 namespace mscclc::cuda {

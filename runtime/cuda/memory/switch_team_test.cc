@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "runtime/bootstrap/in_process.h"
+#include "runtime/api/in_process.h"
 #include "runtime/cuda/driver/stream.h"
 #include "runtime/cuda/fake/test_world.h"
 

@@ -7,10 +7,9 @@
 //     const auto failed = [&] { return render_text(problems, Sources{}); };
 //     const auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
 //     if (communicator == nullptr) return failed();
-//     auto plan = read_plan(json, "allreduce.json", problems);
-//     if (!plan) return failed();
-//     const auto allreduce = communicator->load(
-//         std::make_shared<const Program>(std::move(*plan)), {.max_bytes = 64 << 20}, problems);
+//     const auto plan = load_plan(json, "allreduce.json", problems);
+//     if (plan == nullptr) return failed();
+//     const auto allreduce = communicator->load(plan, {.max_bytes = 64 << 20}, problems);
 //     if (allreduce == nullptr) return failed();
 //     const BoundCall call = allreduce->bind(
 //         {.bytes = 4096, .dtype = Dtype::f16, .input = in, .output = out}, problems);
@@ -52,12 +51,16 @@
 #include <string>
 
 #include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "runtime/bootstrap/bootstrap.h"
-#include "runtime/device/device.h"
-#include "runtime/proofs/policy.h"
+#include "ir/dtypes.h"
+#include "ir/link_kind.h"
+#include "runtime/api/proof_policy.h"
+#include "runtime/api/stream.h"
 
 namespace mscclc {
+
+class Bootstrap;
+class Device;
+struct Program;
 
 struct CommunicatorOptions {
   /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md);

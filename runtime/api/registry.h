@@ -12,20 +12,20 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "plans/library_table.h"
-#include "plans/proof_record.h"
-#include "runtime/proofs/policy.h"
+#include "ir/proof.h"
+#include "plans/library_call.h"
+#include "runtime/api/proof_policy.h"
 
 namespace mscclc {
 
-/// One thread at a time may use it.
+class LibraryTable;
+struct Program;
+
 /// Thread safety: choose() reads plans when they are first picked, so one thread at a time.
 class Registry {
  public:
@@ -38,6 +38,10 @@ class Registry {
     /// What is proved of the plan, whatever its file says; nullopt: proofs are skipped.
     std::optional<Proof> proof;
   };
+
+  ~Registry();
+  Registry(Registry&&) noexcept;
+  Registry& operator=(Registry&&) noexcept;
 
   /// Reads FOLDER/library.json. Errors: no-registry (there is no such file, it names programs that
   /// are still to be compiled, or a plan that is not there), and those of LibraryTable::parse().
@@ -52,23 +56,12 @@ class Registry {
   /// file claims of the plan what is not proved), and those of read_plan().
   [[nodiscard]] const Choice* choose(const LibraryCall& call, Diagnostics& diagnostics);
 
-  const LibraryTable& table() const { return table_; }
+  const LibraryTable& table() const;
 
  private:
-  Registry(std::string folder, LibraryTable table, ProofPolicy policy)
-      : folder_(std::move(folder)), table_(std::move(table)), policy_(policy) {}
-  [[nodiscard]] bool check_files(Diagnostics& diagnostics) const;
-  const Choice* read(const LibraryChoice& choice, const LibraryCall& call,
-                     Diagnostics& diagnostics);
-  [[nodiscard]] bool prove(Choice& choice, const std::optional<ProofRecord>& claimed,
-                           Diagnostics& diagnostics) const;
-  [[nodiscard]] bool check_plan(const Program& plan, const std::string& file,
-                                const LibraryCall& call, Diagnostics& diagnostics) const;
-
-  std::string folder_;  ///< with a '/' at its end
-  LibraryTable table_;
-  ProofPolicy policy_;
-  std::map<std::string, Choice> read_;  ///< by name of the file
+  struct State;
+  explicit Registry(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace mscclc

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 
 namespace mscclc {
 

@@ -13,13 +13,18 @@
 #include <string>
 #include <vector>
 
-#include "executor/launch.h"
 #include "ir/diagnostic.h"
-#include "runtime/device/lane.h"
-#include "runtime/device/links.h"
-#include "runtime/memory/handle.h"
+#include "runtime/api/lane.h"
+#include "runtime/api/link.h"
+#include "runtime/api/stream.h"
 
 namespace mscclc {
+
+class Bootstrap;
+struct MemoryHandle;
+namespace device {
+struct LaunchPlan;
+}
 
 /// Memory that frees itself. Freeing never throws and never fails a teardown.
 /// Thread safety: nothing changes it; it may go in any thread.
@@ -44,10 +49,6 @@ class HeldMemory {
   [[nodiscard]] virtual bool is_there() const = 0;
 };
 
-/// A stream of the device: launches and copies on it run in order, behind the caller's back. For
-/// CUDA it is a cudaStream_t that the caller owns.
-using StreamHandle = void*;
-
 /// A place in the work of a stream. Thread safety: one thread at a time.
 class StreamMark {
  public:
@@ -71,8 +72,6 @@ class SwitchTeam {
   /// cannot be used at once.
   virtual uint8_t* address(size_t region) const = 0;
 };
-
-class Bootstrap;
 
 /// Thread safety: of one device one thread at a time, but for memory and marks that free
 /// themselves, and drain(), which may come from any. Devices know nothing of each other.

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/device/device.h"
+#include "runtime/api/device.h"
 
 namespace mscclc::cuda {
 

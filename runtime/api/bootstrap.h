@@ -5,6 +5,7 @@
 // error that names it, and whoever asked is told at once.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -16,6 +17,12 @@
 #include "ir/diagnostic.h"
 
 namespace mscclc {
+
+/// Stands for a rank that is not known.
+inline constexpr uint32_t kNoRank = UINT32_MAX;
+/// An end that has said nothing for this long counts as dead though its machine answers: a process
+/// that is stopped, or whose children hold its sockets. MSCCLC_SILENCE sets another.
+inline constexpr std::chrono::milliseconds kSilence{30000};
 
 /// What a rank whose blocks have given up has waited for.
 struct WaitReport {
