@@ -52,7 +52,8 @@ enum class PortWhat : uint32_t { put, signal, flush };
 struct PortRequest {
   PortWhat what;
   uint32_t channel;          ///< of this rank
-  uint64_t to, from, bytes;  ///< put: addresses in this process
+  uint64_t to, from, bytes;  ///< put: addresses; that of the peer's memory names it for the proxy,
+                             ///< and need not be mapped here
   uint64_t ready;
 };
 static_assert(sizeof(PortRequest) == 40);

@@ -119,8 +119,8 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                                               Diagnostics& diagnostics) = 0;
 
-  /// The same of a piece that only lanes are to write: where they need no mapping there is none, and
-  /// data() is an address that nobody may access, but that blocks may name to the proxy.
+  /// The same of a piece that only lanes are to write: where they need no mapping there is none,
+  /// and data() is an address that nobody may access, but that blocks may name to the proxy.
   [[nodiscard]] virtual std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
                                                              Diagnostics& diagnostics) {
     return import_memory(handle, diagnostics);
@@ -164,8 +164,8 @@ class Device {
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 
-  /// Makes ready for the lane that rank `peer` opens to this rank. The end is asked for on all ranks
-  /// that lanes lead to, before any of them is opened. nullptr: reported.
+  /// Makes ready for the lane that rank `peer` opens to this rank. The end is asked for on all
+  /// ranks that lanes lead to, before any of them is opened. nullptr: reported.
   [[nodiscard]] virtual std::unique_ptr<LaneEnd> await_lane(uint32_t /*peer*/,
                                                             LaneFailed /*failed*/, Diagnostics&) {
     return std::make_unique<LaneEnd>();

@@ -26,8 +26,8 @@ struct RemotePlace {
   uint64_t offset = 0;
 };
 
-/// Keeps its orders in order. Every order is for one thread at a time, the proxy's. False: reported,
-/// and the lane takes no more; what it was asked for before may not have been done.
+/// Keeps its orders in order. Every order is for one thread at a time, the proxy's. False:
+/// reported, and the lane takes no more; what it was asked for before may not have been done.
 class Lane {
  public:
   /// Waits for what still reads or writes memory of this rank.
@@ -36,8 +36,8 @@ class Lane {
   /// or flush() has returned.
   [[nodiscard]] virtual bool put(const RemotePlace& to, const void* from, uint64_t bytes,
                                  Diagnostics& diagnostics) = 0;
-  /// When all puts so far have been done: sets a count of the peer to `value`. Whoever sees it there
-  /// sees what was put. Does not wait for that.
+  /// When all puts so far have been done: sets a count of the peer to `value`. Whoever sees it
+  /// there sees what was put. Does not wait for that.
   [[nodiscard]] virtual bool signal(const RemotePlace& count, uint64_t value,
                                     Diagnostics& diagnostics) = 0;
   /// When the sources of all puts so far have been read: sets `*count`, of this rank, to `value`.
@@ -58,8 +58,9 @@ struct LanePeer {
   std::function<bool()> over = {};
 };
 
-/// The far end of a lane: what a rank keeps ready for the orders of one peer, from before that opens
-/// the lane until no call needs it any more. Lanes that write to mapped memory need nothing there.
+/// The far end of a lane: what a rank keeps ready for the orders of one peer, from before that
+/// opens the lane until no call needs it any more. Lanes that write to mapped memory need nothing
+/// there.
 class LaneEnd {
  public:
   virtual ~LaneEnd() = default;

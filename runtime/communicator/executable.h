@@ -15,6 +15,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/base/bytes.h"
 #include "runtime/communicator/call_cache.h"
 #include "runtime/communicator/call_facts.h"
 #include "runtime/communicator/placement.h"
@@ -86,14 +87,14 @@ struct Executable::State {
 
   uint64_t launches = 0;
 
-  RankProgram program;                   ///< patched for the last binding ...
-  std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
-  std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
-  std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
-  std::unique_ptr<Memory> faults;        ///< a device::Fault per block
-  std::shared_ptr<SlotPool> slots;       ///< for bindings
+  RankProgram program;                              ///< patched for the last binding ...
+  std::optional<uint64_t> patched_part;             ///< ... whose parts have so many bytes
+  std::vector<PeerMemory> connections;              ///< by rank: own, and of those that ops address
+  std::unique_ptr<Memory> memory;                   ///< what only this rank's blocks see
+  std::unique_ptr<Memory> faults;                   ///< a device::Fault per block
+  std::shared_ptr<SlotPool> slots;                  ///< for bindings
   std::vector<std::unique_ptr<LaneEnd>> lane_ends;  ///< of those whose proxies write here
-  std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
+  std::unique_ptr<Proxy> proxy;                     ///< nullptr: no port channels
   std::optional<WaitSlots> wait_slots;
   device::RankContext context{};            ///< as it stands in `memory` ...
   device::RankContext* contexts = nullptr;  ///< ... here

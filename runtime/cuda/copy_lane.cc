@@ -27,8 +27,7 @@ bool CudaLane::put(const RemotePlace& to, const void* from, uint64_t bytes,
   return current.is_set(diagnostics) &&
          context_->ok(
              context_->driver().MemcpyAsync(address_of(to.region->data() + to.offset),
-                                            address_of(from), bytes,
-                                            stream_->get()),
+                                            address_of(from), bytes, stream_->get()),
              [&] { return fmt::format("copy {} bytes to a peer", bytes); }, diagnostics);
 }
 

@@ -228,8 +228,7 @@ int importer(const Pipes& pipes) {
     NEED(own != nullptr && device->write(own->data(), mark.data(), 8, p.diagnostics));
     const auto lane = device->open_lane({}, p.diagnostics);
     NEED(lane != nullptr && lane->put({mapped.get(), 0}, own->data(), 8, p.diagnostics));
-    NEED(lane->signal({mapped.get(), 39992}, 1234567890123,
-                      p.diagnostics));
+    NEED(lane->signal({mapped.get(), 39992}, 1234567890123, p.diagnostics));
     NEED(lane->flush(p.diagnostics));
   }
   NEED(send(pipes.back[1], {1}));

@@ -9,8 +9,8 @@ class RemoteRegions::Known final : public Memory {
     data_ = memory_->data();
     bytes_ = memory_->bytes();
     const std::lock_guard lock(regions_->mutex_);
-    entry_ = regions_->regions_.emplace(Key{peer, reinterpret_cast<uintptr_t>(data_)},
-                                        memory_.get());
+    entry_ =
+        regions_->regions_.emplace(Key{peer, reinterpret_cast<uintptr_t>(data_)}, memory_.get());
   }
   ~Known() override {
     const std::lock_guard lock(regions_->mutex_);

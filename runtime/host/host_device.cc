@@ -8,8 +8,8 @@
 #include <mutex>
 #include <set>
 
-#include "executor/words.h"
 #include "executor/launch.h"
+#include "executor/words.h"
 #include "runtime/base/bytes.h"
 #include "runtime/host/exposed_memory.h"
 #include "runtime/host/host_memory.h"
@@ -279,10 +279,11 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   if (const auto id = exposed_id(handle)) {
     return HostWindow::reserve(handle.bytes, *id, diagnostics);
   }
-  diagnostics.error("cannot-map", {},
-                    fmt::format("{} bytes of a peer's memory take no messages of lanes; memory that "
-                                "does comes from Device::allocate",
-                                handle.bytes));
+  diagnostics.error(
+      "cannot-map", {},
+      fmt::format("{} bytes of a peer's memory take no messages of lanes; memory that "
+                  "does comes from Device::allocate",
+                  handle.bytes));
   return nullptr;
 }
 

@@ -51,8 +51,8 @@ bool receive(const Fd& socket, void* to, uint64_t bytes) {
 
 class MessageEnd final : public LaneEnd {
  public:
-  MessageEnd(uint32_t peer, std::shared_ptr<FdServer> server,
-             std::shared_ptr<ExposedMemory> memory, LaneFailed failed)
+  MessageEnd(uint32_t peer, std::shared_ptr<FdServer> server, std::shared_ptr<ExposedMemory> memory,
+             LaneFailed failed)
       : peer_(peer),
         server_(std::move(server)),
         memory_(std::move(memory)),
@@ -61,8 +61,8 @@ class MessageEnd final : public LaneEnd {
   bool start(Diagnostics& diagnostics) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      return refuse(diagnostics, fmt::format("no socket for the lane of rank {}: {}", peer_,
-                                             error_text(errno)));
+      return refuse(diagnostics,
+                    fmt::format("no socket for the lane of rank {}: {}", peer_, error_text(errno)));
     }
     socket_.reset(ends[0]);
     const Fd near(ends[1]);
@@ -271,8 +271,8 @@ class MessageLane final : public Lane {
 std::unique_ptr<LaneEnd> await_messages(uint32_t peer, std::shared_ptr<FdServer> server,
                                         std::shared_ptr<ExposedMemory> memory, LaneFailed failed,
                                         Diagnostics& diagnostics) {
-  auto end = std::make_unique<MessageEnd>(peer, std::move(server), std::move(memory),
-                                          std::move(failed));
+  auto end =
+      std::make_unique<MessageEnd>(peer, std::move(server), std::move(memory), std::move(failed));
   return end->start(diagnostics) ? std::move(end) : nullptr;
 }
 

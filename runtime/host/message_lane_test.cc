@@ -38,9 +38,7 @@ struct World {
     REQUIRE(lane != nullptr);
   }
   RemotePlace at(uint64_t offset) const { return {window.get(), offset}; }
-  uint64_t word(uint64_t offset) const {
-    return load_acquire<uint64_t>(mapping->data() + offset);
-  }
+  uint64_t word(uint64_t offset) const { return load_acquire<uint64_t>(mapping->data() + offset); }
   std::string text() const { return render_text(diagnostics, Sources(), 100); }
 
   Diagnostics diagnostics;
@@ -102,8 +100,9 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed") {
     CHECK(!world.lane->flush(world.diagnostics));
     CHECK(world.text() == "error: rank 3 has ended, or takes no more of what is put to it\n");
     CHECK(world.failed);
-    CHECK(world.failure == "the lane of rank 5 brings 8 bytes at byte 1048576 of memory 1, which "
-                           "it may not write");
+    CHECK(world.failure ==
+          "the lane of rank 5 brings 8 bytes at byte 1048576 of memory 1, which "
+          "it may not write");
   }
 }
 

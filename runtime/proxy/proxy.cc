@@ -11,8 +11,8 @@ namespace mscclc {
 using device::PortRequest;
 using device::PortWhat;
 
-std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed, uint64_t* flushed,
-                                    std::function<void(const std::string&)> fail,
+std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed,
+                                    uint64_t* flushed, std::function<void(const std::string&)> fail,
                                     Diagnostics& diagnostics, std::chrono::microseconds awake) {
   std::unique_ptr<Proxy> proxy(new Proxy(awake));
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);

@@ -1,7 +1,7 @@
 // The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
 // (executor/launch.h), in order, each peer's over a lane of its own. Blocks name a peer's memory by
-// addresses; lanes take regions and offsets, so it need not be mapped here. It waits for no copy while
-// blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
+// addresses; lanes take regions and offsets, so it need not be mapped here. It waits for no copy
+// while blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class Proxy {
   };
   /// All that blocks may ask for.
   struct Ports {
-    std::vector<Port> channels;  ///< by channel
+    std::vector<Port> channels;                    ///< by channel
     std::vector<std::unique_ptr<Lane>> lanes;      ///< by peer, to all that a used port leads to
     std::shared_ptr<const RemoteRegions> regions;  ///< what requests may name
   };
@@ -49,7 +49,8 @@ class Proxy {
   /// peers may count on it. `awake`: how long nobody asks for anything before it sleeps, and
   /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
   /// reported.
-  static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed, uint64_t* flushed,
+  static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports,
+                                      uint64_t* claimed, uint64_t* flushed,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics,
                                       std::chrono::microseconds awake = kAwake);

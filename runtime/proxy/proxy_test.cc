@@ -9,8 +9,8 @@
 #include <deque>
 #include <mutex>
 
-#include "executor/words.h"
 #include "executor/launch.h"
+#include "executor/words.h"
 #include "runtime/memory/handle.h"
 
 namespace mscclc {

@@ -236,7 +236,7 @@ const std::vector<LibraryProgram>& library() {
 }
 
 std::string library_text(std::string_view name) {
-  return read_file(fmt::format("plans/{}.mscl", name)).value();
+  return read_file(fmt::format("plans/{}.mscl", name)).value_or("");
 }
 
 std::string without_blocks(const std::string& text) {
