@@ -1,4 +1,4 @@
-// The compiler's front door: text to IR, text to text, and the options the command line gives.
+// The compiler's entry: text to IR, text to text, and the options that the command line gives.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct FrontEndOptions {
 };
 
 /// Parses and unrolls `text` (a program, or IR text that begins with `ir 1`) into IR; runs no pass.
-/// `is_ir` tells which it was. nullopt after errors, which are in `diagnostics`.
+/// `is_ir` says which it was. nullopt after errors, which are in `diagnostics`.
 [[nodiscard]] std::optional<Program> parse_program(Sources& sources, FileId file,
                                                    const FrontEndOptions& options,
                                                    Diagnostics& diagnostics, bool* is_ir = nullptr);

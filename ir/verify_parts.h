@@ -1,4 +1,4 @@
-// The parts of verify_structure: program and declarations, then ops, which lean on them.
+// The stages of verify_structure: program and declarations, then ops, which rely on them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace mscclc {
 
-/// Where the parts of the check report. A broken program may have millions of faults: after some
-/// hundreds nobody reads on.
+/// Where the stages report. A broken program may have millions of faults: nobody reads more than a
+/// few hundred.
 class VerifyReport {
  public:
   VerifyReport(const Program& program, Diagnostics& diagnostics)

@@ -264,15 +264,16 @@ class Reporter {
       return "the threads of the block do not meet between the two: a 'sync' is missing";
     }
     if (a.kind == ProcessKind::port_reader) {
-      return same_rank ? "a 'flush' behind the put is missing, or word from the peer that the data "
-                         "has come"
-                       : fmt::format(
-                             "rank {} must be told, behind a 'flush', that the source may "
-                             "change",
-                             b.rank);
+      return same_rank
+                 ? "a 'flush' after the put is missing, or a reply from the peer that the data "
+                   "has come"
+                 : fmt::format(
+                       "rank {} must be told, after a 'flush', that the source may "
+                       "change",
+                       b.rank);
     }
     if (same_rank && blocks) {
-      return fmt::format("tb {} must 'acquire' what tb {} has released behind its op", b.index,
+      return fmt::format("tb {} must 'acquire' what tb {} has released after its op", b.index,
                          a.index);
     }
     if (b.kind == ProcessKind::caller) {
@@ -295,8 +296,8 @@ class Reporter {
   }
   /// Where a signal tells of the op.
   static std::string behind(const Process& p) {
-    return p.kind == ProcessKind::port_writer ? "through the same port, behind the put"
-                                              : "behind its op and a 'sync'";
+    return p.kind == ProcessKind::port_writer ? "through the same port, after the put"
+                                              : "after its op and a 'sync'";
   }
 
   void slot_twice() {

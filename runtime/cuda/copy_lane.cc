@@ -38,7 +38,7 @@ bool CudaLane::signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics)
         stream_->get(), address_of(count), value, abi::kWriteValueDefault);
     if (result == abi::kSuccess) return true;
     if (result != abi::kNotSupported && result != abi::kInvalidValue) {
-      return context_->ok(result, "set a count behind copies", diagnostics);
+      return context_->ok(result, "set a count after copies", diagnostics);
     }
     writes_ = false;
   }
@@ -52,7 +52,7 @@ bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnost
   return context_->ok(
       context_->driver().MemcpyAsync(address_of(count), address_of(slot), sizeof *slot,
                                      stream_->get()),
-      [] { return "copy a count behind copies"; }, diagnostics);
+      [] { return "copy a count after copies"; }, diagnostics);
 }
 
 bool CudaLane::flush(Diagnostics& diagnostics) {
