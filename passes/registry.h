@@ -30,7 +30,7 @@ struct PipelineOptions {
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;
   void* context = nullptr;
-  /// If there: receives a record of every pass that was run, the failing one included.
+  /// If set: receives a record of every pass that was run, the failing one included.
   std::vector<PassRecord>* records = nullptr;
 };
 

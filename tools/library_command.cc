@@ -31,7 +31,7 @@ struct LibraryOptions {
   uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
 };
 
-/// "allreduce_1shot-R4-FLL16-B8.json": short, and without characters that shells mind.
+/// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
 std::string file_name(const LibraryRow& row) {
   std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
   if (row.root) name += fmt::format("-root{}", *row.root);

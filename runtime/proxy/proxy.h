@@ -1,6 +1,6 @@
-// The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
-// (executor/launch.h), in order, each peer's over a lane of its own. It waits for no copy while
-// blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
+// The proxy of a rank's port channels: a thread that serves the requests of running blocks in the
+// queue (executor/launch.h), in order, over a lane to each peer. It waits for no copy while blocks
+// may post more: the lanes themselves notify blocks of flushes, and peers of signals.
 #pragma once
 
 #include <atomic>
@@ -23,21 +23,20 @@ class Proxy {
   struct Port {
     bool used = false;  ///< false: not a port channel
     uint32_t peer = 0;
-    uint64_t* arrived = nullptr;  ///< the partner's count; nullptr: nobody waits there
+    uint64_t* arrived = nullptr;  ///< the partner's count; nullptr: nothing waits there
     uint64_t sent = 0;
   };
   /// Requests that the queue holds: blocks wait when it is full.
   static constexpr uint64_t kCapacity = 256;
-  /// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for
-  /// its.
+  /// The copies of a call take milliseconds; the proxy should still be awake when the next call
+  /// posts its own.
   static constexpr std::chrono::milliseconds kAwake{10};
 
   /// `ports`: by channel. `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
   /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
-  /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
-  /// peers may count on it. `awake`: how long nobody asks for anything before it sleeps, and
-  /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
-  /// reported.
+  /// Other failures do not concern it: what blocks requested before they gave up is done, as peers
+  /// may count on it. `awake`: how long the queue is empty before the proxy sleeps; before that it
+  /// waits for the copies that it has begun, so that a failed one is found. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
                                       uint64_t* claimed, uint64_t* flushed,
                                       std::function<void(const std::string&)> fail,
@@ -46,8 +45,8 @@ class Proxy {
   /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy();
 
-  /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
-  /// then it touches no memory any more. REQUIRES: no block runs.
+  /// Waits until all requests are done, copies included, or the proxy has given up: after that it
+  /// touches no memory any more. REQUIRES: no block runs.
   void settle();
   const device::PortQueue& queue() const { return queue_; }
 
@@ -72,7 +71,7 @@ class Proxy {
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_{false};
   std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
-  std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
+  std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included
   std::thread thread_;
 };
 
