@@ -33,7 +33,6 @@ struct FrontEndOptions {
 /// parse_program and the passes (none for IR text unless `passes.only` names some).
 [[nodiscard]] std::optional<Program> compile(Sources& sources, FileId file,
                                              const FrontEndOptions& options,
-                                             const PipelineOptions& passes,
-                                             Diagnostics& diagnostics);
+                                             const PassOptions& passes, Diagnostics& diagnostics);
 
 }  // namespace mscclc

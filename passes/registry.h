@@ -18,7 +18,7 @@ namespace mscclc {
 std::span<const PassInfo> passes();
 const PassInfo* find_pass(std::string_view name);
 
-struct PipelineOptions {
+struct PassOptions {
   /// Names of the passes to run, in this order; empty: all of passes().
   std::vector<std::string> only;
   bool none = false;  ///< run no pass at all
@@ -35,7 +35,7 @@ struct PipelineOptions {
 };
 
 /// Runs the passes; stops at the first that fails. An unknown name is an error.
-[[nodiscard]] bool run_passes(Program& program, const PipelineOptions& options,
+[[nodiscard]] bool run_passes(Program& program, const PassOptions& options,
                               Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -116,7 +116,7 @@ bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
   return true;
 }
 
-int Input::load(const PipelineOptions& passes) {
+int Input::load(const PassOptions& passes) {
   FrontEndOptions front;
   front.read_file = read_import;
   std::string error;
@@ -141,7 +141,7 @@ int Input::load(const PipelineOptions& passes) {
   return code;
 }
 
-int Input::load_plan(std::string_view json, const PipelineOptions& passes) {
+int Input::load_plan(std::string_view json, const PassOptions& passes) {
   auto loaded = read_plan(json, options_.file, diagnostics);
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);
@@ -149,8 +149,7 @@ int Input::load_plan(std::string_view json, const PipelineOptions& passes) {
   return kFine;
 }
 
-int Input::load_text(std::string text, const FrontEndOptions& front,
-                     const PipelineOptions& passes) {
+int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes) {
   const FileId file = sources.add(options_.file, std::move(text));
   auto compiled = compile(sources, file, front, passes, diagnostics);
   if (!compiled) return kWrongProgram;

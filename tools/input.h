@@ -38,7 +38,7 @@ class Input {
 
   /// Reads the file (a program, IR text, or a plan: JSON begins with '{') and brings it to IR;
   /// programs go through `passes`. Returns kFine, or prints why not and returns the exit code.
-  [[nodiscard]] int load(const PipelineOptions& passes);
+  [[nodiscard]] int load(const PassOptions& passes);
   /// Names the program's sources relative to its folder: the bytes of a plan must not depend on
   /// where it was compiled.
   void shorten_file_names();
@@ -59,8 +59,8 @@ class Input {
  private:
   [[nodiscard]] bool split_defines(FrontEndOptions& front, std::string& error) const;
   int unusable(const std::string& message);
-  int load_plan(std::string_view json, const PipelineOptions& passes);
-  int load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes);
+  int load_plan(std::string_view json, const PassOptions& passes);
+  int load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes);
 
   const InputOptions& options_;
   std::string first_error_;

@@ -155,7 +155,7 @@ class LibraryWriter {
       row.choice.params = known->second;
       return kFine;
     }
-    PipelineOptions pipeline;
+    PassOptions pipeline;
     pipeline.limits = target_.op_limits();
     for (;;) {
       const InputOptions program = program_of(row);

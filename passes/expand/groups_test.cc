@@ -91,7 +91,7 @@ TEST_CASE("groups: blocks meet behind a wait and before a signal") {
 TEST_CASE("groups: auto_sync: false adds no barrier, and tells where one is missing") {
   const auto complaints = [](std::string_view body) {
     Program p = testing::parse(testing::two_ranks(body, "launch auto_sync: false"));
-    PipelineOptions options;
+    PassOptions options;
     options.only = {"groups"};
     Diagnostics diagnostics;
     REQUIRE_FALSE(run_passes(p, options, diagnostics));

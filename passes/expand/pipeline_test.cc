@@ -64,7 +64,7 @@ constexpr std::string_view kThreeStages = R"(
 Program compiled(const std::string& text) {
   Sources sources;
   Diagnostics diagnostics;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   auto program = compile(sources, sources.add("t.mscl", text), {}, passes, diagnostics);
   INFO(render_text(diagnostics, sources));

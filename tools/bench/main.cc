@@ -131,7 +131,7 @@ int measure(const Options& options) {
   void* memory = shared_memory(sizeof(Shared));
   if (memory == nullptr) return failed("cannot share memory between ranks");
   auto& [barrier, watch] = *new (memory) Shared{SpinBarrier(options.gpus), {}};
-  const Run run{options, plans, before, barrier, watch, file.fd()};
+  const BenchRun run{options, plans, before, barrier, watch, file.fd()};
   const std::chrono::seconds patience(options.timeout);
   const int code = run_ranks(
       options.gpus, watch, patience,

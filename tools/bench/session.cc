@@ -53,7 +53,7 @@ struct Taking {
 
 class Session {
  public:
-  Session(const Run& run, Communicator& communicator, const RunLog& log)
+  Session(const BenchRun& run, Communicator& communicator, const RunLog& log)
       : run_(run), options_(run.options), communicator_(communicator), log_(log) {}
   ~Session() {
     contenders_.clear();
@@ -99,7 +99,7 @@ class Session {
   void at(std::string_view what) const;
   void at(const Table& table, const Contender& contender, const Workload& workload) const;
 
-  const Run& run_;
+  const BenchRun& run_;
   const Options& options_;
   Communicator& communicator_;
   const RunLog& log_;
@@ -564,7 +564,7 @@ int broken(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-int run_session(const Run& run, std::unique_ptr<Bootstrap> bootstrap) {
+int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   Diagnostics diagnostics;
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();

@@ -489,15 +489,15 @@ class Reporter {
 };
 
 /// The place in the text that most ops come from.
-struct LargestPart {
+struct LargestSource {
   uint32_t rank = 0;
   const Op* op = nullptr;  ///< one of them; null if no op has a place
   uint64_t ops = 0, all = 0;
 };
 
-LargestPart largest_part(const Program& program) {
+LargestSource largest_source(const Program& program) {
   std::vector<uint64_t> ops(program.sites.size(), 0);
-  LargestPart largest;
+  LargestSource largest;
   const auto each = [&](auto&& look) {
     for (uint32_t r = 0; r < program.ranks.size(); ++r) {
       for (const Op& op : program.ranks[r].ops) {
@@ -537,7 +537,7 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
 void report_no_memory(const Program& program, Diagnostics& diagnostics) {
   const std::string message =
       fmt::format("not decided: '{}' takes more memory to prove than there is", program.name);
-  const LargestPart part = largest_part(program);
+  const LargestSource part = largest_source(program);
   if (part.op == nullptr) return add_remedy(diagnostics.error("undecided", {}, message));
   Diagnostic& d = op_error(diagnostics, "undecided", program, part.rank, *part.op, message);
   d.notes.push_back({fmt::format("{} of its {} ops come from here", part.ops, part.all)});
