@@ -15,12 +15,12 @@ What each op takes and does. [language.md](language.md) says how programs write 
 
 **Operands.** `L` a chunk of this rank, `R` a chunk at the far end of a channel, `S` a chunk at a
 switch, `C` a channel, `M` a semaphore, `B` a thread block. Suffixes: `p`: in a packet buffer; `*`:
-one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels; a packet buffer,
-sent as is, on ports. The prefix `~`: anywhere among its neighbours.
+one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels; a packet
+buffer, sent as is, on ports. The prefix `~`: anywhere among its neighbours.
 All chunk operands of an op have equally many chunks; its channels are of one kind.
 
-**Wire name.** What the op is called in plan JSON where MSCCL++'s executor runs it; ops and forms that
-it does not know have their own name there.
+**Wire name.** What the op is called in plan JSON where MSCCL++'s executor runs it; ops and forms
+that it does not know have their own name there.
 )";
 
 constexpr std::string_view kFlags = R"(
