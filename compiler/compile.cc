@@ -117,7 +117,7 @@ std::optional<Program> parse_program(Sources& sources, FileId file, const FrontE
 }
 
 std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOptions& options,
-                               const PipelineOptions& passes, Diagnostics& diagnostics,
+                               const PassOptions& passes, Diagnostics& diagnostics,
                                ProofGate* gate) {
   bool is_ir = false;
   std::optional<Program> program = parse_program(sources, file, options, diagnostics, &is_ir);

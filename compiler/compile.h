@@ -1,4 +1,4 @@
-// The compiler's front door: text to IR, text to text, and the options the command line gives.
+// The compiler's entry: text to IR, text to text, and the options that the command line gives.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct FrontEndOptions {
 };
 
 /// Parses and unrolls `text` (a program, or IR text that begins with `ir 1`) into IR; runs no pass.
-/// `is_ir` tells which it was. nullopt after errors, which are in `diagnostics`.
+/// `is_ir` says which it was. nullopt after errors, which are in `diagnostics`.
 [[nodiscard]] std::optional<Program> parse_program(Sources& sources, FileId file,
                                                    const FrontEndOptions& options,
                                                    Diagnostics& diagnostics, bool* is_ir = nullptr);
@@ -38,7 +38,7 @@ struct FrontEndOptions {
 /// plan is proved before it is handed out.
 [[nodiscard]] std::optional<Program> compile(Sources& sources, FileId file,
                                              const FrontEndOptions& options,
-                                             const PipelineOptions& passes,
+                                             const PassOptions& passes,
                                              Diagnostics& diagnostics, ProofGate* gate = nullptr);
 
 /// Names the files of a program as seen from the folder of `main`, one of them or a plan's.

@@ -35,13 +35,13 @@ void check_round_trip(const Program& program) {
   CHECK(same);
 }
 
-struct Run {
+struct Case {
   std::string file;
   std::vector<std::string> parameters;  ///< one -D list each, "R=2 B=4"
 };
 
 // The parameters at which the programs must be right.
-const std::vector<Run> kRuns = {
+const std::vector<Case> kRuns = {
     {"plans/allreduce_1shot.mscl", {"", "R=1", "R=2", "R=3", "R=5", "B=1", "F=sentinel"}},
     {"plans/allreduce_1shot_ordered.mscl", {"", "R=2", "R=3", "R=5"}},
     {"plans/allreduce_2shot_packets.mscl", {"", "R=2", "R=4", "R=3 B=4"}},
@@ -89,7 +89,7 @@ TEST_CASE("IR text") {
 }
 
 TEST_CASE("programs unroll, pass the structural check and come back from text") {
-  for (const Run& run : kRuns) {
+  for (const Case& run : kRuns) {
     for (const std::string& parameters : run.parameters) {
       INFO(run.file << " " << parameters);
       const auto program = parse(run.file, read_file(run.file).value(), defines(parameters));
@@ -100,12 +100,12 @@ TEST_CASE("programs unroll, pass the structural check and come back from text") 
 }
 
 TEST_CASE("programs come back from text after the passes") {
-  for (const Run& run : kRuns) {
+  for (const Case& run : kRuns) {
     for (const std::string& parameters : run.parameters) {
       INFO(run.file << " " << parameters);
       Sources sources;
       Diagnostics diagnostics;
-      PipelineOptions passes;
+      PassOptions passes;
       passes.verify_each = true;
       const FileId file = sources.add(run.file, read_file(run.file).value());
       const auto program = compile(sources, file, defines(parameters), passes, diagnostics);

@@ -10,12 +10,12 @@ namespace mscclc {
 using device::DeviceOp;
 using device::DeviceOperand;
 using device::Move;
-using device::Run;
 using device::Step;
 using device::StepExtra;
 using device::StepHeader;
 using device::StepOperand;
 using device::StepTarget;
+using device::Stretch;
 
 namespace {
 
@@ -171,7 +171,7 @@ BlockPrograms::Alike BlockPrograms::alike_from(const DeviceOp& op, uint32_t i) c
   return out;
 }
 
-void BlockPrograms::add_operand(const Move& move, const Run& run, uint32_t k) {
+void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k) {
   const DeviceOperand& operand = rank_->operands[move.operands + k];
   const uint64_t offset = rank_->offsets[run.offsets + k];
   const bool port = (operand.flags & device::kPort) != 0;
@@ -215,7 +215,7 @@ bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
 
 bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
   const Move& move = rank_->moves[op.first + moves.first];
-  const Run& run = rank_->runs[move.runs + r];
+  const Stretch& run = rank_->runs[move.runs + r];
   Step step = begin_step(op);
   step.kind = handled_as(op);
   step.begin = run.begin;

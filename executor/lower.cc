@@ -154,7 +154,7 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   const bool port = (made->flags & device::kPort) != 0;
   for (uint32_t k = 1; k < move.dsts; ++k) {
     if (((made[k].flags & device::kPort) != 0) != port) {
-      return fail(op, "mixed-channels", "destinations behind ports and others in one op");
+      return fail(op, "mixed-channels", "destinations through ports and others in one op");
     }
   }
   // What a port sends as packets must be packets already.

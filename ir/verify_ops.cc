@@ -190,7 +190,7 @@ class OpCheck {
                                            row_->name, text(o)));
     }
     if (o.channel == kNone) {
-      return error("op-reach", fmt::format("'{}' takes a chunk behind a channel where '{}' stands",
+      return error("op-reach", fmt::format("'{}' takes a chunk through a channel where '{}' stands",
                                            row_->name, text(o)));
     }
     if (!check_channel(o)) return false;

@@ -1,4 +1,4 @@
-// The parts of verify_structure: program and declarations, then ops, which lean on them.
+// The stages of verify_structure: program and declarations, then ops, which rely on them.
 #pragma once
 
 #include "ir/program.h"

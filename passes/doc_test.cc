@@ -68,7 +68,7 @@ TEST_CASE("docs/passes.md shows what the passes do") {
   REQUIRE(examples.size() >= passes().size());
   for (const Example& example : examples) {
     Program program = testing::parse("program example\n" + example.program);
-    PipelineOptions options;
+    PassOptions options;
     options.only = example.passes;
     options.limits = example.limits;
     options.verify_each = true;

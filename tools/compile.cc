@@ -63,8 +63,8 @@ std::string check_passes(const CompileOptions& options) {
   return "";
 }
 
-PipelineOptions pipeline_of(CompileOptions& options) {
-  PipelineOptions pipeline;
+PassOptions pipeline_of(CompileOptions& options) {
+  PassOptions pipeline;
   pipeline.none = options.passes.size() == 1 && options.passes[0] == "none";
   if (!pipeline.none) pipeline.only = options.passes;
   pipeline.verify_each = options.verify_each;
@@ -131,7 +131,7 @@ int run_compile(CompileOptions& options) {
     return kWrongProgram;
   }
   std::vector<PassRecord> records;
-  PipelineOptions pipeline = pipeline_of(options);
+  PassOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
   if (options.stats || options.time_passes) pipeline.records = &records;
   const bool needs_plan = options.emit == "plan" || options.emit == "summary";

@@ -108,7 +108,7 @@ bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
   return true;
 }
 
-int Input::load(const PipelineOptions& passes, bool relative_names, ProofGate* gate) {
+int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate) {
   FrontEndOptions front;
   front.read_file = read_import;
   front.relative_names = relative_names;
@@ -135,7 +135,7 @@ int Input::load(const PipelineOptions& passes, bool relative_names, ProofGate* g
 }
 
 int Input::load_plan(std::string_view json, const FrontEndOptions& front,
-                     const PipelineOptions& passes, ProofGate* gate) {
+                     const PassOptions& passes, ProofGate* gate) {
   auto loaded = read_plan(json, options_.file, diagnostics);
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);
@@ -144,7 +144,7 @@ int Input::load_plan(std::string_view json, const FrontEndOptions& front,
   return gate == nullptr || gate->pass(program, diagnostics) ? kFine : kWrongProgram;
 }
 
-int Input::load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes,
+int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
                      ProofGate* gate) {
   const FileId file = sources.add(options_.file, std::move(text));
   auto compiled = compile(sources, file, front, passes, diagnostics, gate);

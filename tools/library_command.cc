@@ -30,7 +30,7 @@ struct LibraryOptions {
   uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
 };
 
-/// "allreduce_1shot-R4-FLL16-B8.json": short, and without characters that shells mind.
+/// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
 std::string file_name(const LibraryRow& row) {
   std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
   if (row.root) name += fmt::format("-root{}", *row.root);
@@ -154,7 +154,7 @@ class LibraryWriter {
       row.choice.params = known->second;
       return kFine;
     }
-    PipelineOptions pipeline;
+    PassOptions pipeline;
     pipeline.limits = target_.op_limits();
     for (;;) {
       const InputOptions program = program_of(row);

@@ -45,7 +45,7 @@ bool CudaLane::complete(uint64_t* count, uint64_t value, Diagnostics& diagnostic
         stream_->get(), address_of(count), value, abi::kWriteValueDefault);
     if (result == abi::kSuccess) return true;
     if (result != abi::kNotSupported && result != abi::kInvalidValue) {
-      return context_->ok(result, "set a count behind copies", diagnostics);
+      return context_->ok(result, "set a count after copies", diagnostics);
     }
     writes_ = false;
   }
@@ -59,7 +59,7 @@ bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnost
   return context_->ok(
       context_->driver().MemcpyAsync(address_of(count), address_of(slot), sizeof *slot,
                                      stream_->get()),
-      [] { return "copy a count behind copies"; }, diagnostics);
+      [] { return "copy a count after copies"; }, diagnostics);
 }
 
 bool CudaLane::flush(Diagnostics& diagnostics) {

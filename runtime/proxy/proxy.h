@@ -39,8 +39,8 @@ class Proxy {
   };
   /// Requests that the queue holds: blocks wait when it is full.
   static constexpr uint64_t kCapacity = 256;
-  /// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for
-  /// its.
+  /// The copies of a call take milliseconds; the proxy should still be awake when the next call
+  /// posts its own.
   static constexpr std::chrono::milliseconds kAwake{10};
 
   /// `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
@@ -57,8 +57,8 @@ class Proxy {
   /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy();
 
-  /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
-  /// then it touches no memory any more. REQUIRES: no block runs.
+  /// Waits until all requests are done, copies included, or the proxy has given up: after that it
+  /// touches no memory any more. REQUIRES: no block runs.
   void settle();
   const device::PortQueue& queue() const { return queue_; }
 
@@ -86,7 +86,7 @@ class Proxy {
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_{false};
   std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
-  std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
+  std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included
   std::thread thread_;
 };
 

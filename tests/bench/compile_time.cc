@@ -27,7 +27,7 @@ namespace {
 
 using namespace mscclc;
 
-struct Peer {
+struct Baseline {
   int ranks;
   double seconds;  ///< CPU, in process, compact JSON
 };
@@ -36,7 +36,7 @@ struct Case {
   std::string_view title, path, parameter;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<int> ranks;
-  std::vector<Peer> peer;
+  std::vector<Baseline> peer;
 };
 
 // The peer's column: upstream Python DSL at commit 1f5f065d, CPython 3.11.7, best CPU seconds.
@@ -158,8 +158,8 @@ bool measure(const Case& c, int ranks) {
     total += seconds;
     if (total > 20) break;
   }
-  const auto peer =
-      std::find_if(c.peer.begin(), c.peer.end(), [&](const Peer& p) { return p.ranks == ranks; });
+  const auto peer = std::find_if(c.peer.begin(), c.peer.end(),
+                                 [&](const Baseline& p) { return p.ranks == ranks; });
   std::printf("%-38.*s %5d %9zu %12zu %12.1f", static_cast<int>(c.title.size()), c.title.data(),
               ranks, made.ops, made.bytes, best * 1e6);
   if (peer == c.peer.end()) {

@@ -263,7 +263,7 @@ CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines,
   const FileId file = sources.add(fmt::format("{}.mscl", name), std::move(text));
   FrontEndOptions options;
   options.defines = defines;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   passes.max_thread_blocks = variant.max_thread_blocks;
   auto compiled = compile(sources, file, options, passes, diagnostics);

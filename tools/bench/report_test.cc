@@ -14,7 +14,7 @@ Record sample_record() {
   Record record;
   record.machine = "4 x H200";
   record.results = {sample(1024, "one", Role::plan, 3), sample(2048, "one", Role::plan, 4),
-                    sample(1024, "nccl", Role::peer, 6)};
+                    sample(1024, "nccl", Role::baseline, 6)};
   return record;
 }
 

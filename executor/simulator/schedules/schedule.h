@@ -1,5 +1,5 @@
 // Schedules: small JSON files that make the simulator go wrong in one certain way, as evidence
-// against a plan. A schedule holds what was run, and what was put off (adversary.h), so that
+// against a plan. A schedule holds what was run, and what was delayed (adversary.h), so that
 // replaying it gives the same wrong result or hang every time.
 //
 //   {"schema": 1,
@@ -26,7 +26,7 @@
 //
 // There, ranks are those of the world, `call` counts a rank's calls of whatever plan, and `op` the
 // ops of the plan that the call is of. Plans are called equally often by all ranks that they have,
-// and those over the same ranks in one order: nothing else is asked of a set of plans.
+// and those over the same ranks in one order: nothing else is required of a set of plans.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,7 @@ struct Schedule {
   std::vector<Placed> plans;  ///< of several
 };
 
-/// 32 hex digits that tell a plan from others: what it does, not where its source stands.
+/// 32 hex digits that identify a plan: what it does, not where its source is.
 std::string program_hash(const Program& program);
 /// What a hold is about, for its note: "put ch[0].inbox[0] <- input[0] (rank 0, tb 1) at
 /// a.mscl:7:3".
