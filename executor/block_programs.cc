@@ -12,7 +12,9 @@ using device::DeviceOperand;
 using device::Move;
 using device::Step;
 using device::StepExtra;
+using device::StepFamily;
 using device::StepHeader;
+using device::StepKind;
 using device::StepOperand;
 using device::StepTarget;
 using device::Stretch;
@@ -45,7 +47,7 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     for (uint32_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
       for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
         const DeviceOp& op = rank.ops[i];
-        for (uint32_t t = 0; op.kind == OpKind::wait && t < op.count; ++t) {
+        for (uint32_t t = 0; op.kind == StepKind::wait && t < op.count; ++t) {
           fn(b, op.first + t, (op.flags & device::kInLoop) != 0);
         }
       }
@@ -76,59 +78,18 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
   });
 }
 
-/// Is it moved by the proxy?
-bool BlockPrograms::posts(const DeviceOp& op) const {
-  const Move& move = rank_->moves[op.first];
-  return (rank_->operands[move.operands].flags & device::kPort) != 0;
-}
-
-/// The kind that stands for all whose handlers (interpreter/handlers_*.h) do the same.
-OpKind BlockPrograms::handled_as(const DeviceOp& op) const {
-  switch (op.kind) {
-    case OpKind::put:
-    case OpKind::get:
-    case OpKind::put_with_signal:
-    case OpKind::put_with_signal_and_flush:
-      return OpKind::copy;
-    case OpKind::read_reduce:
-    case OpKind::reduce_send:
-    case OpKind::read_reduce_send:
-      return OpKind::reduce;
-    case OpKind::put_packets:
-    case OpKind::read_put_packets:
-      return posts(op) ? op.kind : OpKind::copy_packets;
-    case OpKind::unpack_packets:
-      return OpKind::copy_packets;
-    case OpKind::reduce_send_packets:
-    case OpKind::reduce_packets_put:
-    case OpKind::reduce_copy_packets:
-    case OpKind::reduce_copy_send_packets:
-      return OpKind::reduce_packets;
-    default:
-      return op.kind;
-  }
-}
-
 void BlockPrograms::note_uses(const DeviceOp& op) {
-  if (info(op.kind).has(kReduces)) uses_ |= device::kUsesSums;
+  const device::StepInfo& step = info(op.kind);
+  if (step.adds) uses_ |= device::kUsesSums;
+  if (step.family == StepFamily::switched) uses_ |= device::kUsesSwitch;
   if (op.flags & device::kPosts) {
     uses_ |= device::kUsesProxy;
     if (op.format != PacketFormat::none) uses_ |= device::kUsesSentPackets;
   }
   uses_ |= device::uses_of(op.format);
-  const bool adds =
+  const bool usual =
       op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum || op.reduce == ReduceOp::avg;
-  if (info(op.kind).has(kReduces) && !adds) uses_ |= device::kUsesOtherSums;
-  switch (op.kind) {
-    case OpKind::switch_broadcast:
-    case OpKind::switch_broadcast_packets:
-    case OpKind::switch_reduce:
-    case OpKind::switch_reduce_broadcast:
-      uses_ |= device::kUsesSwitch;
-      break;
-    default:
-      break;
-  }
+  if (step.adds && !usual) uses_ |= device::kUsesOtherSums;
 }
 
 /// Plain data begins at this address, or at multiples of it.
@@ -198,26 +159,32 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
   }
 }
 
-/// A copy right ahead of an op that unpacks becomes one of its moves: its loads overlap the wait,
+/// A copy right before a step that unpacks becomes one of its moves: its loads overlap the wait,
 /// and the block has a step less. True if the last step is a copy that goes over the same bytes.
 /// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
 /// them. A sentinel beside it would cost plain data its -0.0.
 bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
-  if (op.kind != OpKind::unpack_packets || op.format == PacketFormat::sentinel) return false;
+  if (!unpacks(op) || op.format == PacketFormat::sentinel) return false;
   if (steps_.size() == blocks_.back().steps) return false;
   const Step& copy = steps_.back();
-  if (copy.kind != OpKind::copy || (copy.flags & device::kInLoop) != 0) return false;
+  if (copy.kind != StepKind::copy || (copy.flags & device::kInLoop) != 0) return false;
   if (copy.dsts != step.dsts || copy.srcs != step.srcs || copy.length != step.length) return false;
   const uint64_t data = packet_unit(op.format).data;
   return copy.begin - copy.run_begin == (step.begin - step.run_begin) * data &&
          copy.end - copy.run_begin == std::min((step.end - step.run_begin) * data, step.length);
 }
 
+/// Is it packets that become plain data?
+bool BlockPrograms::unpacks(const DeviceOp& op) const {
+  const Move& move = rank_->moves[op.first];
+  return op.kind == StepKind::move_packets &&
+         (rank_->operands[move.operands].flags & device::kPackets) == 0;
+}
+
 bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
   const Move& move = rank_->moves[op.first + moves.first];
   const Stretch& run = rank_->runs[move.runs + r];
   Step step = begin_step(op);
-  step.kind = handled_as(op);
   step.begin = run.begin;
   step.end = run.begin + (op.format == PacketFormat::none ? run.length : run.size);
   if ((op.flags & device::kInLoop) == 0) {
@@ -256,8 +223,8 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
       add_operand(each, rank_->runs[each.runs + r], k);
     }
   }
-  if (step.kind == OpKind::reduce) note_rows(first);
-  if (step.kind == OpKind::copy_packets) join_moves_of_one_source(steps_.back());
+  if (step.kind == StepKind::reduce) note_rows(first);
+  if (step.kind == StepKind::move_packets) join_moves_of_one_source(steps_.back());
   return true;
 }
 
@@ -327,29 +294,10 @@ StepTarget BlockPrograms::channel_target(uint32_t channel) const {
   return {end.partner, channel, device::kNoSlot, flags};
 }
 
-// Behind the moves of a put over ports: what its signals and flushes say.
-void BlockPrograms::add_posts(const DeviceOp& op) {
-  const bool flushes = op.kind == OpKind::put_with_signal_and_flush;
-  if (op.kind != OpKind::put_with_signal && !flushes) return;
-  Step step = begin_step(op);
-  step.flags |= device::kPosts;
-  step.count = op.count;
-  step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
-  for (uint32_t i = 0; i < op.count; ++i) {
-    targets_.push_back(
-        channel_target(rank_->operands[rank_->moves[op.first + i].operands].channel));
-  }
-  step.kind = OpKind::signal;
-  steps_.push_back(step);
-  if (!flushes) return;
-  step.kind = OpKind::flush;
-  steps_.push_back(step);
-}
-
 StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
   const uint32_t index = rank_->targets[target];
   switch (op.kind) {
-    case OpKind::wait: {
+    case StepKind::wait: {
       StepTarget made = channel_target(index);
       made.address = places_.ends[index].arrived;
       const WaitSlots::Slot slot = slots_->of_target(target);
@@ -357,14 +305,28 @@ StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
       if (slot.counted) made.flags |= device::kCounted;
       return made;
     }
-    case OpKind::release:
-    case OpKind::acquire:
-      return {places_.semaphores + index, index, device::kNoSlot, 0};
-    case OpKind::barrier:
-      return {reinterpret_cast<uint64_t*>(places_.barriers + index), index, device::kNoSlot, 0};
-    default:
+    case StepKind::signal:
+    case StepKind::flush:
       return channel_target(index);
+    case StepKind::release:
+    case StepKind::acquire:
+      return {places_.semaphores + index, index, device::kNoSlot, 0};
+    case StepKind::barrier:
+      return {reinterpret_cast<uint64_t*>(places_.barriers + index), index, device::kNoSlot, 0};
+    case StepKind::sync:
+    case StepKind::pipeline:
+    case StepKind::copy:
+    case StepKind::reduce:
+    case StepKind::move_packets:
+    case StepKind::reduce_packets:
+    case StepKind::post_packets:
+    case StepKind::forward_packets:
+    case StepKind::switch_broadcast:
+    case StepKind::switch_broadcast_packets:
+    case StepKind::switch_reduce:
+      break;  // have none
   }
+  return {};
 }
 
 void BlockPrograms::add_targets(const DeviceOp& op) {
@@ -373,7 +335,7 @@ void BlockPrograms::add_targets(const DeviceOp& op) {
   step.first = static_cast<uint32_t>(targets_.size() - blocks_.back().targets);
   for (uint32_t i = 0; i < op.count; ++i) {
     targets_.push_back(target_of(op, op.first + i));
-    const bool posts = op.kind == OpKind::signal && (targets_.back().flags & device::kPort) != 0;
+    const bool posts = op.kind == StepKind::signal && (targets_.back().flags & device::kPort) != 0;
     if (!posts) continue;
     step.flags |= device::kPosts;  // a memory channel's too, where its peer takes no atomics
     uses_ |= device::kUsesProxy;
@@ -385,16 +347,18 @@ void BlockPrograms::add_targets(const DeviceOp& op) {
 void BlockPrograms::add_op(uint32_t index) {
   const DeviceOp& op = rank_->ops[index];
   note_uses(op);
-  if (!info(op.kind).moves_data()) return add_targets(op);
-  add_moves(op);
-  add_posts(op);
+  if (moves_data(op.kind)) {
+    add_moves(op);
+  } else {
+    add_targets(op);
+  }
 }
 
 void BlockPrograms::add_block(uint32_t block) {
   blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
   for (uint32_t i = rank_->block_begin[block]; i < rank_->block_begin[block + 1]; ++i) {
     const DeviceOp& op = rank_->ops[i];
-    if (op.kind != OpKind::pipeline) {
+    if (op.kind != StepKind::pipeline) {
       add_op(i);
       continue;
     }
@@ -440,8 +404,10 @@ uint64_t BlockPrograms::most_bytes(const RankProgram& rank) {
     uint64_t bytes = sizeof(StepHeader) + sizeof(Line);
     for (uint32_t i = rank.block_begin[b]; i < rank.block_begin[b + 1]; ++i) {
       const DeviceOp& op = rank.ops[i];
-      bytes += 2 * sizeof(Step) + uint64_t{op.count} * sizeof(StepTarget);
-      if (!info(op.kind).moves_data()) continue;
+      if (!moves_data(op.kind)) {
+        bytes += sizeof(Step) + uint64_t{op.count} * sizeof(StepTarget);
+        continue;
+      }
       for (uint32_t m = op.first; m < op.first + op.count; ++m) {
         const Move& move = rank.moves[m];
         uint64_t members = 0;

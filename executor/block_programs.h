@@ -5,9 +5,6 @@
 //   BlockPrograms programs;
 //   programs.pack(rank, places, slots);   // after patch_rank(); again for every message size
 //   plan.programs = programs.data(), plan.program_bytes = programs.stride(), ...
-//
-// Kinds of ops that do the same are written as one (`put` as `copy`): a kernel then holds their
-// handler once.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +81,6 @@ class BlockPrograms {
   void add_block(uint32_t block);
   void add_op(uint32_t op);
   void add_moves(const device::DeviceOp& op);
-  void add_posts(const device::DeviceOp& op);
   void add_targets(const device::DeviceOp& op);
   /// False: nothing of that run is this block's, so there is no step.
   bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
@@ -99,8 +95,7 @@ class BlockPrograms {
   device::StepTarget channel_target(uint32_t channel) const;
   Alike alike_from(const device::DeviceOp& op, uint32_t i) const;
   uint32_t members(const device::Move& move, uint32_t first, uint32_t count) const;
-  bool posts(const device::DeviceOp& op) const;
-  OpKind handled_as(const device::DeviceOp& op) const;
+  bool unpacks(const device::DeviceOp& op) const;
   void note_uses(const device::DeviceOp& op);
   uint64_t bytes_of(size_t block) const;
   void write(size_t block, uint8_t* to) const;

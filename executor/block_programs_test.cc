@@ -21,6 +21,7 @@ using device::ChannelEnd;
 using device::Frame;
 using device::Step;
 using device::StepHeader;
+using device::StepKind;
 using device::Steps;
 
 /// A patched rank of a plan, with addresses that tell bases and channels apart.
@@ -252,9 +253,9 @@ TEST_CASE("kinds that do the same become one") {
   REQUIRE(p.pack(programs));
   uint32_t count = 0;
   const Steps steps = steps_of(programs, 0, count);
-  CHECK(steps.steps[0].kind == OpKind::copy);  // put
+  CHECK(steps.steps[0].kind == StepKind::copy);  // put
   CHECK(std::any_of(steps.steps, steps.steps + count,
-                    [](const Step& s) { return s.kind == OpKind::reduce; }));  // reduce_send
+                    [](const Step& s) { return s.kind == StepKind::reduce; }));  // reduce_send
   CHECK(programs.uses() == device::kUsesSums);
 
   TestProgram ports = exchange(ChannelKind::port);
@@ -273,7 +274,7 @@ TEST_CASE("signals of a memory channel whose end goes by the proxy are posted") 
     uint32_t count = 0, posts = 0;
     const Steps steps = steps_of(programs, 0, count);
     for (uint32_t i = 0; i < count; ++i) {
-      const bool signal = steps.steps[i].kind == OpKind::signal;
+      const bool signal = steps.steps[i].kind == StepKind::signal;
       signals += signal;
       posts += (steps.steps[i].flags & device::kPosts) != 0;
       if (!signal) CHECK((steps.steps[i].flags & device::kPosts) == 0);
@@ -380,7 +381,7 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
         }
         REQUIRE(count == 2);
         const Step& both = steps.steps[1];
-        CHECK(both.kind == OpKind::copy_packets);
+        CHECK(both.kind == StepKind::move_packets);
         REQUIRE(both.count == 2);
         const device::StepOperand* operands = steps.operands + both.first;
         CHECK(operands[0].address == p.bases[2].address);  // output
@@ -409,7 +410,7 @@ TEST_CASE("packets that 32 bits do not count are told") {
 std::vector<WaitSlots::Slot> slots_of(const RankProgram& rank, const WaitSlots& slots) {
   std::vector<WaitSlots::Slot> out;
   for (const device::DeviceOp& op : rank.ops) {
-    if (op.kind != OpKind::wait) continue;
+    if (op.kind != StepKind::wait) continue;
     for (uint32_t i = 0; i < op.count; ++i) out.push_back(slots.of_target(op.first + i));
   }
   return out;

@@ -216,7 +216,7 @@ void mark_block(const Program& program, const Dependences& dependences, uint32_t
   const BlockIds needs =
       dependences.elsewhere(rank, dependences.of(dependences.id(rank, block)).blocks);
   if (needs.empty()) {
-    const uint32_t first = !ops.empty() && ops[0].kind == OpKind::pipeline ? 1 : 0;
+    const uint32_t first = !ops.empty() && ops[0].kind == device::StepKind::pipeline ? 1 : 0;
     if (first < ops.size()) ops[first].flags |= device::kFreesNext;
     return;
   }
@@ -225,7 +225,7 @@ void mark_block(const Program& program, const Dependences& dependences, uint32_t
   BlockIds by_all, by_first, by_some;
   for (size_t i = 0; i < ops.size(); ++i) {
     device::DeviceOp& op = ops[i];
-    if (op.kind == OpKind::pipeline) {
+    if (op.kind == device::StepKind::pipeline) {
       i += op.count;  // may run no round
       continue;
     }

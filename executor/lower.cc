@@ -1,10 +1,11 @@
-// The part of lowering that does not depend on the message size: ops become device ops, operands
-// learn which base they start from, barriers get numbers, pipeline bodies stand behind a `pipeline`
-// op.
+// The part of lowering that does not depend on the message size: ops become steps (runs_as.h),
+// operands learn which base they start from, barriers get numbers, and a `pipeline` step is put
+// before the body of each pipeline.
 #include "executor/lower.h"
 
 #include <algorithm>
 
+#include "executor/runs_as.h"
 #include "ir/op_error.h"
 
 namespace mscclc {
@@ -14,6 +15,7 @@ using device::Base;
 using device::DeviceOp;
 using device::DeviceOperand;
 using device::Move;
+using device::StepKind;
 
 class RankLowering {
  public:
@@ -28,6 +30,7 @@ class RankLowering {
 
  private:
   bool lower_op(uint32_t index);
+  bool add_step(const Op& op, DeviceOp step);
   bool sends_by_port(const Op& op) const;
   bool lower_moves(const Op& op, DeviceOp& lowered);
   void lower_targets(const Op& op, DeviceOp& lowered);
@@ -151,8 +154,8 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
     if (!add_operand(op, lowered, o, count)) return false;
   }
   const DeviceOperand* made = &out_.operands[move.operands];
-  const bool port = (made->flags & device::kPort) != 0;
-  for (uint32_t k = 1; k < move.dsts; ++k) {
+  const bool port = (lowered.flags & device::kPosts) != 0;
+  for (uint32_t k = 0; k < move.dsts; ++k) {
     if (((made[k].flags & device::kPort) != 0) != port) {
       return fail(op, "mixed-channels", "destinations through ports and others in one op");
     }
@@ -204,12 +207,12 @@ uint32_t RankLowering::find_barrier(const Op& op) {
 
 void RankLowering::lower_targets(const Op& op, DeviceOp& lowered) {
   lowered.first = static_cast<uint32_t>(out_.targets.size());
-  if (op.kind == OpKind::barrier) {
+  if (lowered.kind == StepKind::barrier) {
     out_.targets.push_back(find_barrier(op));
   } else {
-    const bool channels = op.dsts > 0 && info(op.kind).dsts.slot[0].kind == SlotKind::channel;
+    const bool semaphores = lowered.kind == StepKind::release || lowered.kind == StepKind::acquire;
     for (const Operand& o : program_.dsts(op)) {
-      out_.targets.push_back(channels ? o.channel : o.first);
+      out_.targets.push_back(semaphores ? o.first : o.channel);
     }
   }
   lowered.count = static_cast<uint32_t>(out_.targets.size()) - lowered.first;
@@ -219,7 +222,7 @@ void RankLowering::enter_loop(uint32_t loop, uint32_t index) {
   loop_ = loop;
   if (loop == kNone) return;
   DeviceOp op{};
-  op.kind = OpKind::pipeline;
+  op.kind = StepKind::pipeline;
   op.first = static_cast<uint32_t>(out_.loops.size());
   op.source = index;
   pipeline_op_ = static_cast<uint32_t>(out_.ops.size());
@@ -239,22 +242,30 @@ bool RankLowering::lower_op(uint32_t index) {
   const Op& op = rank_.ops[index];
   if (op.loop != loop_) enter_loop(op.loop, index);
   DeviceOp lowered{};
-  lowered.kind = op.kind;
   lowered.reduce = op.reduce;
   lowered.format = PacketFormat::none;
   lowered.flags = static_cast<uint8_t>((op.relaxed ? device::kRelaxed : 0) |
                                        (op.complete ? device::kComplete : 0) |
                                        (op.loop != kNone ? device::kInLoop : 0));
-  if (sends_by_port(op)) lowered.flags |= device::kPosts;
+  const bool by_port = sends_by_port(op);
+  if (by_port) lowered.flags |= device::kPosts;
   lowered.part = op.part;
   lowered.parts = op.parts;
   lowered.source = index;
-  if (info(op.kind).moves_data()) {
-    if (!lower_moves(op, lowered)) return false;
-  } else {
-    lower_targets(op, lowered);
+  for (const StepKind kind : runs_as(op.kind, by_port)) {
+    lowered.kind = kind;
+    if (!add_step(op, lowered)) return false;
   }
-  out_.ops.push_back(lowered);
+  return true;
+}
+
+bool RankLowering::add_step(const Op& op, DeviceOp step) {
+  if (moves_data(step.kind)) {
+    if (!lower_moves(op, step)) return false;
+  } else {
+    lower_targets(op, step);
+  }
+  out_.ops.push_back(step);
   if (loop_ != kNone) ++out_.ops[pipeline_op_].count;
   return true;
 }

@@ -1,7 +1,7 @@
 // From plan to device program (interpreter/layout.h): once per plan, then patched per message size.
 //
 //   DeviceProgram device;
-//   lower(program, device, diagnostics);                     // ops, moves, operands, bases
+//   lower(program, device, diagnostics);                     // steps, moves, operands, bases
 //   patch(device, program, {.part_bytes = 4096}, diagnostics);  // ranges, runs, offsets
 //
 // A rank is lowered by itself, so that a process may lower only its own.
@@ -33,8 +33,8 @@ struct BarrierMembers {
 
 /// One rank's device program, with what patching needs to know about it.
 struct RankProgram {
-  std::vector<device::DeviceOp> ops;
-  std::vector<uint32_t> block_begin;  ///< ops of block b are [block_begin[b], block_begin[b + 1])
+  std::vector<device::DeviceOp> ops;  ///< as steps: an op may become several (runs_as.h)
+  std::vector<uint32_t> block_begin;  ///< steps of block b are [block_begin[b], block_begin[b + 1])
   std::vector<device::Move> moves;
   std::vector<device::DeviceOperand> operands;
   std::vector<device::Base> bases;
@@ -54,7 +54,7 @@ struct RankProgram {
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
-  std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the op, in `ops`
+  std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
 
   device::RankView view() const;

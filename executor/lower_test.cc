@@ -8,6 +8,7 @@ namespace mscclc {
 namespace {
 
 using namespace testing;
+using device::StepKind;
 using Kind = OpKind;
 
 struct Lowered {
@@ -136,9 +137,9 @@ TEST_CASE("pipelines turn once per unit, their bodies stand behind them") {
   Lowered l(t, 130);
   REQUIRE(l.ok);
   CHECK(l.rank().block_begin == std::vector<uint32_t>{0, 5, 7});
-  CHECK(l.rank().ops[1].kind == Kind::pipeline);
+  CHECK(l.rank().ops[1].kind == StepKind::pipeline);
   CHECK(l.rank().ops[1].count == 2);
-  CHECK(l.rank().ops[5].kind == Kind::pipeline);
+  CHECK(l.rank().ops[5].kind == StepKind::pipeline);
   CHECK(l.rank().ops[5].count == 1);
   REQUIRE(l.rank().loops.size() == 2);
   CHECK(l.rank().loops[0].rounds == 3);
@@ -245,6 +246,17 @@ TEST_CASE("what cannot run is refused") {
                   "error: a packet buffer in an op that moves plain bytes\n"
                   "note: in 'copy s[0] <- input[0]' (rank 0, tb 0)\n");
   }
+  SECTION("a port and a memory channel in one op") {
+    TestProgram t(2, 2);
+    t.channel(0, ChannelKind::memory, "ch", {}, 1);
+    t.channel(0, ChannelKind::port, "net", {}, 1);
+    t.op_in(0, 0, Kind::put, {far(0, kOutput, 0), far(1, kOutput, 1)},
+            {local(kInput, 0), local(kInput, 1)});
+    check_refused(t,
+                  "error: destinations behind ports and others in one op\n"
+                  "note: in 'put ch.output[0], net.output[1] <- input[0], input[1]' (rank 0, tb "
+                  "0)\n");
+  }
   SECTION("plain data to a port as packets") {
     TestProgram t(2, 1);
     t.channel(0, ChannelKind::port, "net", {}, 1);
@@ -253,6 +265,64 @@ TEST_CASE("what cannot run is refused") {
     check_refused(t,
                   "error: a port sends packets as they lie; copy_packets makes them\n"
                   "note: in 'put_packets net.s[0] <- input[0]' (rank 0, tb 0)\n");
+  }
+}
+
+std::vector<StepKind> kinds_of(const RankProgram& rank) {
+  std::vector<StepKind> kinds;
+  for (const device::DeviceOp& op : rank.ops) kinds.push_back(op.kind);
+  return kinds;
+}
+
+TEST_CASE("ops become the steps that the table says") {
+  using enum StepKind;
+  TestProgram t(2, 2);
+  const uint32_t memory = t.channel(0, ChannelKind::memory, "ch", {}, 1);
+  const uint32_t port = t.channel(0, ChannelKind::port, "net", {}, 1);
+  uint32_t slots = 0;
+  for (uint32_t r = 0; r < 2; ++r) slots = t.buffer(r, "slots", 2, PacketFormat::LL16);
+  const auto steps = [&](Kind kind, std::initializer_list<Operand> dsts,
+                         std::initializer_list<Operand> srcs = {}) {
+    TestProgram one = t;
+    one.op_in(0, 0, kind, dsts, srcs);
+    Lowered l(one, 64);
+    INFO(info(kind).name << '\n' << l.text());
+    REQUIRE(l.ok);
+    return kinds_of(l.rank());
+  };
+  const Operand in = local(kInput, 0), out = local(kOutput, 0), kept = local(slots, 0);
+  using Kinds = std::vector<StepKind>;
+  CHECK(steps(Kind::put, {far(memory, kOutput, 0)}, {in}) == Kinds{copy});
+  CHECK(steps(Kind::get, {out}, {far(memory, kInput, 0)}) == Kinds{copy});
+  CHECK(steps(Kind::reduce_send, {out, far(memory, kOutput, 0)}, {in, in}) == Kinds{reduce});
+  CHECK(steps(Kind::unpack_packets, {out}, {kept}) == Kinds{move_packets});
+  CHECK(steps(Kind::put_packets, {far(memory, slots, 0)}, {in}) == Kinds{move_packets});
+  CHECK(steps(Kind::put_packets, {far(port, slots, 0)}, {kept}) == Kinds{post_packets});
+  CHECK(steps(Kind::read_put_packets, {far(memory, slots, 0)}, {kept}) == Kinds{move_packets});
+  CHECK(steps(Kind::read_put_packets, {far(port, slots, 0)}, {kept}) == Kinds{forward_packets});
+  CHECK(steps(Kind::reduce_copy_packets, {out, local(slots, 1)}, {in, kept}) ==
+        Kinds{reduce_packets});
+  CHECK(steps(Kind::put_with_signal, {far(port, kOutput, 0)}, {in}) == Kinds{copy, signal});
+  CHECK(steps(Kind::put_with_signal_and_flush, {far(port, kOutput, 0)}, {in}) ==
+        Kinds{copy, signal, flush});
+}
+
+TEST_CASE("a put that signals and flushes does so on the channels of its destinations") {
+  TestProgram t(2, 2);
+  const uint32_t port = t.channel(0, ChannelKind::port, "net", {}, 1);
+  t.op_in(0, 0, Kind::put_with_signal_and_flush, {far(port, kOutput, 0), far(port, kOutput, 1)},
+          {local(kInput, 0), local(kInput, 1)});
+  Lowered l(t, 64);
+  REQUIRE(l.ok);
+  const RankProgram& rank = l.rank();
+  REQUIRE(rank.ops.size() == 3);
+  CHECK(rank.ops[0].count == 2);
+  for (const uint32_t i : {1, 2}) {
+    CHECK(rank.ops[i].source == 0);
+    CHECK((rank.ops[i].flags & device::kPosts) != 0);
+    REQUIRE(rank.ops[i].count == 2);
+    CHECK(rank.targets[rank.ops[i].first] == port);
+    CHECK(rank.targets[rank.ops[i].first + 1] == port);
   }
 }
 

@@ -86,19 +86,20 @@ bool has_word(std::string_view words, std::string_view word) {
 }  // namespace
 
 constexpr OpInfo detail::kOps[] = {
-#define OP(name, wire, relaxed, channels, dsts, srcs, effects, cost, made_of, summary) \
-  {OpKind::name,                                                                       \
-   #name,                                                                              \
-   wire,                                                                               \
-   relaxed,                                                                            \
-   channels,                                                                           \
-   dsts,                                                                               \
-   srcs,                                                                               \
-   parse_slots(dsts),                                                                  \
-   parse_slots(srcs),                                                                  \
-   effects,                                                                            \
-   CostClass::cost,                                                                    \
-   made_of,                                                                            \
+#define OP(name, wire, relaxed, channels, dsts, srcs, effects, cost, made_of, runs_as, summary) \
+  {OpKind::name,                                                                                \
+   #name,                                                                                       \
+   wire,                                                                                        \
+   relaxed,                                                                                     \
+   channels,                                                                                    \
+   dsts,                                                                                        \
+   srcs,                                                                                        \
+   parse_slots(dsts),                                                                           \
+   parse_slots(srcs),                                                                           \
+   effects,                                                                                     \
+   CostClass::cost,                                                                             \
+   made_of,                                                                                     \
+   runs_as,                                                                                     \
    summary},
 #include "ir/ops.def"
 #undef OP

@@ -76,6 +76,7 @@ struct OpInfo {
   uint16_t effects;  ///< Effects bits
   CostClass cost;
   std::string_view made_of;  ///< names of the parts in execution order, separated by spaces
+  std::string_view runs_as;  ///< names of the steps that machines run; the executor parses it
   std::string_view summary;
 
   bool has(Effects e) const { return (effects & e) != 0; }

@@ -1,5 +1,6 @@
-// The interpreter: fetches the ops of a thread block one after the other and runs the handler
-// `run_<op>` of each. The cases are the rows of ops.def: a row without a handler does not compile.
+// The interpreter: fetches the steps of a thread block one after the other and runs the handler
+// `run_<step>` of each. The cases are the rows of step_kinds.def: a row without a handler does not
+// compile.
 #pragma once
 
 #include "executor/interpreter/handlers_copy.h"
@@ -10,7 +11,7 @@
 
 namespace mscclc::device {
 
-/// The body, the ops behind this one, once per round: run_ops() does it.
+/// The body, the steps that follow, once per round: run_ops() does it.
 template <class M, class P>
 MSCCLC_RUN inline void run_pipeline(M&, const P&, const typename P::Op&) {}
 
@@ -18,11 +19,11 @@ template <class M, class P>
 MSCCLC_RUN inline void run_op(M& m, const P& p, const typename P::Op& op) {
   m.enter(op);
   switch (op.kind) {
-#define OP(name, ...) \
-  case OpKind::name:  \
+#define STEP(name, ...) \
+  case StepKind::name:  \
     return run_##name(m, p, op);
-#include "ir/ops.def"
-#undef OP
+#include "executor/interpreter/step_kinds.def"
+#undef STEP
   }
 }
 
@@ -46,7 +47,7 @@ MSCCLC_RUN inline void run_ops(M& m, const P& p, const typename P::Op* op, uint3
       }
     }
     if (op == end) return;
-    if (op->kind != OpKind::pipeline) {
+    if (op->kind != StepKind::pipeline) {
       run_op(m, frame, *op++);
       continue;
     }

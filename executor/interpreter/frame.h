@@ -126,12 +126,5 @@ inline uint32_t target_of(const Frame& f, const DeviceOp& op, uint32_t i) {
 inline uint32_t channel_of_target(const Frame& f, const DeviceOp& op, uint32_t i) {
   return target_of(f, op, i);
 }
-/// The channel of the first destination of move i.
-inline uint32_t channel_of_move(const Frame& f, const DeviceOp& op, uint32_t i) {
-  return f.rank.operands[f.rank.moves[op.first + i].operands].channel;
-}
-inline bool goes_by_port(const Frame& f, const DeviceOp& op, uint32_t i) {
-  return (f.rank.operands[f.rank.moves[op.first + i].operands].flags & kPort) != 0;
-}
 
 }  // namespace mscclc::device

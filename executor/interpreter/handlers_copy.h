@@ -1,9 +1,7 @@
-// Plain moves: copy, put, get, puts over ports.
+// Plain moves: to and from this rank and others, also through ports.
 //
 // A put over a port only tells the proxy what to move; the source is read later, until a flush.
 #pragma once
-
-#include <type_traits>
 
 #include "executor/interpreter/frame.h"
 #include "executor/interpreter/steps.h"
@@ -37,34 +35,6 @@ MSCCLC_BODY inline void move_all_plain(M& m, const P& p, const typename P::Op& o
 template <class M, class P>
 MSCCLC_RUN inline void run_copy(M& m, const P& p, const typename P::Op& op) {
   move_all_plain(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_put(M& m, const P& p, const typename P::Op& op) {
-  move_all_plain(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_get(M& m, const P& p, const typename P::Op& op) {
-  move_all_plain(m, p, op);
-}
-
-// Signals follow all puts of the op: on each channel they come after its own. In steps they are
-// steps of their own.
-template <class M, class P>
-MSCCLC_RUN inline void run_put_with_signal(M& m, const P& p, const typename P::Op& op) {
-  move_all_plain(m, p, op);
-  if constexpr (std::is_same_v<P, Frame>) {
-    m.for_each_post(op.count, [&](uint32_t i) { m.signal(channel_of_move(p, op, i), false); });
-  }
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_put_with_signal_and_flush(M& m, const P& p, const typename P::Op& op) {
-  run_put_with_signal(m, p, op);
-  if constexpr (std::is_same_v<P, Frame>) {
-    m.flush(op.count, [&](uint32_t i) { return channel_of_move(p, op, i); });
-  }
 }
 
 }  // namespace mscclc::device

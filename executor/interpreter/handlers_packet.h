@@ -1,4 +1,4 @@
-// Packet ops: into packets, out of packets, on to others, added up.
+// Steps of packets: into packets, out of packets, on to others, added up.
 //
 // An op goes over all units of its slots, whatever the length of the chunks beside them: writers
 // and readers of a slot then agree for every message size.
@@ -110,12 +110,7 @@ MSCCLC_BODY inline void empty_source(M& m, const P& p, const typename P::Op& op,
 }
 
 template <class M, class P>
-MSCCLC_RUN inline void run_copy_packets(M& m, const P& p, const typename P::Op& op) {
-  move_all_packets(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_unpack_packets(M& m, const P& p, const typename P::Op& op) {
+MSCCLC_RUN inline void run_move_packets(M& m, const P& p, const typename P::Op& op) {
   move_all_packets(m, p, op);
 }
 
@@ -125,16 +120,9 @@ MSCCLC_RUN inline void run_switch_broadcast_packets(M& m, const P& p, const type
 }
 
 template <class M, class P>
-MSCCLC_RUN inline void run_put_packets(M& m, const P& p, const typename P::Op& op) {
+MSCCLC_RUN inline void run_post_packets(M& m, const P& p, const typename P::Op& op) {
   with_format(op.format, [&](auto tag) {
-    constexpr PacketFormat kFormat = decltype(tag)::kFormat;
-    for (uint32_t i = 0; i < op.count; ++i) {
-      if (goes_by_port(p, op, i)) {
-        post_packets<kFormat>(m, p, op, i);
-      } else {
-        move_packets<kFormat>(m, p, op, i, 1);
-      }
-    }
+    for (uint32_t i = 0; i < op.count; ++i) post_packets<decltype(tag)::kFormat>(m, p, op, i);
   });
 }
 
@@ -146,7 +134,7 @@ MSCCLC_RUN inline void flush_posts(M& m, const P& p, const typename P::Op& op, u
   });
 }
 
-/// Over ports the packets are sent as they lie once all are there. A sentinel slot may be emptied
+/// The packets are sent as they lie once all are there. A sentinel slot may be emptied
 /// only when the proxies have read it.
 template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void forward_by_port(M& m, const P& p, const typename P::Op& op, uint32_t i) {
@@ -161,47 +149,15 @@ MSCCLC_RUN inline void forward_by_port(M& m, const P& p, const typename P::Op& o
 }
 
 template <class M, class P>
-MSCCLC_RUN inline void run_read_put_packets(M& m, const P& p, const typename P::Op& op) {
+MSCCLC_RUN inline void run_forward_packets(M& m, const P& p, const typename P::Op& op) {
   with_format(op.format, [&](auto tag) {
-    constexpr PacketFormat kFormat = decltype(tag)::kFormat;
-    for (uint32_t i = 0; i < op.count; ++i) {
-      if (goes_by_port(p, op, i)) {
-        forward_by_port<kFormat>(m, p, op, i);
-      } else {
-        move_packets<kFormat>(m, p, op, i, 1);
-      }
-    }
+    for (uint32_t i = 0; i < op.count; ++i) forward_by_port<decltype(tag)::kFormat>(m, p, op, i);
   });
 }
 
 template <class M, class P>
-MSCCLC_RUN inline void reduce_all_packets(M& m, const P& p, const typename P::Op& op) {
-  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, p, op); });
-}
-
-template <class M, class P>
 MSCCLC_RUN inline void run_reduce_packets(M& m, const P& p, const typename P::Op& op) {
-  reduce_all_packets(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_reduce_send_packets(M& m, const P& p, const typename P::Op& op) {
-  reduce_all_packets(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_reduce_packets_put(M& m, const P& p, const typename P::Op& op) {
-  reduce_all_packets(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_reduce_copy_packets(M& m, const P& p, const typename P::Op& op) {
-  reduce_all_packets(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_reduce_copy_send_packets(M& m, const P& p, const typename P::Op& op) {
-  reduce_all_packets(m, p, op);
+  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, p, op); });
 }
 
 }  // namespace mscclc::device

@@ -42,19 +42,4 @@ MSCCLC_RUN inline void run_reduce(M& m, const P& p, const typename P::Op& op) {
   reduce_moves<PacketFormat::none>(m, p, op);
 }
 
-template <class M, class P>
-MSCCLC_RUN inline void run_read_reduce(M& m, const P& p, const typename P::Op& op) {
-  reduce_moves<PacketFormat::none>(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_reduce_send(M& m, const P& p, const typename P::Op& op) {
-  reduce_moves<PacketFormat::none>(m, p, op);
-}
-
-template <class M, class P>
-MSCCLC_RUN inline void run_read_reduce_send(M& m, const P& p, const typename P::Op& op) {
-  reduce_moves<PacketFormat::none>(m, p, op);
-}
-
 }  // namespace mscclc::device

@@ -34,9 +34,4 @@ MSCCLC_RUN inline void run_switch_reduce(M& m, const P& p, const typename P::Op&
   if (!done_at_switch(m, p, op, rest)) reduce_moves<PacketFormat::none>(m, p, op);
 }
 
-template <class M, class P>
-MSCCLC_RUN inline void run_switch_reduce_broadcast(M& m, const P& p, const typename P::Op& op) {
-  run_switch_reduce(m, p, op);
-}
-
 }  // namespace mscclc::device

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "executor/interpreter/step_kinds.h"
 #include "ir/ops.h"
 
 // MSCCLC_HD: arithmetic, for host and device code. MSCCLC_RUN: what only a machine runs, which is
@@ -40,16 +41,16 @@ enum OpFlags : uint8_t {
   kShowsPeers = 32,  ///< ... which it knows by the packets of this op, among others
 };
 
-/// One op of a thread block.
+/// One step of an op of a thread block.
 struct DeviceOp {
-  OpKind kind;
+  StepKind kind;
   ReduceOp reduce;       ///< ReduceOp::call: what the caller asks for
   PacketFormat format;   ///< of its packet operands; none: the op moves plain bytes
   uint8_t flags;         ///< OpFlags
   uint16_t part, parts;  ///< this block's share of a group op; parts 0: all of it
   uint32_t
       first;  ///< data ops: moves[first ...]; pipeline: loops[first]; others: targets[first ...]
-  uint32_t count;   ///< moves or targets; pipeline: ops of the body, which follow it
+  uint32_t count;   ///< moves or targets; pipeline: steps of the body, which follow it
   uint32_t source;  ///< the op's index among the rank's ops in the IR, for reports
 };
 static_assert(sizeof(DeviceOp) == 20);

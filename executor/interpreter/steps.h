@@ -1,5 +1,5 @@
-// A program in the form in which blocks read it fastest: the steps of one block, each an op with
-// the addresses of its operands, in one piece of memory (block_programs.h makes them). What the
+// A program in the form in which blocks read it fastest: the steps of one block, each with the
+// addresses of its operands, in one piece of memory (block_programs.h makes them). What the
 // interpreter asks of a program is said in machine.h.
 //
 //   StepHeader, Step..., StepOperand..., StepTarget..., StepExtra...
@@ -15,7 +15,7 @@ namespace mscclc::device {
 /// One op of a block: `count` moves that are alike, of one run. Operands of the moves follow one
 /// another, destinations first; ranks of a switch count one by one.
 struct Step {
-  OpKind kind;
+  StepKind kind;
   ReduceOp reduce;
   PacketFormat format;
   uint8_t flags;         ///< OpFlags
@@ -201,10 +201,6 @@ MSCCLC_RUN inline const StepTarget& target_of(const Steps& p, const Step& step, 
 }
 MSCCLC_RUN inline uint32_t channel_of_target(const Steps& p, const Step& step, uint32_t i) {
   return target_of(p, step, i).index;
-}
-MSCCLC_RUN inline bool goes_by_port(const Steps& p, const Step& step, uint32_t i) {
-  const uint32_t operands = uint32_t{step.dsts} + step.srcs;
-  return (p.operands[step.first + i * operands].flags & kPort) != 0;
 }
 
 }  // namespace mscclc::device

@@ -9,7 +9,7 @@
 //   put ch[1].output[0] <- output[0]     =>  reduce_send output[0], ch[1].output[0]
 //                                                          <- input[0], inbox[1]
 //
-// Which ops, and what becomes of them: the table in fuse_rules.cc. They need not stand side by
+// Which ops, and what becomes of them: the rules of fuse_rule_table.cc. They need not stand side by
 // side: fuse_order.h says what one may be moved past. Values that others may still look at are
 // kept; only scratch that nobody on any rank reads is done without. All source locations are kept.
 //

@@ -22,76 +22,70 @@ bool is_in(OpKind kind, std::initializer_list<OpKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-/// One op with a given destination and (first) source; `slot` tells packets of several ops apart.
-std::string text(OpKind kind, const std::string& to, const std::string& from, int slot) {
-  const std::string name(info(kind).name), q = "q[" + std::to_string(slot) + "]";
-  switch (kind) {
-    case reduce:
-      return name + " " + to + " <- " + from + ", u[0]";
-    case reduce_send:
-      return name + " " + to + ", ch[1].u[1] <- " + from + ", u[0]";
-    case read_reduce:
-      return name + " " + to + " <- " + from + ", ch[2].u[0]";
-    case read_reduce_send:
-      return name + " " + to + ", ch[1].u[1] <- " + from + ", ch[2].u[0]";
-    case reduce_packets:
-      return name + " " + to + " <- " + from + ", " + q;
-    case reduce_send_packets:
-      return name + " " + to + ", ch[1].q[7] <- " + from + ", " + q;
-    case reduce_packets_put:
-      return name + " " + to + ", ch[1].u[1] <- " + from + ", " + q;
-    case reduce_copy_packets:
-      return name + " " + to + ", k[5] <- " + from + ", " + q;
-    case reduce_copy_send_packets:
-      return name + " " + to + ", k[5], ch[1].q[7] <- " + from + ", " + q;
-    case get:
-      return name + " " + to + " <- ch[1].s[3]";
-    case unpack_packets:
-      return name + " " + to + " <- " + q;
-    case switch_reduce:
-      return name + " " + to + " <- sw.s[2]";
-    case put:
-      return name + " ch[3].u[2] <- " + from;
-    case put_packets:
-      return name + " ch[3].q[6] <- " + from;
-    case switch_broadcast:
-      return name + " sw.u[3] <- " + from;
-    case copy_packets:
-      return name + " k[5] <- " + from;
-    case read_put_packets:
-      return name + " ch[3].q[6] <- k[5]";
+/// A first destination, or one that comes after it.
+std::string destination(const Slot& slot, const std::string& to, bool first) {
+  const std::string ch = first ? "ch[3]." : "ch[1].";
+  switch (slot.kind) {
+    case SlotKind::local:
+      return slot.packets ? "k[5]" : to;
+    case SlotKind::remote:
+      return ch + (slot.packets ? (first ? "q[6]" : "q[7]") : (first ? "u[2]" : "u[1]"));
     default:
-      return name + " " + to + " <- " + from;
+      return "sw.u[3]";
   }
+}
+
+/// A first source, or one that comes after it; `packets`: a slot of them.
+std::string source(const Slot& slot, const std::string& from, const std::string& packets,
+                   bool first) {
+  switch (slot.kind) {
+    case SlotKind::local:
+      return slot.packets ? packets : first ? from : "u[0]";
+    case SlotKind::remote:
+      return first ? "ch[1].s[3]" : "ch[2].u[0]";
+    default:
+      return "sw.s[2]";
+  }
+}
+
+/// One op with a given destination and (first) source; `number` tells packets of several ops apart.
+std::string text(OpKind kind, const std::string& to, const std::string& from, int number) {
+  const OpInfo& row = info(kind);
+  // What is forwarded has been kept here; what is taken has been sent by others.
+  const bool forwards = row.dsts.slot[0].kind != SlotKind::local;
+  const std::string packets = forwards ? "k[5]" : "q[" + std::to_string(number) + "]";
+  std::string out(row.name), separator = " ";
+  for (const Slot& slot : row.dsts) {
+    out += separator + destination(slot, to, &slot == row.dsts.begin());
+    separator = ", ";
+  }
+  separator = " <- ";
+  for (const Slot& slot : row.srcs) {
+    out += separator + source(slot, from, packets, &slot == row.srcs.begin());
+    separator = ", ";
+  }
+  return out;
 }
 
 /// Two ops alike, for peers 1 and 2.
 Pair join_pair(OpKind kind) {
-  const std::string name(info(kind).name);
-  const auto both = [&](const std::string& one, const std::string& other) {
-    return Pair{name + " " + one, name + " " + other};
+  const OpInfo& row = info(kind);
+  const bool port = (row.channels & kMemory) == 0;
+  const auto op = [&](int i) {
+    const std::string own = "[" + std::to_string(i) + "]";
+    const std::string end = (port ? "net[" : "ch[") + std::to_string(i + 1) + "]";
+    const Slot& dst = row.dsts.slot[0];
+    std::string out(row.name);
+    if (dst.kind == SlotKind::channel) return out + " " + end;
+    if (dst.kind == SlotKind::semaphore) return out + (i == 0 ? " a" : " b");
+    const bool far = dst.kind == SlotKind::remote;
+    out += " " + (far ? end + (dst.packets ? ".q[0]" : ".t[0]") : "t" + own) + " <- ";
+    const Slot& src = row.srcs.slot[0];
+    if (src.kind == SlotKind::remote) return out + end + ".s[0]";
+    if (!src.packets) return out + "s[0]";
+    return out + (far ? "k[0]" : "q" + own);
   };
-  switch (kind) {
-    case put:
-      return both("ch[1].t[0] <- s[0]", "ch[2].t[0] <- s[0]");
-    case get:
-      return both("t[0] <- ch[1].s[0]", "t[1] <- ch[2].s[0]");
-    case put_with_signal:
-      return both("net[1].t[0] <- s[0]", "net[2].t[0] <- s[0]");
-    case put_packets:
-      return both("ch[1].q[0] <- s[0]", "ch[2].q[0] <- s[0]");
-    case unpack_packets:
-      return both("t[0] <- q[0]", "t[1] <- q[1]");
-    case read_put_packets:
-      return both("ch[1].q[0] <- k[0]", "ch[2].q[0] <- k[0]");
-    case release:
-    case acquire:
-      return both("a", "b");
-    case flush:
-      return both("net[1]", "net[2]");
-    default:
-      return both("ch[1]", "ch[2]");
-  }
+  return {op(0), op(1)};
 }
 
 Pair through_pair(const Rule& rule) {

@@ -1,6 +1,6 @@
-// The rules of fusing: which two ops of one place become which one. A row says left op, right op,
-// how they hang together (the form), and the op they become. Results follow from the op table: rows
-// of the forms `send` and `queue` are its `made_of` column, read both ways by a test.
+// The rules of fusing: which two ops of one place become which one. A rule says left op, right op,
+// how they hang together (the form), and the op they become. Most rules follow from the op table
+// (fuse_rule_table.cc).
 #pragma once
 
 #include <span>

@@ -18,7 +18,7 @@ struct Flusher {
   explicit Flusher(uint64_t before, uint64_t patience = 0) : claimed(before), handled(before) {
     program.header.steps = 1;
     program.header.targets = kChannels;
-    program.step.kind = OpKind::flush;
+    program.step.kind = device::StepKind::flush;
     program.step.flags = device::kPosts;
     program.step.count = kChannels;
     for (uint32_t c = 0; c < kChannels; ++c) program.targets[c].index = c;

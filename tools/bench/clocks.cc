@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/cuda/device/clocks.h"
-#include "ir/ops.h"
+#include "executor/interpreter/step_kinds.h"
 #include "tools/bench/statistics.h"
 
 namespace mscclc::bench {
@@ -43,7 +43,8 @@ std::string name_of(uint32_t what) {
       return "end";
     default: {
       const uint32_t kind = what - kClockSteps;
-      return kind < op_table().size() ? std::string(op_table()[kind].name) : "?";
+      const auto steps = device::step_table();
+      return kind < steps.size() ? std::string(steps[kind].name) : "?";
     }
   }
 }

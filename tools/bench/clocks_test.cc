@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/cuda/device/clocks.h"
-#include "ir/ops.h"
+#include "executor/interpreter/step_kinds.h"
 
 namespace mscclc::bench {
 namespace {
@@ -26,7 +26,7 @@ std::vector<uint64_t> row(const std::vector<Stamp>& stamps) {
 }
 
 TEST_CASE("bench: stamps of blocks, by kind of block") {
-  const uint32_t put = kClockSteps + static_cast<uint32_t>(OpKind::put_packets);
+  const uint32_t put = kClockSteps + static_cast<uint32_t>(device::StepKind::move_packets);
   std::vector<uint64_t> rows;
   for (const uint64_t cycles : {100, 300, 200}) {
     const auto one = row({{kClockProgram, 10}, {put, cycles}, {kClockEnd, cycles + 50}});
@@ -36,7 +36,7 @@ TEST_CASE("bench: stamps of blocks, by kind of block") {
     rows.insert(rows.end(), one.begin(), one.end());
   }
   CHECK(clocks_text(rows) ==
-        "#    3 blocks: program 10, put_packets 200 (100 to 300), end 250 (150 to 350)\n"
+        "#    3 blocks: program 10, move_packets 200 (100 to 300), end 250 (150 to 350)\n"
         "#    1 blocks: counts 7\n");
   CHECK(clocks_text({}).empty());
 }

@@ -19,6 +19,8 @@ using device::Piece;
 using device::RankContext;
 using device::Source;
 using device::Step;
+using device::StepFamily;
+using device::StepKind;
 using device::StepTarget;
 using device::Unit;
 

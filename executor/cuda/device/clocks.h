@@ -2,7 +2,7 @@
 // multiprocessor's clock, one row of words for each block of the last call.
 //
 //   word 0       how many stamps follow
-//   word i       what (ClockAt, or kClockSteps + OpKind where a step begins) in the upper 16 bits,
+//   word i       in the upper 16 bits what: ClockAt, or kClockSteps + StepKind where a step begins;
 //                below them cycles since the block began
 #pragma once
 

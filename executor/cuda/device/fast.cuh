@@ -47,6 +47,13 @@ static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t
   return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
 }
 
+// A new kind of step needs a body here, unless its family is one that no fast kernel offers
+// (kernels.cuh): nvcc does not complain of a switch that lacks a case.
+static_assert(device::kinds_of(StepFamily::plain) == 2);    // run_step()
+static_assert(device::kinds_of(StepFamily::packets) == 2);  // run_step()
+static_assert(device::kinds_of(StepFamily::block) == 3);    // run_step()
+static_assert(device::kinds_of(StepFamily::target) == 4);   // synchronise()
+
 /// Packets of plans whose steps may post to the proxy: what copy engines hand on is made of many
 /// bytes, which come in these formats.
 inline constexpr uint32_t kFormatsWithPorts = device::kUsesLL128 | device::kUsesSentinel;
@@ -92,7 +99,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
       }
       if (i == shared_header().steps) break;
       const Step step = load_step(i);
-      if (step.kind == OpKind::pipeline) {
+      if (step.kind == StepKind::pipeline) {
         loop_ = i;
         round_begin_ = 0;
         const bool empty = step.end == 0 || step.count == 0;
@@ -116,32 +123,45 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
   __device__ void run_step(const Step& step) {
     state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.kind));
     this->enter(step);
-    if (step.kind == OpKind::copy_packets) {
+    if (step.kind == StepKind::move_packets) {
       if constexpr (kHasPackets) move_units(step);
       return;
     }
-    if (step.kind == OpKind::reduce_packets) {
+    if (step.kind == StepKind::reduce_packets) {
       if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
       return;
     }
     if constexpr (kHasPackets) start_alone();
     switch (step.kind) {
-      case OpKind::copy:
+      case StepKind::copy:
         return posts(step) ? post_puts(step) : copy_rows(step);
-      case OpKind::reduce:
+      case StepKind::reduce:
         if constexpr (Arithmetic::kSums) add_rows(step);
         return;
-      case OpKind::sync:
+      case StepKind::sync:
         return this->sync();
-      case OpKind::barrier:
+      case StepKind::barrier:
         return this->meet(target(step, 0));
-      case OpKind::flush:
+      case StepKind::flush:
         if constexpr (kHasPorts) {
           this->flush(step.count, [&](uint32_t i) { return target(step, i).index; });
         }
         return;
-      default:
-        break;
+      case StepKind::signal:
+      case StepKind::wait:
+      case StepKind::release:
+      case StepKind::acquire:
+        break;  // below
+      case StepKind::move_packets:
+      case StepKind::reduce_packets:
+      case StepKind::pipeline:
+        break;  // above
+      case StepKind::post_packets:
+      case StepKind::forward_packets:
+      case StepKind::switch_broadcast:
+      case StepKind::switch_broadcast_packets:
+      case StepKind::switch_reduce:
+        break;  // in no plan that this kernel is offered for
     }
     // One thread posts, in order. One loop, or the kernel would hold its body twice.
     const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
@@ -157,16 +177,28 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
     const StepTarget& t = target(step, i);
     const bool relaxed = (step.flags & device::kRelaxed) != 0;
     switch (step.kind) {
-      case OpKind::signal:
+      case StepKind::signal:
         return this->signal(t, relaxed);
-      case OpKind::wait:
+      case StepKind::wait:
         return this->wait(t, relaxed);
-      case OpKind::release:
+      case StepKind::release:
         return this->release(t);
-      case OpKind::acquire:
+      case StepKind::acquire:
         return this->acquire(t);
-      default:
-        return;
+      case StepKind::copy:
+      case StepKind::reduce:
+      case StepKind::move_packets:
+      case StepKind::reduce_packets:
+      case StepKind::post_packets:
+      case StepKind::forward_packets:
+      case StepKind::switch_broadcast:
+      case StepKind::switch_broadcast_packets:
+      case StepKind::switch_reduce:
+      case StepKind::flush:
+      case StepKind::barrier:
+      case StepKind::sync:
+      case StepKind::pipeline:
+        return;  // have none
     }
   }
   __device__ const StepTarget& target(const Step& step, uint32_t i) const {

@@ -31,7 +31,7 @@ void LaneMachine::begin(uint64_t call, uint64_t number) {
 
 void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
   for (const DeviceOp* end = op + count; op < end;) {
-    if (op->kind != OpKind::pipeline) {
+    if (op->kind != device::StepKind::pipeline) {
       step(frame, *op++);
       continue;
     }
@@ -51,10 +51,10 @@ void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
   access_.process = lane_.process;
   access_.before = clock();
   access_.count = clock().tick(lane_.process);
-  if (!info(op.kind).moves_data()) return device::run_op(*this, frame, op);
+  if (!moves_data(op.kind)) return device::run_op(*this, frame, op);
   add_touches(frame, op, access_.touches);
   access_.hold = how_late(op);
-  const bool polls = info(op.kind).has(kPolls);
+  const bool polls = info(program_.ranks[rank_id_].ops[op.source].kind).has(kPolls);
   if (access_.hold == kNow || (posts(frame, op) && !polls)) {
     world_->memory.settle(access_.before, access_.touches);
     device::run_op(*this, frame, op);
