@@ -15,6 +15,7 @@ Kernel kernel_f16(uint32_t uses);
 Kernel kernel_bf16(uint32_t uses);
 Kernel kernel_e4m3(uint32_t uses);
 Kernel kernel_e5m2(uint32_t uses);
+Kernel kernel_e4m3b15(uint32_t uses);
 Kernel kernel_i32(uint32_t uses);
 /// Any type, everything.
 Kernel kernel_any();

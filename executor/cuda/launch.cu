@@ -42,6 +42,8 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
       return kernel_e4m3(plan.uses);
     case Dtype::e5m2:
       return kernel_e5m2(plan.uses);
+    case Dtype::e4m3b15:
+      return kernel_e4m3b15(plan.uses);
     case Dtype::i32:
       return kernel_i32(plan.uses);
     default:
@@ -53,7 +55,8 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
 template <class Fn>
 void for_each_kernel(Fn fn) {
   for (Kernel (*const arithmetic)(uint32_t) :
-       {kernel_moves, kernel_f32, kernel_f16, kernel_bf16, kernel_e4m3, kernel_e5m2, kernel_i32}) {
+       {kernel_moves, kernel_f32, kernel_f16, kernel_bf16, kernel_e4m3, kernel_e5m2, kernel_e4m3b15,
+        kernel_i32}) {
     for (const PacketFormat format : {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL16,
                                       PacketFormat::LL128, PacketFormat::sentinel}) {
       for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
