@@ -55,15 +55,15 @@ size_t open_descriptors() {
   return n;
 }
 
-void check_ends(Processes& processes) {
+/// `needs`: what this machine lacks if the processes skip it, for gpu_check.sh's last line.
+void check_ends(Processes& processes, const std::string& needs = "more GPUs") {
+  bool skipped = false;
   for (size_t i = 0; i < processes.count(); ++i) {
     const int end = processes.wait(i, 120s);
-    if (end == kSkipped) {
-      WARN("skipped: not enough GPUs here");
-    } else {
-      CHECK(end == 0);
-    }
+    skipped |= end == kSkipped;
+    CHECK((end == 0 || end == kSkipped));
   }
+  if (skipped) fmt::print("\nskipped: {}\n", needs);
 }
 
 std::vector<uint8_t> pattern(size_t bytes, uint8_t seed) {
@@ -243,7 +243,7 @@ TEST_CASE("gpu: memory of another process, by each kind of handle") {
     Processes processes;
     processes.start([&] { return exporter(kind, pipes); });
     processes.start([&] { return importer(pipes); });
-    check_ends(processes);
+    check_ends(processes, fmt::format("{} handles", name(kind)));
   }
 }
 

@@ -241,7 +241,8 @@ bool Session::run() {
 
 std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind, Dtype dtype) {
   std::vector<std::unique_ptr<Contender>> loaded;
-  for (const BenchPlan& plan : run_.plans.plans_for(kind, communicator_.size())) {
+  for (const BenchPlan& plan :
+       run_.plans.plans_for(kind, communicator_.size(), communicator_.worst_link())) {
     at("loading " + plan.program->name);
     Diagnostics diagnostics;
     const auto begin = Clock::now();
@@ -259,7 +260,7 @@ std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind,
 }
 
 bool Session::run_collective(CollectiveKind kind) {
-  const auto plans = run_.plans.plans_for(kind, communicator_.size());
+  const auto plans = run_.plans.plans_for(kind, communicator_.size(), communicator_.worst_link());
   Contract contract;
   contract.kind = kind;
   contract.ranks = communicator_.size();
