@@ -1,13 +1,13 @@
 // mscclc run: runs a program or plan for some sizes, types and reductions, and prints the table of
 // nccl-tests. Here: on the host machine, which simulates all ranks; run_ranks.h has the devices.
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"

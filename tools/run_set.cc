@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "tools/files.h"
 #include "tools/placed_input.h"
 

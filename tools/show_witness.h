@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/host/cluster_set.h"
+#include "executor/simulator/cluster_set.h"
 #include "ir/program.h"
 #include "passes/prove/prove.h"
 

@@ -8,8 +8,8 @@
 
 #include <cuda_runtime.h>
 
-#include "executor/cuda/ahead.cuh"
-#include "executor/cuda/block_base.cuh"
+#include "executor/cuda/device/ahead.cuh"
+#include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/kernel.h"
 #include "executor/interpreter/dispatch.h"
 

@@ -2,7 +2,7 @@
 // so that they are compiled side by side.
 #pragma once
 
-#include "executor/cuda/fast.cuh"
+#include "executor/cuda/device/fast.cuh"
 #include "executor/cuda/kernel.cuh"
 
 namespace mscclc::cuda {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {

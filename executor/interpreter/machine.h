@@ -14,7 +14,7 @@
 //                           avg
 //   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
 //                           gets a piece is a matter of its place in the stretch and of F alone
-//                           (passes/thread_partition.h counts on it)
+//                           (passes/base/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
 //                                      proxy

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "executor/host/words.h"
+#include "executor/words.h"
 #include "ir/access.h"
 #include "ir/op_error.h"
 #include "ir/print.h"

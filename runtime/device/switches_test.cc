@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "executor/host/op_plans.h"
+#include "executor/testing/op_plans.h"
 
 namespace mscclc {
 namespace {

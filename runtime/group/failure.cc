@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/host/words.h"
+#include "executor/words.h"
 
 namespace mscclc {
 

@@ -5,9 +5,9 @@
 #include <deque>
 #include <vector>
 
-#include "executor/host/process_machine.h"
 #include "runtime/base/idle.h"
 #include "runtime/base/quiet_thread.h"
+#include "runtime/host/process_machine.h"
 
 namespace mscclc {
 namespace {

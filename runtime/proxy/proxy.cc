@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/host/words.h"
+#include "executor/words.h"
 #include "runtime/base/idle.h"
 #include "runtime/base/quiet_thread.h"
 

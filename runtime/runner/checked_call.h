@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "executor/host/output_check.h"
-#include "executor/host/run.h"
+#include "executor/oracle/output_check.h"
+#include "executor/simulator/run.h"
 #include "ir/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"

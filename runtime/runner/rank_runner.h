@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "executor/host/output_check.h"
-#include "executor/host/run.h"
+#include "executor/oracle/output_check.h"
+#include "executor/simulator/run.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

@@ -1,6 +1,6 @@
 #include "tests/explore/host_trial.h"
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 
 namespace mscclc {
 

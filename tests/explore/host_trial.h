@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "ir/program.h"
 
 namespace mscclc {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "ir/test_programs.h"
 
 namespace {

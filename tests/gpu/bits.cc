@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "executor/host/cluster.h"
+#include "executor/simulator/cluster.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/program.h"
 
 namespace mscclc {

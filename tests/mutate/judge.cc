@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/verify.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"

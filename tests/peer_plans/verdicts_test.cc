@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/print.h"
 
 namespace mscclc {

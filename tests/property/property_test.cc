@@ -5,7 +5,7 @@
 #include <span>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/print.h"
 #include "plans/plan_json.h"
 #include "tests/property/generator.h"

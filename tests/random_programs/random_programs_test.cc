@@ -5,8 +5,8 @@
 #include <map>
 
 #include "compiler/compile.h"
+#include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
-#include "passes/prove/symmetry.h"
 #include "tests/random_programs/known_holes.h"
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <map>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "tests/random_programs/draws.h"
 #include "tests/random_programs/sets.h"
 

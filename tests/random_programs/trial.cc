@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/verify.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"

@@ -3,7 +3,7 @@
 // same notion of what plans share, and of the orders in which they may be called.
 #include <deque>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "passes/prove/prove_test_text.h"
 
 namespace mscclc {

@@ -1,4 +1,4 @@
-// The stamps of a rank's thread blocks (executor/cuda/clocks.h), on its GPU.
+// The stamps of a rank's thread blocks (executor/cuda/device/clocks.h), on its GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>

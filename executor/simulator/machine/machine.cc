@@ -1,0 +1,230 @@
+#include "executor/simulator/machine/machine.h"
+
+#include <algorithm>
+
+namespace mscclc {
+
+using device::Piece;
+using device::Unit;
+
+void HostMachine::park(const Wait& wait, const Waiting& reason) {
+  if (wait.over()) return;
+  waiting_ = reason;
+  scheduler_.wait(wait);
+  waiting_ = {};
+}
+
+void HostMachine::await_packet(Wait::Test test, const uint8_t* at, uint64_t value) {
+  park({test, at, value}, {Waiting::For::packet, 0, at, value});
+}
+
+namespace {
+
+/// Takes the data of `units` units; false if one of them is not there (the tile is then worthless).
+/// No branch per unit: almost always all have come.
+template <PacketFormat F>
+bool take(const uint8_t* from, uint32_t units, const device::Stamp& stamp, uint8_t* to) {
+  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
+  uint64_t missing = 0;
+  for (uint32_t u = 0; u < units; ++u, from += kWire, to += kData) {
+    if constexpr (F == PacketFormat::LL128) {
+      uint64_t flag;
+      std::memcpy(&flag, from + kData, sizeof flag);
+      missing |= flag ^ stamp.flag64;
+      std::memcpy(to, from, kData);
+    } else {
+      device::FlaggedUnit unit;
+      std::memcpy(&unit, from, sizeof unit);
+      for (uint32_t w = 1; w < 8; w += 2) missing |= unit.words[w] ^ stamp.flag32;
+      unit.get(to);
+    }
+  }
+  return missing == 0;
+}
+
+template <class Word>
+bool take_words(const uint8_t* from, uint32_t bytes, uint64_t sentinel, uint8_t* to) {
+  std::memcpy(to, from, bytes);
+  const auto empty = static_cast<Word>(sentinel);
+  Word missing = 0;
+  for (uint32_t i = 0; i < bytes; i += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, to + i, sizeof word);
+    missing |= static_cast<Word>(word == empty);
+  }
+  return missing == 0;
+}
+
+template <>
+bool take<PacketFormat::sentinel>(const uint8_t* from, uint32_t units, const device::Stamp& stamp,
+                                  uint8_t* to) {
+  const uint32_t bytes = units * Unit<PacketFormat::sentinel>::kData;
+  return stamp.word == 8 ? take_words<uint64_t>(from, bytes, stamp.sentinel, to)
+                         : take_words<uint32_t>(from, bytes, stamp.sentinel, to);
+}
+
+}  // namespace
+
+template <PacketFormat F>
+void HostMachine::await_unit(const uint8_t* unit) {
+  if constexpr (F == PacketFormat::LL128) {
+    await_packet(Wait::Test::equal64, unit + Unit<F>::kData, stamp_.flag64);
+  } else if constexpr (F == PacketFormat::sentinel) {
+    const bool wide = stamp_.word == 8;
+    for (uint32_t w = 0; w < Unit<F>::kData; w += stamp_.word) {
+      await_packet(wide ? Wait::Test::differs64 : Wait::Test::differs32, unit + w,
+                   wide ? stamp_.sentinel : static_cast<uint32_t>(stamp_.sentinel));
+    }
+  } else {
+    for (uint32_t w = 4; w < Unit<F>::kWire; w += 8) {
+      await_packet(Wait::Test::equal32, unit + w, stamp_.flag32);
+    }
+  }
+}
+
+template <PacketFormat F>
+void HostMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
+  const uint8_t* from = slot + piece.unit * Unit<F>::kWire;
+  const uint32_t units = piece.payload / Unit<F>::kData;
+  if (take<F>(from, units, stamp_, tile.bytes)) return;
+  for (uint32_t u = 0; u < units; ++u) await_unit<F>(from + uint64_t{u} * Unit<F>::kWire);
+  take<F>(from, units, stamp_, tile.bytes);
+}
+
+template <PacketFormat F>
+void HostMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
+  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
+  uint8_t* to = slot + piece.unit * kWire;
+  if constexpr (F == PacketFormat::sentinel) {
+    std::memcpy(to, tile.bytes, piece.payload);
+    return;
+  }
+  for (uint32_t at = 0; at < piece.payload; at += kData, to += kWire) {
+    if constexpr (F == PacketFormat::LL128) {
+      std::memcpy(to, tile.bytes + at, kData);
+      std::memcpy(to + kData, &stamp_.flag64, sizeof stamp_.flag64);
+    } else {
+      device::FlaggedUnit unit;
+      unit.set(tile.bytes + at, stamp_.flag32);
+      std::memcpy(to, &unit, sizeof unit);
+    }
+  }
+}
+
+void HostMachine::empty_packets(uint8_t* slot, const Piece& piece) {
+  uint8_t* at = slot + piece.unit * Unit<PacketFormat::sentinel>::kWire;
+  for (uint32_t i = 0; i < piece.payload; i += sizeof stamp_.sentinel) {
+    std::memcpy(at + i, &stamp_.sentinel, sizeof stamp_.sentinel);
+  }
+}
+
+// The handlers are templates: these are all the formats there are.
+#define MSCCLC_FORMAT(F)                                                                         \
+  template void HostMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
+  template void HostMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
+MSCCLC_FORMAT(LL8)
+MSCCLC_FORMAT(LL16)
+MSCCLC_FORMAT(LL128)
+MSCCLC_FORMAT(sentinel)
+#undef MSCCLC_FORMAT
+
+void HostMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (!scheduler_.shuffles()) {
+    std::memmove(to, from, bytes);
+    return;
+  }
+  while (bytes > 0) {
+    const uint64_t n = std::min<uint64_t>(bytes, 16 * (1 + scheduler_.dice().below(256)));
+    std::memmove(to, from, n);
+    to += n;
+    from += n;
+    bytes -= n;
+    breathe();
+  }
+}
+
+void HostMachine::signal(uint32_t channel, bool) {
+  const Channel& end = program_.ranks[rank_id_].channels[channel];
+  if (end.kind == ChannelKind::port) {
+    post(channel, {});
+  } else {
+    ++ranks_[end.peer].channels[end.partner]->arrived;
+  }
+}
+
+void HostMachine::wait(uint32_t channel, bool) {
+  HostChannelEnd& end = *rank_.channels[channel];
+  // Another block that waits here may take what came before this fiber goes on.
+  while (end.arrived <= end.taken) {
+    park({Wait::Test::above64, &end.arrived, end.taken},
+         {Waiting::For::signal, channel, nullptr, end.taken + 1});
+  }
+  ++end.taken;
+}
+
+void HostMachine::acquire(uint32_t semaphore) {
+  uint64_t& count = rank_.semaphores[semaphore];
+  // Others may take what came before this fiber goes on.
+  while (count == 0) {
+    park({Wait::Test::above64, &count, 0}, {Waiting::For::semaphore, semaphore, nullptr, 1});
+  }
+  --count;
+}
+
+void HostMachine::meet(uint32_t barrier) {
+  BarrierState& state = rank_.barriers[barrier];
+  if (++state.arrived == barriers_[barrier].blocks.size()) {
+    state.arrived = 0;
+    ++state.generation;
+    return;
+  }
+  park({Wait::Test::differs64, &state.generation, state.generation},
+       {Waiting::For::barrier, barrier, nullptr, state.generation + 1});
+}
+
+void HostMachine::post(uint32_t channel, const PortRequest& request) {
+  HostChannelEnd& end = *rank_.channels[channel];
+  while (end.posted - end.done == HostChannelEnd::kQueue) {
+    park({Wait::Test::above64, &end.done, end.done}, {Waiting::For::queue, channel, nullptr, 0});
+  }
+  end.queue[end.posted % HostChannelEnd::kQueue] = request;
+  ++end.posted;
+}
+
+void HostMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (bytes > 0) post(channel, {to, from, bytes, op_->source});
+}
+
+void HostMachine::flush(uint32_t channel) {
+  HostChannelEnd& end = *rank_.channels[channel];
+  if (end.posted == 0) return;
+  park({Wait::Test::above64, &end.done, end.posted - 1},
+       {Waiting::For::flush, channel, nullptr, end.posted});
+}
+
+void HostProxy::copy(const PortRequest& request) {
+  uint64_t at = 0;
+  while (at < request.bytes) {
+    // Whole lines, as a network would: packets do not arrive in halves.
+    uint64_t n = request.bytes - at;
+    if (scheduler_.shuffles()) n = std::min<uint64_t>(n, 128 * (1 + scheduler_.dice().below(64)));
+    std::memmove(request.to + at, request.from + at, n);
+    at += n;
+    if (scheduler_.shuffles()) scheduler_.yield();
+  }
+}
+
+void HostProxy::serve() {
+  for (;;) {
+    scheduler_.wait({Wait::Test::above64, &own_.posted, own_.done});
+    const PortRequest request = own_.queue[own_.done % HostChannelEnd::kQueue];
+    if (request.to == nullptr) {
+      ++partner_->arrived;
+    } else {
+      copy(request);
+    }
+    ++own_.done;
+  }
+}
+
+}  // namespace mscclc
