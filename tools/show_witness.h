@@ -1,4 +1,4 @@
-// Evidence against a refused plan: a schedule that goes wrong on the host machine.
+// Evidence against a refused plan: a schedule that goes wrong on the simulator.
 #pragma once
 
 #include <span>

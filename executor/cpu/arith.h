@@ -1,4 +1,4 @@
-// The reductions of the host machine: one function for each data type, accumulation type and
+// The reductions of machines on CPUs: one function for each data type, accumulation type and
 // reduction, chosen once per op.
 #pragma once
 

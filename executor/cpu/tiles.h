@@ -1,4 +1,4 @@
-// What the machines of the host move and add up at once: a tile of elements, and its sums.
+// What machines on CPUs move and add up at once: a tile of elements, and its sums.
 #pragma once
 
 #include "executor/cpu/arith.h"
@@ -8,10 +8,10 @@ namespace mscclc {
 
 inline constexpr uint32_t kTileBytes = 1920;  // 120 units of 16 bytes, 16 lines of 120
 
-struct HostTile {
+struct CpuTile {
   alignas(64) uint8_t bytes[kTileBytes];
 };
-struct HostSums {
+struct CpuSums {
   alignas(64) uint8_t bytes[kTileBytes * 8];  // one-byte elements as f64 or i64
 };
 
@@ -28,13 +28,13 @@ struct TileArith {
     return {row_arith(call.dtype, call.accumulate, reduce), info(call.dtype).bytes,
             divides ? call.contributions : 1};
   }
-  void start(HostSums& sums, const HostTile& tile, uint32_t bytes) const {
+  void start(CpuSums& sums, const CpuTile& tile, uint32_t bytes) const {
     rows.start(sums.bytes, tile.bytes, bytes / element);
   }
-  void add(HostSums& sums, const HostTile& tile, uint32_t bytes) const {
+  void add(CpuSums& sums, const CpuTile& tile, uint32_t bytes) const {
     rows.add(sums.bytes, tile.bytes, bytes / element);
   }
-  void finish(HostSums& sums, HostTile& tile, uint32_t bytes) const {
+  void finish(CpuSums& sums, CpuTile& tile, uint32_t bytes) const {
     const uint32_t n = bytes / element;
     if (divisor > 1) rows.divide(sums.bytes, n, divisor);
     rows.finish(tile.bytes, sums.bytes, n);

@@ -6,7 +6,7 @@
 //
 //   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
 //   M::kTogether            sources that the machine reads (and waits for) at once
-//   m.enter(op)             an op begins: for reports; a host fiber may hand over here
+//   m.enter(op)             an op begins: for reports; a fiber may hand over here
 //   m.base(i)               frames: address of bases[i] in this call (with its copy)
 //   m.call()                steps: the number of this call
 //   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),

@@ -18,7 +18,7 @@ constexpr uint32_t kElements = 180;  // crosses a block of the tables
 
 using Row = std::vector<uint8_t>;
 
-/// Adds two rows with the host machine's arithmetic, rounding to the data type as a plan with many
+/// Adds two rows with the simulator's arithmetic, rounding to the data type as a plan with many
 /// steps does; `divisor` above 1 for the last step of avg.
 Row add_rows(const RowArith& arith, const Row& a, const Row& b, uint32_t divisor) {
   std::vector<uint64_t> sums(kElements);

@@ -16,7 +16,7 @@ std::string told(const RunSpec& spec, const Diagnostics& diagnostics) {
          std::to_string(spec.schedule_seed) + "\n" + render_text(diagnostics, Sources{}, 100);
 }
 
-RunStatus run(HostRunner& runner, const RunSpec& spec) {
+RunStatus run(Simulator& runner, const RunSpec& spec) {
   Diagnostics diagnostics;
   const RunStatus status = runner.run(spec, diagnostics).status;
   UNSCOPED_INFO(told(spec, diagnostics));
@@ -29,7 +29,7 @@ Hold hold(Hold::What what, uint32_t rank, uint32_t op, uint64_t call = 0) {
 }
 
 RunStatus run_held(const Program& program, std::vector<Hold> holds, uint32_t lanes = 2) {
-  HostRunner runner(program);
+  Simulator runner(program);
   return run(runner, {.bytes = 256,
                       .iterations = 3,
                       .adversary = Adversary{.lanes = lanes, .holds = std::move(holds)}});
@@ -61,7 +61,7 @@ TEST_CASE("right plans stay right, op by op") {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
       const TestProgram t = plan.build(format);
-      HostRunner runner(t.program);
+      Simulator runner(t.program);
       for (uint64_t seed = 0; seed < 40; ++seed) {
         const RunSpec spec{
             .bytes = 4 * (seed * 29 % 100),

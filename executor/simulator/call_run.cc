@@ -62,11 +62,11 @@ class CallRun {
   struct Block {
     CallRun* run;
     BlockTask* task;
-    HostMachine* machine;
+    SimMachine* machine;
     LaneMachine* lane;
   };
 
-  HostRank& state(const Seat& seat) { return plans_[seat.plan].cluster->states()[seat.rank]; }
+  SimRank& state(const Seat& seat) { return plans_[seat.plan].cluster->states()[seat.rank]; }
   uint32_t world_rank(const Seat& seat) const { return plans_[seat.plan].world[seat.rank]; }
   Seat seat(uint32_t world_rank, uint32_t plan) const {
     return *std::ranges::find(seats_[world_rank], plan, &Seat::plan);
@@ -74,21 +74,21 @@ class CallRun {
   bool spawn_rank(uint32_t world_rank);
   bool spawn_plan(const Seat& seat);
   bool spawn_block(const Seat& seat, uint32_t block);
-  bool spawn_lanes(const Seat& seat, uint32_t block, const HostMachine& machine);
-  bool spawn_task(HostMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block);
+  bool spawn_lanes(const Seat& seat, uint32_t block, const SimMachine& machine);
+  bool spawn_task(SimMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block);
   bool spawn_ports(const Seat& seat);
   bool spawn_port(const Seat& seat, uint32_t channel);
   bool spawn_memory();
   void make_clocks();
   void connect_clocks(const Seat& seat);
-  ChannelClocks* clocks_of(const HostChannelEnd* end, uint32_t world_rank);
+  ChannelClocks* clocks_of(const SimChannelEnd* end, uint32_t world_rank);
   uint32_t add_process();
   void call(uint32_t world_rank, uint64_t index);
   void run_ops(const Block& block, uint64_t call);
   void note_late_reads(const Seat& seat);
   static void call_rank(void* argument);
   static void run_block(void* argument);
-  static void serve_port(void* argument) { static_cast<HostProxy*>(argument)->serve(); }
+  static void serve_port(void* argument) { static_cast<SimProxy*>(argument)->serve(); }
   static void serve_lane_port(void* argument) { static_cast<LaneProxy*>(argument)->serve(); }
   static void serve_free(void* argument) {
     LaneWorld& world = *static_cast<CallRun*>(argument)->world_;
@@ -105,10 +105,10 @@ class CallRun {
   Scheduler scheduler_;
   std::vector<std::vector<Seat>> seats_;  ///< by rank of the world
   std::deque<BlockTask> blocks_;
-  std::deque<HostMachine> machines_;
+  std::deque<SimMachine> machines_;
   std::deque<Block> block_arguments_;
   std::deque<Caller> callers_;
-  std::deque<HostProxy> proxies_;
+  std::deque<SimProxy> proxies_;
   /// Puts (plan, rank, op) whose source a proxy had not read when the call returned.
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> late_reads_;
 
@@ -120,9 +120,9 @@ class CallRun {
 // The caller may change its buffers once the call has returned.
 void CallRun::note_late_reads(const Seat& seat) {
   const Cluster& cluster = *plans_[seat.plan].cluster;
-  for (const HostChannelEnd* end : state(seat).channels) {
+  for (const SimChannelEnd* end : state(seat).channels) {
     for (uint64_t i = end->done; i < end->posted; ++i) {
-      const PortRequest& request = end->queue[i % HostChannelEnd::kQueue];
+      const PortRequest& request = end->queue[i % SimChannelEnd::kQueue];
       if (request.to != nullptr && cluster.is_callers(seat.rank, request.from)) {
         late_reads_.emplace(seat.plan, seat.rank, request.op);
       }
@@ -151,7 +151,7 @@ void CallRun::report_late_reads(Diagnostics& diagnostics) const {
 void CallRun::call(uint32_t world_rank, uint64_t index) {
   const Seat seat = this->seat(world_rank, sequence_.plan(world_rank, index));
   CallHooks& hooks = *plans_[seat.plan].hooks;
-  HostRank& state = this->state(seat);
+  SimRank& state = this->state(seat);
   const uint64_t number = state.started;
   hooks.before(seat.rank, number);
   state.call = index;
@@ -200,7 +200,7 @@ void CallRun::run_block(void* argument) {
   CallRun& run = *block->run;
   BlockTask& task = *block->task;
   const Seat seat{task.plan, task.rank};
-  HostRank& state = run.state(seat);
+  SimRank& state = run.state(seat);
   const uint64_t calls = run.sequence_.calls_of(seat.plan, run.world_rank(seat));
   for (uint64_t i = 0; i < calls; ++i) {
     if (state.started <= i) run.scheduler_.wait({Wait::Test::above64, &state.started, i});
@@ -212,15 +212,14 @@ void CallRun::run_block(void* argument) {
   task.ended = true;
 }
 
-bool CallRun::spawn_task(HostMachine& machine, LaneMachine* lane, const Seat& seat,
-                         uint32_t block) {
+bool CallRun::spawn_task(SimMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block) {
   ++state(seat).active_blocks;
   BlockTask& task = blocks_.emplace_back(BlockTask{seat.plan, seat.rank, block, &machine});
   Block& argument = block_arguments_.emplace_back(Block{this, &task, &machine, lane});
   return scheduler_.spawn(run_block, &argument, false);
 }
 
-bool CallRun::spawn_lanes(const Seat& seat, uint32_t block, const HostMachine& machine) {
+bool CallRun::spawn_lanes(const Seat& seat, uint32_t block, const SimMachine& machine) {
   for (uint32_t i = 0; i < world_->adversary.lanes; ++i) {
     const uint32_t process = add_process();
     world_->plans[seat.plan][seat.rank].processes.push_back(process);
@@ -233,7 +232,7 @@ bool CallRun::spawn_lanes(const Seat& seat, uint32_t block, const HostMachine& m
 
 bool CallRun::spawn_block(const Seat& seat, uint32_t block) {
   Cluster& cluster = *plans_[seat.plan].cluster;
-  HostMachine& machine =
+  SimMachine& machine =
       machines_.emplace_back(scheduler_, cluster.states(), cluster.program(), seat.rank,
                              cluster.call(), cluster.device().ranks[seat.rank].barriers);
   return world_ ? spawn_lanes(seat, block, machine) : spawn_task(machine, nullptr, seat, block);
@@ -241,12 +240,12 @@ bool CallRun::spawn_block(const Seat& seat, uint32_t block) {
 
 bool CallRun::spawn_port(const Seat& seat, uint32_t channel) {
   Cluster& cluster = *plans_[seat.plan].cluster;
-  HostChannelEnd& own = *state(seat).channels[channel];
+  SimChannelEnd& own = *state(seat).channels[channel];
   const Channel& declared = cluster.program().ranks[seat.rank].channels[channel];
   const uint32_t peer = declared.peer, end = declared.partner;
-  HostChannelEnd* partner = end == kNone ? nullptr : cluster.states()[peer].channels[end];
+  SimChannelEnd* partner = end == kNone ? nullptr : cluster.states()[peer].channels[end];
   if (!world_) {
-    HostProxy& proxy = proxies_.emplace_back(scheduler_, own, partner);
+    SimProxy& proxy = proxies_.emplace_back(scheduler_, own, partner);
     return scheduler_.spawn(serve_port, &proxy, true);
   }
   std::vector<RankClocks>& clocks = world_->plans[seat.plan];
@@ -260,7 +259,7 @@ bool CallRun::spawn_port(const Seat& seat, uint32_t channel) {
 bool CallRun::spawn_ports(const Seat& seat) {
   const std::vector<Channel>& channels =
       plans_[seat.plan].cluster->program().ranks[seat.rank].channels;
-  const HostRank& state = this->state(seat);
+  const SimRank& state = this->state(seat);
   for (uint32_t c = 0; c < channels.size(); ++c) {
     const bool own = state.channels[c] == &state.ends[c];
     if (channels[c].kind == ChannelKind::port && own && !spawn_port(seat, c)) return false;
@@ -291,10 +290,10 @@ uint32_t CallRun::add_process() {
 }
 
 /// The clocks that go with an end, whichever plan's it is.
-ChannelClocks* CallRun::clocks_of(const HostChannelEnd* end, uint32_t world_rank) {
+ChannelClocks* CallRun::clocks_of(const SimChannelEnd* end, uint32_t world_rank) {
   for (const Seat& seat : seats_[world_rank]) {
-    const std::vector<HostChannelEnd>& ends = state(seat).ends;
-    const std::less<const HostChannelEnd*> before;  // a total order, of any pointers
+    const std::vector<SimChannelEnd>& ends = state(seat).ends;
+    const std::less<const SimChannelEnd*> before;  // a total order, of any pointers
     if (ends.empty() || before(end, ends.data()) || before(&ends.back(), end)) continue;
     return &world_->plans[seat.plan][seat.rank].ends[static_cast<size_t>(end - ends.data())];
   }
@@ -302,7 +301,7 @@ ChannelClocks* CallRun::clocks_of(const HostChannelEnd* end, uint32_t world_rank
 }
 
 void CallRun::connect_clocks(const Seat& seat) {
-  const HostRank& state = this->state(seat);
+  const SimRank& state = this->state(seat);
   RankClocks& clocks = world_->plans[seat.plan][seat.rank];
   for (uint32_t c = 0; c < state.channels.size(); ++c) {
     const bool own = state.channels[c] == &state.ends[c];

@@ -55,7 +55,7 @@ struct CallRunOptions {
 /// A thread block of a run, or one of its lanes. Ranks are those of the plan.
 struct BlockTask {
   uint32_t plan, rank, block;
-  const HostMachine* machine;
+  const SimMachine* machine;
   uint64_t calls_done = 0;
   bool ended = false;
 };

@@ -41,7 +41,7 @@ void CollectiveCheck::after(uint32_t rank, uint64_t call) {
 }
 
 void CollectiveCheck::check_barrier(uint32_t rank, uint64_t call) {
-  for (const HostRank& other : cluster_.states()) {
+  for (const SimRank& other : cluster_.states()) {
     if (other.entered <= call) outputs_.count_early(rank);
   }
 }

@@ -1,4 +1,4 @@
-// Checks every call of a run on the host machine: the input is filled in and the output poisoned
+// Checks every call of a run on the simulator: the input is filled in and the output poisoned
 // right before it; right after it, while other ranks may still run, the output must hold what was
 // promised.
 #pragma once

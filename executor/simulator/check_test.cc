@@ -22,7 +22,7 @@ TEST_CASE("wrong elements are counted and the first are told") {
   t.program.set_operands(op, std::vector<Operand>{local(kOutput, 0)},
                          std::vector<Operand>{local(kInput, 0), local(kInput, 0)});
   Diagnostics diagnostics;
-  const RunResult result = run_on_host(t.program, {.bytes = 20, .dtype = Dtype::i32}, diagnostics);
+  const RunResult result = simulate(t.program, {.bytes = 20, .dtype = Dtype::i32}, diagnostics);
   CHECK(result.status == RunStatus::wrong);
   CHECK(result.wrong == 5);
   const std::string text = text_of(diagnostics);
@@ -39,7 +39,7 @@ TEST_CASE("an output that is not written is wrong, in place too") {
   for (const bool in_place : {false, true}) {
     Diagnostics diagnostics;
     const RunSpec spec{.bytes = 4000, .in_place = in_place};
-    const RunResult result = run_on_host(t.program, spec, diagnostics);
+    const RunResult result = simulate(t.program, spec, diagnostics);
     CHECK(result.status == RunStatus::wrong);
     CHECK(result.wrong > 1900);
   }
@@ -96,7 +96,7 @@ TEST_CASE("every collective, sizes that cut unevenly") {
   for (const CollectiveKind kind : kKinds) {
     for (const std::vector<uint32_t>& chunks : {std::vector<uint32_t>{1}, {3}, {2, 3}}) {
       const TestProgram t = reading(kind, 3, chunks);
-      HostRunner runner(t.program);
+      Simulator runner(t.program);
       for (const DtypeInfo& type : dtype_table()) {
         for (const uint64_t elements : {0, 3, 9, 27, 270, 2997}) {
           Diagnostics diagnostics;
@@ -122,14 +122,14 @@ TEST_CASE("who leaves a barrier early is told") {
   add_op(t, 1, 0, Kind::wait, {end_of(0)});
   add_op(t, 1, 0, Kind::signal, {end_of(0)});
   Diagnostics wrong;
-  const RunResult result = run_on_host(t.program, {.iterations = 2}, wrong);
+  const RunResult result = simulate(t.program, {.iterations = 2}, wrong);
   CHECK(result.status == RunStatus::wrong);
   CHECK(text_of(wrong) == "error: rank 0 leaves the barrier before all are in\n");
   add_op(t, 0, 0, Kind::wait, {end_of(0)});
   for (uint64_t seed = 0; seed < 10; ++seed) {
     Diagnostics diagnostics;
     const RunSpec spec{.iterations = 3, .schedule_seed = seed};
-    CHECK(run_on_host(t.program, spec, diagnostics).status == RunStatus::right);
+    CHECK(simulate(t.program, spec, diagnostics).status == RunStatus::right);
   }
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("runs that cannot be") {
   TestProgram t = one_shot(2, 2, PacketFormat::LL16);
   const auto refusal = [&](const RunSpec& spec) {
     Diagnostics diagnostics;
-    CHECK(run_on_host(t.program, spec, diagnostics).status == RunStatus::refused);
+    CHECK(simulate(t.program, spec, diagnostics).status == RunStatus::refused);
     return text_of(diagnostics);
   };
   SECTION("in place") {
@@ -164,7 +164,7 @@ TEST_CASE("runs that cannot be") {
 TEST_CASE("a message is cut down to whole elements") {
   const TestProgram t = one_shot(2, 2, PacketFormat::LL16);
   Diagnostics diagnostics;
-  const RunResult result = run_on_host(t.program, {.bytes = 31, .dtype = Dtype::f64}, diagnostics);
+  const RunResult result = simulate(t.program, {.bytes = 31, .dtype = Dtype::f64}, diagnostics);
   CHECK(result.status == RunStatus::right);
   CHECK(result.bytes == 24);
   CHECK(result.count == 3);

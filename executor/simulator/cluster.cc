@@ -28,7 +28,7 @@ bool Cluster::no_memory(Diagnostics& diagnostics) {
 }
 
 bool Cluster::place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking) {
-  std::vector<HostBuffer>& own = buffers_[rank];
+  std::vector<SimBuffer>& own = buffers_[rank];
   const CallerBuffers callers = caller_buffers(program_.contract, chunking, rank, in_place);
   for (const uint32_t side : {kInput, kOutput}) {
     if (callers.shared && side != callers.outer) continue;
@@ -115,8 +115,8 @@ bool Cluster::place_all(bool in_place, bool poison, Diagnostics& diagnostics) {
 }
 
 void Cluster::forget_memory() {
-  for (std::vector<HostBuffer>& rank : buffers_) {
-    for (HostBuffer& buffer : rank) buffer.clear();
+  for (std::vector<SimBuffer>& rank : buffers_) {
+    for (SimBuffer& buffer : rank) buffer.clear();
   }
 }
 
@@ -131,10 +131,10 @@ bool Cluster::is_callers(uint32_t rank, const uint8_t* address) const {
 void Cluster::reset_states() {
   for (uint32_t r = 0; r < states_.size(); ++r) {
     const RankProgram& program = device_.ranks[r];
-    HostRank& state = states_[r];
+    SimRank& state = states_[r];
     state.ends.assign(program_.ranks[r].channels.size(), {});
     state.channels.clear();
-    for (HostChannelEnd& end : state.ends) state.channels.push_back(&end);
+    for (SimChannelEnd& end : state.ends) state.channels.push_back(&end);
     state.semaphores.clear();
     for (const Semaphore& s : program_.ranks[r].semaphores) state.semaphores.push_back(s.initial);
     state.barriers.assign(program.barriers.size(), {});
@@ -163,7 +163,7 @@ bool Cluster::check_guards(Diagnostics& diagnostics) const {
   bool intact = true;
   for (uint32_t r = 0; r < buffers_.size(); ++r) {
     for (uint32_t b = 0; b < buffers_[r].size(); ++b) {
-      const HostBuffer& buffer = buffers_[r][b];
+      const SimBuffer& buffer = buffers_[r][b];
       const std::string_view name = program_.name_of(program_.ranks[r].buffers[b].name);
       for (const bool front : {true, false}) {
         if (!(front ? buffer.front_broken() : buffer.back_broken())) continue;

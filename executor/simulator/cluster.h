@@ -50,8 +50,8 @@ class Cluster {
   std::string of_plan() const { return name_.empty() ? "" : " of '" + name_ + "'"; }
   const DeviceProgram& device() const { return device_; }
   const Call& call() const { return call_; }
-  const std::vector<HostRank>& states() const { return states_; }
-  std::vector<HostRank>& states() { return states_; }
+  const std::vector<SimRank>& states() const { return states_; }
+  std::vector<SimRank>& states() { return states_; }
   uint8_t* data(uint32_t rank, uint32_t buffer) const { return addresses_[rank][buffer]; }
   uint64_t bytes(uint32_t rank, uint32_t buffer) const {
     return device_.ranks[rank].buffers[buffer].bytes;
@@ -97,9 +97,9 @@ class Cluster {
   bool patched_ = false;
   uint64_t next_call_ = 0;
   FiberPool fibers_;
-  std::vector<std::vector<HostBuffer>> buffers_;  ///< by rank and buffer
+  std::vector<std::vector<SimBuffer>> buffers_;   ///< by rank and buffer
   std::vector<std::vector<uint8_t*>> addresses_;  ///< the same; in place two are one
-  std::vector<HostRank> states_;
+  std::vector<SimRank> states_;
 };
 
 }  // namespace mscclc

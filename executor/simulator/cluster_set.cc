@@ -116,13 +116,13 @@ bool ClusterSet::prepare(const std::vector<bool>& in_place, bool poison, const C
 /// Wires are counted as the lower rank lists them; the first plan that has one lends its ends.
 void ClusterSet::share_channels() {
   struct Ends {
-    HostChannelEnd *lower, *higher;
+    SimChannelEnd *lower, *higher;
   };
   std::map<std::tuple<ChannelKind, uint32_t, uint32_t, uint32_t>, Ends> wires;
   for (size_t p = 0; p < size(); ++p) {
     std::map<std::tuple<ChannelKind, uint32_t, uint32_t>, uint32_t> counts;
     const Program& program = clusters_[p].program();
-    std::vector<HostRank>& states = clusters_[p].states();
+    std::vector<SimRank>& states = clusters_[p].states();
     for (uint32_t r = 0; r < plans_[p].ranks.size(); ++r) {
       const std::vector<Channel>& channels = program.ranks[r].channels;
       for (uint32_t c = 0; c < channels.size(); ++c) {
@@ -131,8 +131,8 @@ void ClusterSet::share_channels() {
         const uint32_t here = plans_[p].ranks[r], there = plans_[p].ranks[channel.peer];
         if (there < here) continue;
         const uint32_t n = counts[{channel.kind, here, there}]++;
-        HostChannelEnd*& lower = states[r].channels[c];
-        HostChannelEnd*& higher = states[channel.peer].channels[channel.partner];
+        SimChannelEnd*& lower = states[r].channels[c];
+        SimChannelEnd*& higher = states[channel.peer].channels[channel.partner];
         const auto [wire, fresh] =
             wires.try_emplace({channel.kind, here, there, n}, Ends{lower, higher});
         lower = wire->second.lower;

@@ -63,7 +63,7 @@ class ClusterSet {
 
   const std::vector<PlacedPlan> plans_;
   std::deque<Cluster> clusters_;
-  std::vector<HostBuffer> scratch_;  ///< by rank of the world: of the plans that share it
+  std::vector<SimBuffer> scratch_;  ///< by rank of the world: of the plans that share it
   FiberPool fibers_;
 };
 

@@ -15,7 +15,7 @@ std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100
 
 RunResult run_set(const std::vector<PlacedPlan>& plans, const RunSpec& spec,
                   Diagnostics& diagnostics) {
-  return HostRunner(plans).run(spec, diagnostics);
+  return Simulator(plans).run(spec, diagnostics);
 }
 
 /// All kinds of schedules.

@@ -92,7 +92,7 @@ TestProgram send_by_port(bool flush) {
 TEST_CASE("a port reads its source late: without a flush the caller's next input may be sent") {
   for (const bool flush : {false, true}) {
     const TestProgram t = send_by_port(flush);
-    HostRunner runner(t.program);
+    Simulator runner(t.program);
     bool wrong = false;
     for (uint64_t seed = 0; seed < 30; ++seed) {
       Diagnostics diagnostics;
@@ -118,7 +118,7 @@ TEST_CASE("many puts wait for room in the proxy's queue") {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     Diagnostics diagnostics;
     const RunSpec spec{.bytes = 4096, .iterations = 3, .schedule_seed = seed};
-    CHECK(run_on_host(p, spec, diagnostics).status == RunStatus::right);
+    CHECK(simulate(p, spec, diagnostics).status == RunStatus::right);
   }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("offsets beyond 4 GiB are reached, on memory of which little is touche
 
 TEST_CASE("a runner changes size, type and place between runs") {
   const TestProgram t = one_shot(4, 3, PacketFormat::LL128);
-  HostRunner runner(t.program);
+  Simulator runner(t.program);
   uint64_t n = 0;
   for (const uint64_t bytes : {4096, 8, 100000, 0, 64, 99992, 4096}) {
     for (const Dtype dtype : {Dtype::f32, Dtype::i8, Dtype::f64}) {

@@ -12,7 +12,7 @@ using Kind = OpKind;
 
 std::string hang(const TestProgram& t, const RunSpec& spec = {.bytes = 64}) {
   Diagnostics diagnostics;
-  const RunResult result = run_on_host(t.program, spec, diagnostics);
+  const RunResult result = simulate(t.program, spec, diagnostics);
   CHECK(result.status == RunStatus::hung);
   return render_text(diagnostics, Sources{}, 100);
 }
@@ -135,7 +135,7 @@ TEST_CASE("many waiting blocks are counted") {
 TEST_CASE("after a hang the runner still runs") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL16);
   t.program.ranks[0].ops.erase(t.program.ranks[0].ops.begin());  // rank 0 sends nothing
-  HostRunner runner(t.program);
+  Simulator runner(t.program);
   for (int i = 0; i < 2; ++i) {
     Diagnostics diagnostics;
     CHECK(runner.run({.bytes = 256, .iterations = 2}, diagnostics).status == RunStatus::hung);

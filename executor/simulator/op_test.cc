@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-void run_right(HostRunner& runner, const std::string& what, const RunSpec& spec) {
+void run_right(Simulator& runner, const std::string& what, const RunSpec& spec) {
   Diagnostics diagnostics;
   const RunResult result = runner.run(spec, diagnostics);
   INFO(what << ", " << info(spec.dtype).name << ' ' << name(spec.op) << ", " << spec.bytes
@@ -27,7 +27,7 @@ TEST_CASE("every op, format, type and reduction") {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
       const TestProgram t = plan.build(format);
-      HostRunner runner(t.program);
+      Simulator runner(t.program);
       uint64_t seed = 0;
       for (const DtypeInfo& type : dtype_table()) {
         if (format == PacketFormat::sentinel && type.kind != DtypeKind::kFloat) continue;
@@ -51,7 +51,7 @@ TEST_CASE("every op under many schedules") {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
       const TestProgram t = plan.build(format);
-      HostRunner runner(t.program);
+      Simulator runner(t.program);
       for (uint64_t seed = 0; seed < 24; ++seed) {
         run_right(runner, plan.name + " " + std::string(name(format)),
                   {.bytes = 2000 + 4 * seed, .iterations = 5, .schedule_seed = seed});

@@ -35,7 +35,7 @@ class HangReport {
   const BlockTask* find(uint32_t plan, uint32_t rank, uint32_t block) const;
   const Cluster& cluster(uint32_t plan) const { return *plans_[plan].cluster; }
   const Program& program(uint32_t plan) const { return cluster(plan).program(); }
-  const HostRank& state(const BlockTask& task) const {
+  const SimRank& state(const BlockTask& task) const {
     return cluster(task.plan).states()[task.rank];
   }
   const Op& op_of(const BlockTask& task) const {

@@ -56,7 +56,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 /// A plan that is alone is a set of one, but keeps its memory from run to run.
-struct HostRunner::State {
+struct Simulator::State {
   explicit State(std::span<const PlacedPlan> plans) : set(plans), values(plans.size()) {}
 
   bool alone() const { return set.size() == 1; }
@@ -76,7 +76,7 @@ struct HostRunner::State {
   std::vector<std::unique_ptr<TestValues>> values;  ///< by plan, of the last run
 };
 
-bool HostRunner::State::build(Diagnostics& diagnostics) {
+bool Simulator::State::build(Diagnostics& diagnostics) {
   if (built) return true;
   for (size_t p = 0; p < set.size(); ++p) {
     const Program& program = set[p].program();
@@ -89,8 +89,8 @@ bool HostRunner::State::build(Diagnostics& diagnostics) {
 }
 
 /// Makes a plan fit a call of some size.
-bool HostRunner::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, RunResult& result,
-                            Diagnostics& diagnostics) {
+bool Simulator::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, RunResult& result,
+                           Diagnostics& diagnostics) {
   const Program& program = set[plan].program();
   const DtypeInfo& type = info(spec.dtype);
   Call call;
@@ -109,7 +109,7 @@ bool HostRunner::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, Ru
   return true;
 }
 
-bool HostRunner::State::prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
+bool Simulator::State::prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
   if (!build(diagnostics)) return false;
   if (!alone()) return prepare_set(spec, result, diagnostics);
   return choose_place(set[0].program().contract, spec, result.in_place, diagnostics) &&
@@ -117,8 +117,8 @@ bool HostRunner::State::prepare(const RunSpec& spec, RunResult& result, Diagnost
          set[0].place_all(result.in_place, spec.check, diagnostics);
 }
 
-bool HostRunner::State::prepare_set(const RunSpec& spec, RunResult& result,
-                                    Diagnostics& diagnostics) {
+bool Simulator::State::prepare_set(const RunSpec& spec, RunResult& result,
+                                   Diagnostics& diagnostics) {
   std::vector<bool> in_place;
   for (size_t p = 0; p < set.size(); ++p) {
     RunResult& own = result.plans.emplace_back();
@@ -129,7 +129,7 @@ bool HostRunner::State::prepare_set(const RunSpec& spec, RunResult& result,
   return set.prepare(in_place, spec.check, spec.order, diagnostics);
 }
 
-const TestValues& HostRunner::State::values_for(size_t plan) {
+const TestValues& Simulator::State::values_for(size_t plan) {
   const Call& call = set[plan].call();
   const Contract& contract = set[plan].program().contract;
   const ReduceOp reduce = contract.reduces() ? call.reduce : ReduceOp::call;
@@ -141,14 +141,14 @@ const TestValues& HostRunner::State::values_for(size_t plan) {
   return *own;
 }
 
-bool HostRunner::State::run_all(const RunSpec& spec, std::span<CallHooks* const> hooks,
-                                Diagnostics& diagnostics) {
+bool Simulator::State::run_all(const RunSpec& spec, std::span<CallHooks* const> hooks,
+                               Diagnostics& diagnostics) {
   const Adversary* adversary = spec.adversary ? &*spec.adversary : nullptr;
   if (!alone()) return set.run(spec.order, spec.schedule_seed, hooks, diagnostics, adversary);
   return set[0].run(spec.iterations, spec.schedule_seed, *hooks[0], diagnostics, adversary);
 }
 
-void HostRunner::State::execute(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
+void Simulator::State::execute(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
   NoHooks nothing;
   std::deque<CollectiveCheck> checks;
   std::vector<CallHooks*> hooks(set.size(), &nothing);
@@ -168,8 +168,8 @@ void HostRunner::State::execute(const RunSpec& spec, RunResult& result, Diagnost
 }
 
 /// What has come of a run that has ended.
-void HostRunner::State::judge(const std::deque<CollectiveCheck>& checks, RunResult& result,
-                              Diagnostics& diagnostics) {
+void Simulator::State::judge(const std::deque<CollectiveCheck>& checks, RunResult& result,
+                             Diagnostics& diagnostics) {
   const bool intact = alone() ? set[0].check_guards(diagnostics) : set.check_guards(diagnostics);
   for (size_t p = 0; p < checks.size(); ++p) {
     result.wrong += checks[p].wrong();
@@ -179,27 +179,26 @@ void HostRunner::State::judge(const std::deque<CollectiveCheck>& checks, RunResu
   result.status = intact && result.wrong == 0 ? RunStatus::right : RunStatus::wrong;
 }
 
-HostRunner::HostRunner(std::span<const PlacedPlan> plans)
-    : state_(std::make_unique<State>(plans)) {}
-HostRunner::HostRunner(const Program& program) {
+Simulator::Simulator(std::span<const PlacedPlan> plans) : state_(std::make_unique<State>(plans)) {}
+Simulator::Simulator(const Program& program) {
   const PlacedPlan plan = placed_alone(program);
   state_ = std::make_unique<State>(std::span(&plan, 1));
 }
-HostRunner::~HostRunner() = default;
-HostRunner::HostRunner(HostRunner&&) noexcept = default;
+Simulator::~Simulator() = default;
+Simulator::Simulator(Simulator&&) noexcept = default;
 
-RunResult HostRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
+RunResult Simulator::run(const RunSpec& spec, Diagnostics& diagnostics) {
   RunResult result;
   if (state_->prepare(spec, result, diagnostics)) state_->execute(spec, result, diagnostics);
   return result;
 }
 
-void HostRunner::restart() {
+void Simulator::restart() {
   for (size_t p = 0; p < state_->set.size(); ++p) state_->set[p].restart();
 }
 
-RunResult run_on_host(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
-  return HostRunner(program).run(spec, diagnostics);
+RunResult simulate(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
+  return Simulator(program).run(spec, diagnostics);
 }
 
 }  // namespace mscclc

@@ -1,6 +1,6 @@
-// Runs a plan on the host machine and checks what it gives: what `mscclc run` and the tests call.
+// Runs a plan on the simulator and checks what it gives: what `mscclc run` and the tests call.
 //
-//   HostRunner runner(program);
+//   Simulator runner(program);
 //   RunResult result = runner.run({.bytes = 1 << 20, .op = ReduceOp::max}, diagnostics);
 //
 // A runner lowers its program once and keeps memory and stacks from run to run, so that many runs
@@ -65,14 +65,14 @@ struct RunResult {
   std::vector<RunResult> plans = {};
 };
 
-class HostRunner {
+class Simulator {
  public:
   /// REQUIRES: program.split; the program outlives the runner.
-  explicit HostRunner(const Program& program);
+  explicit Simulator(const Program& program);
   /// Several plans, or one. REQUIRES: the same of each; each has as many `ranks` as it needs.
-  explicit HostRunner(std::span<const PlacedPlan> plans);
-  ~HostRunner();
-  HostRunner(HostRunner&&) noexcept;
+  explicit Simulator(std::span<const PlacedPlan> plans);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
 
   /// Runs `spec.iterations` calls on all ranks, or those of several plans that `spec.order` says,
   /// on new memory. Every result other than `right` comes with errors in `diagnostics`.
@@ -86,7 +86,7 @@ class HostRunner {
 };
 
 /// One run of a program that is not run again.
-[[nodiscard]] RunResult run_on_host(const Program& program, const RunSpec& spec,
-                                    Diagnostics& diagnostics);
+[[nodiscard]] RunResult simulate(const Program& program, const RunSpec& spec,
+                                 Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -1,4 +1,4 @@
-// How long runs on the host machine take: a run as a whole (memory, filling, checking) and its
+// How long runs on the simulator take: a run as a whole (memory, filling, checking) and its
 // call alone, over repeated runs of one runner.
 // `bazel run -c opt //executor/simulator:run_benchmark`
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ double now() {
 void measure(const std::string& what, const Program& program, const RunSpec& spec, int times) {
   Diagnostics diagnostics;
   const double start = now();
-  HostRunner runner(program);
+  Simulator runner(program);
   bool right = runner.run(spec, diagnostics).status == RunStatus::right;
   const double warm = now();
   double calls = 0;

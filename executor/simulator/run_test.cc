@@ -21,7 +21,7 @@ std::string text_of(const Diagnostics& diagnostics) {
 TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
   for (const PacketFormat format : kFormats) {
     const TestProgram t = one_shot(3, 2, format);
-    HostRunner runner(t.program);
+    Simulator runner(t.program);
     for (const DtypeInfo& type : dtype_table()) {
       if (format == PacketFormat::sentinel && type.kind != DtypeKind::kFloat) continue;
       for (const ReduceOp op : kReductions) {

@@ -17,7 +17,7 @@
 #include "passes/assign/chains.h"
 #include "passes/base/passes.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 bool floats(const Op& op) { return op.block == kNone && op.group == kNone; }
@@ -118,19 +118,22 @@ bool check_limit(const Program& program, PassContext& context, uint32_t& most_bl
 }
 
 }  // namespace
+}  // namespace mscclc::assign
+
+namespace mscclc {
 
 bool run_assign(Program& program, PassContext& context) {
   uint32_t most_blocks = 0;
-  if (!check_limit(program, context, most_blocks)) return false;
-  if (!any_op(program, context.threads, floats)) return true;
-  Chains chains;
-  if (!find_chains(program, chains)) {
-    place_sequences(program, most_blocks);
+  if (!assign::check_limit(program, context, most_blocks)) return false;
+  if (!any_op(program, context.threads, assign::floats)) return true;
+  assign::Chains chains;
+  if (!assign::find_chains(program, chains)) {
+    assign::place_sequences(program, most_blocks);
     return true;
   }
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     context.count("chains", chains.count[r]);
-    ChainPlacer(program, chains, r).place(most_blocks);
+    assign::ChainPlacer(program, chains, r).place(most_blocks);
   }
   return true;
 }

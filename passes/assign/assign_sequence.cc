@@ -21,7 +21,7 @@
 #include "passes/base/inserts.h"
 #include "passes/base/passes.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 /// A block or a group.
@@ -310,4 +310,4 @@ void place_sequences(Program& program, uint32_t most_blocks) {
   for (uint32_t r = 0; r < program.ranks.size(); ++r) assigner.run(r);
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

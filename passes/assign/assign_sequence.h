@@ -4,10 +4,10 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 
 /// Gives every op a place. Blocks behind the author's are used as far as `most_blocks` (0: any
 /// number) allows.
 void place_sequences(Program& program, uint32_t most_blocks);
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 constexpr uint64_t kMostTouches = uint64_t{1} << 24;
@@ -93,4 +93,4 @@ void ChainCells::sort() {
   for (size_t i = 0; i < cells_.size(); ++i) touches_[next[cells_[i]]++] = by_op_[i];
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -13,7 +13,7 @@
 #include "ir/access.h"
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 
 struct CellTouch {
   uint32_t rank, op;  ///< op: index among the rank's ops
@@ -70,4 +70,4 @@ class ChainCells {
   std::vector<Access> accesses_;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

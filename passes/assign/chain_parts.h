@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace mscclc {
+namespace mscclc::assign {
 
 class ChainParts {
  public:
@@ -26,4 +26,4 @@ class ChainParts {
   std::vector<uint32_t> parent_;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 constexpr uint32_t kCalls = 2;
@@ -303,4 +303,4 @@ bool ChainRun::end_call(uint32_t place) {
   return true;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -20,7 +20,7 @@
 #include "passes/assign/chains.h"
 #include "passes/base/clock_rows.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 
 class ChainRun {
  public:
@@ -107,4 +107,4 @@ class ChainRun {
   std::vector<Record> records_;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

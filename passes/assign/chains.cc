@@ -8,7 +8,7 @@
 #include "passes/assign/stages.h"
 #include "passes/base/passes.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 constexpr uint64_t kMostPairs = uint64_t{1} << 24;  ///< of touches of one cell, in all
@@ -290,4 +290,4 @@ bool find_chains(const Program& program, Chains& chains) {
   return ChainRun(program, cells, chains).run(chains.level);
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -20,7 +20,7 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 
 struct Chains {
   /// By rank and op. Chains are numbered in the order of their first ops.
@@ -38,4 +38,4 @@ bool find_chains(const Program& program, Chains& chains);
 /// channel and the k-th wait at its other end stand in the same round of equal pipelines.
 bool rounds_pair_up(const Program& program);
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

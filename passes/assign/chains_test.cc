@@ -118,8 +118,8 @@ rank 2 {
   copy output[0] <- s[0]
 })";
   Program program = parse(text);
-  Chains chains;
-  REQUIRE_FALSE(find_chains(program, chains));
+  assign::Chains chains;
+  REQUIRE_FALSE(assign::find_chains(program, chains));
 }
 
 TEST_CASE("chains: packets of one chunk to all are one op, chunks are apart") {

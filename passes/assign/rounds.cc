@@ -3,7 +3,7 @@
 
 #include "passes/assign/chains.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 namespace {
 
 /// The pipeline an op stands in, as its partner's rank can compare it.
@@ -64,4 +64,4 @@ bool rounds_pair_up(const Program& program) {
   return true;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mscclc {
+namespace mscclc::assign {
 
 Stages::Stages(const Program& program) : program_(program) {
   // Over several chunks a round moves other bytes of a chunk in one reference than in another.
@@ -51,4 +51,4 @@ void Stages::find(uint32_t rank) {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

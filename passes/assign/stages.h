@@ -11,7 +11,7 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::assign {
 
 class Stages {
  public:
@@ -33,4 +33,4 @@ class Stages {
   std::vector<bool> overlaps_;  ///< by pipeline
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::assign

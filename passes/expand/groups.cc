@@ -211,10 +211,10 @@ class GroupExpander {
   /// Under `auto_sync: false`: the blocks of a group must meet between two ops.
   void report_missing(const Op& op, const Op& cause, const char* why) {
     if (program_.launch.auto_sync) return;
-    report_missing_order(program_, rank_, cause, op,
-                         "a 'barrier' of the group is missing before "
-                         "this op",
-                         why, diagnostics_);
+    order::report_missing_order(program_, rank_, cause, op,
+                                "a 'barrier' of the group is missing before "
+                                "this op",
+                                why, diagnostics_);
     missing_ = true;
   }
 

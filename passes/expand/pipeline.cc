@@ -25,7 +25,7 @@
 #include "passes/expand/unit_order.h"
 #include "passes/sync/check_order.h"
 
-namespace mscclc {
+namespace mscclc::expand {
 namespace {
 
 /// A block that fills units and one that uses them after.
@@ -185,7 +185,7 @@ class CreditFinder {
 
   void report_missing(uint32_t buffer, const Credit& credit) {
     const std::string name(program_.name_of(program_.ranks[rank_].buffers[buffer].name));
-    report_missing_order(
+    order::report_missing_order(
         program_, rank_, ops()[credit.last_use], ops()[credit.first_fill],
         fmt::format("nothing makes this op wait until a unit of '{}' is free again", name),
         fmt::format("uses the unit, and must have done so {} rounds before; a semaphore of {} "
@@ -224,10 +224,13 @@ bool holds_units(const Program& program) {
 }
 
 }  // namespace
+}  // namespace mscclc::expand
+
+namespace mscclc {
 
 bool run_pipeline(Program& program, PassContext& context) {
-  if (!holds_units(program)) return true;
-  CreditFinder finder(program, context);
+  if (!expand::holds_units(program)) return true;
+  expand::CreditFinder finder(program, context);
   bool complete = true;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     if (!settle_blocks(program, r, "pipeline", context.diagnostics)) return false;

@@ -219,7 +219,7 @@ TEST_CASE("pipeline: a second run adds nothing") {
 TEST_CASE("pipelines are right for every size around their units") {
   for (const std::string_view body : {kTwoBlocks, kNoBlocks, kFarUnits, kGroup, kThreeStages}) {
     const Program program = compiled(exchange(body));
-    HostRunner runner(program);
+    Simulator runner(program);
     for (const uint64_t bytes : {0, 4, 60, 64, 68, 124, 128, 132, 192, 256, 1000, 4096}) {
       for (uint64_t seed = 0; seed < 40; ++seed) {
         INFO(body << "\n" << bytes << " bytes, seed " << seed);

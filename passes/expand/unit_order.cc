@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mscclc {
+namespace mscclc::expand {
 
 /// All rounds stand where the pipeline's first op stands.
 void UnitOrder::write_out(const std::vector<Op>& ops, uint32_t loop, uint32_t rounds) {
@@ -50,4 +50,4 @@ bool UnitOrder::find(uint32_t rank, uint32_t units, std::vector<UnitUse>& uses) 
   return ended;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::expand

@@ -9,7 +9,7 @@
 #include "ir/program.h"
 #include "passes/order/block_run.h"
 
-namespace mscclc {
+namespace mscclc::expand {
 
 /// An op that fills a unit, and one of another block that uses it after. Round i + units may fill
 /// it again when round i has used it.
@@ -29,10 +29,10 @@ class UnitOrder {
   void write_out(const std::vector<Op>& ops, uint32_t loop, uint32_t rounds);
 
   Program& program_;
-  BlockRun run_;
+  order::BlockRun run_;
   std::vector<Op> written_out_;
   std::vector<uint32_t> first_round_;  ///< by op of the pipeline: where it stands in written_out_
   uint32_t round_ops_ = 0;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::expand

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace mscclc {
+namespace mscclc::order {
 
 void AccessHistory::start(const Rank& rank, uint32_t id) {
   rank_ = id;
@@ -52,4 +52,4 @@ void AccessHistory::grow() {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

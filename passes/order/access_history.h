@@ -9,7 +9,7 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// One op's access to a chunk, as part of a reference to `count` chunks from `first` on.
 struct Touch {
@@ -69,4 +69,4 @@ class AccessHistory {
   size_t used_ = 0;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

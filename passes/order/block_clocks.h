@@ -11,7 +11,7 @@
 #include "ir/program.h"
 #include "passes/base/clock_rows.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// What a block passes on: a row of the arena, and its own progress.
 struct Knowledge {
@@ -61,4 +61,4 @@ class BlockClocks {
   std::vector<Entry> log_;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -7,7 +7,7 @@
 #include "ir/op_error.h"
 #include "passes/base/passes.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 void report_contradiction(const Program& program, uint32_t rank, uint32_t first, uint32_t second,
                           Diagnostics& diagnostics) {
@@ -230,4 +230,4 @@ void BlockRun::report_stuck(Diagnostics& diagnostics) const {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -16,7 +16,7 @@
 #include "passes/order/block_clocks.h"
 #include "passes/order/block_sequence.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// Reports that written order wants op `first` before `second`, which cannot be had.
 void report_contradiction(const Program& program, uint32_t rank, uint32_t first, uint32_t second,
@@ -151,4 +151,4 @@ bool BlockRun::run(Visit&& visit) {
   return true;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

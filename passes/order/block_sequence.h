@@ -6,7 +6,7 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 struct BlockSequence {
   std::vector<uint32_t> ops;       ///< indexes of ops: those of block 0 in order, of block 1 …
@@ -29,4 +29,4 @@ struct BlockSequence {
   }
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -3,7 +3,7 @@
 #include "passes/base/passes.h"
 #include "passes/base/thread_partition.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 Conflicts::Conflicts(const Program& program) : program_(program) {
   const Contract& contract = program.contract;
@@ -189,4 +189,4 @@ void Conflicts::drop_covered(uint32_t& head, uint32_t op, const Access& access) 
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

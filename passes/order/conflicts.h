@@ -14,7 +14,7 @@
 #include "ir/program.h"
 #include "passes/order/access_history.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 struct Conflict {
   uint32_t op;  ///< the earlier one
@@ -76,4 +76,4 @@ class Conflicts {
   uint32_t exhausted_at_ = kNone;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-namespace mscclc {
+namespace mscclc::order {
 
 void OrderEdges::start(uint32_t blocks) {
   edges_.clear();
@@ -108,4 +108,4 @@ void OrderEdges::take_meetings(const Rank& rank, const BlockSequence& order,
       edges_, [&](const OrderEdge& edge) { return std::ranges::find(taken, edge) != taken.end(); });
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -8,7 +8,7 @@
 
 #include "passes/order/block_run.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// A release behind one op and the acquire before another that takes it.
 struct OrderEdge {
@@ -48,4 +48,4 @@ class OrderEdges {
   std::vector<OrderEdge> sorted_;  ///< by acquire and loop
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

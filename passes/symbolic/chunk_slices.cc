@@ -5,7 +5,7 @@
 
 #include "ir/rank_parts.h"
 
-namespace mscclc {
+namespace mscclc::symbolic {
 
 /// Where part i of `parts` of `count` chunks begins, within its chunk.
 ChunkSlices::Cut ChunkSlices::cut(uint64_t i, uint32_t parts, uint32_t count) {
@@ -43,4 +43,4 @@ uint32_t ChunkSlices::position(uint32_t i, uint32_t parts, uint32_t count) const
   return slice;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::symbolic

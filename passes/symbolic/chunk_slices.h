@@ -7,7 +7,7 @@
 
 #include "ir/program.h"
 
-namespace mscclc {
+namespace mscclc::symbolic {
 
 class ChunkSlices {
  public:
@@ -39,4 +39,4 @@ class ChunkSlices {
   std::vector<Cut> cuts_;  ///< between 0 and 1, ascending
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::symbolic

@@ -18,7 +18,7 @@
 #include "passes/base/passes.h"
 #include "passes/symbolic/symbolic_run.h"
 
-namespace mscclc {
+namespace mscclc::symbolic {
 namespace {
 
 /// The symbols of all reductions that a contract promises.
@@ -113,6 +113,9 @@ void report_too_many_chunks(const Program& program, Diagnostics& diagnostics) {
 }
 
 }  // namespace
+}  // namespace mscclc::symbolic
+
+namespace mscclc {
 
 bool run_complete_sums(Program& program, PassContext& context) {
   Diagnostics& diagnostics = context.diagnostics;
@@ -120,19 +123,20 @@ bool run_complete_sums(Program& program, PassContext& context) {
     diagnostics.error("not-split", {}, "'split' must run before 'complete_sums'");
     return false;
   }
-  const PromisedSums promised(program.contract);
-  SymbolicRun run(program, program.contract.reduces());
+  const symbolic::PromisedSums promised(program.contract);
+  symbolic::SymbolicRun run(program, program.contract.reduces());
   if (!run.fits()) {
-    report_too_many_chunks(program, diagnostics);
+    symbolic::report_too_many_chunks(program, diagnostics);
     return false;
   }
-  const bool ended = run.run([&](uint32_t rank, uint32_t op, std::span<const Symbol> symbols) {
-    program.ranks[rank].ops[op].complete =
-        !symbols.empty() &&
-        std::ranges::all_of(symbols, [&](Symbol s) { return promised.contains(s); });
-  });
+  const bool ended =
+      run.run([&](uint32_t rank, uint32_t op, std::span<const symbolic::Symbol> symbols) {
+        program.ranks[rank].ops[op].complete =
+            !symbols.empty() &&
+            std::ranges::all_of(symbols, [&](symbolic::Symbol s) { return promised.contains(s); });
+      });
   if (!ended) run.report_stuck(diagnostics);
-  if (ended) warn_of_competitors(program, diagnostics);
+  if (ended) symbolic::warn_of_competitors(program, diagnostics);
   return ended;
 }
 

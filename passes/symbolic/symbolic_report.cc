@@ -7,7 +7,7 @@
 #include "ir/print.h"
 #include "passes/symbolic/symbolic_run.h"
 
-namespace mscclc {
+namespace mscclc::symbolic {
 
 /// Would this op fill the packet slot?
 bool SymbolicRun::fills(uint32_t rank, const Op& op, uint64_t slot) const {
@@ -138,4 +138,4 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::symbolic

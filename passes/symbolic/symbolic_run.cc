@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mscclc {
+namespace mscclc::symbolic {
 namespace {
 
 constexpr Symbol kUnwritten = 0x6a09e667f3bcc909u;  // no sum of contributions, but for bad luck
@@ -257,4 +257,4 @@ void SymbolicRun::store_to(const Place& to, uint64_t begin) {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::symbolic

@@ -19,7 +19,7 @@
 #include "ir/program.h"
 #include "passes/symbolic/chunk_slices.h"
 
-namespace mscclc {
+namespace mscclc::symbolic {
 
 using Symbol = uint64_t;
 
@@ -179,4 +179,4 @@ bool SymbolicRun::run(Reduced&& reduced) {
   return true;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::symbolic

@@ -2,7 +2,7 @@
 
 #include "passes/base/group_run.h"
 
-namespace mscclc {
+namespace mscclc::order {
 namespace {
 
 uint8_t role_of(const Program& program, uint32_t rank, const Op& op) {
@@ -223,4 +223,4 @@ void BlockSyncs::add_before_loop(const std::vector<Op>& ops, size_t i, std::vect
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

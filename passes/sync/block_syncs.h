@@ -21,7 +21,7 @@
 #include "passes/base/pass.h"
 #include "passes/order/block_sequence.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// What an op means for the threads of its block, as bits.
 enum Role : uint8_t {
@@ -104,4 +104,4 @@ class BlockSyncs {
   std::vector<MissingSync> missing_;
 };
 
-}  // namespace mscclc
+}  // namespace mscclc::order

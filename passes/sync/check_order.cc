@@ -6,7 +6,7 @@
 #include "passes/sync/block_syncs.h"
 #include "passes/sync/order_finder.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 void report_missing_order(const Program& program, uint32_t rank, const Op& first, const Op& second,
                           std::string_view what, std::string_view why, Diagnostics& diagnostics) {
@@ -48,4 +48,4 @@ bool check_order(Program& program, PassContext& context) {
   return check_ranks(program, all);
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

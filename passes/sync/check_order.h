@@ -5,7 +5,7 @@
 #include "ir/program.h"
 #include "passes/base/pass.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// True if nothing is missing; the program stays as it is.
 bool check_order(Program& program, PassContext& context);
@@ -14,4 +14,4 @@ bool check_order(Program& program, PassContext& context);
 void report_missing_order(const Program& program, uint32_t rank, const Op& first, const Op& second,
                           std::string_view what, std::string_view why, Diagnostics& diagnostics);
 
-}  // namespace mscclc
+}  // namespace mscclc::order

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace mscclc {
+namespace mscclc::order {
 namespace {
 
 /// The arrivals at the barriers of one set of blocks.
@@ -86,4 +86,4 @@ uint64_t drop_repeated_barriers(Program& program, uint32_t rank) {
   return dropped;
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

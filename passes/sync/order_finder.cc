@@ -13,7 +13,7 @@
 #include "passes/base/passes.h"
 #include "passes/sync/check_order.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   rank_ = rank;
@@ -353,4 +353,4 @@ void name_orders(Program& program) {
   }
 }
 
-}  // namespace mscclc
+}  // namespace mscclc::order

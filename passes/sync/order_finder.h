@@ -22,7 +22,7 @@
 #include "passes/order/order_edges.h"
 #include "passes/sync/block_syncs.h"
 
-namespace mscclc {
+namespace mscclc::order {
 
 /// What one rank needs.
 struct RankOrder {
@@ -98,4 +98,4 @@ class OrderFinder {
 /// Names the semaphores that OrderFinder has made.
 void name_orders(Program& program);
 
-}  // namespace mscclc
+}  // namespace mscclc::order

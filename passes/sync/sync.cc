@@ -25,7 +25,7 @@
 #include "passes/sync/drop_barriers.h"
 #include "passes/sync/order_finder.h"
 
-namespace mscclc {
+namespace mscclc::order {
 namespace {
 
 /// Puts the new ops of `order` into the list, and makes `order` speak of the new indexes.
@@ -71,12 +71,15 @@ bool order_ranks(Program& program, RankWork& work) {
 }
 
 }  // namespace
+}  // namespace mscclc::order
+
+namespace mscclc {
 
 bool run_sync(Program& program, PassContext& context) {
-  if (!program.launch.auto_sync) return check_order(program, context);
-  const bool done =
-      work_on_ranks(program, context, [&](RankWork& work) { return order_ranks(program, work); });
-  name_orders(program);
+  if (!program.launch.auto_sync) return order::check_order(program, context);
+  const bool done = work_on_ranks(
+      program, context, [&](RankWork& work) { return order::order_ranks(program, work); });
+  order::name_orders(program);
   return done;
 }
 

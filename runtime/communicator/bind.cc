@@ -415,7 +415,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   places.bases = bases;
   places.ends = x_.ends;
   if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
-  made.launch.contexts = x_.contexts;
+  made.launch.context = x_.contexts;
   made.launch.calls = x_.calls_ended;
   made.launch.call_counts = x_.wait_slots->per_block();
   made.launch.programs = made.programs.data();

@@ -8,14 +8,12 @@ using device::Piece;
 using device::Unit;
 using device::WaitFor;
 
-ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t index,
-                               const device::RankContext& rank, uint32_t block, Fiber& fiber)
+ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t block, Fiber& fiber)
     : plan_(plan),
-      rank_(rank),
-      index_(index),
+      rank_(*plan.context),
       block_(block),
       fiber_(fiber),
-      calls_(plan.calls + uint64_t{index} * plan.call_counts),
+      calls_(plan.calls + uint64_t{block} * plan.call_counts),
       call_(*calls_),
       element_(info(plan.dtype).bytes),
       stamp_(device::stamp_of(call_, element_)) {}
@@ -25,7 +23,7 @@ ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t index,
 void ProcessMachine::run() {
   if (load_acquire<uint32_t>(rank_.abort) != 0) stop();
   const auto* header = reinterpret_cast<const device::StepHeader*>(
-      plan_.programs + uint64_t{index_} * plan_.program_bytes);
+      plan_.programs + uint64_t{block_} * plan_.program_bytes);
   const device::Steps program(header);
   device::run_ops(*this, program, program.steps, header->steps);
   *calls_ = call_ + 1;

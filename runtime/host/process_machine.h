@@ -1,4 +1,4 @@
-// The machine of a thread block on the host as a device: one of many processes or threads that
+// The machine of a thread block on the host device: one of many processes or threads that
 // share memory (interpreter/machine.h says what a machine offers). It reads steps and a
 // device::RankContext, as a GPU does, so everything that a runtime hands to a GPU is what runs
 // here.
@@ -21,13 +21,11 @@ namespace mscclc {
 class ProcessMachine {
  public:
   static constexpr uint32_t kTogether = 1;
-  using Tile = HostTile;
-  using Sums = HostSums;
+  using Tile = CpuTile;
+  using Sums = CpuSums;
 
   /// `fiber`: what the block runs on.
-  /// Block `index` of a launch, which is block `block` of its rank.
-  ProcessMachine(const device::LaunchPlan& plan, uint32_t index, const device::RankContext& rank,
-                 uint32_t block, Fiber& fiber);
+  ProcessMachine(const device::LaunchPlan& plan, uint32_t block, Fiber& fiber);
 
   /// Runs the block's ops, then ends its part of the call. Does not return if a wait is given up,
   /// or one has been before: gave_up() is true then, and the fiber not to be resumed.
@@ -127,7 +125,7 @@ class ProcessMachine {
 
   const device::LaunchPlan& plan_;
   const device::RankContext& rank_;
-  const uint32_t index_, block_;
+  const uint32_t block_;
   Fiber& fiber_;
   uint64_t* const calls_;  ///< the block's counts (LaunchPlan)
   const uint64_t call_;

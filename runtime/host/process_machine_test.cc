@@ -25,12 +25,12 @@ struct Flusher {
     rank.queue = {slots, std::size(slots), &claimed, flushed, &handled};
     rank.faults = &fault;
     rank.abort = &abort;
-    plan.contexts = &rank;
+    plan.context = &rank;
     plan.calls = &calls;
     plan.programs = reinterpret_cast<const uint8_t*>(&program);
     plan.program_bytes = sizeof program;
     plan.patience = patience;
-    machine.emplace(plan, 0, rank, 0, *fiber);
+    machine.emplace(plan, 0, *fiber);
     fiber->start([](void* self) { static_cast<Flusher*>(self)->machine->run(); }, this);
   }
   /// Lets the block go on until it waits; true: it has ended.

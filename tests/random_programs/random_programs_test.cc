@@ -89,7 +89,7 @@ TEST_CASE("what was once proved and wrong is refused") {
   }
 }
 
-TEST_CASE("the host machine shows what is wrong with it") {
+TEST_CASE("the simulator shows what is wrong with it") {
   for (const KnownHole& hole : known_holes()) {
     INFO(hole.name << '\n' << hole.text);
     CHECK(fault_on_host(compiled(hole.text), 1, 200));

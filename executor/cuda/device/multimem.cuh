@@ -4,7 +4,7 @@
 //
 // What differs from that: the order in which the switch adds up floating-point numbers, and the
 // precision of its sums, are unspecified (PTX ISA, multimem.ld_reduce). So results are not those of
-// the host machine bit for bit. Ranks that read one sum each get the same bits only if one of them
+// the simulator bit for bit. Ranks that read one sum each get the same bits only if one of them
 // reads it and stores it to all (switch_reduce_broadcast).
 //
 // Not through the switch: prod; min and max of floating-point numbers (f32 and f64 have none there,

@@ -16,6 +16,8 @@ namespace {
 using device::Barrier;
 using device::BaseAddress;
 using device::ChannelEnd;
+using device::DeviceOp;
+using device::DeviceOperand;
 using device::Fault;
 using device::LaunchPlan;
 using device::PortRequest;
@@ -30,8 +32,8 @@ constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks 
 struct RankMemory {
   std::vector<DeviceMemory> buffers;
   std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
-  DeviceMemory channels, arrived, semaphores, barriers, claimed, flushed;
-  VisibleMemory faults, requests, handled;
+  DeviceMemory arrived, semaphores, barriers;
+  uint32_t first_channel = 0, first_block = 0;  ///< among those of all ranks
 };
 
 const char* name(WaitFor what) {
@@ -61,18 +63,19 @@ struct CudaRanks::State {
 
   bool allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d);
   uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
-  bool upload(uint32_t rank, Diagnostics& d);
+  void number_channels(uint32_t rank);
+  void number_ranks();
   bool upload_counts(uint32_t rank, Diagnostics& d);
-  bool allocate_visible(uint32_t rank, Diagnostics& d);
+  bool upload_context(Diagnostics& d);
   uint64_t* partner_of(const Channel& end) const;
   bool fill_sentinels(uint32_t rank, Diagnostics& d);
   std::vector<BaseAddress> bases_of(uint32_t rank) const;
-  std::vector<ChannelEnd> ends_of(uint32_t rank) const;
+  std::vector<ChannelEnd> all_ends() const;
   bool pack_programs(Diagnostics& d);
-  RankContext context(uint32_t rank) const;
   bool plan_launch(Diagnostics& d);
   bool fits(Diagnostics& d) const;
   void start_proxy();
+  Fault fault(uint32_t rank, uint32_t block) const;
   bool report_faults(Diagnostics& d) const;
   std::string ports_text() const;
 
@@ -81,9 +84,10 @@ struct CudaRanks::State {
   Call call;
   Options options;
   std::vector<RankMemory> ranks;
-  DeviceMemory contexts, rank_of_block, number_of_block, programs, calls;
+  uint32_t channels = 0, blocks = 0;  ///< of all ranks
+  DeviceMemory ends, claimed, flushed, context, programs, calls;
   std::vector<uint8_t> packed;
-  VisibleMemory abort;
+  VisibleMemory faults, requests, handled, abort;
   LaunchPlan launch{};
   uint64_t patience = kPatience;
   std::optional<RanksProxy> proxy;
@@ -131,16 +135,30 @@ bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
   std::vector<Barrier> barriers;
   for (const BarrierMembers& b : device.ranks[rank].barriers)
     barriers.push_back({0, b.blocks.size()});
-  return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d) &&
-         own.claimed.allocate(sizeof(uint64_t), d) &&
-         own.flushed.allocate(program.ranks[rank].channels.size() * sizeof(uint64_t), d);
+  return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d);
 }
 
-bool CudaRanks::State::allocate_visible(uint32_t rank, Diagnostics& d) {
-  RankMemory& own = ranks[rank];
-  return own.faults.allocate(device.ranks[rank].block_begin.size() * sizeof(Fault), d) &&
-         own.requests.allocate(kQueue * sizeof(PortRequest), d) &&
-         own.handled.allocate(sizeof(uint64_t), d);
+/// Makes the channels that a rank's program names by index those of all ranks.
+void CudaRanks::State::number_channels(uint32_t rank) {
+  RankProgram& own = device.ranks[rank];
+  for (DeviceOperand& operand : own.operands) {
+    if (operand.channel != device::kNoChannel) operand.channel += ranks[rank].first_channel;
+  }
+  for (const DeviceOp& op : own.ops) {
+    const bool targets = !info(op.kind).moves_data() && op.kind != OpKind::pipeline;
+    if (!targets || info(op.kind).dsts.slot[0].kind != SlotKind::channel) continue;
+    for (uint32_t t = 0; t < op.count; ++t) own.targets[op.first + t] += ranks[rank].first_channel;
+  }
+}
+
+void CudaRanks::State::number_ranks() {
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].first_channel = channels;
+    ranks[r].first_block = blocks;
+    number_channels(r);
+    channels += static_cast<uint32_t>(program.ranks[r].channels.size());
+    blocks += static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
+  }
 }
 
 /// The count of signals at the other end of a channel, or nullptr.
@@ -156,50 +174,39 @@ std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank) const {
   return bases;
 }
 
-std::vector<ChannelEnd> CudaRanks::State::ends_of(uint32_t rank) const {
-  std::vector<ChannelEnd> ends;
-  for (const Channel& end : program.ranks[rank].channels) {
-    ends.push_back({ranks[rank].arrived.data<uint64_t>() + ends.size(), partner_of(end), 0,
-                    end.kind == ChannelKind::port});
+std::vector<ChannelEnd> CudaRanks::State::all_ends() const {
+  std::vector<ChannelEnd> all;
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    uint64_t* arrived = ranks[r].arrived.data<uint64_t>();
+    for (const Channel& end : program.ranks[r].channels) {
+      all.push_back({arrived++, partner_of(end), 0, end.kind == ChannelKind::port});
+    }
   }
-  return ends;
+  return all;
 }
 
-bool CudaRanks::State::upload(uint32_t rank, Diagnostics& d) {
-  return ranks[rank].channels.upload(ends_of(rank), d) && upload_counts(rank, d) &&
-         allocate_visible(rank, d);
-}
-
-RankContext CudaRanks::State::context(uint32_t rank) const {
-  const RankMemory& own = ranks[rank];
-  RankContext c{};
-  c.channels = own.channels.data<ChannelEnd>();
-  c.queue = {own.requests.data<PortRequest>(), kQueue, own.claimed.data<uint64_t>(),
-             own.flushed.data<uint64_t>(), own.handled.data<uint64_t>()};
-  c.faults = own.faults.data<Fault>();
-  c.abort = abort.data<uint32_t>();
-  return c;
+/// What all blocks see of their one rank.
+bool CudaRanks::State::upload_context(Diagnostics& d) {
+  if (!ends.upload(all_ends(), d) || !claimed.allocate(sizeof(uint64_t), d) ||
+      !flushed.allocate(channels * sizeof(uint64_t), d) ||
+      !faults.allocate(blocks * sizeof(Fault), d) ||
+      !requests.allocate(kQueue * sizeof(PortRequest), d) ||
+      !handled.allocate(sizeof(uint64_t), d)) {
+    return false;
+  }
+  RankContext made{};
+  made.channels = ends.data<ChannelEnd>();
+  made.queue = {requests.data<PortRequest>(), kQueue, claimed.data<uint64_t>(),
+                flushed.data<uint64_t>(), handled.data<uint64_t>()};
+  made.faults = faults.data<Fault>();
+  made.abort = abort.data<uint32_t>();
+  return context.upload(std::vector<RankContext>{made}, d);
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
-  std::vector<RankContext> made;
-  std::vector<uint32_t> rank_of, number_of;
-  for (uint32_t r = 0; r < ranks.size(); ++r) {
-    made.push_back(context(r));
-    for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
-      rank_of.push_back(r);
-      number_of.push_back(b);
-    }
-  }
-  if (!contexts.upload(made, d) || !rank_of_block.upload(rank_of, d) ||
-      !number_of_block.upload(number_of, d)) {
-    return false;
-  }
   launch = {};
-  launch.contexts = contexts.data<RankContext>();
-  launch.rank_of_block = rank_of_block.data<uint32_t>();
-  launch.number_of_block = number_of_block.data<uint32_t>();
-  launch.blocks = static_cast<uint32_t>(rank_of.size());
+  launch.context = context.data<RankContext>();
+  launch.blocks = blocks;
   launch.threads = program.launch.threads;
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
@@ -212,17 +219,17 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
 // The programs of all ranks have one length, and as many counts a block.
 bool CudaRanks::State::pack_programs(Diagnostics& d) {
   launch.uses = 0;
+  const std::vector<ChannelEnd> all = all_ends();
   for (const bool keep : {false, true}) {
     packed.clear();
     for (uint32_t r = 0; r < ranks.size(); ++r) {
       const std::vector<BaseAddress> bases = bases_of(r);
-      const std::vector<ChannelEnd> ends = ends_of(r);
       const WaitSlots slots(device.ranks[r]);
       BlockPrograms own;
-      if (!own.pack(device.ranks[r],
-                    {bases, ends, ranks[r].semaphores.data<uint64_t>(),
-                     ranks[r].barriers.data<Barrier>()},
-                    slots, launch.program_bytes)) {
+      if (!own.pack(
+              device.ranks[r],
+              {bases, all, ranks[r].semaphores.data<uint64_t>(), ranks[r].barriers.data<Barrier>()},
+              slots, launch.program_bytes)) {
         d.error("too-large", {}, "the program of a block would have 2 GiB or more");
         return false;
       }
@@ -258,17 +265,10 @@ bool CudaRanks::State::fits(Diagnostics& d) const {
 }
 
 void CudaRanks::State::start_proxy() {
-  std::vector<RanksProxy::Rank> queues;
-  for (uint32_t r = 0; r < ranks.size(); ++r) {
-    RanksProxy::Rank queue{ranks[r].requests.data<PortRequest>(),
-                           kQueue,
-                           ranks[r].handled.data<uint64_t>(),
-                           ranks[r].flushed.data<uint64_t>(),
-                           {}};
-    for (const Channel& end : program.ranks[r].channels) queue.partners.push_back(partner_of(end));
-    queues.push_back(std::move(queue));
-  }
-  proxy.emplace(std::move(queues));
+  RanksProxy::Queue queue{
+      requests.data<PortRequest>(), kQueue, handled.data<uint64_t>(), flushed.data<uint64_t>(), {}};
+  for (const ChannelEnd& end : all_ends()) queue.partners.push_back(end.partner);
+  proxy.emplace(std::move(queue));
 }
 
 /// How long a copy has taken: a wait may be given up because the proxy is slow.
@@ -278,12 +278,19 @@ std::string CudaRanks::State::ports_text() const {
          " bytes, 0: a signal) took " + std::to_string(slowest.nanoseconds / 1000) + " us";
 }
 
+Fault CudaRanks::State::fault(uint32_t rank, uint32_t block) const {
+  Fault f = faults.data<Fault>()[ranks[rank].first_block + block];
+  const bool channel =
+      f.what == WaitFor::signal || f.what == WaitFor::queue || f.what == WaitFor::flush;
+  if (channel) f.index -= ranks[rank].first_channel;
+  return f;
+}
+
 bool CudaRanks::State::report_faults(Diagnostics& d) const {
   bool none = true;
   for (uint32_t r = 0; r < ranks.size(); ++r) {
-    const Fault* faults = ranks[r].faults.data<Fault>();
     for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
-      const Fault& f = faults[b];
+      const Fault f = fault(r, b);
       if (f.what == WaitFor::nothing) continue;
       Diagnostic& error = op_error(
           d, "deadlock", program, r, program.ranks[r].ops[f.op],
@@ -307,7 +314,9 @@ bool CudaRanks::available() {
 
 bool CudaRanks::build(Diagnostics& diagnostics) {
   state_->ranks.resize(state_->program.ranks.size());
-  return lower(state_->program, state_->device, diagnostics);
+  if (!lower(state_->program, state_->device, diagnostics)) return false;
+  state_->number_ranks();
+  return true;
 }
 
 bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
@@ -326,9 +335,9 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
     }
   }
   for (uint32_t r = 0; r < s.ranks.size(); ++r) {
-    if (!s.upload(r, diagnostics)) return false;
+    if (!s.upload_counts(r, diagnostics)) return false;
   }
-  return s.plan_launch(diagnostics);
+  return s.upload_context(diagnostics) && s.plan_launch(diagnostics);
 }
 
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
@@ -340,7 +349,7 @@ void CudaRanks::abort() {
 }
 
 device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
-  return state_->ranks[rank].faults.data<Fault>()[block];
+  return state_->fault(rank, block);
 }
 
 bool CudaRanks::run(Diagnostics& diagnostics) {

@@ -1,5 +1,9 @@
 // All ranks of a plan on one GPU, in one process: their memory, and calls that run on it. For
-// comparing the CUDA machine with the host machine; a launch holds the blocks of all ranks.
+// comparing the CUDA machine with the simulator.
+//
+// One launch holds the blocks of all ranks, so that they run at once whatever the machine does with
+// several launches. To the kernel they are blocks of one rank that owns all channels: those of rank
+// r are numbered behind those of the ranks before it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The proxies of all ranks of one process, as one host thread: does what blocks post to ports
+// The proxy of all ranks of one process, a host thread: does what blocks post to ports
 // (executor/launch.h: PortQueue) while a launch runs.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace mscclc::cuda {
 
 class RanksProxy {
  public:
-  /// One rank's queue, as the host sees it.
-  struct Rank {
+  /// The queue of all ranks, as the host sees it.
+  struct Queue {
     device::PortRequest* slots;
     uint64_t capacity;
     uint64_t* handled;
@@ -27,7 +27,7 @@ class RanksProxy {
 
   /// Takes all that it needs of the device before any block runs: to allocate or to make a stream
   /// may wait for a kernel, which would be one that waits for the proxy.
-  explicit RanksProxy(std::vector<Rank> ranks);
+  explicit RanksProxy(Queue queue);
   /// Serves what is still queued, then ends the thread.
   ~RanksProxy();
   RanksProxy(const RanksProxy&) = delete;
@@ -45,11 +45,11 @@ class RanksProxy {
 
  private:
   void serve(int device);
-  bool serve_rank(Rank& rank);
-  cudaError_t handle(const Rank& rank, const device::PortRequest& request, uint64_t number);
+  bool serve_request();
+  cudaError_t handle(const device::PortRequest& request, uint64_t number);
   cudaError_t write_count(uint64_t* count, uint64_t value);
 
-  std::vector<Rank> ranks_;
+  Queue queue_;
   cudaStream_t stream_ = nullptr;
   uint64_t* staging_ = nullptr;
   std::atomic<uint64_t> slowest_bytes_ = 0, slowest_time_ = 0;

@@ -1,4 +1,4 @@
-// The CUDA machine runs every op as the host machine does. Needs a GPU; without one it says so.
+// The CUDA machine runs every op as the simulator does. Needs a GPU; without one it says so.
 // The ranks are on one GPU, in one launch.
 #include "executor/cuda/testing/ranks.h"
 
@@ -17,7 +17,7 @@ using namespace testing;
 
 std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
 
-/// Inputs and outputs lie on the host for filling and checking, and travel.
+/// Inputs and outputs lie in the simulator for filling and checking, and travel.
 void move_all(CudaRanks& gpu, const Cluster& cluster, bool to_gpu, Diagnostics& diagnostics) {
   for (uint32_t r = 0; r < cluster.program().ranks.size(); ++r) {
     for (const uint32_t b : {kOutput, kInput}) {  // in place the input may lie in the output
@@ -65,7 +65,7 @@ bool no_gpu() {
   return true;
 }
 
-/// A plan on GPU and host.
+/// A plan on the GPU and the simulator.
 struct Pair {
   explicit Pair(const Program& program) : gpu(program), cluster(program) {
     Diagnostics diagnostics;

@@ -199,7 +199,7 @@ void LaneMachine::meet(uint32_t barrier) {
 
 void LaneMachine::signal(uint32_t channel, bool relaxed) {
   if (!tells()) return;
-  HostMachine::signal(channel, relaxed);
+  SimMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
   world_->plans[lane_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
@@ -207,38 +207,37 @@ void LaneMachine::signal(uint32_t channel, bool relaxed) {
 
 void LaneMachine::wait(uint32_t channel, bool relaxed) {
   if (!waits()) return;
-  HostMachine::wait(channel, relaxed);
+  SimMachine::wait(channel, relaxed);
   std::deque<Clock>& arrived = clocks().channels[channel]->arrived;
   if (!relaxed) clock().join(arrived.front());
   arrived.pop_front();
 }
 
 void LaneMachine::flush(uint32_t channel) {
-  if (tells()) HostMachine::flush(channel);
+  if (tells()) SimMachine::flush(channel);
 }
 
 void LaneMachine::release(uint32_t semaphore) {
   if (!tells()) return;
-  HostMachine::release(semaphore);
+  SimMachine::release(semaphore);
   clocks().semaphores[semaphore].join(clock());
 }
 
 void LaneMachine::acquire(uint32_t semaphore) {
   if (!waits()) return;
-  HostMachine::acquire(semaphore);
+  SimMachine::acquire(semaphore);
   clock().join(clocks().semaphores[semaphore]);
 }
 
 // No other fiber has run since the entry was queued.
 void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
   const uint64_t entry = rank_.channels[channel]->posted - 1;
-  clocks().channels[channel]->posted[entry % HostChannelEnd::kQueue] = {clock(), relaxed,
-                                                                        run_call_};
+  clocks().channels[channel]->posted[entry % SimChannelEnd::kQueue] = {clock(), relaxed, run_call_};
 }
 
 void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (!tells() || bytes == 0) return;
-  HostMachine::post_put(channel, to, from, bytes);
+  SimMachine::post_put(channel, to, from, bytes);
   note_posted(channel, false);
 }
 
@@ -291,7 +290,7 @@ void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count)
 void LaneProxy::serve() {
   for (;;) {
     world_.scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
-    const uint64_t entry = own_.done % HostChannelEnd::kQueue;
+    const uint64_t entry = own_.done % SimChannelEnd::kQueue;
     const PortRequest request = own_.queue[entry];
     const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only behind `done`
     world_.clocks[process_].join(posted.clock);

@@ -1,5 +1,6 @@
-// The host machine in adversarial mode: one lane of a thread block, which does its part of every
-// op as some of the threads of a GPU block would, and perhaps later than its fiber comes by.
+// The machine of the simulator in adversarial mode: one lane of a thread block, which does its part
+// of every op as some of the threads of a GPU block would, and perhaps later than its fiber comes
+// by.
 //
 // The lane of a piece is that of its 16 bytes (or packet unit, or line) counted from the beginning
 // of the stretch, as in executor/cuda/device/block.cuh. Which thread serves a signal or wait is not
@@ -16,14 +17,14 @@
 
 namespace mscclc {
 
-class LaneMachine : public HostMachine {
+class LaneMachine : public SimMachine {
  public:
   struct Lane {
     uint32_t plan, world_rank;  ///< which plan's block it is, and on which rank of the world
     uint32_t block, lane, process;
   };
-  LaneMachine(const HostMachine& machine, LaneWorld& world, const Lane& lane)
-      : HostMachine(machine), world_(&world), lane_(lane) {}
+  LaneMachine(const SimMachine& machine, LaneWorld& world, const Lane& lane)
+      : SimMachine(machine), world_(&world), lane_(lane) {}
 
   /// Begins call `call` of the run, call `number` of the plan's memory.
   void begin(uint64_t call, uint64_t number);
@@ -54,12 +55,12 @@ class LaneMachine : public HostMachine {
   }
   template <PacketFormat F>
   void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile) {
-    if (!captures_) return HostMachine::write_packets<F>(slot, piece, tile);
+    if (!captures_) return SimMachine::write_packets<F>(slot, piece, tile);
     // One unit: its data and flag arrive together.
     constexpr uint32_t kWire = device::Unit<F>::kWire;
     uint8_t unit[kWire];
     const device::Piece first{0, piece.offset, piece.payload, piece.bytes, 0};
-    HostMachine::write_packets<F>(unit, first, tile);
+    SimMachine::write_packets<F>(unit, first, tile);
     write(slot + piece.unit * kWire, unit, kWire, true);
   }
   void empty_packets(uint8_t* slot, const device::Piece& piece);
@@ -122,11 +123,11 @@ class LaneMachine : public HostMachine {
 class LaneProxy {
  public:
   /// `rank`: of the world.
-  LaneProxy(LaneWorld& world, HostChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
+  LaneProxy(LaneWorld& world, SimChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
             uint32_t process)
       : world_(world), own_(own), clocks_(clocks), rank_(rank), process_(process) {}
   /// Tells it whom its signals go to.
-  void connect(HostChannelEnd& end, ChannelClocks& clocks) {
+  void connect(SimChannelEnd& end, ChannelClocks& clocks) {
     partner_ = &end;
     partner_clocks_ = &clocks;
   }
@@ -139,9 +140,9 @@ class LaneProxy {
   void write(const PortRequest& request, uint64_t call, uint32_t count);
 
   LaneWorld& world_;
-  HostChannelEnd& own_;
+  SimChannelEnd& own_;
   ChannelClocks& clocks_;
-  HostChannelEnd* partner_ = nullptr;
+  SimChannelEnd* partner_ = nullptr;
   ChannelClocks* partner_clocks_ = nullptr;
   const uint32_t rank_, process_;
   // Of the put at hand; see LaneMachine::access_.

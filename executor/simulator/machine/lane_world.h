@@ -18,7 +18,7 @@ struct LaneMeeting {
   Clock joining, joined;
 };
 
-/// The clocks that go with a HostChannelEnd.
+/// The clocks that go with a SimChannelEnd.
 struct ChannelClocks {
   /// By signal, from the first that has not been taken: what it and all before it published.
   std::deque<Clock> arrived;
@@ -28,7 +28,7 @@ struct ChannelClocks {
     bool relaxed = false;
     uint64_t call = 0;
   };
-  Posted posted[HostChannelEnd::kQueue];
+  Posted posted[SimChannelEnd::kQueue];
   /// Adds a signal that publishes `clock`; nullptr: nothing.
   void arrive(const Clock* clock);
   Clock last;  ///< what the last signal and all before it published
@@ -37,7 +37,7 @@ struct ChannelClocks {
 /// A rank of a plan.
 struct RankClocks {
   std::vector<ChannelClocks> ends;
-  std::vector<ChannelClocks*> channels;  ///< as in HostRank
+  std::vector<ChannelClocks*> channels;  ///< as in SimRank
   std::vector<Clock> semaphores;
   std::vector<LaneMeeting> barriers, blocks;  ///< blocks: where the lanes of each meet
   std::vector<uint32_t> processes;            ///< its lanes

@@ -7,14 +7,14 @@ namespace mscclc {
 using device::Piece;
 using device::Unit;
 
-void HostMachine::park(const Wait& wait, const Waiting& reason) {
+void SimMachine::park(const Wait& wait, const Waiting& reason) {
   if (wait.over()) return;
   waiting_ = reason;
   scheduler_.wait(wait);
   waiting_ = {};
 }
 
-void HostMachine::await_packet(Wait::Test test, const uint8_t* at, uint64_t value) {
+void SimMachine::await_packet(Wait::Test test, const uint8_t* at, uint64_t value) {
   park({test, at, value}, {Waiting::For::packet, 0, at, value});
 }
 
@@ -66,7 +66,7 @@ bool take<PacketFormat::sentinel>(const uint8_t* from, uint32_t units, const dev
 }  // namespace
 
 template <PacketFormat F>
-void HostMachine::await_unit(const uint8_t* unit) {
+void SimMachine::await_unit(const uint8_t* unit) {
   if constexpr (F == PacketFormat::LL128) {
     await_packet(Wait::Test::equal64, unit + Unit<F>::kData, stamp_.flag64);
   } else if constexpr (F == PacketFormat::sentinel) {
@@ -83,7 +83,7 @@ void HostMachine::await_unit(const uint8_t* unit) {
 }
 
 template <PacketFormat F>
-void HostMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
+void SimMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
   const uint8_t* from = slot + piece.unit * Unit<F>::kWire;
   const uint32_t units = piece.payload / Unit<F>::kData;
   if (take<F>(from, units, stamp_, tile.bytes)) return;
@@ -92,7 +92,7 @@ void HostMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& ti
 }
 
 template <PacketFormat F>
-void HostMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
+void SimMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
   constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
   uint8_t* to = slot + piece.unit * kWire;
   if constexpr (F == PacketFormat::sentinel) {
@@ -111,7 +111,7 @@ void HostMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& t
   }
 }
 
-void HostMachine::empty_packets(uint8_t* slot, const Piece& piece) {
+void SimMachine::empty_packets(uint8_t* slot, const Piece& piece) {
   uint8_t* at = slot + piece.unit * Unit<PacketFormat::sentinel>::kWire;
   for (uint32_t i = 0; i < piece.payload; i += sizeof stamp_.sentinel) {
     std::memcpy(at + i, &stamp_.sentinel, sizeof stamp_.sentinel);
@@ -119,16 +119,16 @@ void HostMachine::empty_packets(uint8_t* slot, const Piece& piece) {
 }
 
 // The handlers are templates: these are all the formats there are.
-#define MSCCLC_FORMAT(F)                                                                         \
-  template void HostMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
-  template void HostMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
+#define MSCCLC_FORMAT(F)                                                                        \
+  template void SimMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
+  template void SimMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
 MSCCLC_FORMAT(LL8)
 MSCCLC_FORMAT(LL16)
 MSCCLC_FORMAT(LL128)
 MSCCLC_FORMAT(sentinel)
 #undef MSCCLC_FORMAT
 
-void HostMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+void SimMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (!scheduler_.shuffles()) {
     std::memmove(to, from, bytes);
     return;
@@ -143,7 +143,7 @@ void HostMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   }
 }
 
-void HostMachine::signal(uint32_t channel, bool) {
+void SimMachine::signal(uint32_t channel, bool) {
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) {
     post(channel, {});
@@ -152,8 +152,8 @@ void HostMachine::signal(uint32_t channel, bool) {
   }
 }
 
-void HostMachine::wait(uint32_t channel, bool) {
-  HostChannelEnd& end = *rank_.channels[channel];
+void SimMachine::wait(uint32_t channel, bool) {
+  SimChannelEnd& end = *rank_.channels[channel];
   // Another block that waits here may take what came before this fiber goes on.
   while (end.arrived <= end.taken) {
     park({Wait::Test::above64, &end.arrived, end.taken},
@@ -162,7 +162,7 @@ void HostMachine::wait(uint32_t channel, bool) {
   ++end.taken;
 }
 
-void HostMachine::acquire(uint32_t semaphore) {
+void SimMachine::acquire(uint32_t semaphore) {
   uint64_t& count = rank_.semaphores[semaphore];
   // Others may take what came before this fiber goes on.
   while (count == 0) {
@@ -171,7 +171,7 @@ void HostMachine::acquire(uint32_t semaphore) {
   --count;
 }
 
-void HostMachine::meet(uint32_t barrier) {
+void SimMachine::meet(uint32_t barrier) {
   BarrierState& state = rank_.barriers[barrier];
   if (++state.arrived == barriers_[barrier].blocks.size()) {
     state.arrived = 0;
@@ -182,27 +182,27 @@ void HostMachine::meet(uint32_t barrier) {
        {Waiting::For::barrier, barrier, nullptr, state.generation + 1});
 }
 
-void HostMachine::post(uint32_t channel, const PortRequest& request) {
-  HostChannelEnd& end = *rank_.channels[channel];
-  while (end.posted - end.done == HostChannelEnd::kQueue) {
+void SimMachine::post(uint32_t channel, const PortRequest& request) {
+  SimChannelEnd& end = *rank_.channels[channel];
+  while (end.posted - end.done == SimChannelEnd::kQueue) {
     park({Wait::Test::above64, &end.done, end.done}, {Waiting::For::queue, channel, nullptr, 0});
   }
-  end.queue[end.posted % HostChannelEnd::kQueue] = request;
+  end.queue[end.posted % SimChannelEnd::kQueue] = request;
   ++end.posted;
 }
 
-void HostMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+void SimMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (bytes > 0) post(channel, {to, from, bytes, op_->source});
 }
 
-void HostMachine::flush(uint32_t channel) {
-  HostChannelEnd& end = *rank_.channels[channel];
+void SimMachine::flush(uint32_t channel) {
+  SimChannelEnd& end = *rank_.channels[channel];
   if (end.posted == 0) return;
   park({Wait::Test::above64, &end.done, end.posted - 1},
        {Waiting::For::flush, channel, nullptr, end.posted});
 }
 
-void HostProxy::copy(const PortRequest& request) {
+void SimProxy::copy(const PortRequest& request) {
   uint64_t at = 0;
   while (at < request.bytes) {
     // Whole lines, as a network would: packets do not arrive in halves.
@@ -214,10 +214,10 @@ void HostProxy::copy(const PortRequest& request) {
   }
 }
 
-void HostProxy::serve() {
+void SimProxy::serve() {
   for (;;) {
     scheduler_.wait({Wait::Test::above64, &own_.posted, own_.done});
-    const PortRequest request = own_.queue[own_.done % HostChannelEnd::kQueue];
+    const PortRequest request = own_.queue[own_.done % SimChannelEnd::kQueue];
     if (request.to == nullptr) {
       ++partner_->arrived;
     } else {

@@ -1,6 +1,6 @@
-// The host machine: one fiber that runs the ops of one thread block (interpreter/machine.h says
-// what a machine offers). It walks over tiles of up to 1920 bytes; under a seed over smaller ones,
-// and hands over to other fibers in between.
+// The machine of a thread block on the simulator: one fiber that runs the ops of one thread block
+// (interpreter/machine.h says what a machine offers). It walks over tiles of up to 1920 bytes;
+// under a seed over smaller ones, and hands over to other fibers in between.
 #pragma once
 
 #include <cstring>
@@ -22,14 +22,14 @@ struct Waiting {
   uint64_t expected = 0;
 };
 
-class HostMachine {
+class SimMachine {
  public:
   static constexpr uint32_t kTogether = 2;
-  using Tile = HostTile;
-  using Sums = HostSums;
+  using Tile = CpuTile;
+  using Sums = CpuSums;
 
-  HostMachine(Scheduler& scheduler, std::vector<HostRank>& ranks, const Program& program,
-              uint32_t rank, const Call& call, const std::vector<BarrierMembers>& barriers)
+  SimMachine(Scheduler& scheduler, std::vector<SimRank>& ranks, const Program& program,
+             uint32_t rank, const Call& call, const std::vector<BarrierMembers>& barriers)
       : scheduler_(scheduler),
         ranks_(ranks),
         rank_(ranks[rank]),
@@ -138,8 +138,8 @@ class HostMachine {
   }
 
   Scheduler& scheduler_;
-  std::vector<HostRank>& ranks_;
-  HostRank& rank_;
+  std::vector<SimRank>& ranks_;
+  SimRank& rank_;
   const Program& program_;
   const uint32_t rank_id_;
   const Call& call_;
@@ -153,9 +153,9 @@ class HostMachine {
 };
 
 /// The proxy of a port channel: does what blocks have posted, later, piece by piece.
-class HostProxy {
+class SimProxy {
  public:
-  HostProxy(Scheduler& scheduler, HostChannelEnd& own, HostChannelEnd* partner)
+  SimProxy(Scheduler& scheduler, SimChannelEnd& own, SimChannelEnd* partner)
       : scheduler_(scheduler), own_(own), partner_(partner) {}
   /// Serves the queue for ever.
   void serve();
@@ -164,8 +164,8 @@ class HostProxy {
   void copy(const PortRequest& request);
 
   Scheduler& scheduler_;
-  HostChannelEnd& own_;
-  HostChannelEnd* partner_;  ///< nullptr: nobody can signal or be signalled
+  SimChannelEnd& own_;
+  SimChannelEnd* partner_;  ///< nullptr: nobody can signal or be signalled
 };
 
 }  // namespace mscclc

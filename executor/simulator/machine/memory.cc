@@ -15,31 +15,31 @@ constexpr uint8_t kGuardByte = 0xa5;
 constexpr uint64_t kHuge = 2 << 20, kMostHuge = 1 << 30;
 
 bool broken(const uint8_t* guard) {
-  return std::any_of(guard, guard + HostBuffer::kGuard,
+  return std::any_of(guard, guard + SimBuffer::kGuard,
                      [](uint8_t byte) { return byte != kGuardByte; });
 }
 
-uint64_t mapped_bytes(uint64_t capacity) { return capacity + 2 * HostBuffer::kGuard; }
+uint64_t mapped_bytes(uint64_t capacity) { return capacity + 2 * SimBuffer::kGuard; }
 
 }  // namespace
 
-HostBuffer::~HostBuffer() { clear(); }
+SimBuffer::~SimBuffer() { clear(); }
 
-void HostBuffer::swap(HostBuffer& other) {
+void SimBuffer::swap(SimBuffer& other) {
   std::swap(mapping_, other.mapping_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(capacity_, other.capacity_);
 }
 
-void HostBuffer::clear() {
+void SimBuffer::clear() {
   if (mapping_ != nullptr) munmap(mapping_, mapped_bytes(capacity_));
   mapping_ = data_ = nullptr;
   bytes_ = capacity_ = 0;
 }
 
 // Pages are asked for, not taken: what is never touched costs nothing.
-bool HostBuffer::resize(uint64_t bytes) {
+bool SimBuffer::resize(uint64_t bytes) {
   if (mapping_ != nullptr && bytes <= capacity_) {
     std::memset(data_ + bytes_, 0, kGuard);
   } else {
@@ -58,7 +58,7 @@ bool HostBuffer::resize(uint64_t bytes) {
   return true;
 }
 
-bool HostBuffer::front_broken() const { return data_ != nullptr && broken(data_ - kGuard); }
-bool HostBuffer::back_broken() const { return data_ != nullptr && broken(data_ + bytes_); }
+bool SimBuffer::front_broken() const { return data_ != nullptr && broken(data_ - kGuard); }
+bool SimBuffer::back_broken() const { return data_ != nullptr && broken(data_ + bytes_); }
 
 }  // namespace mscclc

@@ -1,4 +1,4 @@
-// A buffer of a rank on the host machine: bytes between two guards that nobody may write.
+// A buffer of a rank on the simulator: bytes between two guards that nobody may write.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace mscclc {
 
-class HostBuffer {
+class SimBuffer {
  public:
-  HostBuffer() = default;
-  ~HostBuffer();
-  HostBuffer(HostBuffer&& other) noexcept { swap(other); }
-  HostBuffer& operator=(HostBuffer&& other) noexcept {
+  SimBuffer() = default;
+  ~SimBuffer();
+  SimBuffer(SimBuffer&& other) noexcept { swap(other); }
+  SimBuffer& operator=(SimBuffer&& other) noexcept {
     swap(other);
     return *this;
   }
@@ -33,7 +33,7 @@ class HostBuffer {
   static constexpr size_t kGuard = 128;  ///< bytes of a guard, and alignment of data()
 
  private:
-  void swap(HostBuffer& other);
+  void swap(SimBuffer& other);
 
   uint8_t* mapping_ = nullptr;
   uint8_t* data_ = nullptr;

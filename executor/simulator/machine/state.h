@@ -1,4 +1,4 @@
-// What ranks share while a plan runs on the host: channel ends, semaphores, barriers, base
+// What ranks share while a plan runs on the simulator: channel ends, semaphores, barriers, base
 // addresses. Plain memory: fibers take turns.
 #pragma once
 
@@ -19,7 +19,7 @@ struct PortRequest {
 };
 
 /// One end of a channel.
-struct HostChannelEnd {
+struct SimChannelEnd {
   uint64_t arrived = 0;  ///< signals from the partner
   uint64_t taken = 0;    ///< of them, by waits
   // Port: the queue of this end's proxy.
@@ -40,11 +40,11 @@ struct BaseAddress {
 };
 
 /// A rank of a plan. Calls are counted here as calls of this plan, in this run.
-struct HostRank {
+struct SimRank {
   std::vector<BaseAddress> bases;
-  std::vector<HostChannelEnd> ends;
+  std::vector<SimChannelEnd> ends;
   /// By channel: its end, here or at the plan of a set that had the wire first.
-  std::vector<HostChannelEnd*> channels;
+  std::vector<SimChannelEnd*> channels;
   std::vector<uint64_t> semaphores;
   std::vector<BarrierState> barriers;
   uint32_t active_blocks = 0;  ///< blocks that have ops

@@ -1,4 +1,4 @@
-// Schedules: small JSON files that make the host machine go wrong in one certain way, as evidence
+// Schedules: small JSON files that make the simulator go wrong in one certain way, as evidence
 // against a plan. A schedule holds what was run, and what was put off (adversary.h), so that
 // replaying it gives the same wrong result or hang every time.
 //

@@ -59,7 +59,7 @@ class Search {
 
   const std::span<const PlacedPlan> plans_;
   const WitnessSearch& search_;
-  HostRunner runner_;
+  Simulator runner_;
   const Clock::time_point start_;
   std::vector<CallsByRank> orders_;  ///< of calls, that are tried
   std::vector<Setting> settings_;

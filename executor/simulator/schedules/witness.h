@@ -1,5 +1,5 @@
 // The search for witnesses: given ops that a plan does not order, find a schedule under which the
-// host machine gives a wrong result or hangs. What is returned has been run, so it is evidence.
+// simulator gives a wrong result or hangs. What is returned has been run, so it is evidence.
 #pragma once
 
 #include <optional>

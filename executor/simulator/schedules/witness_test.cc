@@ -23,7 +23,7 @@ std::string holds_of(const Program& program, const Suspect& suspect, RunStatus e
   const auto schedule = read_schedule(text, "w.json", program, diagnostics);
   INFO(text << render_text(diagnostics, Sources{}));
   REQUIRE(schedule);
-  CHECK(run_on_host(program, schedule->spec, diagnostics).status == witness->status);
+  CHECK(simulate(program, schedule->spec, diagnostics).status == witness->status);
   std::string holds;
   for (const Hold& hold : schedule->spec.adversary->holds) {
     holds += std::string(name(hold.what)) + " " + hold.note + "\n";

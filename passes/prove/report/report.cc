@@ -397,8 +397,8 @@ class Reporter {
   void stuck() {
     if (system_.joint()) return stuck_together();
     const bool before = diagnostics_.has_errors();
-    SymbolicRun run(program_, false);
-    if (run.fits() && !run.run([](uint32_t, uint32_t, std::span<const mscclc::Symbol>) {})) {
+    symbolic::SymbolicRun run(program_, false);
+    if (run.fits() && !run.run([](uint32_t, uint32_t, std::span<const symbolic::Symbol>) {})) {
       run.report_stuck(diagnostics_);
     } else if (!before) {
       error("stuck", "the program gets stuck in its second call or in a pipeline");

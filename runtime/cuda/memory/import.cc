@@ -89,7 +89,7 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
     case HandleKind::host_fd:
       break;
   }
-  diagnostics.error("cannot-map", {}, "memory of the host machine, not of a GPU");
+  diagnostics.error("cannot-map", {}, "memory of the host, not of a GPU");
   return nullptr;
 }
 

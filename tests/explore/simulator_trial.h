@@ -1,4 +1,4 @@
-// Plans tried on the host machine under adversarial schedules, to compare with what judges say.
+// Plans tried on the simulator under adversarial schedules, to compare with what judges say.
 #pragma once
 
 #include <cstdint>

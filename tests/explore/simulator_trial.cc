@@ -1,4 +1,4 @@
-#include "tests/explore/host_trial.h"
+#include "tests/explore/simulator_trial.h"
 
 #include "executor/simulator/run.h"
 
@@ -15,7 +15,7 @@ std::vector<Suspect> all_suspects(const Program& program) {
 }
 
 bool goes_wrong(const Program& program, bool in_place, uint32_t seeds, uint64_t first_seed) {
-  HostRunner runner(program);
+  Simulator runner(program);
   for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
     Diagnostics diagnostics;
     const RunSpec spec{.bytes = 96 + 16 * (seed % 3),
