@@ -8,8 +8,8 @@
 #include <mutex>
 #include <set>
 
-#include "executor/words.h"
 #include "executor/launch.h"
+#include "executor/words.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
