@@ -5,25 +5,25 @@
 //  - Names are `Symbol`s, small dense integers: keep bindings in an array indexed by symbol, of
 //    `ast.names().size()` elements (no name hides another, so one array does; save and restore it
 //    around the body of a def). Every word of words.def has a fixed symbol `w_<word>`, so options
-//    and functions are told apart by a `switch`. Ops have symbols too: op_of(symbol).
-//    `Expr::name.slot` of a name is yours to write (a resolved slot, say); it begins as 0.
+//    and functions are distinguished by a `switch`. Ops have symbols too: op_of(symbol).
+//    `Expr::name.slot` of a name is for the unroller (a resolved slot, say); it starts as 0.
 //  - Places are 8 bytes, global to the Ast: `ast.span(place)` makes the Span for diagnostics and
 //    sites, `ast.text(place)` gives the source text ("overflow in 'x * y'"). A `Name` knows its
 //    place from where it begins: ast.place(name).
-//  - Everything is const after parsing (but slots) and trivially destructible; pointers into the
+//  - Everything is const after parsing (except slots) and trivially destructible; pointers into the
 //    arena stay valid as long as the Ast. Depth of expressions, blocks and binder lists is bounded
 //    (kMaxDepth …), so recursion over the tree is safe.
 //  - Words of options (`LL16`, `either`, `sum`, `min`) are plain name expressions: the reader of
 //    the option decides. Parentheses leave no trace in the tree; `-5` is an integer. Strings have
 //    their escapes resolved.
 //
-// Who reports what: lexer and parser report all of 'Text' of the catalogue, unknown ops, reserved
+// Division of errors: lexer and parser report all of 'Text' of the catalogue, unknown ops, reserved
 // words used as names ('signal' is an op; choose another name), items inside blocks and
 // statements at file level, repeated or misplaced header lines, an unknown language version, and
-// what may not stand in IR text. Theirs are nesting bounds too. Everything else is the unroller's:
+// what IR text must not contain, and exceeded nesting bounds. Everything else is the unroller's:
 // names, values, unknown options, where `tb`, `channel` … may stand, operand shapes ('<-' of an op
 // that takes none), a missing `collective`.
-// A tree that comes with errors is not to be unrolled.
+// Do not unroll a tree that has errors.
 #pragma once
 
 #include <atomic>
@@ -175,12 +175,12 @@ struct Stmt {
 
 struct Block {
   Array<const Stmt* const> statements;
-  Place place;  ///< from '{' to behind '}'
+  Place place;  ///< from '{' to '}', both included
 };
 
 struct Version : Stmt {  ///< language, ir
   int64_t number;
-  std::string_view from;  ///< ir 1 from "FILE": whose lines locations without a file speak of
+  std::string_view from;  ///< ir 1 from "FILE": the file of locations that name none
 };
 
 struct ProgramItem : Stmt {
@@ -250,7 +250,7 @@ struct BufferDecl : Stmt {
 struct ChannelDecl : Stmt {
   Name name;
   Array<const Binder> keys;  ///< all with names, or none
-  Name channel;              ///< memory, port, switch or a mistake
+  Name channel;              ///< memory, port, switch, or a mistake
   Expr peer;
   Name other;  ///< not given: no 'to'
   Array<const Expr> other_keys;

@@ -1,5 +1,5 @@
-// The C++ front end: programs that generate programs use it, and so does the unroller of `.mscl`
-// text; every check of what a program means is made behind these calls.
+// The C++ front end, for programs that generate programs, and for the unroller of `.mscl` text. All
+// checks of a program's meaning are made inside these calls.
 //
 //   Builder b(diagnostics);
 //   b.collective({.kind = CollectiveKind::allgather, .ranks = 2, .chunks = {1}});
@@ -34,7 +34,7 @@ namespace mscclc {
 
 struct BuilderState;
 
-/// Where something is written, in terms of whoever calls the builder; see Origin.
+/// Where something is written, in the builder's caller's own terms; see Origin.
 struct Mark {
   uint32_t begin = 0, end = 0;
 };
@@ -51,10 +51,10 @@ class Origin {
   virtual void add_context(Diagnostic& diagnostic) = 0;
 };
 
-/// Dimension of a scratch buffer: n indexes 0, …, n - 1, or the elements of a list.
+/// Dimension of a scratch buffer: n indices 0, …, n - 1, or the elements of a list.
 struct Dim {
   List list;
-  bool is_list = false;  ///< written as a list; only messages tell the difference
+  bool is_list = false;  ///< written as a list; only messages show the difference
   Dim(int64_t n) : list(List::range(0, n)) {}
   explicit Dim(const List& elements) : list(elements), is_list(true) {}
 };
@@ -72,7 +72,7 @@ struct Index {
   }
 };
 
-/// What an op must know of an operand, as bits, so that one OR over all operands tells about all.
+/// What an op must know of an operand, as bits, so that one OR over the operands covers them all.
 enum Traits : uint32_t {
   kKindTraits = 0x1f,           ///< 1 << SlotKind
   kUnitsTrait = 0x40,           ///< in a buffer that holds units of a pipeline
@@ -130,7 +130,7 @@ struct CollectiveSpec {
   std::vector<int64_t> input = {}, output = {};
   InPlace in_place = InPlace::either;
   bool even_only = false;
-  /// Indexes of input and output count chunks, and channels without `to` have no partner: IR text.
+  /// Indices of input and output count chunks, and channels without `to` have no partner: IR text.
   bool flat = false;
   struct Marks {
     Mark kind = {}, ranks = {}, chunks = {}, root = {}, counts = {}, shift = {}, input = {},
@@ -151,7 +151,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
 
   // ---- header ----
-  /// Name, description, select need no check: set them here.
+  /// Name, description and select need no checks: set them here.
   Program& program();
   NameId intern(std::string_view name);
   /// Checks the contract and makes its ranks. Must come before everything below.
@@ -159,9 +159,9 @@ class Builder {
   /// One line of a custom contract.
   bool ensure(Promise promise, Mark mark = {});
   bool launch(const Launch& launch, const LaunchMarks& marks = {});
-  /// Ops at which the builder gives up.
+  /// The number of ops at which the builder gives up.
   void set_max_ops(uint64_t max_ops);
-  /// True once max_ops is passed: all further work is in vain.
+  /// True once max_ops is exceeded: further work is pointless.
   bool gave_up() const;
 
   // ---- declarations ----
@@ -171,14 +171,14 @@ class Builder {
               Mark dims_mark = {});
   bool channel(ChannelKind kind, NameId name, std::span<const int64_t> keys, int64_t peer,
                Mark mark = {}, Mark peer_mark = {});
-  /// Says which end of the peer the channel declared last meets (`to`).
+  /// Names the peer's end that the channel declared last is joined with (`to`).
   void connect(NameId name, std::span<const int64_t> keys, Mark mark = {});
   bool switch_channel(NameId name, std::span<const int64_t> keys, const List& ranks, Mark mark = {},
                       Mark ranks_mark = {});
   bool semaphore(NameId name, std::span<const int64_t> keys, int64_t initial = 0, Mark mark = {});
-  /// Something of this name could not be declared: references to it are not reported.
+  /// Declaring something of this name has failed: references to it are not reported.
   void poison(NameId name);
-  /// Ends the declarations: pairs the ends of channels. The first op does it by itself.
+  /// Ends the declarations: pairs the ends of channels. The first op does so implicitly.
   void seal();
 
   // ---- operands ----
@@ -204,8 +204,8 @@ class Builder {
   /// The ops that follow stand in a pipeline, until end_pipeline().
   bool pipeline(int64_t unit, int64_t chunks = 1, Mark unit_mark = {}, Mark chunks_mark = {});
   void end_pipeline();
-  /// Goes on with a pipeline of this rank that was left; present_pipeline() names it. An error if
-  /// it was begun with another unit or another number of chunks.
+  /// Continues a pipeline of this rank that was left; present_pipeline() names it. It is an error
+  /// if it was begun with another unit or number of chunks.
   bool resume_pipeline(uint32_t loop, int64_t unit, int64_t chunks, Mark mark = {});
   uint32_t present_pipeline() const;
 
@@ -228,12 +228,12 @@ class Builder {
   /// Blocks meet: the arrival of the present block, or of each of them outside blocks.
   bool barrier(const List& blocks, Mark mark = {});
 
-  /// Checks what only the whole shows (bodies, balance of signals, promises), and hands over the
-  /// program; nothing after errors.
+  /// Checks what only the whole program shows (bodies, balance of signals, promises), and returns
+  /// the program; nothing after errors.
   std::optional<Program> finish();
   /// Only the checks; false after errors.
   bool check();
-  /// For callers that look up operands in their own way (builder_lookup.h).
+  /// For callers that look operands up in their own way (builder_lookup.h).
   BuilderState& state() { return *state_; }
   const BuilderState& state() const { return *state_; }
 

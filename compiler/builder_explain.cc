@@ -141,7 +141,7 @@ void BuilderState::explain_count(const OpInfo& info, const Slots& slots, bool is
   if (slots.count == 0) {
     fail("operands", mark,
          is_dst ? fmt::format("'{}' takes no operands", info.name)
-                : fmt::format("'{}' takes nothing behind '<-'", info.name));
+                : fmt::format("'{}' takes nothing after '<-'", info.name));
     return;
   }
   const uint32_t min = least(slots);

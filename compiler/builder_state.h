@@ -374,7 +374,7 @@ bool match_slots(const Slots& slots, std::span<const Ref> refs);
 
 /// "1 chunk", "8 chunks".
 std::string counted(int64_t n, std::string_view noun);
-/// "once", "twice", "3 times"; behind another number better "three times".
+/// "once", "twice", "3 times"; after another number, "three times" reads better.
 std::string times(int64_t n, bool in_words = false);
 /// "[1, 2, 3]", shortened in the middle if long.
 std::string list_text(const List& list);

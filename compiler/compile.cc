@@ -117,12 +117,24 @@ std::optional<Program> parse_program(Sources& sources, FileId file, const FrontE
 }
 
 std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOptions& options,
-                               const PipelineOptions& passes, Diagnostics& diagnostics) {
+                               const PassOptions& passes, Diagnostics& diagnostics,
+                               ProofGate* gate) {
   bool is_ir = false;
   std::optional<Program> program = parse_program(sources, file, options, diagnostics, &is_ir);
-  if (!program || (is_ir && passes.only.empty())) return program;
-  if (!run_passes(*program, passes, diagnostics)) return std::nullopt;
+  if (!program) return std::nullopt;
+  const bool as_it_is = is_ir && passes.only.empty();
+  if (!as_it_is && !run_passes(*program, passes, diagnostics)) return std::nullopt;
+  if (options.relative_names) make_names_relative(*program, sources.file(file).name);
+  if (gate != nullptr && !gate->pass(*program, diagnostics)) return std::nullopt;
   return program;
+}
+
+void make_names_relative(Program& program, const std::string& main) {
+  const std::string folder = main.substr(0, main.rfind('/') + 1);
+  if (folder.empty()) return;
+  for (std::string& name : program.files) {
+    if (name.starts_with(folder)) name.erase(0, folder.size());
+  }
 }
 
 }  // namespace mscclc

@@ -4,12 +4,12 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <sstream>
 
 #include "compiler/lexer.h"
 #include "ir/print.h"
+#include "ir/read_file.h"
 #include "ir/test_programs.h"
 
 using namespace mscclc;
@@ -24,14 +24,6 @@ std::string formatted(const std::string& text) {
   INFO(render_text(diagnostics, sources));
   REQUIRE(out.has_value());
   return *out;
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  REQUIRE(in);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 /// The library and the test programs.
@@ -142,7 +134,7 @@ class Mess {
 }  // namespace
 
 TEST_CASE("examples") {
-  std::istringstream in(read_file("compiler/testdata/format.txt"));
+  std::istringstream in(read_file("compiler/testdata/format.txt").value());
   std::string line, name, text, expected;
   int cases = 0;
   bool in_text = false;
@@ -189,14 +181,14 @@ TEST_CASE("the programs are in canonical form") {
   CHECK(programs().size() >= 15);
   for (const auto& path : programs()) {
     INFO(path);
-    const std::string text = read_file(path);
+    const std::string text = read_file(path).value();
     CHECK(formatted(text) == text);
   }
 }
 
 TEST_CASE("white space does not matter") {
   for (const auto& path : programs()) {
-    const std::string text = read_file(path);
+    const std::string text = read_file(path).value();
     for (unsigned seed = 0; seed < 20; ++seed) {
       INFO(path << ", seed " << seed);
       const std::string mess = Mess(seed).of(text);
@@ -207,7 +199,7 @@ TEST_CASE("white space does not matter") {
 }
 
 TEST_CASE("the programs in docs/language.md are in canonical form") {
-  const std::string page = read_file("docs/language.md"), fence = "```mscl\n";
+  const std::string page = read_file("docs/language.md").value(), fence = "```mscl\n";
   int programs = 0;
   for (size_t at = 0; (at = page.find(fence, at)) != std::string::npos; ++programs) {
     at += fence.size();

@@ -13,7 +13,7 @@ namespace mscclc {
 
 struct FormatToken {
   Tok kind = Tok::end;
-  uint8_t spaces = 1;      ///< in front, if it stands behind its predecessor in a line
+  uint8_t spaces = 1;      ///< before it, if it follows another token on its line
   bool breakable = false;  ///< a long line may be broken in front of it
   bool separated = false;  ///< a ';' stands in front; it is no token here
   uint8_t newlines = 0;    ///< in front, in the text; 2 for more
@@ -32,7 +32,7 @@ struct Comment {
 struct FormatTokens {
   std::vector<FormatToken> tokens;  ///< ends with Tok::end
   std::vector<Comment> comments;
-  /// One behind the last token of the statement that begins at `at`.
+  /// One past the last token of the statement that begins at `at`.
   uint32_t statement_end(uint32_t at) const;
 };
 

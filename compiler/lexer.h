@@ -2,7 +2,7 @@
 // token says whether a newline came before it, the parser knows whether that ends a statement.
 //
 // Also reports what is wrong with single tokens: characters, strings, numbers and units, encoding;
-// each time it goes on with a token that fits, so that one mistake is told once.
+// each time it continues with a suitable token, so that one mistake is reported once.
 #pragma once
 
 #include <cstdint>
@@ -63,10 +63,10 @@ inline constexpr Tok kFirstOperator = Tok::or_, kLastOperator = Tok::bit_xor;
 
 struct Token {
   Tok kind = Tok::end;
-  bool newline = false;                 ///< a newline stands between this token and the one before
+  bool newline = false;                 ///< a newline precedes this token
   ast::Symbol symbol = ast::kNoSymbol;  ///< of words
   ast::Place place;
-  uint64_t value = 0;  ///< of integers: at most 2^63, which is good only behind a '-'
+  uint64_t value = 0;  ///< of integers: at most 2^63, which is valid only after a '-'
 };
 
 class Lexer {

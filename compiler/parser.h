@@ -1,6 +1,5 @@
 // Text to syntax tree: recursive descent over the grammar of docs/language.md, programs and IR
-// text alike. Reports all mistakes of a file in one go; after one it goes on at the next
-// statement.
+// text alike. Reports all mistakes of a file at once; after each it resumes at the next statement.
 #pragma once
 
 #include "compiler/ast.h"
@@ -9,7 +8,7 @@
 namespace mscclc {
 
 /// Parses the file `id` of `sources` (the Sources that `ast` was made with) and adds it to `ast`.
-/// nullptr after errors, which are in `diagnostics`; the tree is not to be used then.
+/// nullptr after errors, which are in `diagnostics`; do not use the tree then.
 const ast::File* parse_file(const Sources& sources, FileId id, ast::Ast& ast,
                             Diagnostics& diagnostics);
 

@@ -2,7 +2,7 @@
 // recovery), parser_item.cc (file level), parser_stmt.cc, parser_op.cc, parser_expr.cc.
 //
 // Every parsing function returns false (or nullptr) after it has reported an error; the statement
-// loops then go on behind the statement. Lists grow on stacks that are shared by the whole parse
+// loops then continue after the statement. Lists grow on stacks that are shared by the whole parse
 // and are copied to the arena when complete, so a parse allocates next to nothing.
 #pragma once
 
@@ -62,7 +62,7 @@ class Parser {
     }
     fresh_ = tok_.newline && brackets_ == 0;
   }
-  /// Passes a token behind which a newline does not end the statement.
+  /// Passes a token after which a newline does not end the statement.
   void advance_line() {
     advance();
     fresh_ = false;

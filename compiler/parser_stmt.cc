@@ -107,8 +107,7 @@ const Stmt* Parser::not_a_statement() {
     return known_item();
   }
   if (tok_.symbol == ast::w_else) {
-    error("misplaced", tok_.place,
-          "'else' must stand behind the '}' of its 'if', on the same line");
+    error("misplaced", tok_.place, "'else' must follow the '}' of its 'if', on the same line");
   } else {
     expected("a statement");
   }

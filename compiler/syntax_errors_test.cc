@@ -2,12 +2,12 @@
 // broken, does harm.
 #include <catch2/catch.hpp>
 #include <ctime>
-#include <fstream>
 #include <random>
 #include <sstream>
 
 #include "compiler/lexer.h"
 #include "compiler/parser.h"
+#include "ir/read_file.h"
 
 using namespace mscclc;
 
@@ -43,18 +43,10 @@ std::string repeated(std::string_view text, int times) {
   return out;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  REQUIRE(in);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
 }  // namespace
 
 TEST_CASE("every message") {
-  std::istringstream in(read_file("compiler/testdata/syntax_errors.txt"));
+  std::istringstream in(read_file("compiler/testdata/syntax_errors.txt").value());
   std::string line, name, text, expected;
   int cases = 0;
   bool in_text = false;
@@ -134,7 +126,7 @@ TEST_CASE("hostile texts take linear time") {
 }
 
 TEST_CASE("broken programs") {
-  const std::string program = read_file("plans/allreduce_hier.mscl");
+  const std::string program = read_file("plans/allreduce_hier.mscl").value();
   std::mt19937 random(1);
   const auto below = [&](size_t n) { return random() % n; };
   for (int round = 0; round < 3000; ++round) {

@@ -1,24 +1,16 @@
 #include "compiler/text_cases.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "ir/print.h"
+#include "ir/read_file.h"
 
 namespace mscclc {
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) std::abort();
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
 int each_case(const std::string& path, const std::function<void(const TextCase&)>& check) {
-  std::istringstream in(read_file(path));
+  std::istringstream in(read_file(path).value());
   TextCase c;
   bool in_text = false;
   int cases = 0;

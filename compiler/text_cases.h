@@ -1,6 +1,6 @@
 // Test cases as text: '=== name', a program, '---', what comes of it. Lines of the program may say
 // more: '#-D R=4' gives a parameter, '#max 10' the most ops, '#file lib.mscl' begins another file
-// that the program may import, '#ir' asks for the IR behind the messages.
+// that the program may import, '#ir' asks for the IR after the messages.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,5 @@ int each_case(const std::string& path, const std::function<void(const TextCase&)
 
 /// All messages about the program, then its IR if '#ir' asks for it.
 std::string outcome(const std::string& text);
-
-std::string read_file(const std::string& path);
 
 }  // namespace mscclc

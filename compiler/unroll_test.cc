@@ -6,6 +6,7 @@
 
 #include "compiler/text_cases.h"
 #include "ir/print.h"
+#include "ir/read_file.h"
 #include "ir/verify.h"
 
 using namespace mscclc;
@@ -34,13 +35,13 @@ void check_round_trip(const Program& program) {
   CHECK(same);
 }
 
-struct Run {
+struct Case {
   std::string file;
   std::vector<std::string> parameters;  ///< one -D list each, "R=2 B=4"
 };
 
 // The parameters at which the programs must be right.
-const std::vector<Run> kRuns = {
+const std::vector<Case> kRuns = {
     {"plans/allreduce_1shot.mscl", {"", "R=1", "R=2", "R=3", "R=5", "B=1", "F=sentinel"}},
     {"plans/allreduce_1shot_ordered.mscl", {"", "R=2", "R=3", "R=5"}},
     {"plans/allreduce_2shot_packets.mscl", {"", "R=2", "R=4", "R=3 B=4"}},
@@ -88,10 +89,10 @@ TEST_CASE("IR text") {
 }
 
 TEST_CASE("programs unroll, pass the structural check and come back from text") {
-  for (const Run& run : kRuns) {
+  for (const Case& run : kRuns) {
     for (const std::string& parameters : run.parameters) {
       INFO(run.file << " " << parameters);
-      const auto program = parse(run.file, read_file(run.file), defines(parameters));
+      const auto program = parse(run.file, read_file(run.file).value(), defines(parameters));
       REQUIRE(program);
       check_round_trip(*program);
     }
@@ -99,14 +100,14 @@ TEST_CASE("programs unroll, pass the structural check and come back from text") 
 }
 
 TEST_CASE("programs come back from text after the passes") {
-  for (const Run& run : kRuns) {
+  for (const Case& run : kRuns) {
     for (const std::string& parameters : run.parameters) {
       INFO(run.file << " " << parameters);
       Sources sources;
       Diagnostics diagnostics;
-      PipelineOptions passes;
+      PassOptions passes;
       passes.verify_each = true;
-      const FileId file = sources.add(run.file, read_file(run.file));
+      const FileId file = sources.add(run.file, read_file(run.file).value());
       const auto program = compile(sources, file, defines(parameters), passes, diagnostics);
       INFO(render_text(diagnostics, sources));
       REQUIRE(program);
@@ -117,7 +118,7 @@ TEST_CASE("programs come back from text after the passes") {
 
 TEST_CASE("numbers of ops as written") {
   const auto ops = [](const std::string& file, const std::string& parameters = "") {
-    const auto program = parse(file, read_file(file), defines(parameters));
+    const auto program = parse(file, read_file(file).value(), defines(parameters));
     REQUIRE(program);
     return program->ranks[0].ops.size();
   };
@@ -134,7 +135,7 @@ TEST_CASE("numbers of ops as written") {
 }
 
 TEST_CASE("the same text gives the same program") {
-  const std::string text = read_file("plans/allreduce_hier.mscl");
+  const std::string text = read_file("plans/allreduce_hier.mscl").value();
   CHECK(print_ir(*parse("a.mscl", text)) == print_ir(*parse("a.mscl", text)));
 }
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/taking.h"
+
 namespace mscclc {
 
 using device::DeviceOp;
 using device::DeviceOperand;
 using device::Move;
-using device::Run;
 using device::Step;
 using device::StepExtra;
 using device::StepFamily;
@@ -16,6 +17,7 @@ using device::StepHeader;
 using device::StepKind;
 using device::StepOperand;
 using device::StepTarget;
+using device::Stretch;
 
 namespace {
 
@@ -35,8 +37,8 @@ uint8_t* put(uint8_t* to, const T* from, size_t count) {
 
 WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
   struct End {
-    uint32_t block = kNone;
-    bool shared = false, in_loop = false;
+    Sole block;
+    bool in_loop = false;
     uint32_t waits = 0, at = 0;  ///< in a call, and those met so far
     uint16_t slot = device::kNoSlot;
   };
@@ -55,9 +57,8 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     const uint32_t channel = rank.targets[target];
     if (ends.size() <= channel) ends.resize(channel + 1);
     End& end = ends[channel];
-    end.shared |= end.block != kNone && end.block != block;
+    end.block.add(block);
     end.in_loop |= in_loop;
-    end.block = block;
     ++end.waits;
   });
   uint32_t block_at = kNone, next = 1;
@@ -65,7 +66,7 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     if (block != block_at) next = 1;
     block_at = block;
     End& end = ends[rank.targets[target]];
-    if (end.shared) return;
+    if (end.block.several()) return;
     if (!end.in_loop && end.waits <= device::kMostCounted) {
       slots_[target] = {device::counted_slot(end.waits, end.at++), true};
       return;
@@ -131,7 +132,7 @@ BlockPrograms::Alike BlockPrograms::alike_from(const DeviceOp& op, uint32_t i) c
   return out;
 }
 
-void BlockPrograms::add_operand(const Move& move, const Run& run, uint32_t k) {
+void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k) {
   const DeviceOperand& operand = rank_->operands[move.operands + k];
   const uint64_t offset = rank_->offsets[run.offsets + k];
   const bool port = (operand.flags & device::kPort) != 0;
@@ -183,7 +184,7 @@ bool BlockPrograms::unpacks(const DeviceOp& op) const {
 
 bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {
   const Move& move = rank_->moves[op.first + moves.first];
-  const Run& run = rank_->runs[move.runs + r];
+  const Stretch& run = rank_->runs[move.runs + r];
   Step step = begin_step(op);
   step.begin = run.begin;
   step.end = run.begin + (op.format == PacketFormat::none ? run.length : run.size);

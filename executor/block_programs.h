@@ -84,7 +84,7 @@ class BlockPrograms {
   void add_targets(const device::DeviceOp& op);
   /// False: nothing of that run is this block's, so there is no step.
   bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
-  void add_operand(const device::Move& move, const device::Run& run, uint32_t k);
+  void add_operand(const device::Move& move, const device::Stretch& run, uint32_t k);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
   void join_moves_of_one_source(device::Step& step);

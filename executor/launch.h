@@ -10,8 +10,8 @@
 //              flags and scratch copies go by it, so that a captured launch may be replayed; and
 //              what it has taken of the signals for which it alone waits
 //   queue      what blocks hand to the rank's proxy, and how far it has come (port channels)
-//   faults     one slot a block, in memory that the host reads while blocks run: who waited for
-//   what
+//   faults     one slot a block, in memory that the host reads while blocks run: which block waited
+//              for what
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct BaseAddress {
 /// to `*partner`. Port channels: the proxies do.
 struct ChannelEnd {
   uint64_t* arrived;  ///< this end's own count of signals, in this rank's memory
-  uint64_t* partner;  ///< the partner end's, in the peer's memory; nullptr: nobody waits there
+  uint64_t* partner;  ///< the partner end's, in the peer's memory; nullptr: nothing waits there
   uint64_t taken;     ///< signals that waits have taken
   uint64_t port;      ///< not 0: what this end sends goes through the queue
 };
@@ -52,7 +52,8 @@ enum class PortWhat : uint32_t { put, signal, flush };
 struct PortRequest {
   PortWhat what;
   uint32_t channel;          ///< of this rank
-  uint64_t to, from, bytes;  ///< put: addresses in this process
+  uint64_t to, from, bytes;  ///< put: addresses; that of the peer's memory names it for the proxy,
+                             ///< and need not be mapped here
   uint64_t ready;
 };
 static_assert(sizeof(PortRequest) == 40);
@@ -85,7 +86,7 @@ struct Fault {
 };
 static_assert(sizeof(Fault) == 32);
 
-/// Where the packet would lie that a fault is about.
+/// Where the packet that a fault is about would lie.
 inline uint64_t unit_of(const Fault& fault) { return uint64_t{fault.high} << 32 | fault.index; }
 
 /// One rank, in memory of its device. Blocks read it seldom: what they need for their steps is in
@@ -158,14 +159,14 @@ struct LaunchPlan {
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
 
-  /// The launch may begin before the kernel ahead of it on its stream has ended, where both are
+  /// The launch may begin before the previous kernel on its stream has ended, where both are
   /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
   /// wait for that end.
   bool early = false;
-  /// Its blocks let the next launch begin as soon as the kernel ahead has ended; otherwise behind
+  /// Its blocks let the next launch begin as soon as the previous kernel has ended; otherwise after
   /// the steps with kFreesNext.
   bool frees_next = false;
-  /// Each block adds one when it begins; nullptr: nobody wants to know.
+  /// Each block adds one when it begins; nullptr: not wanted.
   uint32_t* begun = nullptr;
 
   uint32_t blocks = 0, threads = 0;

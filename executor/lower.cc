@@ -157,7 +157,7 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   const bool port = (lowered.flags & device::kPosts) != 0;
   for (uint32_t k = 0; k < move.dsts; ++k) {
     if (((made[k].flags & device::kPort) != 0) != port) {
-      return fail(op, "mixed-channels", "destinations behind ports and others in one op");
+      return fail(op, "mixed-channels", "destinations through ports and others in one op");
     }
   }
   // What a port sends as packets must be packets already.

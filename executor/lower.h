@@ -40,7 +40,7 @@ struct RankProgram {
   std::vector<device::Base> bases;
   std::vector<device::DeviceLoop> loops;
   std::vector<uint32_t> targets;
-  std::vector<device::Run> runs;
+  std::vector<device::Stretch> runs;
   std::vector<uint64_t> offsets;
   uint32_t align = 16;
 

@@ -77,7 +77,7 @@ TEST_CASE("chunks in one piece become one run") {
     REQUIRE(l.ok);
     const device::Move& m = l.rank().moves[1];
     REQUIRE(m.run_count == 3);
-    const device::Run* runs = &l.rank().runs[m.runs];
+    const device::Stretch* runs = &l.rank().runs[m.runs];
     CHECK(runs[0].length == 48);
     CHECK(runs[1].begin == 64);
     CHECK(runs[1].length == 16);
@@ -117,7 +117,7 @@ TEST_CASE("packet ops count units of whole slots") {
   const device::Move& m = l.rank().moves[0];
   CHECK(m.end == 6);
   REQUIRE(m.run_count == 2);  // lines do not end where chunks end
-  const device::Run* runs = &l.rank().runs[m.runs];
+  const device::Stretch* runs = &l.rank().runs[m.runs];
   CHECK(runs[1].begin == 3);
   CHECK(runs[1].size == 3);
   CHECK(runs[1].length == 328);

@@ -12,7 +12,7 @@ namespace {
 
 using device::DeviceOp;
 using device::Move;
-using device::Run;
+using device::Stretch;
 
 constexpr uint64_t kLine = 128;  ///< copies and buffers begin at whole lines
 /// Of a buffer: whatever is computed from it stays far from the end of 64 bits.
@@ -198,8 +198,8 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
 bool RankPatch::alike(const Move& a, const Move& b) const {
   if (a.begin != b.begin || a.end != b.end || a.run_count != b.run_count) return false;
   for (uint32_t i = 0; i < a.run_count; ++i) {
-    const Run& x = rank_.runs[a.runs + i];
-    const Run& y = rank_.runs[b.runs + i];
+    const Stretch& x = rank_.runs[a.runs + i];
+    const Stretch& y = rank_.runs[b.runs + i];
     if (x.begin != y.begin || x.size != y.size || x.length != y.length) return false;
   }
   return true;

@@ -8,8 +8,8 @@
 
 namespace mscclc {
 
-/// One access of an op to `count` chunks of a buffer of some rank. Of a group op or of a pipeline
-/// op only a part of the bytes is touched; the access names the whole.
+/// One access of an op to `count` chunks of a buffer of some rank. A group op or pipeline op
+/// touches only some of the bytes; the access names them all.
 struct Access {
   uint32_t rank, buffer, first, count;
   bool write;
@@ -18,8 +18,8 @@ struct Access {
 };
 
 /// Appends the accesses of `op` at `rank` to `out` (not cleared), sources first. A switch operand
-/// gives one access per rank of the switch. A port's `put_packets` reads its packet source as it
-/// lies: `packets` is false for it.
+/// gives one access per rank of the switch. A port's `put_packets` reads its packet source as plain
+/// bytes: `packets` is false for it.
 void append_accesses(const Program& program, uint32_t rank, const Op& op, std::vector<Access>& out);
 
 /// The buffer of rank `member` that an operand at a switch means: the one with the name and size of

@@ -1,9 +1,9 @@
-// What varies in length: runs of elements that a program's ops and declarations refer to by the
+// Storage for what varies in length: runs of elements that ops and declarations refer to by the
 // index of the first. Elements are added and changed, never removed.
 //
 // An arena is a list of segments. Only the first one ever moves, while it is small, so large arenas
 // are never copied to grow, and several threads may add, each to segments of its own (Lane), while
-// all of them read. A run lies in one piece: one that does not fit into a segment begins the next.
+// all of them read. A run is contiguous: one that does not fit into a segment begins the next.
 #pragma once
 
 #include <algorithm>
@@ -73,10 +73,10 @@ class Arena {
     while (slot > 0 && segments_[slot].capacity == 0) --slot;  // the middle of a long segment
     return first - (slot << kBits) + count <= segments_[slot].used;
   }
-  /// Higher than every index in use.
+  /// Greater than every index in use.
   uint64_t size() const { return last_ + 1 == slots_ ? end() : uint64_t{slots_} << kBits; }
 
-  /// How many elements there are.
+  /// The number of elements.
   uint64_t count() const {
     uint64_t elements = 0;
     for (uint32_t s = 0; s < slots_; ++s) elements += segments_[s].used;
@@ -128,14 +128,14 @@ class Arena {
 
   /// Lets threads add by lanes. REQUIRES: no other thread uses the arena.
   void open_lanes() { segments_.resize(kMostSlots); }
-  /// Keeps to the indexes of part `part` of `parts`, for adopt(). REQUIRES: nothing was added yet,
+  /// Keeps to the indices of part `part` of `parts`, for adopt(). REQUIRES: nothing was added yet,
   /// or part 0.
   void begin_part(uint32_t part, uint32_t parts) {
     open_lanes();
     limit_ = kMostSlots / parts * (part + 1);
     if (part != 0) slots_ = last_ = kMostSlots / parts * part;
   }
-  /// Takes what has been added to the arenas of other parts, in order, which keep their indexes.
+  /// Takes what has been added to the arenas of other parts, in order, which keep their indices.
   void adopt(Arena& part) {
     for (uint32_t s = 0; s < part.slots_; ++s) {
       if (part.segments_[s].data != nullptr) segments_[s] = std::exchange(part.segments_[s], {});

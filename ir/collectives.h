@@ -58,7 +58,7 @@ std::string_view name(CollectiveKind kind);
 /// True if one rank is the root: of broadcast, reduce, gather and scatter.
 inline bool has_root(CollectiveKind kind) { return info(kind).has_root(); }
 
-/// The kind that programs call so; nothing for other words, and for "none".
+/// The kind of this name in programs; nothing for other words, and for "none".
 std::optional<CollectiveKind> find_collective(std::string_view name);
 
 /// The names that programs may write, in the table's order.

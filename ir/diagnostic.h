@@ -20,7 +20,7 @@ enum class Severity : uint8_t { error, warning };
 
 struct Note {
   std::string text;
-  Span span = {};         ///< invalid: no place of its own, it is told at the diagnostic's
+  Span span = {};         ///< invalid: no place of its own, it is shown at the diagnostic's
   std::string file = {};  ///< see Diagnostic::file
 };
 
@@ -38,7 +38,7 @@ struct Diagnostic {
 };
 
 /// Collects diagnostics. One mistake at one place is kept once (code + span), whatever the loop
-/// bindings; without a span, one message at one path is kept once. A returned reference is good
+/// bindings; without a span, one message at one path is kept once. A returned reference is valid
 /// until the next diagnostic: for adding notes.
 class Diagnostics {
  public:
@@ -61,7 +61,7 @@ class Diagnostics {
 /// Renders clang-style text, at most `limit` diagnostics, then how many more there are.
 std::string render_text(const Diagnostics& diagnostics, const Sources& sources, int limit = 20);
 /// Renders one JSON object per line: severity, code, file, line, column, end_column, message, path,
-/// notes (message and place each). Keys of a place that is not there are left out.
+/// notes (message and place each). Keys of a missing place are omitted.
 std::string render_json(const Diagnostics& diagnostics, const Sources& sources);
 /// The candidate nearest to `name` by edit distance (the first of several), "" if none is near
 /// enough for 'did you mean'. A swap of neighbours counts as one edit.

@@ -13,7 +13,7 @@ namespace mscclc {
 /// A place with everything that is printed of it.
 struct ResolvedPlace {
   std::string_view file;
-  uint32_t line = 0, column = 0, end_column = 0;  ///< end: one behind the last byte
+  uint32_t line = 0, column = 0, end_column = 0;  ///< end: one past the last byte
   std::string_view text;                          ///< the whole line, "" if it is not known
 };
 

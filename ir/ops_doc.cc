@@ -11,15 +11,15 @@ constexpr std::string_view kPageHead = R"(# Ops
 
 <!-- Made from ir/ops.def and ir/dtypes.def by: mscclc ops --format=markdown > docs/ops.md -->
 
-What each op takes and does. How programs write them is told in [language.md](language.md).
+What each op takes and does. [language.md](language.md) says how programs write them.
 
 **Operands.** `L` a chunk of this rank, `R` a chunk at the far end of a channel, `S` a chunk at a
-switch, `C` a channel, `M` a semaphore, `B` a thread block. Behind it, `p`: in a packet buffer; `*`:
-one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels, on ports in a
-packet buffer whose packets are sent as they lie. `~` in front: anywhere among its neighbours.
+switch, `C` a channel, `M` a semaphore, `B` a thread block. Suffixes: `p`: in a packet buffer; `*`:
+one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels; a packet
+buffer, sent as is, on ports. The prefix `~`: anywhere among its neighbours.
 All chunk operands of an op have equally many chunks; its channels are of one kind.
 
-**Wire name.** What the op is called in plan JSON where the peer's executor runs it; ops and forms
+**Wire name.** What the op is called in plan JSON where MSCCL++'s executor runs it; ops and forms
 that it does not know have their own name there.
 )";
 
@@ -28,10 +28,10 @@ constexpr std::string_view kFlags = R"(
 
 | option | on | meaning |
 |---|---|---|
-| `op: sum` | ops that add up | the reduction, instead of the one the call asks for: )";
+| `op: sum` | ops that add up | the reduction, instead of the one that the call asks for: )";
 
 constexpr std::string_view kFlagsTail = R"( |
-| `part: [i, n]` | ops that move data | one block's part of what a group does: the i-th of n |
+| `part: [i, n]` | ops that move data | the i-th of n parts of what a group does |
 | `relaxed` | `signal`, `wait` | orders no data: only says "I am in this call" |
 | `complete` | ops that add up | IR only: the result is the whole sum, so `avg` divides here |
 )";

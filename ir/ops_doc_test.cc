@@ -2,17 +2,13 @@
 #include "ir/ops_doc.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <sstream>
+
+#include "ir/read_file.h"
 
 using namespace mscclc;
 
 TEST_CASE("docs/ops.md is current (mscclc ops --format=markdown > docs/ops.md)") {
-  std::ifstream file("docs/ops.md", std::ios::binary);
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  CHECK(text.str() == ops_reference());
+  CHECK(read_file("docs/ops.md").value() == ops_reference());
 }
 
 TEST_CASE("the page names everything") {

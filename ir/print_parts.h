@@ -52,7 +52,7 @@ class OpPrinter {
   void print_locations(TextWriter& out, const Op& op);
 
  private:
-  /// Ready-made texts, one behind the other.
+  /// Ready-made texts, concatenated.
   struct Texts {
     std::string text;
     std::vector<uint32_t> ends;

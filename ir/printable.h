@@ -16,15 +16,15 @@ struct Character {
 };
 /// The first one. REQUIRES: not empty.
 Character first_character(std::string_view text);
-/// Controls, those of the range behind ASCII too, what is not UTF-8, and what orders a terminal to
-/// write from right to left or to begin a line.
+/// Controls (including those above ASCII), what is not UTF-8, and what makes a terminal write from
+/// right to left or begin a line.
 bool is_control(const Character& c);
 
-/// The text with "\x1b" for bytes that are not UTF-8 or control something, but line ends and tabs.
+/// The text with "\x1b" for bytes that are not UTF-8 or are controls, except line ends and tabs.
 std::string printable(std::string_view text);
-/// The same of line ends and tabs too: what is one line stays one.
+/// The same for line ends and tabs too: one line stays one line.
 std::string printable_line(std::string_view text);
-/// The same in quotes, and cut behind `most` bytes: 'SSH-2.0…'.
+/// The same in quotes, truncated after `most` bytes: 'SSH-2.0…'.
 std::string quoted(std::string_view text, size_t most = 80);
 
 }  // namespace mscclc

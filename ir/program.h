@@ -65,7 +65,7 @@ struct Semaphore {
 
 /// One operand. Chunk operands use all fields; other kinds say which.
 struct Operand {
-  uint32_t channel = kNone;  ///< kNone: local chunk; else chunk behind it, or the channel itself
+  uint32_t channel = kNone;  ///< kNone: local chunk; else chunk through it, or the channel itself
   uint32_t buffer = kNone;   ///< index among the buffers of the rank that owns the chunk; at a
                              ///< switch this rank's index (same name and layout on every member)
   uint32_t first = 0;        ///< first chunk; or semaphore index; or block id
@@ -116,8 +116,8 @@ struct Rank {
 
 enum class Policy : uint8_t { interleaved, blocked };
 
-/// Thread blocks are whole warps of so many threads: packets and the pieces of an op are shared out
-/// by warps.
+/// Thread blocks are whole warps of so many threads: packets and the pieces of an op are dealt out
+/// to warps.
 constexpr uint32_t kWarpThreads = 32;
 
 struct Launch {
@@ -131,7 +131,7 @@ struct Range {
   uint64_t min = 0, max = ~uint64_t{0};  ///< inclusive
 };
 
-/// When a registry may pick the plan; binds nothing else.
+/// When a registry may pick the plan; it has no other effect.
 struct Select {
   Range sizes, nodes, gpus_per_node;
   std::vector<Dtype> dtypes;  ///< empty: all
@@ -150,10 +150,11 @@ struct Program {
   std::vector<Slice> groups;  ///< block ids, in integers
   /// Ops are sorted by thread block; no groups, every op placed. What plans hold.
   bool split = false;
-  /// Read from a peer's plan without our key: `ReduceOp::call` does not occur, see plans/FORMAT.md.
+  /// Read from MSCCL++'s plan without our key: `ReduceOp::call` does not occur, see
+  /// plans/FORMAT.md.
   bool foreign = false;
 
-  // Passes append, nobody removes.
+  // Passes append; nothing is removed.
   Arena<Operand> operands;
   Arena<int64_t> integers;
   Arena<Location> locations;
@@ -176,7 +177,7 @@ struct Program {
   Slice append(std::span<const int64_t> values) { return integers.append(values); }
   /// Appends operands (destinations, then sources) and makes `op` refer to them.
   void set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs);
-  /// The buffer a chunk operand of `rank` speaks of (at a switch: this rank's own).
+  /// The buffer that a chunk operand of `rank` names (at a switch: this rank's own).
   const Buffer& buffer_of(uint32_t rank, const Operand& o) const {
     if (o.channel == kNone) return ranks[rank].buffers[o.buffer];
     const Channel& channel = ranks[rank].channels[o.channel];
@@ -210,8 +211,8 @@ struct Program {
   std::unordered_map<std::string, NameId> ids_;
 };
 
-/// What one thread adds to a program's arenas, beside other threads that do the same. The program
-/// has it all once this is destroyed.
+/// What one thread adds to a program's arenas while other threads do the same. The program has it
+/// all once this is destroyed.
 struct Additions {
   /// `shared`: other threads add at the same time. REQUIRES: Program::open_lanes() then.
   Additions(Program& program, bool shared)

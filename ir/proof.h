@@ -1,4 +1,4 @@
-// What is proved of a plan. The prover finds it, plans carry it, and a registry may rely on it.
+// What is proved about a plan. The prover finds it, plans carry it, and a registry may rely on it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Rounding : uint8_t {
   each_op  ///< ops pass partial sums on, in the data type
 };
 
-/// What keeps successive calls from each other.
+/// What keeps successive calls apart.
 enum class BetweenCalls : uint8_t {
   meeting,  ///< no rank leaves a call before all are in it
   copies,   ///< calls use copies of scratch in turn; a rank may be some calls ahead
@@ -24,7 +24,7 @@ enum class BetweenCalls : uint8_t {
 
 struct Proof {
   bool proved = false;
-  bool deterministic = false;  ///< a sum is made in one order, whatever rank keeps it
+  bool deterministic = false;  ///< a sum is made in one order, whichever rank keeps it
   bool out_of_place = false;   ///< right where the caller's buffers are apart
   bool in_place = false;       ///< right where they coincide
   bool keeps_input = false;    ///< out of place the caller's input is left as it was

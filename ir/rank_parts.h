@@ -1,5 +1,5 @@
-// Several threads for large programs: each works on a part of the ranks. What comes out must not
-// depend on how many there are.
+// Several threads for large programs: each works on some of the ranks. The result must not depend
+// on how many there are.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct RankRange {
   uint32_t begin = 0, end = 0;
 };
 
-/// How many threads to work on so many ops with. `wanted` 0: as many as there are cores if there
-/// are so many ops that it is worth while, else one.
+/// How many threads to use for so many ops. `wanted` 0: as many as there are cores if there are
+/// enough ops to make it worthwhile, else one.
 uint32_t thread_count(uint64_t ops, uint32_t wanted);
 /// The same for a program.
 uint32_t thread_count(const Program& program, uint32_t wanted);
@@ -26,8 +26,7 @@ uint32_t thread_count(const Program& program, uint32_t wanted);
 std::vector<RankRange> cut_ranks(const Program& program, RankRange all, uint32_t parts);
 
 /// Runs work(0) … work(count - 1), each on a thread of its own; returns when all are done. Where
-/// the system gives no thread, the work is done here. Throws what the first of them that threw has
-/// thrown.
+/// the system gives no thread, the work is done here. Rethrows the first exception.
 void run_threads(uint32_t count, const std::function<void(uint32_t)>& work);
 
 /// True if `test(op)` is for an op of any rank.

@@ -85,8 +85,8 @@ std::optional<std::string> read_opened(int fd, std::optional<std::chrono::millis
 std::optional<std::string> read_to_end(int fd) { return read_rest(fd, {}); }
 
 // Opened without blocking: open() of a named pipe waits for somebody who writes, for ever.
-std::optional<std::string> read_whole_file(const std::string& path,
-                                           std::optional<std::chrono::milliseconds> patience) {
+std::optional<std::string> read_file(const std::string& path,
+                                     std::optional<std::chrono::milliseconds> patience) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   std::optional<std::string> text = read_opened(fd, patience);

@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kWriterPatience{5000};
 /// The same for a path. Of a pipe that somebody has opened to write it waits for the end, as cat
 /// does. errno ETIMEDOUT: nobody has, for so long. Without any patience only a regular file is
 /// read, which nobody can make last; errno ESPIPE: it is none.
-[[nodiscard]] std::optional<std::string> read_whole_file(
+[[nodiscard]] std::optional<std::string> read_file(
     const std::string& path, std::optional<std::chrono::milliseconds> patience = kWriterPatience);
 /// What errno says of a file that could not be read: "No such file or directory", "it has more than
 /// 256 MiB, or does not end", "it is a pipe, and nobody writes to it", "it is a pipe or a device,

@@ -13,7 +13,7 @@ namespace mscclc {
 
 class TextWriter {
  public:
-  /// `buffer`: bytes that are gathered before they go to the string; at least 64.
+  /// `buffer`: bytes collected before they go to the string; at least 64.
   explicit TextWriter(size_t buffer = 1 << 16)
       : buffer_(std::make_unique_for_overwrite<char[]>(buffer)), size_(buffer) {}
 
@@ -44,7 +44,7 @@ class TextWriter {
     for (; n > 0; --n) *this << ' ';
   }
 
-  /// Makes room for a text of about so many bytes.
+  /// Reserves room for a text of about so many bytes.
   void reserve(size_t bytes) { out_.reserve(bytes); }
   size_t size() const { return out_.size() + used_; }
 

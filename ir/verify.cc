@@ -24,7 +24,7 @@ std::optional<uint64_t> chunks_of(const std::vector<uint32_t>& dims) {
 
 /// Checks a contract's chunks; at least `least` of them.
 void verify_chunks(std::string_view option, const std::vector<uint32_t>& dims, uint64_t least,
-                   uint64_t times, VerifyReport& report) {
+                   uint64_t times, ProgramReport& report) {
   const auto chunks = chunks_of(dims);
   if (!chunks) {
     report.error("contract-chunks", {}, fmt::format("'{}' has more than two dimensions", option));
@@ -35,7 +35,7 @@ void verify_chunks(std::string_view option, const std::vector<uint32_t>& dims, u
   }
 }
 
-void verify_counts(const Contract& c, VerifyReport& report) {
+void verify_counts(const Contract& c, ProgramReport& report) {
   if (c.counts.size() != size_t{c.ranks} * c.ranks) {
     report.error("contract-counts", {},
                  fmt::format("'counts' has {} numbers; {} ranks need {}", c.counts.size(), c.ranks,
@@ -57,7 +57,7 @@ std::string text(std::string_view buffer, const Place& place) {
   return fmt::format("{}[{}] at {}", buffer, place.chunk, place.rank);
 }
 
-void verify_promises(const Contract& c, VerifyReport& report) {
+void verify_promises(const Contract& c, ProgramReport& report) {
   const auto within = [&](Side side, const Place& p) {
     return p.rank < c.ranks && p.chunk < c.shape(side, p.rank).chunks();
   };
@@ -93,7 +93,7 @@ void verify_promises(const Contract& c, VerifyReport& report) {
 // ---- declarations ----
 
 /// Without names and keys in range, what a rank declares cannot even be told.
-void verify_ids(const Program& program, uint32_t id, VerifyReport& report) {
+void verify_ids(const Program& program, uint32_t id, ProgramReport& report) {
   const Rank& rank = program.ranks[id];
   const size_t names = program.names().size();
   const auto name_exists = [&](NameId name) { return name < names; };
@@ -113,7 +113,7 @@ void verify_ids(const Program& program, uint32_t id, VerifyReport& report) {
 
 class DeclarationCheck {
  public:
-  DeclarationCheck(const Program& program, uint32_t rank, VerifyReport& report)
+  DeclarationCheck(const Program& program, uint32_t rank, ProgramReport& report)
       : program_(program), rank_(program.ranks[rank]), id_(rank), report_(report) {}
 
   void run() {
@@ -255,30 +255,12 @@ class DeclarationCheck {
   const Program& program_;
   const Rank& rank_;
   uint32_t id_;
-  VerifyReport& report_;
+  ProgramReport& report_;
 };
 
 }  // namespace
 
-void VerifyReport::error(std::string code, uint32_t rank, const Op& op, std::string message) {
-  ++errors_;
-  op_error(diagnostics_, std::move(code), program_, rank, op, std::move(message));
-}
-
-void VerifyReport::error_unprintable(std::string code, uint32_t rank, const Op& op,
-                                     std::string message) {
-  ++errors_;
-  Note place = op_note(program_, op, {});
-  Diagnostic d;
-  d.code = std::move(code);
-  d.span = place.span;
-  d.file = std::move(place.file);
-  d.message = std::move(message);
-  d.notes.push_back({fmt::format("in '{}' of rank {}", info(op.kind).name, rank)});
-  diagnostics_.add(std::move(d));
-}
-
-void verify_contract(const Program& program, VerifyReport& report) {
+void verify_contract(const Program& program, ProgramReport& report) {
   const Contract& c = program.contract;
   if (program.launch.align == 0) report.error("launch", {}, "'align' is 0");
   if (program.launch.threads == 0 || program.launch.threads % kWarpThreads != 0) {
@@ -320,12 +302,12 @@ void verify_contract(const Program& program, VerifyReport& report) {
   if (c.kind == CollectiveKind::custom) verify_promises(c, report);
 }
 
-void verify_declarations(const Program& program, uint32_t rank, VerifyReport& report) {
+void verify_declarations(const Program& program, uint32_t rank, ProgramReport& report) {
   DeclarationCheck(program, rank, report).run();
 }
 
 bool verify_structure(const Program& program, Diagnostics& diagnostics) {
-  VerifyReport report(program, diagnostics);
+  ProgramReport report(program, diagnostics);
   verify_contract(program, report);
   for (uint32_t r = 0; r < program.ranks.size() && !report.enough(); ++r) {
     verify_ids(program, r, report);

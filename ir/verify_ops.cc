@@ -29,7 +29,7 @@ std::string channel_kinds(uint8_t kinds) {
 
 class OpCheck {
  public:
-  OpCheck(const Program& program, uint32_t rank, VerifyReport& report)
+  OpCheck(const Program& program, uint32_t rank, ProgramReport& report)
       : program_(program),
         rank_(program.ranks[rank]),
         id_(rank),
@@ -190,7 +190,7 @@ class OpCheck {
                                            row_->name, text(o)));
     }
     if (o.channel == kNone) {
-      return error("op-reach", fmt::format("'{}' takes a chunk behind a channel where '{}' stands",
+      return error("op-reach", fmt::format("'{}' takes a chunk through a channel where '{}' stands",
                                            row_->name, text(o)));
     }
     if (!check_channel(o)) return false;
@@ -428,7 +428,7 @@ class OpCheck {
   const Program& program_;
   const Rank& rank_;
   uint32_t id_;
-  VerifyReport& report_;
+  ProgramReport& report_;
   const Op* op_ = nullptr;
   const OpInfo* row_ = nullptr;
   const Op* last_ = nullptr;
@@ -437,7 +437,7 @@ class OpCheck {
 
 }  // namespace
 
-void verify_ops(const Program& program, uint32_t rank, VerifyReport& report) {
+void verify_ops(const Program& program, uint32_t rank, ProgramReport& report) {
   OpCheck(program, rank, report).run();
 }
 

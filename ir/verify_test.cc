@@ -110,7 +110,7 @@ TEST_CASE("reach and channels") {
   CHECK(said_of(OpKind::copy, {far(kMem, kOutput, 0)}, {local(kInput, 0)}) ==
         "error: 'copy' takes a chunk of this rank where 'ch[1].output[0]' stands");
   CHECK(said_of(OpKind::put, {local(kOutput, 0)}, {local(kInput, 0)}) ==
-        "error: 'put' takes a chunk behind a channel where 'output[0]' stands");
+        "error: 'put' takes a chunk through a channel where 'output[0]' stands");
   CHECK(said_of(OpKind::get, {local(kOutput, 0)}, {far(kNet, kInput, 0)}) ==
         "error: 'get' needs a memory channel, 'net' is a port");
   CHECK(said_of(OpKind::put, {far(kSw, kOutput, 0)}, {local(kInput, 0)}) ==

@@ -1,11 +1,11 @@
 // The examples of docs/passes.md: a comment names the passes (and limits of the target), then come
 // the program and what they make of rank 0, each in a fence.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "ir/read_file.h"
 #include "passes/testing/test_text.h"
 
 namespace mscclc {
@@ -17,14 +17,6 @@ struct Example {
   std::string program, result;
 };
 
-std::string read_page() {
-  std::ifstream file("docs/passes.md", std::ios::binary);
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 /// The next fenced block from `at` on, which moves behind it.
 std::string fenced(const std::string& page, size_t& at) {
   const size_t begin = page.find("```mscl\n", at) + 8, end = page.find("```\n", begin);
@@ -34,7 +26,7 @@ std::string fenced(const std::string& page, size_t& at) {
 }
 
 std::vector<Example> read_examples() {
-  const std::string page = read_page(), mark = "<!-- example: ";
+  const std::string page = read_file("docs/passes.md").value(), mark = "<!-- example: ";
   std::vector<Example> examples;
   for (size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at)) {
     Example example;
@@ -76,7 +68,7 @@ TEST_CASE("docs/passes.md shows what the passes do") {
   REQUIRE(examples.size() >= passes().size());
   for (const Example& example : examples) {
     Program program = testing::parse("program example\n" + example.program);
-    PipelineOptions options;
+    PassOptions options;
     options.only = example.passes;
     options.limits = example.limits;
     options.verify_each = true;
@@ -87,7 +79,7 @@ TEST_CASE("docs/passes.md shows what the passes do") {
 }
 
 TEST_CASE("docs/passes.md names every pass") {
-  const std::string page = read_page();
+  const std::string page = read_file("docs/passes.md").value();
   for (const PassInfo& pass : passes()) {
     CHECK(page.find("## " + std::string(pass.name) + "\n") != std::string::npos);
   }

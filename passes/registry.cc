@@ -26,7 +26,7 @@ constexpr PassInfo kPasses[] = {
 };
 
 /// The passes that `options` asks for; false after reporting an unknown name.
-bool select_passes(const PipelineOptions& options, std::vector<const PassInfo*>& selected,
+bool select_passes(const PassOptions& options, std::vector<const PassInfo*>& selected,
                    Diagnostics& diagnostics) {
   if (options.none) return true;
   if (options.only.empty()) {
@@ -81,7 +81,7 @@ const PassInfo* find_pass(std::string_view name) {
   return found == std::end(kPasses) ? nullptr : found;
 }
 
-bool run_passes(Program& program, const PipelineOptions& options, Diagnostics& diagnostics) {
+bool run_passes(Program& program, const PassOptions& options, Diagnostics& diagnostics) {
   std::vector<const PassInfo*> selected;
   if (!select_passes(options, selected, diagnostics)) return false;
   PassContext context{diagnostics, options.limits, options.max_thread_blocks, nullptr,

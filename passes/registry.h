@@ -18,7 +18,7 @@ namespace mscclc {
 std::span<const PassInfo> passes();
 const PassInfo* find_pass(std::string_view name);
 
-struct PipelineOptions {
+struct PassOptions {
   /// Names of the passes to run, in this order; empty: all of passes().
   std::vector<std::string> only;
   bool none = false;  ///< run no pass at all
@@ -30,12 +30,12 @@ struct PipelineOptions {
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;
   void* context = nullptr;
-  /// If there: receives a record of every pass that was run, the failing one included.
+  /// If set: receives a record of every pass that was run, the failing one included.
   std::vector<PassRecord>* records = nullptr;
 };
 
 /// Runs the passes; stops at the first that fails. An unknown name is an error.
-[[nodiscard]] bool run_passes(Program& program, const PipelineOptions& options,
+[[nodiscard]] bool run_passes(Program& program, const PassOptions& options,
                               Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -26,7 +26,7 @@ TEST_CASE("registry: unknown passes are named before anything runs") {
 TEST_CASE("registry: passes run in the order asked for, and are announced") {
   Program p = parse(two_ranks("copy s[0] <- input[0]"));
   std::string seen;
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"split", "assign"};
   options.context = &seen;
   options.before = [](const PassInfo& pass, const Program&, void* context) {

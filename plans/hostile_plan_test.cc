@@ -2,14 +2,13 @@
 // structure and survives being written again. Run it with --config=asan.
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "ir/print.h"
+#include "ir/read_file.h"
 #include "ir/verify.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
@@ -155,10 +154,7 @@ std::vector<std::string> seeds() {
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
     if (entry.path().extension() != ".json" || entry.file_size() > 12000) continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    texts.push_back(text.str());
+    texts.push_back(read_file(entry.path()).value());
   }
   std::sort(texts.begin(), texts.end());
   for (uint64_t seed = 0; seed < 60; ++seed) {

@@ -1,5 +1,5 @@
 // Which program of the library, with which parameters, for a call: plans/library.json, a list of
-// rows of which the first that fits holds; or which compiled plan, in the table of a folder that
+// rows of which the first that fits is taken; or which compiled plan, in the table of a folder that
 // `mscclc library` wrote. docs/collectives.md says how to write them.
 #pragma once
 
@@ -30,7 +30,7 @@ struct LibraryChoice {
   std::string params_text() const;
 };
 
-/// One row: the calls that it is for, and what it picks for them.
+/// One row: the calls that it serves, and what it picks for them.
 struct LibraryRow {
   CollectiveKind kind;
   uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
@@ -49,7 +49,7 @@ struct LibraryRow {
   bool covers(const LibraryRow& other) const;
 };
 
-/// Calls for which the table picks the same.
+/// Calls for which the table makes the same choice.
 struct LibraryRange {
   const LibraryChoice* choice = nullptr;
   uint64_t min = 0, max = 0;  ///< bytes, both included
@@ -69,7 +69,7 @@ class LibraryTable {
   /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call` kind, ranks, root, shift, links and a type to add up in count. REQUIRES:
+  /// Of `call`, only kind, ranks, root, shift, links and the type to add up in matter. REQUIRES:
   /// choose(call) finds something.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.

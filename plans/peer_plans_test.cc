@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "ir/print.h"
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 
 namespace mscclc {
@@ -41,17 +40,11 @@ const std::map<std::string, std::map<std::string, std::string>> kLongNames = {
 // of the thread blocks, the DSL's that of the calls in the program.
 const std::set<std::string> kReordered = {"da_ar_multinode_r4_tbg2", "mn_ag_pkt_r4"};
 
-std::string slurp(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::map<std::string, std::string> peer_plans() {
   std::map<std::string, std::string> plans;
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
-    if (entry.path().extension() == ".json") plans[entry.path().stem()] = slurp(entry.path());
+    if (entry.path().extension() == ".json")
+      plans[entry.path().stem()] = read_file(entry.path()).value();
   }
   return plans;
 }

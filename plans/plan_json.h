@@ -1,4 +1,4 @@
-// Execution plans as JSON: the peer-compatible format plus our one extra key, told in FORMAT.md.
+// Execution plans as JSON: MSCCL++'s format plus our one extra key, described in FORMAT.md.
 // The same program gives the same bytes on every machine and run.
 #pragma once
 
@@ -24,8 +24,8 @@ inline constexpr uint32_t kPlanSchema = 2;
                                                     Diagnostics& diagnostics,
                                                     const Proof* proof = nullptr);
 
-/// The same without holding the text: hands it on block by block, in order. After an error (false)
-/// what has been handed on is worth nothing. `sink` returns false to stop: that is an error too,
+/// The same without holding the text: passes it on block by block, in order. After an error (false)
+/// what has been passed on is worthless. `sink` returns false to stop: that is an error too,
 /// but the sink's to report.
 /// Large plans are written by several threads (`threads`: see thread_count, ir/rank_parts.h), of
 /// which one at a time calls `sink`; the bytes are the same.
@@ -34,19 +34,23 @@ inline constexpr uint32_t kPlanSchema = 2;
                               Diagnostics& diagnostics, const Proof* proof = nullptr,
                               uint32_t threads = 0);
 
-/// The hash of the plan that write_plan() would write for a target without limits (FORMAT.md, §5):
-/// equal for equal plans, wherever they were compiled or read.
-[[nodiscard]] std::optional<std::string> plan_hash(const Program& program,
-                                                   Diagnostics& diagnostics);
+/// Writes what names a plan: what write_plan() writes, of no target, without a proof and without
+/// the hash (FORMAT.md, §5). Equal for equal plans, wherever they were compiled or read.
+[[nodiscard]] bool write_canonical(const Program& program,
+                                   const std::function<bool(std::string_view)>& sink,
+                                   Diagnostics& diagnostics);
 
-/// What a plan for `target` says of its proof.
+/// What a plan for `target` says about its proof.
 ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof);
 
-/// Reads a plan, ours or the peer's, into split IR. `name` is the file's, for messages.
+/// Reads a plan, ours or MSCCL++'s, into split IR. `name` is the file's, for messages.
 /// Every error names the JSON path. A content hash that does not match is an error. The record of a
-/// proof is put into `proof`: it is what whoever wrote the plan says, and no more.
-[[nodiscard]] std::optional<Program> read_plan(std::string_view json, const std::string& name,
-                                               Diagnostics& diagnostics,
-                                               std::optional<ProofRecord>* proof = nullptr);
+/// proof is put into `proof`: it is a claim by the writer of the plan, and no more.
+/// `canonical` is handed what write_canonical() would write of a plan of ours, while its hash is
+/// found; nothing of a plan without our extra key. After an error it is worth nothing.
+[[nodiscard]] std::optional<Program> read_plan(
+    std::string_view json, const std::string& name, Diagnostics& diagnostics,
+    std::optional<ProofRecord>* proof = nullptr,
+    const std::function<bool(std::string_view)>* canonical = nullptr);
 
 }  // namespace mscclc

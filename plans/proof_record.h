@@ -1,5 +1,5 @@
-// The proof of a plan as it stands in the plan, under `mscclc.proof`: for which target and by which
-// prover, and what was proved. FORMAT.md tells its members.
+// The proof of a plan as the plan records it, under `mscclc.proof`: for which target and by which
+// prover, and what was proved. FORMAT.md lists its members.
 #pragma once
 
 #include <cstdint>

@@ -2,12 +2,13 @@
 // by some plan.
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
-#include <sstream>
 #include <string>
+#include <vector>
 
+#include "ir/read_file.h"
 #include "ir/test_programs.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
@@ -18,13 +19,6 @@ namespace mscclc {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string slurp(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// As much of JSON Schema as schema.json uses. Notes the properties that it meets.
 class Validator {
@@ -159,7 +153,7 @@ std::vector<std::string> plans() {
   }
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
     if (entry.path().extension() != ".json") continue;
-    const auto program = read_plan(slurp(entry.path()), entry.path(), diagnostics);
+    const auto program = read_plan(read_file(entry.path()).value(), entry.path(), diagnostics);
     if (program) texts.push_back(*write_plan(*program, host, diagnostics));
   }
   return texts;
@@ -168,7 +162,7 @@ std::vector<std::string> plans() {
 }  // namespace
 
 TEST_CASE("the schema describes what is written") {
-  const Json schema = Json::parse(slurp("plans/schema.json"));
+  const Json schema = Json::parse(read_file("plans/schema.json").value());
   Validator validator(schema);
   for (const std::string& text : plans()) {
     INFO(text);
@@ -184,7 +178,7 @@ TEST_CASE("the schema describes what is written") {
 }
 
 TEST_CASE("the schema knows all names of ops") {
-  const Json schema = Json::parse(slurp("plans/schema.json"));
+  const Json schema = Json::parse(read_file("plans/schema.json").value());
   std::set<std::string> names, expected;
   for (const Json& name : schema["$defs"]["op_name"]["enum"]) names.insert(name);
   for (const OpInfo& row : op_table()) {
@@ -196,20 +190,33 @@ TEST_CASE("the schema knows all names of ops") {
   CHECK(names == expected);
 }
 
+TEST_CASE("the schema and docs/language.md know all kinds of collectives") {
+  const Json schema = Json::parse(read_file("plans/schema.json").value());
+  const std::string page = read_file("docs/language.md").value();
+  std::vector<std::string> expected = {std::string(name(CollectiveKind::none))};
+  for (const std::string_view kind : collective_names()) {
+    expected.emplace_back(kind);
+    INFO(kind);
+    const auto row = std::regex("\n\\|[^|]*`" + std::string(kind) + "[(`]");
+    CHECK(std::regex_search(page, row));
+  }
+  CHECK(schema["$defs"]["contract"]["properties"]["kind"]["enum"] == Json(expected));
+}
+
 TEST_CASE("the schema is of the version that is written") {
-  const Json schema = Json::parse(slurp("plans/schema.json"));
+  const Json schema = Json::parse(read_file("plans/schema.json").value());
   CHECK(schema["properties"]["mscclc"]["properties"]["schema"]["enum"] == Json{kPlanSchema});
 }
 
 TEST_CASE("FORMAT.md tells every key and every reason for a long name") {
-  const std::string format = slurp("plans/FORMAT.md");
+  const std::string format = read_file("plans/FORMAT.md").value();
   const auto told = [&](const std::string& word) {
     INFO(word);
     const bool quoted = format.find('"' + word + '"') != std::string::npos;
     CHECK((quoted || format.find('`' + word + '`') != std::string::npos));
   };
   std::set<std::string> properties;
-  list_properties(Json::parse(slurp("plans/schema.json")), "#", properties);
+  list_properties(Json::parse(read_file("plans/schema.json").value()), "#", properties);
   for (const std::string& place : properties) {
     told(place.substr(place.rfind('/') + 1));
   }

@@ -111,7 +111,7 @@ std::optional<Target> find_target(const std::string& name_or_path, Diagnostics& 
     if (target.name == name_or_path) return target;
     names.push_back(target.name);
   }
-  const std::optional<std::string> text = read_whole_file(name_or_path);
+  const std::optional<std::string> text = read_file(name_or_path);
   if (text) return read_target(*text, name_or_path, diagnostics);
   const int why = errno;
   const std::string near = nearest(name_or_path, names);

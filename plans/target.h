@@ -16,7 +16,7 @@ namespace mscclc {
 struct Target {
   std::string name;
   std::string description;
-  bool peer_wire_only = false;  ///< only what the peer's executor runs rightly (target mscclpp)
+  bool peer_wire_only = false;  ///< only what MSCCL++'s executor runs correctly (target mscclpp)
   uint32_t max_threads_per_block = 0, max_blocks = 0;
   uint32_t max_ops_per_block = 0, max_operands_per_op = 0, max_channels_per_op = 0;
   uint32_t max_channels_per_block = 0, max_remote_buffers_per_block = 0;
@@ -25,7 +25,7 @@ struct Target {
   uint32_t vector_bytes = 0;  ///< what accesses take at once; offsets must be multiples
   uint64_t max_bytes = 0;     ///< largest offset or size
 
-  /// What passes must keep to, so that no op is refused for what it has been joined of.
+  /// What passes must keep to, so that no op is refused because of what was joined into it.
   OpLimits op_limits() const;
 };
 

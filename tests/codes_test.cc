@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/diagnostic_codes.h"
+#include "ir/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc {
@@ -16,10 +17,10 @@ namespace fs = std::filesystem;
 
 /// Text in quotes with a hyphen that is no code: names of threads, programs and benchmarks.
 const std::set<std::string> kNoCodes = {
-    "mscclc-bench",      "mscclc-boot",       "mscclc-fds",        "mscclc-hub",
-    "mscclc-proxy",      "mscclc-rank",       "mscclc-stream",     "mscclc-watch",
-    "nccl-symmetric",    "handwritten-1shot", "handwritten-2shot", "handwritten-exchange",
-    "handwritten-slices"};
+    "mscclc-bench",         "mscclc-boot",       "mscclc-fds",        "mscclc-hub",
+    "mscclc-lane",          "mscclc-proxy",      "mscclc-rank",       "mscclc-stream",
+    "mscclc-watch",         "nccl-symmetric",    "handwritten-1shot", "handwritten-2shot",
+    "handwritten-exchange", "handwritten-slices"};
 
 std::set<std::string> codes() {
   std::set<std::string> names;
@@ -52,7 +53,7 @@ std::map<std::string, std::string> sources() {
       const std::string path = entry.path().string();
       if (path.ends_with("_test.cc") || path.find("/fake_") != std::string::npos) continue;
       if (path.ends_with(".cc") || path.ends_with(".h") || path.ends_with(".cu")) {
-        texts[path] = testing::read_whole(path);
+        texts[path] = read_file(path).value();
       }
     }
   }
@@ -94,7 +95,7 @@ TEST_CASE("a code that is not in the table is found") {
 }
 
 TEST_CASE("docs/diagnostics.md is current (bazel run //ir:codes_page > docs/diagnostics.md)") {
-  CHECK(testing::read_whole("docs/diagnostics.md") == code_reference());
+  CHECK(read_file("docs/diagnostics.md").value() == code_reference());
 }
 
 }  // namespace

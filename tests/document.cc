@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {
@@ -79,7 +80,7 @@ class Document {
   Lines run() {
     Lines made;
     std::string file;  // whose block comes next
-    const Lines lines = lines_of(read_whole(path_));
+    const Lines lines = lines_of(read_file(path_).value());
     for (size_t i = 0; i < lines.size(); ++i) {
       made.push_back(lines[i]);
       if (!lines[i].starts_with("```")) {
@@ -114,7 +115,7 @@ class Document {
 
   void take_file(const std::string& name, const std::string& text) {
     if (!fs::exists(name)) return write_whole(folder_ / name, text);
-    if (without_head(read_whole(name)) == without_head(text)) {
+    if (without_head(read_file(name).value()) == without_head(text)) {
       ++result_.passed;
     } else {
       fail(fmt::format("'{}' is not what it shows", name));
@@ -138,7 +139,7 @@ class Document {
   Lines run_command(const std::string& command, const Lines& expected) {
     const fs::path out = scratch_ / "out", err = scratch_ / "err";
     run_shell(command, folder_, out, err);
-    const Lines actual = lines_of(read_whole(out) + read_whole(err));
+    const Lines actual = lines_of(read_file(out).value() + read_file(err).value());
     if (matches(expected, 0, actual, 0)) {
       ++result_.passed;
       return expected;
@@ -169,7 +170,7 @@ DocumentResult check_document(const fs::path& path, const fs::path& scratch, boo
   }
   Document document(path, scratch, update);
   const std::string made = joined(document.run());
-  if (update && made != read_whole(path)) write_whole(path, made);
+  if (update && made != read_file(path).value()) write_whole(path, made);
   return document.result();
 }
 

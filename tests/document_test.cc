@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {
@@ -74,7 +75,7 @@ TEST_CASE("documents: files") {
   const std::string page = "`a.txt`:\n\n```\nhello\n```\n\n" + session("$ cat a.txt\nhello\n");
   CHECK(c.check(page).passed == 1);
   // The repository's own are compared, but for comments at their head.
-  const std::string shown = read_whole("plans/sendrecv.mscl");
+  const std::string shown = read_file("plans/sendrecv.mscl").value();
   const std::string body = shown.substr(shown.find("\nprogram") + 1);
   const auto block = [](const std::string& text) {
     return "`plans/sendrecv.mscl`:\n\n```mscl\n" + text + "```\n";
@@ -88,7 +89,7 @@ TEST_CASE("documents: what is printed now is written down") {
   Case c;
   const std::string page = session("$ echo one\ntwo\n$ seq 3\n…\n3\n");
   CHECK(c.check(page, true).failed == 0);
-  CHECK(read_whole(c.path) == session("$ echo one\none\n$ seq 3\n…\n3\n"));
+  CHECK(read_file(c.path).value() == session("$ echo one\none\n$ seq 3\n…\n3\n"));
   CHECK(check_document(c.scratch / "none.md", c.scratch, false).failed == 1);
 }
 

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/read_file.h"
 #include "tests/document.h"
 #include "tests/shell.h"
 
@@ -69,10 +70,10 @@ bool output_of(const Runner& runner, const fs::path& path, std::string& output) 
     const std::string command = replaced(replaced(step.command, "%s", file), "%t", temporary);
     const int code = run_shell(command, folder, out, err);
     if (steps.size() > 1) output += "$ " + step.command + "\n";
-    output += read_whole(out) + read_whole(err);
+    output += read_file(out).value() + read_file(err).value();
     if (code == step.exit_code) continue;
     fmt::print("{}: '{}' exits with {}, expected {}\n{}{}", path.string(), step.command, code,
-               step.exit_code, read_whole(out), read_whole(err));
+               step.exit_code, read_file(out).value(), read_file(err).value());
     return false;
   }
   // Scratch paths differ from machine to machine.
@@ -85,7 +86,7 @@ bool run_case(Runner& runner, const fs::path& path) {
   if (!output_of(runner, path, actual)) return false;
   const fs::path expected = fs::path(path).replace_extension(".out");
   const bool exists = fs::exists(expected);
-  if (exists && read_whole(expected) == actual) return true;
+  if (exists && read_file(expected).value() == actual) return true;
   if (runner.update) {
     write_whole(expected, actual);
     fmt::print("wrote {}\n", expected.string());

@@ -7,7 +7,6 @@
 
 namespace mscclc::testing {
 
-std::string read_whole(const std::filesystem::path& path);
 void write_whole(const std::filesystem::path& path, const std::string& text);
 /// `text` with all of `from` replaced.
 std::string replaced(std::string text, std::string_view from, const std::string& to);

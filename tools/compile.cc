@@ -7,7 +7,6 @@
 
 #include "ir/print.h"
 #include "ir/printable.h"
-#include "passes/prove/prove.h"
 #include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
@@ -64,8 +63,8 @@ std::string check_passes(const CompileOptions& options) {
   return "";
 }
 
-PipelineOptions pipeline_of(CompileOptions& options) {
-  PipelineOptions pipeline;
+PassOptions pipeline_of(CompileOptions& options) {
+  PassOptions pipeline;
   pipeline.none = options.passes.size() == 1 && options.passes[0] == "none";
   if (!pipeline.none) pipeline.only = options.passes;
   pipeline.verify_each = options.verify_each;
@@ -74,17 +73,6 @@ PipelineOptions pipeline_of(CompileOptions& options) {
   pipeline.after = print_after;
   pipeline.context = &options;
   return pipeline;
-}
-
-// Proves what is about to be written. False after saying why it is refused.
-bool verify(const CompileOptions& options, Input& input, std::optional<Proof>& proof) {
-  if (options.no_verify) return true;
-  proof = prove(input.program, input.diagnostics, {.try_copies = true});
-  if (proof->proved) return true;
-  input.diagnostics.error("refused", {},
-                          "the plan is not proved right, so nothing is written; '--no-verify' "
-                          "writes it all the same");
-  return false;
 }
 
 // Writes the plan while it is made: a large one is never held in memory.
@@ -143,24 +131,20 @@ int run_compile(CompileOptions& options) {
     return kWrongProgram;
   }
   std::vector<PassRecord> records;
-  PipelineOptions pipeline = pipeline_of(options);
+  PassOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
   if (options.stats || options.time_passes) pipeline.records = &records;
-  const int code = input.load(pipeline);
+  const bool needs_plan = options.emit == "plan" || options.emit == "summary";
+  ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it all the same"};
+  const int code =
+      input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
   if (options.stats) put_error(stats_table(records));
   if (options.time_passes) put_error(time_table(records));
   if (code != kFine) return code;
-  const bool needs_plan = options.emit == "plan" || options.emit == "summary";
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
-  input.shorten_file_names();
-  std::optional<Proof> proved;
-  if (needs_plan && !verify(options, input, proved)) {
-    input.report();
-    return kWrongProgram;
-  }
-  const Proof* proof = proved ? &*proved : nullptr;
+  const Proof* proof = gate.proof ? &*gate.proof : nullptr;
   if (options.emit == "plan") return compile_plan(options, *target, proof, input);
   const auto text = emitted(options, *target, proof, input);
   input.report();

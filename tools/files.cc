@@ -45,9 +45,9 @@ bool write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> read_file(const std::string& path, std::string& error) {
+std::optional<std::string> read_input(const std::string& path, std::string& error) {
   const bool standard = path == "-";
-  std::optional<std::string> text = standard ? read_to_end(STDIN_FILENO) : read_whole_file(path);
+  std::optional<std::string> text = standard ? read_to_end(STDIN_FILENO) : read_file(path);
   if (!text) {
     error = fmt::format("cannot read {}: {}", standard ? "standard input" : in_quotes(path),
                         file_error(errno));
@@ -56,7 +56,7 @@ std::optional<std::string> read_file(const std::string& path, std::string& error
 }
 
 std::optional<std::string> read_regular_file(const std::string& path, std::string& error) {
-  std::optional<std::string> text = read_whole_file(path, std::nullopt);
+  std::optional<std::string> text = read_file(path, std::nullopt);
   if (!text) error = fmt::format("cannot read {}: {}", in_quotes(path), file_error(errno));
   return text;
 }

@@ -29,7 +29,7 @@ bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 std::string contents(const std::string& path) {
   std::string error;
-  return read_file(path, error).value_or(error);
+  return read_input(path, error).value_or(error);
 }
 
 const std::string kMebibyte(size_t{1} << 20, 'x');
@@ -101,7 +101,7 @@ TEST_CASE("a named pipe is read from when somebody writes until he ends") {
     }
     close(fd);
   });
-  CHECK(read_whole_file(path, std::chrono::minutes(10)) == "one two");
+  CHECK(read_file(path, std::chrono::minutes(10)) == "one two");
   writer.join();
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a named pipe with a writer that is slow is waited for") {
     if (write(both, "late", 4) == 4) close(both);
   });
   reads = true;
-  CHECK(read_whole_file(path, std::chrono::milliseconds(1)) == "late");
+  CHECK(read_file(path, std::chrono::milliseconds(1)) == "late");
   writer.join();
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("where a file must be, nothing else is read, and nothing is waited for
 TEST_CASE("a named pipe that nobody writes to is an error") {
   const std::string path = scratch("silent");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  CHECK_FALSE(read_whole_file(path, std::chrono::milliseconds(50)).has_value());
+  CHECK_FALSE(read_file(path, std::chrono::milliseconds(50)).has_value());
   CHECK(file_error(errno) == "it is a pipe, and nobody writes to it");
   CHECK(contents(path) == "cannot read '" + path + "': it is a pipe, and nobody writes to it");
 }

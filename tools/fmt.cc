@@ -25,7 +25,7 @@ int complain(const std::string& message) {
 
 int format_file(const std::string& name, const FmtOptions& options) {
   std::string error;
-  auto text = read_file(name, error);
+  auto text = read_input(name, error);
   if (!text) return complain(error);
   Sources sources;
   Diagnostics diagnostics;

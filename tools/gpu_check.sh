@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tries the runtime on the GPUs of this machine; the last line says how many steps passed and failed.
+# Tries the runtime on the GPUs of this machine; the last line says how many steps passed and failed,
+# and what this machine, or its settings, did not let them try.
 #
 #   tools/gpu_check.sh [OPTION]… LOGS    logs of all steps go into the folder LOGS
 #
@@ -55,7 +56,7 @@ while (($# > 0)); do
     --list) list=1 ;;
     --short) short=1 ;;
     -h | --help)
-      sed -n '2,25s/^# \{0,1\}//p' "$0"
+      sed -n '2,26s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     -*) die "unknown option '$1'; --help lists them" ;;
@@ -250,13 +251,23 @@ for n in "${counts[@]}"; do
 done
 
 if ((list)); then exit 0; fi
-passed=0 failed=0
+passed=0 failed=0 skipped=()
 for result in "${ran[@]}"; do
   case $(cat "$result" 2>/dev/null) in
     passed) passed=$((passed + 1)) ;;
-    'left out') ;;
+    'left out') skipped+=("$(basename "$result" .result)") ;;
     *) failed=$((failed + 1)) ;;
   esac
+  while IFS= read -r what; do skipped+=("$what"); done < \
+    <(sed -n 's/^skipped: //p' "${result%.result}.log" 2>/dev/null | sort -u)
 done
-say "$passed passed, $failed failed"
+# Without it plans with switch channels ran, but their data came from every rank one by one.
+if [[ ${MSCCLC_MULTICAST:-0} != 1 ]]; then skipped+=('multicast (MSCCLC_MULTICAST is not 1)'); fi
+line="$passed passed, $failed failed"
+separator=', skipped: '
+for what in "${skipped[@]}"; do
+  line+=$separator$what
+  separator='; '
+done
+say "$line"
 ((failed == 0 && passed > 0))

@@ -18,7 +18,7 @@ bool looks_like_json(std::string_view text) {
 
 std::optional<std::string> read_import(const std::string& path) {
   std::string error;
-  return read_file(path, error);
+  return read_input(path, error);
 }
 
 }  // namespace
@@ -77,14 +77,6 @@ int Input::usage(const std::string& message) {
   return kUsage;
 }
 
-void Input::shorten_file_names() {
-  const std::string folder = options_.file.substr(0, options_.file.rfind('/') + 1);
-  if (folder.empty()) return;
-  for (std::string& name : program.files) {
-    if (name.starts_with(folder)) name.erase(0, folder.size());
-  }
-}
-
 /// A usage() that is remembered.
 int Input::unusable(const std::string& message) {
   first_error_ = message;
@@ -116,12 +108,13 @@ bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
   return true;
 }
 
-int Input::load(const PipelineOptions& passes) {
+int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate) {
   FrontEndOptions front;
   front.read_file = read_import;
+  front.relative_names = relative_names;
   std::string error;
   if (!split_defines(front, error)) return unusable(error);
-  auto text = read_file(options_.file, error);
+  auto text = read_input(options_.file, error);
   if (!text) return unusable(error);
   if (looks_like_json(*text)) {
     kind = InputKind::plan;
@@ -129,8 +122,8 @@ int Input::load(const PipelineOptions& passes) {
   }
   int code = kWrongProgram;
   try {
-    code = kind == InputKind::plan ? load_plan(*text, passes)
-                                   : load_text(std::move(*text), front, passes);
+    code = kind == InputKind::plan ? load_plan(*text, front, passes, gate)
+                                   : load_text(std::move(*text), front, passes, gate);
   } catch (const std::bad_alloc&) {
     diagnostics.error("memory", {},
                       fmt::format("'{}' takes more memory to compile than there is; fewer ranks, "
@@ -141,18 +134,20 @@ int Input::load(const PipelineOptions& passes) {
   return code;
 }
 
-int Input::load_plan(std::string_view json, const PipelineOptions& passes) {
+int Input::load_plan(std::string_view json, const FrontEndOptions& front,
+                     const PassOptions& passes, ProofGate* gate) {
   auto loaded = read_plan(json, options_.file, diagnostics);
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);
   if (!passes.only.empty() && !run_passes(program, passes, diagnostics)) return kWrongProgram;
-  return kFine;
+  if (front.relative_names) make_names_relative(program, options_.file);
+  return gate == nullptr || gate->pass(program, diagnostics) ? kFine : kWrongProgram;
 }
 
-int Input::load_text(std::string text, const FrontEndOptions& front,
-                     const PipelineOptions& passes) {
+int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+                     ProofGate* gate) {
   const FileId file = sources.add(options_.file, std::move(text));
-  auto compiled = compile(sources, file, front, passes, diagnostics);
+  auto compiled = compile(sources, file, front, passes, diagnostics, gate);
   if (!compiled) return kWrongProgram;
   program = std::move(*compiled);
   return kFine;

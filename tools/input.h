@@ -38,10 +38,12 @@ class Input {
 
   /// Reads the file (a program, IR text, or a plan: JSON begins with '{') and brings it to IR;
   /// programs go through `passes`. Returns kFine, or prints why not and returns the exit code.
-  [[nodiscard]] int load(const PipelineOptions& passes);
-  /// Names the program's sources relative to its folder: the bytes of a plan must not depend on
-  /// where it was compiled.
-  void shorten_file_names();
+  [[nodiscard]] int load(const PassOptions& passes) { return load(passes, false, nullptr); }
+  /// The same of what is to be written: the program names its files relative to its folder, and a
+  /// plan must pass the gate, if there is one.
+  [[nodiscard]] int load_to_write(const PassOptions& passes, ProofGate* gate) {
+    return load(passes, true, gate);
+  }
   /// Prints diagnostics that came since the last call, to standard error.
   void report();
   /// The first error that has been printed; empty if there is none.
@@ -57,10 +59,13 @@ class Input {
   Diagnostics diagnostics;
 
  private:
+  [[nodiscard]] int load(const PassOptions& passes, bool relative_names, ProofGate* gate);
   [[nodiscard]] bool split_defines(FrontEndOptions& front, std::string& error) const;
   int unusable(const std::string& message);
-  int load_plan(std::string_view json, const PipelineOptions& passes);
-  int load_text(std::string text, const FrontEndOptions& front, const PipelineOptions& passes);
+  int load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
+                ProofGate* gate);
+  int load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+                ProofGate* gate);
 
   const InputOptions& options_;
   std::string first_error_;

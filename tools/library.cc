@@ -34,7 +34,7 @@ std::optional<Library> open_library(const std::string& folder, Diagnostics& diag
   for (std::string place : folders(folder, diagnostics)) {
     if (!place.ends_with('/')) place += '/';
     const std::string path = place + kTable;
-    const auto text = read_file(path, error);
+    const auto text = read_input(path, error);
     if (!text) continue;
     auto table = LibraryTable::parse(*text, path, diagnostics);
     if (!table) return std::nullopt;

@@ -13,7 +13,6 @@
 #include <set>
 #include <string>
 
-#include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
@@ -31,7 +30,7 @@ struct LibraryOptions {
   uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
 };
 
-/// "allreduce_1shot-R4-FLL16-B8.json": short, and without characters that shells mind.
+/// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
 std::string file_name(const LibraryRow& row) {
   std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
   if (row.root) name += fmt::format("-root{}", *row.root);
@@ -155,30 +154,28 @@ class LibraryWriter {
       row.choice.params = known->second;
       return kFine;
     }
-    PipelineOptions pipeline;
+    PassOptions pipeline;
     pipeline.limits = target_.op_limits();
     for (;;) {
       const InputOptions program = program_of(row);
       Input input(program);
-      if (const int code = input.load(pipeline); code != kFine) return code;
+      ProofGate gate;
+      if (const int code = input.load_to_write(pipeline, &gate); code != kFine) return code;
+      if (!gate.proof) return Input::usage(program.file + ": IR text must be 'split' to be a plan");
       if (lower_blocks(row.choice.params, most_blocks(input.program), target_.max_blocks)) continue;
       known->second = row.choice.params;
       const std::string name = file_name(row);
-      return written_.insert(name).second ? write_plan_file(name, input) : kFine;
+      return written_.insert(name).second ? write_plan_file(name, input, *gate.proof) : kFine;
     }
   }
 
-  int write_plan_file(const std::string& name, Input& input) {
-    input.shorten_file_names();
-    const Proof proof = prove(input.program, input.diagnostics);
+  int write_plan_file(const std::string& name, Input& input, const Proof& proof) {
     FileWriter file(path_of(name));
-    const bool fine = proof.proved && write_plan(
-                                          input.program, target_,
-                                          [&](std::string_view block) {
-                                            bytes_ += block.size();
-                                            return file.write(block);
-                                          },
-                                          input.diagnostics, &proof);
+    const auto sink = [&](std::string_view block) {
+      bytes_ += block.size();
+      return file.write(block);
+    };
+    const bool fine = write_plan(input.program, target_, sink, input.diagnostics, &proof);
     input.report();
     if (!fine && file.error().empty()) return kWrongProgram;
     return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());

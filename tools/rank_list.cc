@@ -36,7 +36,7 @@ bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error) {
   if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return true;
   std::string_view list = text.substr(at + 1);
   if (list.find_first_not_of("0123456789,.") != std::string_view::npos) return true;
-  error = "'" + std::string(text) + "': expected ranks behind '@', as in 0,1 or 0..4";
+  error = "'" + std::string(text) + "': expected ranks after '@', as in 0,1 or 0..4";
   while (!list.empty()) {
     const size_t comma = list.find(',');
     if (!append(list.substr(0, comma), out.ranks)) return false;

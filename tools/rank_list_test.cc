@@ -41,7 +41,7 @@ TEST_CASE("lists that are none") {
   for (const char* text : {"a@1,", "a@,1", "a@1..", "a@..", "a@3..3", "a@3..2", "a@1...3", "a@.",
                            "a@99999999999", "a@65537", "a@0..65537"}) {
     CHECK(error_of(text) ==
-          "'" + std::string(text) + "': expected ranks behind '@', as in 0,1 or 0..4");
+          "'" + std::string(text) + "': expected ranks after '@', as in 0,1 or 0..4");
   }
   CHECK(error_of("a@1,0..2") == "'a@1,0..2' names a rank twice");
 }

@@ -48,7 +48,7 @@ int run_schedule(const RunOptions& options) {
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
   std::string error;
-  const auto text = read_file(options.schedule, error);
+  const auto text = read_input(options.schedule, error);
   if (!text) return Input::usage(error);
   const auto schedule = read_schedule(*text, options.schedule, input.program, input.diagnostics);
   input.report();

@@ -66,7 +66,7 @@ int run_set_schedule(const RunOptions& options) {
   std::deque<PlacedInput> inputs;
   if (const int code = load_all(options, inputs); code != kFine) return code;
   std::string error;
-  const auto text = read_file(options.schedule, error);
+  const auto text = read_input(options.schedule, error);
   if (!text) return Input::usage(error);
   const std::vector<PlacedPlan> plans = placed(inputs);
   Diagnostics diagnostics;

@@ -131,7 +131,7 @@ std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<ui
 }
 
 int load_to_run(const RunOptions& options, Input& input) {
-  PipelineOptions passes;
+  PassOptions passes;
   if (!options.target.empty()) {
     const auto target = find_target(options.target, input.diagnostics);
     input.report();

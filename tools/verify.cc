@@ -42,7 +42,7 @@ bool fits(const Target& target, Input& input) {
 
 int verify_file(const VerifyOptions& options, const Target* target, const std::string& file,
                 Input& input) {
-  PipelineOptions passes;
+  PassOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
   if (const int code = input.load(passes); code != kFine) {
     if (code == kWrongProgram && !options.witness.empty()) {
@@ -79,7 +79,7 @@ struct Row {
 };
 
 Row row_of(const Target* target, Input& input) {
-  PipelineOptions passes;
+  PassOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
   if (const int code = input.load(passes); code != kFine) {
     return {"not read", input.first_error(), code};

@@ -20,9 +20,9 @@ constexpr uint32_t block_threads(uint32_t wanted) {
 }
 
 /// Starts one call, asynchronously: one kernel of block_threads(plan.threads) threads, which may be
-/// captured in a graph. All pointers of
-/// the plan are addresses that the device reaches. Blocks wait for one another: the caller has made
-/// sure that all of the launch fit on the device (most_resident_blocks()).
+/// captured in a graph. All pointers of the plan are addresses that the device reaches. Blocks wait
+/// for one another: the caller has made sure that all blocks of the launch fit on the device
+/// (most_resident_blocks()).
 /// Returns what the launch call returned (cudaError_t).
 int launch(const device::LaunchPlan& plan, void* stream);
 
@@ -32,12 +32,12 @@ struct Abilities {
   bool early_in_captures = false;  ///< ... also of launches that a graph captures
 };
 
-/// Loads all kernels on the current device, which would else happen when each is first launched:
-/// the driver may have to wait for kernels that run, and they for the one to be loaded, and
-/// captures may forbid it. Returns an error (cudaError_t) where one cannot be loaded.
+/// Loads all kernels on the current device, which would otherwise happen when each is first
+/// launched: the driver may have to wait for kernels that run, and they for the one to be loaded,
+/// and captures may forbid it. Returns an error (cudaError_t) where one cannot be loaded.
 int load_kernels(Abilities* abilities);
 
-/// Is there a kernel for plans like this one, or does that for all plans run it?
+/// True if a specialised kernel exists; otherwise the generic one runs.
 bool has_fast_kernel(const device::LaunchPlan& plan);
 
 /// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the

@@ -9,7 +9,7 @@ namespace mscclc::device {
 /// The part of a run that a block moves in one go; counts bytes, or units of a packet format.
 struct FrameStretch {
   const Move* move;
-  const Run* run;
+  const Stretch* run;
   uint64_t skip;  ///< of the run, before the stretch
   uint64_t count;
   MSCCLC_HD uint64_t length() const { return run->length; }
@@ -39,7 +39,7 @@ inline void for_each_stretch(const Frame& f, const DeviceOp& op, uint32_t i, Fn 
   const Move& move = f.rank.moves[op.first + i];
   const Range range = range_of(f, op, move);
   for (uint32_t r = 0; r < move.run_count; ++r) {
-    const Run& run = f.rank.runs[move.runs + r];
+    const Stretch& run = f.rank.runs[move.runs + r];
     const uint64_t run_end = run.begin + (F == PacketFormat::none ? run.length : run.size);
     const uint64_t begin = range.begin > run.begin ? range.begin : run.begin;
     const uint64_t end = range.end < run_end ? range.end : run_end;
@@ -116,7 +116,7 @@ inline uint32_t in_step(const Frame& f, const DeviceOp& op, uint32_t i) {
 /// The stretch of another move in step with the first, whose stretch is `s`.
 inline FrameStretch stretch_beside(const Frame& f, const FrameStretch& s, uint32_t moves_on) {
   const Move* other = s.move + moves_on;
-  const Run* first = f.rank.runs + s.move->runs;
+  const Stretch* first = f.rank.runs + s.move->runs;
   return {other, f.rank.runs + other->runs + (s.run - first), s.skip, s.count};
 }
 

@@ -70,12 +70,12 @@ struct Move {
 static_assert(sizeof(Move) == 32);
 
 /// A stretch of the virtual range that lies in one piece in every operand.
-struct Run {
+struct Stretch {
   uint64_t begin, size;  ///< virtual bytes, or packet units
   uint64_t length;       ///< bytes of data in it, from its beginning
   uint64_t offsets;      ///< offsets[offsets + k]: where operand k's part begins in its buffer
 };
-static_assert(sizeof(Run) == 32);
+static_assert(sizeof(Stretch) == 32);
 
 enum OperandFlags : uint32_t {
   kPackets = 1,  ///< in a packet buffer
@@ -113,7 +113,7 @@ struct RankView {
   const DeviceOp* ops;
   const Move* moves;
   const DeviceOperand* operands;
-  const Run* runs;
+  const Stretch* runs;
   const uint64_t* offsets;
   const DeviceLoop* loops;
   const uint32_t* targets;

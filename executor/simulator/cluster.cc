@@ -169,7 +169,7 @@ bool Cluster::check_guards(Diagnostics& diagnostics) const {
         if (!(front ? buffer.front_broken() : buffer.back_broken())) continue;
         diagnostics.error("guard-bytes", {},
                           fmt::format("rank {}{}: bytes {} '{}' have been written", r, of_plan(),
-                                      front ? "in front of" : "behind", name));
+                                      front ? "before" : "after", name));
         intact = false;
       }
     }

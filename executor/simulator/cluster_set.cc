@@ -162,7 +162,7 @@ bool ClusterSet::check_guards(Diagnostics& diagnostics) const {
       if (!(front ? scratch_[r].front_broken() : scratch_[r].back_broken())) continue;
       diagnostics.error("guard-bytes", {},
                         fmt::format("rank {}: bytes {} the shared scratch have been written", r,
-                                    front ? "in front of" : "behind"));
+                                    front ? "before" : "after"));
       intact = false;
     }
   }

@@ -141,7 +141,7 @@ TEST_CASE("scratch is one where plans say so") {
   set[1].data(1, kFirstScratch)[set[1].scratch_bytes(1)] = 1;
   CHECK(!set.check_guards(diagnostics));
   CHECK(text_of(diagnostics) ==
-        "error: rank 1: bytes behind the shared scratch have been written\n");
+        "error: rank 1: bytes after the shared scratch have been written\n");
 }
 
 TEST_CASE("chunks that are shared must be equally long") {

@@ -160,8 +160,8 @@ TEST_CASE("bytes written beside a buffer are found") {
   CHECK(cluster.run(1, 0, hooks, diagnostics));
   CHECK_FALSE(cluster.check_guards(diagnostics));
   CHECK(text_of(diagnostics) ==
-        "error: rank 0: bytes behind 'output' have been written\n"
-        "error: rank 0: bytes in front of 'stage' have been written\n");
+        "error: rank 0: bytes after 'output' have been written\n"
+        "error: rank 0: bytes before 'stage' have been written\n");
 }
 
 TEST_CASE("offsets beyond 4 GiB are reached, on memory of which little is touched") {

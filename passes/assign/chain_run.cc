@@ -57,7 +57,7 @@ void ChainRun::find_waits_of_sync() {
 }
 
 /// Chains that touch the same chunk, somebody writing.
-void ChainRun::unite_by_cells(ChainParts& parts) {
+void ChainRun::unite_by_cells(ChainSets& parts) {
   written_.assign(cells_.cells(), false);
   for (uint32_t cell = 0; cell < cells_.cells(); ++cell) {
     const std::span<const CellTouch> touches = cells_.touches(cell);
@@ -70,7 +70,7 @@ void ChainRun::unite_by_cells(ChainParts& parts) {
 }
 
 /// Chains that use the two ends of a channel.
-void ChainRun::unite_by_channels(ChainParts& parts) const {
+void ChainRun::unite_by_channels(ChainSets& parts) const {
   std::vector<std::vector<uint32_t>> signaller(program_.ranks.size());
   const auto for_ends = [&](Effects effect, auto visit) {
     for (uint32_t r = 0; r < signaller.size(); ++r) {
@@ -95,7 +95,7 @@ void ChainRun::unite_by_channels(ChainParts& parts) const {
 
 /// Chains that have nothing to do with each other are in different classes.
 std::vector<std::vector<uint32_t>> ChainRun::find_classes() {
-  ChainParts parts(static_cast<uint32_t>(all_.size()));
+  ChainSets parts(static_cast<uint32_t>(all_.size()));
   unite_by_cells(parts);
   unite_by_channels(parts);
   std::vector<std::vector<uint32_t>> classes;

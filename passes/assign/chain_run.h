@@ -16,7 +16,7 @@
 
 #include "ir/program.h"
 #include "passes/assign/chain_cells.h"
-#include "passes/assign/chain_parts.h"
+#include "passes/assign/chain_sets.h"
 #include "passes/assign/chains.h"
 #include "passes/base/clock_rows.h"
 
@@ -58,8 +58,8 @@ class ChainRun {
 
   void make_chains();
   void find_waits_of_sync();
-  void unite_by_cells(ChainParts& parts);
-  void unite_by_channels(ChainParts& parts) const;
+  void unite_by_cells(ChainSets& parts);
+  void unite_by_channels(ChainSets& parts) const;
   std::vector<std::vector<uint32_t>> find_classes();
   bool run_class(const std::vector<uint32_t>& members);
   void start_class(const std::vector<uint32_t>& members);

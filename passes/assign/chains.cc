@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "passes/assign/chain_cells.h"
-#include "passes/assign/chain_parts.h"
 #include "passes/assign/chain_run.h"
+#include "passes/assign/chain_sets.h"
 #include "passes/assign/stages.h"
 #include "passes/base/passes.h"
 
@@ -260,7 +260,7 @@ class ChainFinder {
 
   const Program& program_;
   const ChainCells& cells_;
-  ChainParts parts_;
+  ChainSets parts_;
   Stages stages_;
   uint32_t channel_nodes_ = 0, last_ends_ = 0;
   std::vector<bool> in_loop_;     ///< by channel end of the rank at hand

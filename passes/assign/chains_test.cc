@@ -33,7 +33,7 @@ constexpr std::string_view kInTurn = R"(
 
 std::string bounded(const std::string& text, uint32_t most) {
   Program program = parse(text);
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"assign"};
   options.max_thread_blocks = most;
   Diagnostics diagnostics;

@@ -12,7 +12,7 @@
 
 namespace mscclc {
 
-/// One run of a pass: what it cost and what it did. Behind --time-passes and --stats.
+/// One run of a pass: what it cost and what it did. For --time-passes and --stats.
 struct PassRecord {
   std::string_view pass;
   double wall_seconds = 0, cpu_seconds = 0;

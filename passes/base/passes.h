@@ -1,5 +1,5 @@
 // The passes' functions, one per file, and what they share about places. Only the registry, the
-// passes and their tests include this; everybody else asks the registry (pass.h).
+// passes and their tests include this; everything else asks the registry (pass.h).
 #pragma once
 
 #include <string_view>

@@ -186,7 +186,7 @@ class GroupExpander {
     for (size_t k = waiting_.size(); k-- > 0;) {  // meeting takes a crew off the list
       const Crew& crew = crews_[waiting_[k]];
       if (!owes_meeting(crew, b)) continue;
-      report_missing(op, crew.waiter, "all blocks of the group must come behind this");
+      report_missing(op, crew.waiter, "all blocks of the group must come after this");
       meet(waiting_[k], crew.waited_loop == loop_ ? loop_ : kNone);
     }
   }
@@ -224,7 +224,7 @@ class GroupExpander {
     if (loop_ != kNone) {
       for (uint32_t c = 0; c < crews_.size(); ++c) {
         if (const Op* open = find_open(crews_[c])) {
-          report_missing(*open, *open, "the next round must come behind this one");
+          report_missing(*open, *open, "the next round must come after this one");
           meet(c, loop_);
         }
       }

@@ -91,7 +91,7 @@ TEST_CASE("groups: blocks meet behind a wait and before a signal") {
 TEST_CASE("groups: auto_sync: false adds no barrier, and tells where one is missing") {
   const auto complaints = [](std::string_view body) {
     Program p = testing::parse(testing::two_ranks(body, "launch auto_sync: false"));
-    PipelineOptions options;
+    PassOptions options;
     options.only = {"groups"};
     Diagnostics diagnostics;
     REQUIRE_FALSE(run_passes(p, options, diagnostics));
@@ -101,7 +101,7 @@ TEST_CASE("groups: auto_sync: false adds no barrier, and tells where one is miss
   };
   REQUIRE(complaints("group 0..2 { wait up ; put up.s[0] <- input[0] ; signal up }") == R"(
 a 'barrier' of the group is missing before this op
-'wait up' (rank 0, tb 0): all blocks of the group must come behind this
+'wait up' (rank 0, tb 0): all blocks of the group must come after this
 a 'barrier' of the group is missing before this op
 'put up.s[0] <- input[0] part: [1, 2]' (rank 0, tb 1): this is to be published, what another block has done
 )");
@@ -109,7 +109,7 @@ a 'barrier' of the group is missing before this op
     group 0..2 { put up.s[0] <- input[0] ; sync ; signal up ; wait up }
   })") == R"(
 a 'barrier' of the group is missing before this op
-'wait up' (rank 0, tb 0): the next round must come behind this one
+'wait up' (rank 0, tb 0): the next round must come after this one
 )");
   REQUIRE(expanded("group 0..2 { wait up ; sync ; put up.s[0] <- input[0] ; sync ; signal up }",
                    "launch auto_sync: false") == R"(

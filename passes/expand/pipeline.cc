@@ -189,7 +189,7 @@ class CreditFinder {
         program_, rank_, ops()[credit.last_use], ops()[credit.first_fill],
         fmt::format("nothing makes this op wait until a unit of '{}' is free again", name),
         fmt::format("uses the unit, and must have done so {} rounds before; a semaphore of {} "
-                    "orders that, released behind this op and acquired before the other one",
+                    "orders that, released after this op and acquired before the other one",
                     credit.units, credit.units),
         context_.diagnostics);
   }

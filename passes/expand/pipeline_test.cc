@@ -64,7 +64,7 @@ constexpr std::string_view kThreeStages = R"(
 Program compiled(const std::string& text) {
   Sources sources;
   Diagnostics diagnostics;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   auto program = compile(sources, sources.add("t.mscl", text), {}, passes, diagnostics);
   INFO(render_text(diagnostics, sources));
@@ -152,7 +152,7 @@ TEST_CASE("pipeline: under auto_sync: false a missing credit is an error") {
 nothing makes this op wait until a unit of 'u' is free again
 when r = 0
 in 'copy u[0] <- input[0]' (rank 0, tb 0)
-'copy s[0] <- u[0]' (rank 0, tb 1): uses the unit, and must have done so 2 rounds before; a semaphore of 2 orders that, released behind this op and acquired before the other one
+'copy s[0] <- u[0]' (rank 0, tb 1): uses the unit, and must have done so 2 rounds before; a semaphore of 2 orders that, released after this op and acquired before the other one
 'launch auto_sync: false' leaves the order of ops to the program
 )");
 }

@@ -10,7 +10,7 @@ using testing::World;
 std::string compiled(const World& world, const std::string& body,
                      std::initializer_list<const char*> passes) {
   Program program = testing::parse(world.text(body));
-  PipelineOptions options;
+  PassOptions options;
   options.only.assign(passes.begin(), passes.end());
   options.limits = world.limits;
   options.verify_each = true;
@@ -180,7 +180,7 @@ TEST_CASE("fit: sync makes no release or acquire that is too large") {
 TEST_CASE("fit: says how many ops it has cut") {
   Program program = testing::parse(kSmall.text("tb 0 { signal ch[1], ch[2], ch[3] }"));
   std::vector<PassRecord> records;
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"fit"};
   options.limits = kSmall.limits;
   options.records = &records;

@@ -35,7 +35,7 @@ class Fuser {
     alone_ = alone;
     reads_.begin(alone);
     for (int round = 0; round < kMostRounds; ++round) {
-      const std::vector<Run>& runs = runs_.find(program_.ranks[rank]);
+      const std::vector<OpRange>& runs = runs_.find(program_.ranks[rank]);
       if (runs.empty() || !fuse_rank(rank, runs)) break;
     }
     return !must_wait();
@@ -56,7 +56,7 @@ class Fuser {
 
   /// Goes once through a rank. Returns true if ops have been fused: what they no longer read may
   /// let earlier ones fuse.
-  bool fuse_rank(uint32_t rank, const std::vector<Run>& runs) {
+  bool fuse_rank(uint32_t rank, const std::vector<OpRange>& runs) {
     rank_ = rank;
     const std::vector<Op>& ops = program_.ranks[rank].ops;
     if (!order_.start(rank)) return false;
@@ -65,7 +65,7 @@ class Fuser {
     used_ = 0;
     latest_.assign(order_.places().count() * kKinds, kNobody);
     fused_ = false;
-    for (const Run& run : runs) {
+    for (const OpRange& run : runs) {
       for (Number n = run.first; n <= run.last; ++n) {
         const Op& here = ops[n - 1];
         live_[n] = {here.kind, here.reduce, here.complete};
@@ -310,9 +310,9 @@ class Fuser {
   }
 
   /// Makes the list shorter where it lies: what stands between the runs only moves up.
-  void write_back(std::vector<Op>& ops, const std::vector<Run>& runs) {
+  void write_back(std::vector<Op>& ops, const std::vector<OpRange>& runs) {
     Op *to = ops.data(), *from = to;
-    for (const Run& run : runs) {
+    for (const OpRange& run : runs) {
       Op* const begin = ops.data() + run.first - 1;
       to = from == to ? begin : std::move(from, begin, to);
       from = ops.data() + run.last;
@@ -325,7 +325,7 @@ class Fuser {
     ops.resize(static_cast<size_t>(to - ops.data()));
   }
 
-  Op fused_op(const Run& run, Number n) {
+  Op fused_op(const OpRange& run, Number n) {
     const Live& live = live_[n];
     Op op = run_ops_[n - run.first];
     if (live.operands == kNone) return op;
@@ -337,7 +337,7 @@ class Fuser {
     return op;
   }
 
-  Slice all_locations(const Run& run, Number n) {
+  Slice all_locations(const OpRange& run, Number n) {
     locations_.clear();
     order_.each_part(n, [&](Number part) {
       const std::span<const Location> from =
@@ -350,7 +350,7 @@ class Fuser {
   Program& program_;
   Additions& additions_;
   const OpLimits limits_;
-  Runs runs_;
+  OpRanges runs_;
   Order order_;
   Matcher matcher_;
   ScratchReads reads_;

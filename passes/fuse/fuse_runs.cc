@@ -15,7 +15,7 @@ OpKind first_kind(uint32_t kinds) { return static_cast<OpKind>(std::countr_zero(
 
 }  // namespace
 
-Runs::Runs() {
+OpRanges::OpRanges() {
   for (const OpInfo& row : op_table()) {
     (row.moves_data() ? data_ : control_) |= kind_bit(row.kind);
     lefts_[static_cast<size_t>(row.kind)] = lefts_of(row.kind);
@@ -23,7 +23,7 @@ Runs::Runs() {
   for (const OpInfo& row : op_table()) behind_[static_cast<size_t>(row.kind)] = behind(row);
 }
 
-const std::vector<Run>& Runs::find(const Rank& rank) {
+const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
   const auto is_port = [](const Channel& c) { return c.kind == ChannelKind::port; };
   const bool ports = std::any_of(rank.channels.begin(), rank.channels.end(), is_port);
   const uint32_t closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
@@ -50,7 +50,7 @@ const std::vector<Run>& Runs::find(const Rank& rank) {
   return runs_;
 }
 
-Runs::Steps Runs::follow(uint32_t kinds, OpKind right) const {
+OpRanges::Steps OpRanges::follow(uint32_t kinds, OpKind right) const {
   Steps steps;
   for (uint32_t rights = kind_bit(right), done = 0; rights != 0;) {
     const uint32_t bit = rights & -rights;
@@ -68,7 +68,7 @@ Runs::Steps Runs::follow(uint32_t kinds, OpKind right) const {
   return steps;
 }
 
-Number Runs::earliest(const Since& since, uint32_t kinds, Number first) {
+Number OpRanges::earliest(const Since& since, uint32_t kinds, Number first) {
   for (; kinds != 0; kinds &= kinds - 1) {
     first = std::min(first, since[static_cast<size_t>(first_kind(kinds))]);
   }
@@ -76,7 +76,7 @@ Number Runs::earliest(const Since& since, uint32_t kinds, Number first) {
 }
 
 /// From op `first` on there may be ops of these kinds.
-void Runs::note(Open& open, Since& since, uint32_t kinds, Number first) {
+void OpRanges::note(Open& open, Since& since, uint32_t kinds, Number first) {
   for (uint32_t left = kinds; left != 0; left &= left - 1) {
     Number& number = since[static_cast<size_t>(first_kind(left))];
     const bool is_new = (open.kinds & left & -left) == 0;
@@ -86,7 +86,7 @@ void Runs::note(Open& open, Since& since, uint32_t kinds, Number first) {
 }
 
 /// Kinds of op that others can still join behind an op of this kind.
-uint32_t Runs::behind(const OpInfo& row) const {
+uint32_t OpRanges::behind(const OpInfo& row) const {
   if (row.moves_data()) return data_;
   const uint32_t port = kind_bit(OpKind::put_with_signal);
   if (row.has(kSignals) || row.has(kReleases)) {
@@ -96,7 +96,7 @@ uint32_t Runs::behind(const OpInfo& row) const {
   return kind_bit(OpKind::wait) | kind_bit(OpKind::acquire) | kind_bit(OpKind::flush) | port;
 }
 
-void Runs::add(Number first, Number last) {
+void OpRanges::add(Number first, Number last) {
   while (!runs_.empty() && runs_.back().last >= first) {
     first = std::min(first, runs_.back().first);
     runs_.pop_back();

@@ -11,15 +11,15 @@
 namespace mscclc::fusion {
 
 /// Ops [first, last] of a rank.
-struct Run {
+struct OpRange {
   Number first, last;
 };
 
-class Runs {
+class OpRanges {
  public:
-  Runs();
+  OpRanges();
   /// The runs of a rank, in order; good until the next call.
-  const std::vector<Run>& find(const Rank& rank);
+  const std::vector<OpRange>& find(const Rank& rank);
 
  private:
   /// Ops of a block that later ones may still fuse with.
@@ -44,7 +44,7 @@ class Runs {
   std::array<uint32_t, kKinds> lefts_{}, behind_{};  ///< by kind
   std::vector<Open> open_;                           ///< by block, then of groups
   std::vector<Since> since_;                         ///< the same
-  std::vector<Run> runs_;
+  std::vector<OpRange> runs_;
 };
 
 }  // namespace mscclc::fusion

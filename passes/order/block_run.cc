@@ -46,8 +46,7 @@ void BlockRun::read_semaphores() {
     if (!row.has(kReleases) && !row.has(kAcquires)) continue;
     for (const Operand& o : program_->dsts(op)) {
       Semaphore& s = semaphores_[o.first];
-      uint32_t& side = row.has(kReleases) ? s.releaser : s.acquirer;
-      side = side == kNone || side == op.block ? op.block : kMany;
+      (row.has(kReleases) ? s.releaser : s.acquirer).add(op.block);
       s.in_rounds |= op.loop != kNone;
       if (!row.has(kReleases)) continue;
       ++s.releaser_of(op.block).releases;
@@ -55,7 +54,7 @@ void BlockRun::read_semaphores() {
     }
   }
   for (Semaphore& s : semaphores_) {
-    if (s.releaser != kMany || s.acquirer == kMany || s.in_rounds) s.releasers.clear();
+    if (!s.releaser.several() || s.acquirer.several() || s.in_rounds) s.releasers.clear();
   }
 }
 
@@ -113,7 +112,7 @@ bool BlockRun::acquire(uint32_t op) {
     ++block.operand;
     ++s.taken;
     if (!s.releasers.empty()) learn_certain(op, s);
-    const bool paired = s.releaser < kMany && s.acquirer < kMany;
+    const bool paired = s.releaser.one() && s.acquirer.one();
     if (s.taken <= s.initial || !paired) continue;
     clocks.set(b, count(op), clocks.join(clocks.row(b), released_[s.oldest].knowledge));
     s.oldest = released_[s.oldest].next;
@@ -122,15 +121,11 @@ bool BlockRun::acquire(uint32_t op) {
   return true;
 }
 
-/// Without the last of a block's first n releases the count cannot come to more than the initial
-/// value, what all others release and n - 1.
 void BlockRun::learn_certain(uint32_t op, const Semaphore& s) {
   const uint32_t b = block_of(op);
   for (const Releaser& releaser : s.releasers) {
-    const uint64_t others = uint64_t{s.initial} + s.releases - releaser.releases;
-    if (s.taken <= others) continue;
-    const uint64_t certain = s.taken - others;
-    if (certain > releaser.told.size()) continue;  // not in one call: the counts do not balance
+    const uint64_t certain = certain_gives(s.taken, s.initial, s.releases, releaser.releases);
+    if (certain == 0 || certain > releaser.told.size()) continue;  // the counts do not balance
     clocks.set(b, count(op), clocks.join(clocks.row(b), releaser.told[certain - 1]));
   }
 }

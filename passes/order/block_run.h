@@ -13,6 +13,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "ir/taking.h"
 #include "passes/order/block_clocks.h"
 #include "passes/order/block_sequence.h"
 
@@ -73,7 +74,7 @@ class BlockRun {
     std::vector<Knowledge> told;  ///< with each so far
   };
   struct Semaphore {
-    uint32_t releaser = kNone, acquirer = kNone;  ///< the only block, or kMany
+    Sole releaser, acquirer;  ///< blocks
     uint32_t value = 0, taken = 0, initial = 0;
     uint32_t waiter = kNone;  ///< a block that waits
     /// Releases by the single releaser that nobody has acquired yet, in `released_`.
@@ -94,7 +95,6 @@ class BlockRun {
     std::vector<uint32_t> arrived;
     uint32_t row = 0;
   };
-  static constexpr uint32_t kMany = kNone - 1;
 
   uint32_t block_of(uint32_t op) const { return rank_->ops[op].block; }
   void read_semaphores();

@@ -1,4 +1,4 @@
-// The prover: is a plan right for every schedule, message size and number of calls in a row?
+// The prover: is a plan right for every schedule, message size and number of successive calls?
 //
 // It runs the plan once with symbols instead of data (run.h) and decides from what every process
 // knows of the others. docs/verification.md has the model, the rules and the argument.
@@ -20,13 +20,13 @@ namespace mscclc {
 
 struct ProveOptions {
   /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
-  /// ones are proved rank by rank: that costs little, and a mistake is told of the rank that a
+  /// ones are proved rank by rank: that costs little, and a mistake is reported for the rank that a
   /// reader meets first.
   uint64_t symmetry_from = 20000;
   /// Where calls disturb each other in scratch, look whether a few copies of the buffer would help,
-  /// by proving that. Else nothing is said of copies.
+  /// by proving that. Otherwise copies are not mentioned.
   bool try_copies = false;
-  /// Filled with what reported races are between, if there is one.
+  /// If set: filled with the ops between which races were reported.
   std::vector<Unordered>* unordered = nullptr;
 };
 
@@ -37,7 +37,7 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
 /// In which orders ranks may call plans that run on different ranks.
 enum class CallOrder : uint8_t {
   own,  ///< each rank in its own
-  one   ///< there is one order of all calls, of which each rank makes its part
+  one   ///< there is one order of all calls, of which each rank makes its own
 };
 
 /// Calls of a set of plans that are not proved: where to look for a schedule that goes wrong.

@@ -14,7 +14,7 @@ inline Program as_written(const std::string& text) {
   Program program = parse(text);
   run(program, {"assign", "groups", "split"});
   Program marked = program;
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"complete_sums"};
   Diagnostics ignored;
   return run_passes(marked, options, ignored) ? marked : program;

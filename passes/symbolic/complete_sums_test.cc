@@ -256,7 +256,7 @@ TEST_CASE("complete_sums: several blocks release what one acquires") {
     tb 1 { copy s[1] <- input[1] ; release a }
     tb 2 { acquire a ; acquire a ; copy output[0] <- s[0] ; copy output[1] <- s[1] })");
   Program p = parse(text);
-  PipelineOptions all;
+  PassOptions all;
   Diagnostics diagnostics;
   REQUIRE(run_passes(p, all, diagnostics));
   REQUIRE(diagnostics.all().empty());
@@ -284,7 +284,7 @@ TEST_CASE("complete_sums: warns of blocks that compete for a semaphore") {
     semaphore a = 1
     tb 0 { acquire a ; copy s[0] <- input[0] ; release a }
     tb 1 { acquire a ; copy s[1] <- input[1] ; release a })"));
-  PipelineOptions all;
+  PassOptions all;
   Diagnostics diagnostics;
   REQUIRE(run_passes(p, all, diagnostics));
   REQUIRE_FALSE(diagnostics.has_errors());

@@ -494,7 +494,7 @@ TEST_CASE("sync: auto_sync: false tells which blocks lack an order") {
     tb 2 { copy s[0] <- input[1] })",
                                        "launch auto_sync: false"));
   const std::string before = testing::listing(p, 0);
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"sync"};
   Diagnostics diagnostics;
   REQUIRE_FALSE(run_passes(p, options, diagnostics));

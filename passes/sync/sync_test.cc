@@ -186,7 +186,7 @@ namespace {
 
 /// The first error of the passes up to sync: its message, then its notes, a line each.
 std::string first_complaint(Program& p) {
-  PipelineOptions options;
+  PassOptions options;
   options.only = {"assign", "groups", "sync"};
   Diagnostics diagnostics;
   REQUIRE_FALSE(run_passes(p, options, diagnostics));

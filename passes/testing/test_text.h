@@ -33,7 +33,7 @@ inline Program parse(const std::string& text) {
 
 /// Runs passes by name; the program must be in order after each.
 inline void run(Program& program, std::initializer_list<const char*> passes) {
-  PipelineOptions options;
+  PassOptions options;
   options.only.assign(passes.begin(), passes.end());
   options.verify_each = true;
   Diagnostics diagnostics;
@@ -44,7 +44,7 @@ inline void run(Program& program, std::initializer_list<const char*> passes) {
 
 /// Runs passes of which one must fail: its message, then its notes, a line each.
 inline std::string fail(Program& program, std::initializer_list<const char*> passes) {
-  PipelineOptions options;
+  PassOptions options;
   options.only.assign(passes.begin(), passes.end());
   Diagnostics diagnostics;
   REQUIRE_FALSE(run_passes(program, options, diagnostics));

@@ -8,16 +8,23 @@ namespace {
 
 class Canonical {
  public:
-  explicit Canonical(const JsonTape& tape)
-      : tape_(tape), out_([this](std::string_view text) {
+  Canonical(const JsonTape& tape, const TextSink* unclaimed)
+      : tape_(tape), unclaimed_(unclaimed), out_([this](std::string_view text) {
           hash_.update(text);
+          if (unclaimed_ != nullptr && !in_claim_) (*unclaimed_)(text);
           return true;
         }) {}
 
   std::string run() {
     for (NodeId node = 0; node < tape_.size();) {
       close_until(node);
+      if (node == claim_end_) end_claim();
+      if (is_claim(node)) begin_claim(node);
       node = write(node);
+    }
+    if (in_claim_) {
+      while (open_.size() > kExtraDepth) close_last();
+      end_claim();
     }
     close_until(static_cast<NodeId>(tape_.size()));
     out_.flush();
@@ -27,19 +34,37 @@ class Canonical {
  private:
   /// Ends the arrays and objects that end in front of `node`.
   void close_until(NodeId node) {
-    while (!open_.empty() && tape_[open_.back()].next <= node) {
-      const bool object = tape_[open_.back()].kind() == JsonType::object;
-      open_.pop_back();
-      out_.need(2);
-      out_.character(object ? '}' : ']');
-      first_ = false;
-    }
+    while (!open_.empty() && tape_[open_.back()].next <= node) close_last();
   }
 
-  bool is_left_out(NodeId node) const {
-    const Word key = tape_[node].key;
-    return key == w_hash && open_.size() == 2 && tape_[open_[0]].kind() == JsonType::object &&
-           tape_[open_[1]].key == w_mscclc && tape_[open_[1]].kind() == JsonType::object;
+  void close_last() {
+    const bool object = tape_[open_.back()].kind() == JsonType::object;
+    open_.pop_back();
+    out_.need(2);
+    out_.character(object ? '}' : ']');
+    first_ = false;
+  }
+
+  void begin_claim(NodeId node) {
+    out_.flush();
+    in_claim_ = true;
+    claim_end_ = tape_[node].next;
+    if (unclaimed_ == nullptr || tape_[node].key != w_target) return;
+    (*unclaimed_)(first_ ? R"("target":"")" : R"(,"target":"")");
+  }
+  void end_claim() {
+    out_.flush();
+    in_claim_ = false;
+  }
+
+  bool is_of_extra_key(NodeId node, Word key) const {
+    return tape_[node].key == key && open_.size() == kExtraDepth &&
+           tape_[open_[0]].kind() == JsonType::object && tape_[open_[1]].key == w_mscclc &&
+           tape_[open_[1]].kind() == JsonType::object;
+  }
+  bool is_left_out(NodeId node) const { return is_of_extra_key(node, w_hash); }
+  bool is_claim(NodeId node) const {
+    return is_of_extra_key(node, w_target) || is_of_extra_key(node, w_proof);
   }
 
   /// Writes one node, of an array or object its beginning. Returns the next.
@@ -88,7 +113,12 @@ class Canonical {
     }
   }
 
+  static constexpr size_t kExtraDepth = 2;  ///< of members of the extra key
+
   const JsonTape& tape_;
+  const TextSink* const unclaimed_;
+  bool in_claim_ = false;       ///< in a member that `unclaimed_` does not get ...
+  NodeId claim_end_ = kNoNode;  ///< ... which ends before this node
   ContentHash hash_;
   JsonOut out_;
   std::vector<NodeId> open_;
@@ -97,6 +127,9 @@ class Canonical {
 
 }  // namespace
 
-std::string canonical_hash(const JsonTape& tape) { return Canonical(tape).run(); }
+std::string canonical_hash(const JsonTape& tape,
+                           const std::function<bool(std::string_view)>* unclaimed) {
+  return Canonical(tape, unclaimed).run();
+}
 
 }  // namespace mscclc

@@ -90,6 +90,9 @@ class JsonTape {
 };
 
 /// The content hash of a parsed plan (content_hash.h). REQUIRES: no real numbers but in `proof`.
-std::string canonical_hash(const JsonTape& tape);
+/// `unclaimed`, if it is there, is handed the canonical text that the hash is of, but for what the
+/// plan says of its target and its proof: the target is "", and there is no proof.
+std::string canonical_hash(const JsonTape& tape,
+                           const std::function<bool(std::string_view)>* unclaimed = nullptr);
 
 }  // namespace mscclc

@@ -1,7 +1,9 @@
 #include "plans/json/json_tape.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "plans/json/json_read.h"
 
@@ -88,6 +90,28 @@ TEST_CASE("the hash is of the content, not of its form") {
         R"({"hash":1,"gpus":[{},[1,-2,"aé\n"]],"mscclc":{"schema":1,"x":{"hash":1}}})"}) {
     CHECK(canonical_hash(parse(other)) != hash);
   }
+}
+
+TEST_CASE("what is hashed is handed on without claims and without the hash") {
+  const auto unclaimed = [](const std::string& plan) {
+    std::string text;
+    const std::function<bool(std::string_view)> sink = [&](std::string_view block) {
+      text += block;
+      return true;
+    };
+    CHECK(canonical_hash(parse(plan), &sink) == canonical_hash(parse(plan)));
+    return text;
+  };
+  const std::string bare = R"({"a":1,"mscclc":{"schema":2,"target":"","x":[{}]}})";
+  CHECK(unclaimed(bare) == bare);
+  CHECK(unclaimed(R"({"a":1,"mscclc":{"schema":2,"target":"sm_90","x":[{}]}})") == bare);
+  CHECK(unclaimed(R"({"a":1,"mscclc":{"schema":2,"target":"t","x":[{}],"hash":"5"}})") == bare);
+  const std::string proof = R"("proof":{"y":[{"z":2.5}]})";
+  CHECK(unclaimed(R"({"a":1,"mscclc":{"schema":2,"target":"t","x":[{}],)" + proof + "}}") == bare);
+  CHECK(unclaimed(R"({"a":1,"mscclc":{"schema":2,"target":"t","x":[{}],)" + proof +
+                  R"(,"hash":"5"}})") == bare);
+  const std::string elsewhere = R"({"target":"t","proof":{"mscclc":{"proof":3}},"hash":[]})";
+  CHECK(unclaimed(elsewhere) == elsewhere);
 }
 
 TEST_CASE("the hash is the same on every machine") {

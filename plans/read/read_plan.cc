@@ -15,8 +15,11 @@ namespace {
 class PlanReader {
  public:
   PlanReader(const JsonTape& tape, const std::string& name, uint64_t bytes,
-             Diagnostics& diagnostics)
-      : json_(tape, name, diagnostics), name_(name), state_(json_, program_, bytes) {}
+             Diagnostics& diagnostics, const std::function<bool(std::string_view)>* canonical)
+      : json_(tape, name, diagnostics),
+        name_(name),
+        canonical_(canonical),
+        state_(json_, program_, bytes) {}
 
   std::optional<Program> read() {
     if (!read_all() || !verify()) return std::nullopt;
@@ -95,7 +98,7 @@ class PlanReader {
   /// Last of the readings, so that what is plainly wrong is told as such.
   bool check_hash() {
     const NodeId node = top_[w_mscclc];
-    const std::string hash = canonical_hash(json_.tape());
+    const std::string hash = canonical_hash(json_.tape(), canonical_);
     NodeId proof = kNoNode;
     std::string_view target;
     for (NodeId n = json_.first(node); n != json_.end(node); n = json_.next(n)) {
@@ -158,6 +161,7 @@ class PlanReader {
 
   const JsonReader json_;
   const std::string& name_;
+  const std::function<bool(std::string_view)>* const canonical_;
   Program program_;
   ReadState state_;
   Members top_;
@@ -170,10 +174,11 @@ class PlanReader {
 }  // namespace
 
 std::optional<Program> read_plan(std::string_view json, const std::string& name,
-                                 Diagnostics& diagnostics, std::optional<ProofRecord>* proof) {
+                                 Diagnostics& diagnostics, std::optional<ProofRecord>* proof,
+                                 const std::function<bool(std::string_view)>* canonical) {
   JsonTape tape;
   if (!tape.parse(json, name, diagnostics)) return std::nullopt;
-  PlanReader reader(tape, name, json.size(), diagnostics);
+  PlanReader reader(tape, name, json.size(), diagnostics, canonical);
   std::optional<Program> program = reader.read();
   if (program && proof != nullptr) *proof = reader.proof();
   return program;

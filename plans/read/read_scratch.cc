@@ -15,13 +15,13 @@ namespace mscclc {
 namespace {
 
 /// Chunks [first, last) of the wire that one buffer has.
-struct Run {
+struct ScratchRange {
   uint64_t first, last;
   uint32_t buffer;  ///< among the rank's
 };
 
 /// Where the scratch of each rank is; by rank, ascending.
-using Runs = std::vector<std::vector<Run>>;
+using ScratchRanges = std::vector<std::vector<ScratchRange>>;
 
 // ---- our plans ----
 
@@ -68,7 +68,7 @@ bool read_buffers(ReadState& state, uint32_t rank, std::vector<uint32_t>& offset
 }
 
 /// Reads the buffers that the extra key declares. They must stand where the layout puts them.
-bool place_ours(ReadState& state, Runs& runs) {
+bool place_ours(ReadState& state, ScratchRanges& runs) {
   std::vector<uint32_t> offsets;
   for (uint32_t r = 0; r < state.ranks.size(); ++r) {
     if (!read_buffers(state, r, offsets)) return false;
@@ -88,7 +88,7 @@ bool place_ours(ReadState& state, Runs& runs) {
       }
       if (buffers[b].chunks > 0) runs[r].push_back({at, uint64_t{at} + buffers[b].chunks, b});
     }
-    std::ranges::sort(runs[r], {}, &Run::first);
+    std::ranges::sort(runs[r], {}, &ScratchRange::first);
     if (layout.scratch_chunks[r] != state.ranks[r].chunks[2]) {
       return state.fail(state.ranks[r].chunk_nodes[2],
                         fmt::format("is {}; the buffers have {} chunks", state.ranks[r].chunks[2],
@@ -115,7 +115,7 @@ bool check_use(const ReadState& state, const ScratchUse& use) {
 
 /// Splits the scratch of one rank. `uses`: those of the rank, by first chunk.
 bool split_scratch(ReadState& state, uint32_t rank, std::span<const ScratchUse> uses,
-                   std::vector<Run>& runs) {
+                   std::vector<ScratchRange>& runs) {
   struct Kind {
     uint64_t first;
     bool packets;
@@ -156,9 +156,9 @@ bool split_scratch(ReadState& state, uint32_t rank, std::span<const ScratchUse> 
 }
 
 /// Packet chunk c lies at the bytes of chunks 2c and 2c + 1: those must be no plain ones.
-bool check_bytes(const ReadState& state, uint32_t rank, const std::vector<Run>& runs) {
+bool check_bytes(const ReadState& state, uint32_t rank, const std::vector<ScratchRange>& runs) {
   std::vector<std::pair<uint64_t, uint64_t>> bytes;
-  for (const Run& run : runs) {
+  for (const ScratchRange& run : runs) {
     const bool packets =
         state.program.ranks[rank].buffers[run.buffer].packets != PacketFormat::none;
     const uint64_t times = packets ? 2 : 1;
@@ -173,7 +173,7 @@ bool check_bytes(const ReadState& state, uint32_t rank, const std::vector<Run>& 
   return true;
 }
 
-bool place_peers(ReadState& state, Runs& runs) {
+bool place_peers(ReadState& state, ScratchRanges& runs) {
   std::vector<ScratchUse>& uses = state.uses;
   std::ranges::sort(uses, [](const ScratchUse& a, const ScratchUse& b) {
     return std::tie(a.rank, a.first, a.node) < std::tie(b.rank, b.first, b.node);
@@ -193,10 +193,11 @@ bool place_peers(ReadState& state, Runs& runs) {
 // ---- both ----
 
 /// Makes a scratch operand, which counts chunks of the wire, name its buffer.
-bool place_operand(const ReadState& state, const std::vector<Run>& runs, NodeId node, Operand& o) {
-  const auto after = std::ranges::upper_bound(runs, uint64_t{o.first}, {}, &Run::first);
+bool place_operand(const ReadState& state, const std::vector<ScratchRange>& runs, NodeId node,
+                   Operand& o) {
+  const auto after = std::ranges::upper_bound(runs, uint64_t{o.first}, {}, &ScratchRange::first);
   if (after != runs.begin()) {
-    const Run& run = *(after - 1);
+    const ScratchRange& run = *(after - 1);
     if (uint64_t{o.first} + o.count <= run.last) {
       o.buffer = run.buffer;
       o.first -= static_cast<uint32_t>(run.first);
@@ -207,7 +208,7 @@ bool place_operand(const ReadState& state, const std::vector<Run>& runs, NodeId 
                                       uint64_t{o.first} + o.count));
 }
 
-bool place_operands(ReadState& state, uint32_t rank, const Runs& runs) {
+bool place_operands(ReadState& state, uint32_t rank, const ScratchRanges& runs) {
   Program& program = state.program;
   const std::vector<Op>& ops = program.ranks[rank].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -227,7 +228,7 @@ bool place_operands(ReadState& state, uint32_t rank, const Runs& runs) {
 }  // namespace
 
 bool read_scratch(ReadState& state) {
-  Runs runs(state.ranks.size());
+  ScratchRanges runs(state.ranks.size());
   if (!(state.ours ? place_ours(state, runs) : place_peers(state, runs))) return false;
   for (uint32_t r = 0; r < state.ranks.size(); ++r) {
     if (!place_operands(state, r, runs)) return false;

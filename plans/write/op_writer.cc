@@ -18,7 +18,7 @@ bool lists_channels(const Op& op, ChannelKind kind) {
 }  // namespace
 
 OpWriter::OpWriter(const Program& program, const WireLayout& layout, const Target& target,
-                   OpReport& report, JsonOut& out)
+                   ProgramReport& report, JsonOut& out)
     : program_(program),
       layout_(layout),
       report_(report),

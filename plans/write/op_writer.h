@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/program_report.h"
 #include "plans/json/json_out.h"
 #include "plans/wire/block_tables.h"
 #include "plans/wire/peer_rules.h"
 #include "plans/wire/wire_layout.h"
-#include "plans/write/op_report.h"
 #include "plans/write/rank_notes.h"
 #include "plans/write/target_limits.h"
 
@@ -20,8 +20,8 @@ namespace mscclc {
 
 class OpWriter {
  public:
-  OpWriter(const Program& program, const WireLayout& layout, const Target& target, OpReport& report,
-           JsonOut& out);
+  OpWriter(const Program& program, const WireLayout& layout, const Target& target,
+           ProgramReport& report, JsonOut& out);
   /// Writes the array of thread blocks. Afterwards remote_buffers() and notes() are the rank's.
   void write_blocks(uint32_t rank);
 
@@ -72,7 +72,7 @@ class OpWriter {
 
   const Program& program_;
   const WireLayout& layout_;
-  OpReport& report_;
+  ProgramReport& report_;
   JsonOut& out_;
   PeerRules rules_;
   TargetLimits limits_;

@@ -20,7 +20,7 @@ void write_number(JsonOut& out, std::string_view key, uint64_t value) {
 }  // namespace
 
 RankWriter::RankWriter(const Program& program, const WireLayout& layout, const Target& target,
-                       OpReport& report, JsonOut& out, JsonOut& extra)
+                       ProgramReport& report, JsonOut& out, JsonOut& extra)
     : program_(program),
       layout_(layout),
       out_(out),

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/program_report.h"
 #include "plans/json/json_out.h"
 #include "plans/target.h"
 #include "plans/wire/location_codec.h"
 #include "plans/wire/wire_layout.h"
-#include "plans/write/op_report.h"
 #include "plans/write/op_writer.h"
 
 namespace mscclc {
@@ -23,7 +23,7 @@ class RankWriter {
   /// Ranks go to `out`, what the extra key says of them to `extra`; each is followed by a comma if
   /// it is not the program's last.
   RankWriter(const Program& program, const WireLayout& layout, const Target& target,
-             OpReport& report, JsonOut& out, JsonOut& extra);
+             ProgramReport& report, JsonOut& out, JsonOut& extra);
   void write(uint32_t rank);
   /// By pipeline: does one of the ranks that were written use it?
   const std::vector<bool>& used_loops() const { return ops_.used_loops(); }

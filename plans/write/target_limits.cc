@@ -48,7 +48,7 @@ PlacedOp farthest_op(const Program& program, const WireLayout& layout) {
 
 }  // namespace
 
-TargetLimits::TargetLimits(const Program& program, const Target& target, OpReport& report)
+TargetLimits::TargetLimits(const Program& program, const Target& target, ProgramReport& report)
     : program_(program), target_(target), report_(report) {}
 
 void TargetLimits::check_program(const WireLayout& layout) {

@@ -4,16 +4,16 @@
 #include <cstdint>
 
 #include "ir/program.h"
+#include "ir/program_report.h"
 #include "plans/target.h"
 #include "plans/wire/peer_rules.h"
 #include "plans/wire/wire_layout.h"
-#include "plans/write/op_report.h"
 
 namespace mscclc {
 
 class TargetLimits {
  public:
-  TargetLimits(const Program& program, const Target& target, OpReport& report);
+  TargetLimits(const Program& program, const Target& target, ProgramReport& report);
   /// Threads, blocks, alignment and bytes.
   void check_program(const WireLayout& layout);
   void check_channels(const WireLayout& layout, uint32_t rank);
@@ -36,7 +36,7 @@ class TargetLimits {
 
   const Program& program_;
   const Target& target_;
-  OpReport& report_;
+  ProgramReport& report_;
 };
 
 }  // namespace mscclc

@@ -22,23 +22,28 @@
 namespace mscclc {
 namespace {
 
+/// What a plan ends with.
+enum class Ending { hash, nothing };
+
 /// What is handed on, and the hash of it.
 class HashedSink {
  public:
-  explicit HashedSink(const TextSink& sink) : sink_(sink) {}
+  HashedSink(const TextSink& sink, Ending ending) : sink_(sink), ending_(ending) {}
   bool write(std::string_view text) {
-    hash_.update(text);
+    if (ending_ == Ending::hash) hash_.update(text);
     stopped_ = stopped_ || !sink_(text);
     return !stopped_;
   }
   /// The hash is of the text without it, which stands before the last two braces.
   bool finish() {
+    if (ending_ == Ending::nothing) return write("}}");
     hash_.update("}}");
     return !stopped_ && sink_(",\"hash\":\"" + hash_.digits() + "\"}}");
   }
 
  private:
   const TextSink& sink_;
+  const Ending ending_;
   ContentHash hash_;
   bool stopped_ = false;
 };
@@ -61,11 +66,11 @@ ProofRecord record_of(const WireLayout& layout, const Target& target, const Proo
 class PlanWriter {
  public:
   PlanWriter(const Program& program, const Target& target, const TextSink& sink,
-             Diagnostics& diagnostics, const Proof* proof)
+             Diagnostics& diagnostics, const Proof* proof, Ending ending = Ending::hash)
       : program_(program),
         target_(target),
         proof_(proof),
-        sink_(sink),
+        sink_(sink, ending),
         report_(program, diagnostics),
         layout_(lay_out(program)),
         out_([this](std::string_view text) { return sink_.write(text); }),
@@ -160,7 +165,7 @@ class PlanWriter {
     std::string text, extra_text;
     JsonOut out(append_to(text)), extra(append_to(extra_text));
     Diagnostics diagnostics;
-    OpReport report(program_, diagnostics);
+    ProgramReport report(program_, diagnostics);
     RankWriter writer(program_, layout_, target_, report, out, extra);
     for (Batch batch = take_batch(); batch.ranks.begin != batch.ranks.end; batch = take_batch()) {
       for (uint32_t r = batch.ranks.begin; r < batch.ranks.end; ++r) writer.write(r);
@@ -249,7 +254,7 @@ class PlanWriter {
   const Target& target_;
   const Proof* proof_;
   HashedSink sink_;
-  OpReport report_;
+  ProgramReport report_;
   const WireLayout layout_;
   JsonOut out_;
   std::vector<std::string> extra_;  ///< what the extra key says of ranks, in their order
@@ -292,20 +297,15 @@ std::optional<std::string> write_plan(const Program& program, const Target& targ
   return text;
 }
 
-ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof) {
-  return record_of(lay_out(program), target, proof);
+bool write_canonical(const Program& program, const std::function<bool(std::string_view)>& sink,
+                     Diagnostics& diagnostics) {
+  const Target none;
+  return PlanWriter(program, none, sink, diagnostics, nullptr, Ending::nothing)
+      .write(thread_count(program, 0));
 }
 
-std::optional<std::string> plan_hash(const Program& program, Diagnostics& diagnostics) {
-  std::string end;
-  const auto keep_last = [&](std::string_view block) {
-    end = block;
-    return true;
-  };
-  if (!write_plan(program, Target{}, keep_last, diagnostics)) return std::nullopt;
-  // The last block is what write_hash() writes.
-  constexpr std::string_view kBefore = R"(,"hash":")", kAfter = R"("}})";
-  return end.substr(kBefore.size(), end.size() - kBefore.size() - kAfter.size());
+ProofRecord proof_record(const Program& program, const Target& target, const Proof& proof) {
+  return record_of(lay_out(program), target, proof);
 }
 
 }  // namespace mscclc

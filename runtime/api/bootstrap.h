@@ -1,8 +1,8 @@
 // How ranks find each other and exchange small messages, before there are channels: the control
-// plane of a communicator. Nothing here is fast, and nothing of a collective's data goes this way.
+// plane of a communicator. Nothing here is fast, and no data of a collective goes this way.
 //
 // A bootstrap also notices when a rank dies: every operation of every other rank then ends with an
-// error that names it, and whoever asked is told at once.
+// error that names it, and registered callbacks are called at once.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,7 @@ class Bootstrap {
   [[nodiscard]] virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,
                                         std::vector<std::vector<uint8_t>>& all,
                                         Diagnostics& diagnostics) = 0;
-  /// Collective: nobody leaves before all have come.
+  /// Collective: no rank leaves before all have come.
   [[nodiscard]] bool barrier(std::string_view what, Diagnostics& diagnostics) {
     std::vector<std::vector<uint8_t>> all;
     return all_gather({}, what, all, diagnostics);
@@ -57,16 +57,16 @@ class Bootstrap {
   /// Calls fn(why) once, from a thread of the bootstrap, when a rank has died or has left with
   /// fail(); at once if that is known already. fn must not call the bootstrap.
   virtual void on_failure(std::function<void(const std::string& why)> fn) = 0;
-  /// Tells all other ranks that this one gives up, and why: their on_failure() is called.
+  /// Notifies all other ranks that this one gives up, and why: their on_failure() is called.
   virtual void fail(const std::string& why) = 0;
 
-  /// Tells all other ranks that blocks of this one have given up, and what they waited for: their
-  /// on_failure() is called, so that their blocks give up too. A rank tells that once: later calls
-  /// only ask. When all ranks that are alive have said the same of theirs, after a few seconds at
-  /// most, the reports of all are one wait graph, and its verdict is the same at every rank: the
-  /// first line says which rank did not answer, the others who waits for whom. If something else
-  /// had ended the bootstrap before, that is what it gives. `wait`: until then; otherwise nullopt
-  /// says that there is no verdict yet.
+  /// Notifies all other ranks that blocks of this one have given up, and what they waited for:
+  /// their on_failure() is called, so that their blocks give up too. Only the first call sends the
+  /// report; later ones ask for the verdict. When all live ranks have reported, after a few seconds
+  /// at most, the reports form one wait graph, and its verdict is the same at every rank: the first
+  /// line says which rank did not answer, the others which ranks wait for which. If something else
+  /// had ended the bootstrap before, that is the verdict. `wait`: until it is there; otherwise
+  /// nullopt says that there is none yet.
   virtual std::optional<std::string> report_waits(const WaitReport& own,
                                                   [[maybe_unused]] bool wait) {
     fail(own.why);

@@ -1,4 +1,4 @@
-// The two ways into a job whose ranks are given a unique id: someone hosts it, all join it.
+// How ranks with a unique id form a job: one process hosts it, all ranks join it.
 //
 //   auto job = host_job({.size = 4}, diagnostics);      // one process; then job->id.text() to all
 //   auto bootstrap = join_job(id, rank, 4, timeout, nullptr, diagnostics);          // all ranks
@@ -28,10 +28,10 @@ struct HostOptions {
 
 struct HostedJob {
   UniqueId id;
-  std::shared_ptr<Hub> hub;  ///< runs until it is destroyed; a rank of this process may take it
+  std::shared_ptr<Hub> hub;  ///< runs until it is destroyed; a rank of this process may own it
 };
 
-/// Makes an id that nobody can guess, and starts the hub that serves it. Errors: no-interface,
+/// Makes an unguessable id, and starts the hub that serves it. Errors: no-interface,
 /// cannot-listen.
 [[nodiscard]] std::optional<HostedJob> host_job(const HostOptions& options,
                                                 Diagnostics& diagnostics);

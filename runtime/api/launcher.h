@@ -18,7 +18,7 @@
 namespace mscclc {
 
 struct LaunchedRank {
-  std::string launcher;  ///< who said so: "torchrun", "Open MPI", "Slurm", "MSCCLC_RANK"
+  std::string launcher;  ///< what said so: "torchrun", "Open MPI", "Slurm", "MSCCLC_RANK"
   uint32_t rank = 0, size = 0;
   std::optional<uint32_t> local_rank;  ///< among the ranks of this machine
   Rendezvous where;
@@ -35,8 +35,8 @@ struct LaunchedRank {
                                                       Diagnostics& diagnostics);
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
-/// cannot-listen, foreign-id (MSCCLC_ID has another machine's address, and nobody serves it there),
-/// those of join_job().
+/// cannot-listen, foreign-id (MSCCLC_ID has another machine's address, and nothing serves it
+/// there), those of join_job().
 [[nodiscard]] std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch,
                                                         Diagnostics& diagnostics);
 

@@ -7,8 +7,8 @@
 //   // loaded once for each plan, on all ranks:
 //   auto executable = communicator->load(choice->plan, {.max_bytes = choice->max_bytes}, problems);
 //
-// The choice depends on the call alone. Ranks that open the same files and make the same call get
-// the same plan; that files differ is found by Communicator::load().
+// The choice depends only on the call. Ranks that open the same files and make the same call get
+// the same plan; Communicator::load() detects files that differ.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ class Registry {
   struct Choice {
     std::string file;  ///< of the plan
     std::shared_ptr<const Program> plan;
-    /// The largest message for which the table picks this plan; ~0: however large. What scratch
-    /// memory is laid out for (LoadOptions::max_bytes): take less if messages are never that large.
+    /// The largest message for which the table picks this plan; ~0: unlimited. Scratch memory is
+    /// laid out for it (LoadOptions::max_bytes): use less if messages are never that large.
     uint64_t max_bytes = 0;
-    /// What is proved of the plan, whatever its file says; nullopt: proofs are skipped.
+    /// What is proved about the plan, whatever its file says; nullopt: proofs are skipped.
     std::optional<Proof> proof;
   };
 
@@ -50,10 +50,10 @@ class Registry {
       const std::string& folder, Diagnostics& diagnostics,
       std::optional<ProofPolicy> proof = std::nullopt);
 
-  /// The plan for a call, read when it is first picked; the same pointer for the same plan, as long
-  /// as the registry lives. nullptr: reported. Errors: no-plan (the table has none for such calls),
+  /// The plan for a call, read when it is first picked; the same pointer for the same plan while
+  /// the registry lives. nullptr: reported. Errors: no-plan (the table has none for such calls),
   /// wrong-plan (the file holds a plan for other calls), cannot-read, not-proved, false-claim (the
-  /// file claims of the plan what is not proved), and those of read_plan().
+  /// file claims more than is proved), and those of read_plan().
   [[nodiscard]] const Choice* choose(const LibraryCall& call, Diagnostics& diagnostics);
 
   const LibraryTable& table() const;

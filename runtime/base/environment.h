@@ -38,15 +38,15 @@ struct VariableInfo {
 std::span<const VariableInfo> variable_table();
 const VariableInfo& info(Variable variable);
 
-/// A limit of time that stands for none: 49 days, the longest that ranks can tell one another.
+/// A time limit that means none: 49 days, the longest that ranks can send each other.
 inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 49);
 
-/// The variables of a process at one time. Thread safety: a value that nothing changes.
+/// The variables of a process at one time. Thread safety: an immutable value.
 class Environment {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;
 
-  /// What is set now. Not to be called while another thread changes the environment.
+  /// What is set now. Do not call it while another thread changes the environment.
   static Environment of_process();
   explicit Environment(Values values) : values_(std::move(values)) {}
 
@@ -58,7 +58,7 @@ class Environment {
   /// MSCCLC_TIMEOUT; 0 there is kForEver.
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 
-  /// Warns of variables that begin with MSCCLC_ and that nobody reads: most are misspelt.
+  /// Warns of variables that begin with MSCCLC_ but are not read: most are misspelt.
   void warn_of_unknown(Diagnostics& diagnostics) const;
 
  private:

@@ -14,9 +14,8 @@ constexpr std::string_view kPageHead = R"(# Environment variables
 <!-- Made from runtime/base/environment.def by: mscclc env --format=markdown > docs/environment.md -->
 
 What the runtime reads. A value that is not allowed is an error that names the variable; nothing is
-guessed. A variable that is set to nothing counts as not set. Of names that begin with `MSCCLC_` and
-are not listed here, the runtime warns. How ranks meet is told in
-[runtime.md](runtime.md#how-ranks-meet).
+guessed. A variable that is set to nothing counts as not set. The runtime warns of names that begin
+with `MSCCLC_` and are not listed here. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.
 )";
 
 struct Section {

@@ -5,9 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "runtime/base/environment_doc.h"
 
 namespace mscclc {
@@ -37,11 +36,7 @@ Read read(Variable variable, const std::string& value) {
 }
 
 TEST_CASE("docs/environment.md is current (mscclc env --format=markdown > docs/environment.md)") {
-  std::ifstream file("docs/environment.md", std::ios::binary);
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  CHECK(text.str() == environment_reference());
+  CHECK(read_file("docs/environment.md").value() == environment_reference());
 }
 
 TEST_CASE("the page and the terminal name every variable") {

@@ -60,7 +60,7 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   }
   const Environment environment = Environment::of_process();
   const auto policy = proof_policy(options.proof, environment, diagnostics);
-  const auto digest = policy ? plan_digest(*plan, diagnostics) : std::nullopt;
+  const auto digest = policy ? plan_digest(plan, diagnostics) : std::nullopt;
   if (!digest) return false;
   hash_ = hex(*digest);
   if (*policy == ProofPolicy::require) {
@@ -204,7 +204,7 @@ bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<cons
                   fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
                               handle->bytes, bytes));
   }
-  peer_staging[side][peer] = import_from(*group, peer, *handle, diagnostics);
+  peer_staging[side][peer] = take_memory(peer, *handle, diagnostics);
   return peer_staging[side][peer] != nullptr;
 }
 
@@ -215,6 +215,7 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
       .number(options.max_bytes)
       .number(element)
       .number(static_cast<uint8_t>(options.zero_copy));
+  if (!await_lanes(message, diagnostics)) return false;
   const auto handle = group->device->export_memory(connections[rank].arrived(0),
                                                    layouts_[rank]->bytes, diagnostics);
   if (!handle) return false;
@@ -248,6 +249,7 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     peer, max_bytes, width, zero_copy ? ", zero copy" : "", options.max_bytes,
                     element, options.zero_copy ? ", zero copy" : ""));
   }
+  if (!take_lane_offer(peer, reader, diagnostics)) return false;
   std::span<const uint8_t> rest = reader.rest();
   const auto handle = decode_handle(rest, diagnostics);
   if (!handle) return false;
@@ -257,7 +259,7 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
                                 layouts_[peer]->bytes));
     }
-    std::shared_ptr<Memory> region = import_from(*group, peer, *handle, diagnostics);
+    std::shared_ptr<Memory> region = take_memory(peer, *handle, diagnostics);
     if (region == nullptr) return false;
     connections[peer] = {std::move(region), layouts_[peer]};
   }
@@ -294,22 +296,90 @@ std::vector<device::ChannelEnd> Executable::State::channel_ends() const {
   return ends;
 }
 
+bool Executable::State::blocks_reach(uint32_t peer) const {
+  const std::vector<Channel>& channels = plan->ranks[rank].channels;
+  return std::any_of(channels.begin(), channels.end(), [&](const Channel& c) {
+    if (c.kind != ChannelKind::switch_) return c.kind == ChannelKind::memory && c.peer == peer;
+    const std::span<const int64_t> members = plan->values(c.group);
+    return std::find(members.begin(), members.end(), int64_t{peer}) != members.end();
+  });
+}
+
+std::unique_ptr<Memory> Executable::State::take_memory(uint32_t peer, const MemoryHandle& handle,
+                                                       Diagnostics& diagnostics) {
+  return import_from(*group, peer, handle, diagnostics,
+                     blocks_reach(peer) ? Access::blocks : Access::lanes);
+}
+
+bool Executable::State::proxy_sends_from(uint32_t from) const {
+  const std::vector<Channel>& channels = plan->ranks[from].channels;
+  return std::any_of(channels.begin(), channels.end(), [&](Channel c) {
+    if (c.peer != rank) return false;
+    c.peer = from;  // links are as seen from here
+    return c.kind == ChannelKind::port || needs_stored_signals(c, group->links);
+  });
+}
+
+LaneFailed Executable::State::fail_group() const {
+  return [weak = std::weak_ptr<Group>(group)](const std::string& why) {
+    if (const auto held = weak.lock()) held->fail("proxy", why);
+  };
+}
+
+// Every rank tells each of those that send to it what their lanes need to know.
+bool Executable::State::await_lanes(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
+  std::vector<uint32_t> senders;
+  for (uint32_t r = 0; r < group->size(); ++r) {
+    if (r != rank && proxy_sends_from(r)) senders.push_back(r);
+  }
+  ByteWriter writer(message);
+  writer.number(static_cast<uint32_t>(senders.size()));
+  for (const uint32_t sender : senders) {
+    auto end = group->device->await_lane(sender, fail_group(), diagnostics);
+    if (end == nullptr) return false;
+    writer.number(sender).number(static_cast<uint32_t>(end->offer().size())).bytes(end->offer());
+    lane_ends.push_back(std::move(end));
+  }
+  return true;
+}
+
+bool Executable::State::take_lane_offer(uint32_t peer, ByteReader& message,
+                                        Diagnostics& diagnostics) {
+  lane_offers_.resize(group->size());
+  const auto offers = message.number<uint32_t>();
+  for (uint32_t i = 0; i < offers && message.good(); ++i) {
+    const auto sender = message.number<uint32_t>();
+    const auto offer = message.bytes(message.number<uint32_t>());
+    if (sender == rank) lane_offers_[peer].assign(offer.begin(), offer.end());
+  }
+  return message.good() || refuse(diagnostics, "bad-message", "a peer's message is cut off");
+}
+
+bool Executable::State::open_lanes(Proxy::Ports& ports, Diagnostics& diagnostics) {
+  ports.lanes.resize(group->size());
+  const auto over = [failure = group->failure] { return failure->happened(); };
+  for (const Proxy::Port& port : ports.channels) {
+    if (!port.used || ports.lanes[port.peer] != nullptr) continue;
+    ports.lanes[port.peer] =
+        group->device->open_lane({port.peer, lane_offers_[port.peer], over}, diagnostics);
+    if (ports.lanes[port.peer] == nullptr) return false;
+  }
+  return true;
+}
+
 bool Executable::State::start_proxy(Diagnostics& diagnostics) {
-  std::vector<Proxy::Port> ports;
+  Proxy::Ports ports{{}, {}, group->regions};
   bool any = false;
   const std::vector<device::ChannelEnd> ends = channel_ends();
   for (uint32_t c = 0; c < ends.size(); ++c) {
     const Channel& channel = plan->ranks[rank].channels[c];
     any |= ends[c].port != 0;
-    ports.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
+    ports.channels.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
   }
   if (!any) return true;
-  const std::weak_ptr<Group> weak = group;
-  const auto fail = [weak](const std::string& why) {
-    if (const auto held = weak.lock()) held->fail("proxy", why);
-  };
+  if (!open_lanes(ports, diagnostics)) return false;
   proxy = Proxy::start(group->device, std::move(ports), context.queue.claimed,
-                       context.queue.flushed, fail, diagnostics);
+                       context.queue.flushed, fail_group(), diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   log(LogLevel::info, LogArea::proxy, rank,

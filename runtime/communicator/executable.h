@@ -15,6 +15,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/base/bytes.h"
 #include "runtime/communicator/call_cache.h"
 #include "runtime/communicator/call_facts.h"
 #include "runtime/communicator/placement.h"
@@ -86,13 +87,14 @@ struct Executable::State {
 
   uint64_t launches = 0;
 
-  RankProgram program;                   ///< patched for the last binding ...
-  std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
-  std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
-  std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
-  std::unique_ptr<Memory> faults;        ///< a device::Fault per block
-  std::shared_ptr<SlotPool> slots;       ///< for bindings
-  std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
+  RankProgram program;                              ///< patched for the last binding ...
+  std::optional<uint64_t> patched_part;             ///< ... whose parts have so many bytes
+  std::vector<PeerMemory> connections;              ///< by rank: own, and of those that ops address
+  std::unique_ptr<Memory> memory;                   ///< what only this rank's blocks see
+  std::unique_ptr<Memory> faults;                   ///< a device::Fault per block
+  std::shared_ptr<SlotPool> slots;                  ///< for bindings
+  std::vector<std::unique_ptr<LaneEnd>> lane_ends;  ///< of those whose proxies write here
+  std::unique_ptr<Proxy> proxy;                     ///< nullptr: no port channels
   std::optional<WaitSlots> wait_slots;
   device::RankContext context{};            ///< as it stands in `memory` ...
   device::RankContext* contexts = nullptr;  ///< ... here
@@ -147,7 +149,18 @@ struct Executable::State {
                              Diagnostics& diagnostics);
   [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,
                                   Diagnostics& diagnostics);
+  [[nodiscard]] bool await_lanes(std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  [[nodiscard]] bool take_lane_offer(uint32_t peer, ByteReader& message, Diagnostics& diagnostics);
+  [[nodiscard]] bool open_lanes(Proxy::Ports& ports, Diagnostics& diagnostics);
   [[nodiscard]] bool start_proxy(Diagnostics& diagnostics);
+  std::unique_ptr<Memory> take_memory(uint32_t peer, const MemoryHandle& handle,
+                                      Diagnostics& diagnostics);
+  /// Do blocks of this rank read or write memory of that peer themselves?
+  bool blocks_reach(uint32_t peer) const;
+  /// Does the proxy of `from` send to this rank?
+  bool proxy_sends_from(uint32_t from) const;
+  /// Ends the communicator; from any thread, and when it has gone, too.
+  LaneFailed fail_group() const;
   [[nodiscard]] bool write_program(Diagnostics& diagnostics);
   std::vector<device::ChannelEnd> channel_ends() const;
   /// Does the proxy send what this end of a channel signals?
@@ -160,6 +173,7 @@ struct Executable::State {
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
   std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive
+  std::vector<std::vector<uint8_t>> lane_offers_;      ///< by peer: of its LaneEnd for this rank
 };
 
 }  // namespace mscclc

@@ -21,17 +21,17 @@ class Monitor {
  public:
   explicit Monitor(std::shared_ptr<Group> group) : group_(std::move(group)) {}
   ~Monitor();
-  /// Begins to look by itself. False: reported.
+  /// Starts watching in the background. False: reported.
   [[nodiscard]] bool start(Diagnostics& diagnostics);
 
   void add(const std::shared_ptr<Executable::State>& executable);
   /// Those that are still there.
   std::vector<std::shared_ptr<Executable::State>> executables();
-  /// Says what has gone wrong, if anything has; all ranks learn of a hang of this one, and it waits
-  /// some seconds at most until they have said what they wait for.
+  /// Reports what has gone wrong, if anything has; all ranks learn of a hang of this one, and it
+  /// waits some seconds at most for their reports.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
-  /// Writes down what has gone wrong, if anything has, as far as it is known now: nobody may ask
-  /// again.
+  /// Writes down what has gone wrong, if anything has, as far as it is known now: there may be no
+  /// later call.
   void write_down();
 
  private:
@@ -41,7 +41,7 @@ class Monitor {
     std::vector<Note> notes;
     std::set<uint32_t> ranks;
   };
-  /// Of executables that have gone since they were seen waiting, too.
+  /// Including executables that have been destroyed since they were seen waiting.
   Waits waits();
   void notice(const Waits& waits, bool wait);
   void look();

@@ -20,17 +20,24 @@ CudaLane::~CudaLane() {
   (void)synchronize(ignored);
 }
 
-bool CudaLane::put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
+bool CudaLane::put(const RemotePlace& to, const void* from, uint64_t bytes,
+                   Diagnostics& diagnostics) {
   if (bytes == 0) return true;
   const CurrentContext current(*context_);
   return current.is_set(diagnostics) &&
          context_->ok(
-             context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
-                                            stream_->get()),
+             context_->driver().MemcpyAsync(address_of(to.region->data() + to.offset),
+                                            address_of(from), bytes, stream_->get()),
              [&] { return fmt::format("copy {} bytes to a peer", bytes); }, diagnostics);
 }
 
-bool CudaLane::signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
+bool CudaLane::signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) {
+  return complete(reinterpret_cast<uint64_t*>(count.region->data() + count.offset), value,
+                  diagnostics);
+}
+
+// To the stream, counts are alike wherever they lie: it is behind all puts so far.
+bool CudaLane::complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
   if (writes_) {
@@ -38,7 +45,7 @@ bool CudaLane::signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics)
         stream_->get(), address_of(count), value, abi::kWriteValueDefault);
     if (result == abi::kSuccess) return true;
     if (result != abi::kNotSupported && result != abi::kInvalidValue) {
-      return context_->ok(result, "set a count behind copies", diagnostics);
+      return context_->ok(result, "set a count after copies", diagnostics);
     }
     writes_ = false;
   }
@@ -52,7 +59,7 @@ bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnost
   return context_->ok(
       context_->driver().MemcpyAsync(address_of(count), address_of(slot), sizeof *slot,
                                      stream_->get()),
-      [] { return "copy a count behind copies"; }, diagnostics);
+      [] { return "copy a count after copies"; }, diagnostics);
 }
 
 bool CudaLane::flush(Diagnostics& diagnostics) {

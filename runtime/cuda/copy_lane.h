@@ -29,15 +29,18 @@
 
 namespace mscclc::cuda {
 
-class CudaLane final : public CopyLane {
+class CudaLane final : public Lane {
  public:
   /// nullptr: reported.
   [[nodiscard]] static std::unique_ptr<CudaLane> open(const SharedContext& context,
                                                       Diagnostics& diagnostics);
   ~CudaLane() override;
 
-  bool put(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
-  bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override;
+  /// REQUIRES of places: mapped here.
+  bool put(const RemotePlace& to, const void* from, uint64_t bytes,
+           Diagnostics& diagnostics) override;
+  bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override;
+  bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override;
   bool flush(Diagnostics& diagnostics) override;
 
  private:

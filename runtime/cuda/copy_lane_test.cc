@@ -14,7 +14,7 @@ struct Pair {
     from = world.open(0, 0);
     mapped = from->import_memory(*handle, diagnostics);
     source = from->allocate(4096, "input", diagnostics);
-    lane = from->open_lane(diagnostics);
+    lane = from->open_lane({}, diagnostics);
     REQUIRE(lane != nullptr);
   }
   ~Pair() {
@@ -36,7 +36,7 @@ struct Pair {
   std::unique_ptr<CudaDevice> from, to;
   std::unique_ptr<Memory> target, mapped, source;
   std::optional<MemoryHandle> handle;
-  std::unique_ptr<CopyLane> lane;
+  std::unique_ptr<Lane> lane;
 };
 
 TEST_CASE("cuda: a lane carries out its orders in order, flush waits for them") {
@@ -45,15 +45,14 @@ TEST_CASE("cuda: a lane carries out its orders in order, flush waits for them") 
       World world({.writes = writes, .deferred = deferred});
       {
         Pair pair(world);
-        auto* counts = reinterpret_cast<uint64_t*>(pair.mapped->data());
         const uint64_t data = 77;
         CHECK(pair.from->write(pair.source->data(), &data, 8, pair.diagnostics));
-        CHECK(pair.lane->put(pair.mapped->data() + 64, pair.source->data(), 8, pair.diagnostics));
-        CHECK(pair.lane->put(pair.mapped->data(), pair.source->data(), 0, pair.diagnostics));
-        CHECK(pair.lane->signal(counts, 1, pair.diagnostics));
-        CHECK(pair.lane->signal(counts, 2, pair.diagnostics));
+        CHECK(pair.lane->put({pair.mapped.get(), 64}, pair.source->data(), 8, pair.diagnostics));
+        CHECK(pair.lane->put({pair.mapped.get(), 0}, pair.source->data(), 0, pair.diagnostics));
+        CHECK(pair.lane->signal({pair.mapped.get(), 0}, 1, pair.diagnostics));
+        CHECK(pair.lane->signal({pair.mapped.get(), 0}, 2, pair.diagnostics));
         auto* own = reinterpret_cast<uint64_t*>(pair.source->data() + 512);
-        CHECK(pair.lane->signal(own, 9, pair.diagnostics));
+        CHECK(pair.lane->complete(own, 9, pair.diagnostics));
         if (deferred) {
           CHECK(pair.word(world, 0) == 0);
           CHECK(Pair::word_of(world, *pair.source, 512) == 0);
@@ -75,9 +74,8 @@ TEST_CASE("cuda: a driver that does not write to a peer's mapping gets the signa
   {
     Pair pair(world);
     world.fake.options().writes = false;  // the attribute said otherwise
-    auto* counts = reinterpret_cast<uint64_t*>(pair.mapped->data());
-    CHECK(pair.lane->signal(counts, 5, pair.diagnostics));
-    CHECK(pair.lane->signal(counts, 6, pair.diagnostics));
+    CHECK(pair.lane->signal({pair.mapped.get(), 0}, 5, pair.diagnostics));
+    CHECK(pair.lane->signal({pair.mapped.get(), 0}, 6, pair.diagnostics));
     CHECK(pair.lane->flush(pair.diagnostics));
     CHECK(pair.word(world, 0) == 6);
     CHECK(world.fake.calls("StreamWriteValue64") == 1);
@@ -90,10 +88,9 @@ TEST_CASE("cuda: copied signals of any number keep their values until they have 
   World world({.writes = false, .deferred = true});
   {
     Pair pair(world);
-    auto* counts = reinterpret_cast<uint64_t*>(pair.mapped->data());
     // 400 words in turn, three times: more than a lane has slots.
     for (uint64_t i = 0; i < 1200; ++i) {
-      CHECK(pair.lane->signal(counts + i % 400, i + 1, pair.diagnostics));
+      CHECK(pair.lane->signal({pair.mapped.get(), i % 400 * 8}, i + 1, pair.diagnostics));
     }
     CHECK(pair.lane->flush(pair.diagnostics));
     for (uint64_t i = 0; i < 400; ++i) CHECK(pair.word(world, i * 8) == 801 + i);
@@ -106,7 +103,7 @@ TEST_CASE("cuda: a copy that goes wrong is told at the flush") {
   World world({.deferred = true});
   {
     Pair pair(world);
-    CHECK(pair.lane->put(pair.mapped->data(), pair.source->data(), 1 << 20, pair.diagnostics));
+    CHECK(pair.lane->put({pair.mapped.get(), 0}, pair.source->data(), 1 << 20, pair.diagnostics));
     CHECK(!pair.lane->flush(pair.diagnostics));
     CHECK(has_code(pair.diagnostics, "cuda"));
   }

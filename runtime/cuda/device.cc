@@ -253,7 +253,7 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
   context_->driver().StreamDestroy(stream_of(stream));
 }
 
-std::unique_ptr<CopyLane> CudaDevice::open_lane(Diagnostics& diagnostics) {
+std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer&, Diagnostics& diagnostics) {
   return CudaLane::open(context_, diagnostics);
 }
 

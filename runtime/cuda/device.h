@@ -96,7 +96,7 @@ class CudaDevice final : public Device {
   StreamHandle create_stream(Diagnostics& diagnostics) override;
   void destroy_stream(StreamHandle stream) override;
 
-  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override;
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override;
   bool join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
                    const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,
                    Diagnostics& diagnostics) override;

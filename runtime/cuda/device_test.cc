@@ -177,7 +177,7 @@ TEST_CASE("cuda: a thread bound to its device touches no other GPU") {
       FakeDriver::enter(0);
       Diagnostics diagnostics;
       CHECK(device->bind_thread(diagnostics));
-      const auto lane = device->open_lane(diagnostics);
+      const auto lane = device->open_lane({}, diagnostics);
       CHECK(lane != nullptr);
       CHECK(text_of(diagnostics) == "");
     });
@@ -244,7 +244,7 @@ bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
   if (device == nullptr || peer == nullptr) return false;
   const auto memory = device->allocate(1000, "scratch", d);
   const auto visible = device->allocate_visible(100, "faults", d);
-  const auto lane = device->open_lane(d);
+  const auto lane = device->open_lane({}, d);
   const StreamHandle stream = device->create_stream(d);
   if (memory == nullptr || visible == nullptr || lane == nullptr || stream == nullptr) return false;
   const auto handle = device->export_memory(memory->data(), 1000, d);
@@ -252,7 +252,7 @@ bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
   uint64_t number = 1;
   const bool good = mapped != nullptr && device->write(memory->data(), &number, 8, d) &&
                     peer->read(&number, mapped->data(), 8, d) &&
-                    lane->put(memory->data(), memory->data() + 8, 8, d) && lane->flush(d) &&
+                    lane->put({memory.get(), 0}, memory->data() + 8, 8, d) && lane->flush(d) &&
                     device->fits({.blocks = 8, .threads = 128}, d) &&
                     device->synchronize(stream, d);
   device->destroy_stream(stream);
@@ -281,13 +281,13 @@ TEST_CASE("cuda: captures of this thread, or of another, forbid the runtime noth
 TEST_CASE("cuda: memory may outlive its device") {
   World world;
   std::unique_ptr<Memory> memory, pinned;
-  std::unique_ptr<CopyLane> lane;
+  std::unique_ptr<Lane> lane;
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
     memory = device->allocate(10, "x", diagnostics);
     pinned = device->allocate_visible(10, "x", diagnostics);
-    lane = device->open_lane(diagnostics);
+    lane = device->open_lane({}, diagnostics);
   }
   CHECK(!world.fake.leaks().empty());
   memory.reset();
@@ -302,7 +302,7 @@ TEST_CASE("cuda: freeing when the driver is gone is quiet") {
   auto device = world.open(0, 0);
   auto memory = device->allocate(10, "x", diagnostics);
   auto pinned = device->allocate_visible(10, "x", diagnostics);
-  auto lane = device->open_lane(diagnostics);
+  auto lane = device->open_lane({}, diagnostics);
   auto handle = device->export_memory(memory->data(), 10, diagnostics);
   auto mapped = device->import_memory(*handle, diagnostics);
   CHECK(text_of(diagnostics) == "");
@@ -424,7 +424,7 @@ TEST_CASE("cuda: lanes, and the device's own stream, are urgent") {
     const StreamHandle stream = device->create_stream(diagnostics);
     CHECK(world.fake.priority(stream) == 0);
     CHECK(world.fake.urgent_streams() == 1);
-    const auto lane = device->open_lane(diagnostics);
+    const auto lane = device->open_lane({}, diagnostics);
     CHECK(world.fake.urgent_streams() == 2);
     device->destroy_stream(stream);
   }

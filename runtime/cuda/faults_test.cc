@@ -24,12 +24,12 @@ bool importer_life(World& world, int process, const MemoryHandle& handle, Diagno
   if (device == nullptr) return false;
   const auto mapped = device->import_memory(handle, d);
   const auto input = device->allocate(64, "input", d);
-  const auto lane = device->open_lane(d);  // ends first, and waits for what it has begun
+  const auto lane = device->open_lane({}, d);  // ends first, and waits for what it has begun
   const StreamHandle stream = device->create_stream(d);
   std::unique_ptr<StreamMark> mark;
   bool good = mapped != nullptr && lane != nullptr && stream != nullptr && input != nullptr &&
-              lane->put(mapped->data(), input->data(), 64, d) &&
-              lane->signal(reinterpret_cast<uint64_t*>(mapped->data()), 7, d) && lane->flush(d) &&
+              lane->put({mapped.get(), 0}, input->data(), 64, d) &&
+              lane->signal({mapped.get(), 0}, 7, d) && lane->flush(d) &&
               device->launch({}, stream, d) && device->mark(stream, mark, d) &&
               device->synchronize(stream, d) && device->fits({.blocks = 8, .threads = 128}, d);
   device->destroy_stream(stream);

@@ -55,15 +55,15 @@ size_t open_descriptors() {
   return n;
 }
 
-void check_ends(Processes& processes) {
+/// `needs`: what this machine lacks if the processes skip it, for gpu_check.sh's last line.
+void check_ends(Processes& processes, const std::string& needs = "more GPUs") {
+  bool skipped = false;
   for (size_t i = 0; i < processes.count(); ++i) {
     const int end = processes.wait(i, 120s);
-    if (end == kSkipped) {
-      WARN("skipped: not enough GPUs here");
-    } else {
-      CHECK(end == 0);
-    }
+    skipped |= end == kSkipped;
+    CHECK((end == 0 || end == kSkipped));
   }
+  if (skipped) fmt::print("\nskipped: {}\n", needs);
 }
 
 std::vector<uint8_t> pattern(size_t bytes, uint8_t seed) {
@@ -128,11 +128,11 @@ int two_gpus() {
     std::vector<uint8_t> seen(9000);
     const auto own = a->allocate(9000, "own", p.diagnostics);
     NEED(a->write(own->data(), sent.data(), 9000, p.diagnostics));
-    const auto lane = a->open_lane(p.diagnostics);
+    const auto lane = a->open_lane({}, p.diagnostics);
     NEED(lane != nullptr);
-    NEED(lane->put(seen_here->data(), own->data(), 8992, p.diagnostics));
-    NEED(lane->signal(reinterpret_cast<uint64_t*>(seen_here->data() + 8992), 42, p.diagnostics));
-    NEED(lane->signal(reinterpret_cast<uint64_t*>(own->data() + 8992), 43, p.diagnostics));
+    NEED(lane->put({seen_here.get(), 0}, own->data(), 8992, p.diagnostics));
+    NEED(lane->signal({seen_here.get(), 8992}, 42, p.diagnostics));
+    NEED(lane->complete(reinterpret_cast<uint64_t*>(own->data() + 8992), 43, p.diagnostics));
     NEED(lane->flush(p.diagnostics));
     NEED(b->read(seen.data(), data + 104, 9000, p.diagnostics));
     uint64_t count = 0;
@@ -226,10 +226,9 @@ int importer(const Pipes& pipes) {
     const auto own = device->allocate(8, "own", p.diagnostics);
     const std::vector<uint8_t> mark(8, 77);
     NEED(own != nullptr && device->write(own->data(), mark.data(), 8, p.diagnostics));
-    const auto lane = device->open_lane(p.diagnostics);
-    NEED(lane != nullptr && lane->put(mapped->data(), own->data(), 8, p.diagnostics));
-    NEED(lane->signal(reinterpret_cast<uint64_t*>(mapped->data() + 39992), 1234567890123,
-                      p.diagnostics));
+    const auto lane = device->open_lane({}, p.diagnostics);
+    NEED(lane != nullptr && lane->put({mapped.get(), 0}, own->data(), 8, p.diagnostics));
+    NEED(lane->signal({mapped.get(), 39992}, 1234567890123, p.diagnostics));
     NEED(lane->flush(p.diagnostics));
   }
   NEED(send(pipes.back[1], {1}));
@@ -244,7 +243,7 @@ TEST_CASE("gpu: memory of another process, by each kind of handle") {
     Processes processes;
     processes.start([&] { return exporter(kind, pipes); });
     processes.start([&] { return importer(pipes); });
-    check_ends(processes);
+    check_ends(processes, fmt::format("{} handles", name(kind)));
   }
 }
 
@@ -257,7 +256,7 @@ int only_its_own() {
   bool good = true;
   std::thread proxy([&] {
     good = device->bind_thread(p.diagnostics);
-    const auto lane = device->open_lane(p.diagnostics);
+    const auto lane = device->open_lane({}, p.diagnostics);
     good = good && lane != nullptr && lane->flush(p.diagnostics);
   });
   proxy.join();

@@ -39,7 +39,7 @@ bool check_op(const Program& plan, uint32_t rank, const Op& op, std::span<const 
     const Channel& channel = plan.ranks[rank].channels[o.channel];
     if (channel.kind == ChannelKind::switch_) continue;
     const Link& link = links[channel.peer];
-    if (!link.access) {
+    if (!link.access && !(channel.kind == ChannelKind::port && link.lanes)) {
       report_access(plan, rank, op, channel.peer, link, diagnostics);
       return false;
     }

@@ -1,5 +1,5 @@
-// What has gone wrong in a communicator: the first reason, and the word by which running blocks
-// learn of it.
+// What has gone wrong in a communicator: the first reason, and the word through which running
+// blocks learn of it.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@ class Failure {
   /// the first.
   bool set(const std::string& code, const std::string& why);
   /// Once blocks have given up and the ranks' reports are joined: what was found in the end, a line
-  /// and notes. Of a hang here, or one that others told of; other reasons stay as they are.
+  /// and notes. For a hang here, or one that others reported; other reasons stay as they are.
   void conclude(const std::string& verdict);
   /// True if conclude() has something to find out.
   bool is_open() const;
   bool happened() const { return happened_.load(std::memory_order_acquire); }
   /// True if no wait of this rank lasts any longer: after set(), or when a block has given up.
   bool waits_end() const;
-  /// Adds the error, if there is one. The reference is good until the next diagnostic.
+  /// Adds the error, if there is one. The reference is valid until the next diagnostic.
   Diagnostic* report(Diagnostics& diagnostics) const;
   /// For RankContext::abort.
   const uint32_t* word() const { return reinterpret_cast<const uint32_t*>(word_->data()); }

@@ -135,18 +135,19 @@ void Group::release() {
 }
 
 std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,
-                                    Diagnostics& diagnostics) {
+                                    Diagnostics& diagnostics, Access access) {
   Diagnostics own;
   Device& device = *group.device;
   device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
-  auto memory = device.import_memory(handle, own);
+  auto memory = access == Access::blocks ? device.import_memory(handle, own)
+                                         : device.reach_memory(handle, own);
   device.set_end_of_waits({});
   for (Diagnostic d : own.all()) {
     if (d.severity == Severity::error)
       d.message = fmt::format("memory of rank {}: {}", peer, d.message);
     diagnostics.add(std::move(d));
   }
-  return memory;
+  return group.regions->add(peer, std::move(memory));
 }
 
 bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,

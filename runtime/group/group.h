@@ -13,6 +13,7 @@
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
+#include "runtime/device/remote_regions.h"
 #include "runtime/group/failure.h"
 #include "runtime/memory/handle.h"
 #include "runtime/observe/flight_recorder.h"
@@ -37,6 +38,8 @@ inline constexpr std::string_view kNoFlightFile = "none";
 struct Group {
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Device> device;
+  /// Memory of peers that this rank's blocks can name.
+  const std::shared_ptr<RemoteRegions> regions = std::make_shared<RemoteRegions>();
   std::shared_ptr<Failure> failure;
   std::chrono::milliseconds timeout;
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
@@ -100,10 +103,18 @@ struct Group {
   bool closed_ = false;
 };
 
-/// Maps a peer's memory; errors name the peer. Ends when the communicator fails.
+/// Who writes, and reads, a peer's memory.
+enum class Access {
+  blocks,  ///< blocks, or the proxy: it must be mapped
+  lanes    ///< the proxy alone
+};
+
+/// Maps a peer's memory, or makes it known to lanes; errors name the peer. Ends when the
+/// communicator fails.
 [[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
-                                                  Diagnostics& diagnostics);
+                                                  Diagnostics& diagnostics,
+                                                  Access access = Access::blocks);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 [[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                               std::vector<std::unique_ptr<Memory>>& peers,

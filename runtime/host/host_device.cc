@@ -8,9 +8,13 @@
 #include <mutex>
 #include <set>
 
-#include "executor/words.h"
 #include "executor/launch.h"
+#include "executor/words.h"
+#include "runtime/base/bytes.h"
+#include "runtime/host/exposed_memory.h"
+#include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
+#include "runtime/host/message_lane.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/handle.h"
@@ -21,27 +25,18 @@ namespace {
 
 constexpr const char* kNoDescriptors = "no-descriptors";
 
-/// A piece of a mapping, or (no mapping) of memory that another owner frees.
-class HostMemory final : public Memory {
- public:
-  HostMemory(std::shared_ptr<SharedMapping> mapping, uint8_t* data, uint64_t bytes)
-      : mapping_(std::move(mapping)) {
-    data_ = data;
-    bytes_ = bytes;
-  }
-
- private:
-  const std::shared_ptr<SharedMapping> mapping_;
-};
-
 /// Copies at once, so that there is never anything to wait for.
-class HostLane final : public CopyLane {
+class HostLane final : public Lane {
  public:
-  bool put(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
-    copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);
+  bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
+    copy_words(to.region->data() + to.offset, static_cast<const uint8_t*>(from), bytes);
     return true;
   }
-  bool signal(uint64_t* count, uint64_t value, Diagnostics&) override {
+  bool signal(const RemotePlace& count, uint64_t value, Diagnostics&) override {
+    store_release(count.region->data() + count.offset, value);
+    return true;
+  }
+  bool complete(uint64_t* count, uint64_t value, Diagnostics&) override {
     store_release(count, value);
     return true;
   }
@@ -81,8 +76,8 @@ class HostHeldMemory final : public HeldMemory {
 
 class HostDevice final : public Device {
  public:
-  HostDevice(std::shared_ptr<FdServer> server, const Link& link)
-      : server_(std::move(server)), link_(link) {}
+  HostDevice(std::shared_ptr<FdServer> server, const Link& link, HostLanes lanes)
+      : server_(std::move(server)), link_(link), lanes_(lanes) {}
 
   std::string name() const override { return "host"; }
   std::optional<Link> link_to(std::span<const uint8_t>, Diagnostics&) override { return link_; }
@@ -111,6 +106,8 @@ class HostDevice final : public Device {
                                             Diagnostics& diagnostics) override;
   std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                         Diagnostics& diagnostics) override;
+  std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
+                                       Diagnostics& diagnostics) override;
 
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
@@ -162,8 +159,14 @@ class HostDevice final : public Device {
     streams_.erase(stream.get());
   }
 
-  std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
-    return std::make_unique<HostLane>();
+  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
+                                      Diagnostics& diagnostics) override {
+    if (lanes_ == HostLanes::copies) return std::make_unique<LaneEnd>();
+    return await_messages(peer, server_, exposed_, std::move(failed), diagnostics);
+  }
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    if (lanes_ == HostLanes::copies) return std::make_unique<HostLane>();
+    return open_messages(peer, {wait_.timeout, peer.over}, diagnostics);
   }
 
  private:
@@ -176,10 +179,23 @@ class HostDevice final : public Device {
 
   const std::shared_ptr<FdServer> server_;
   const Link link_;
+  const HostLanes lanes_;
+  const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   std::mutex streams_mutex_;
   std::set<HostStream*> streams_;
   FetchWait wait_;  ///< for descriptors
 };
+
+/// What the owner of a piece calls it in messages; nullopt: it takes none.
+std::optional<ExposedId> exposed_id(const MemoryHandle& handle) {
+  for (const Offer& offer : handle.offers) {
+    if (offer.kind != HandleKind::host_lane) continue;
+    ByteReader reader(offer.bytes);
+    const auto id = reader.number<ExposedId>();
+    if (reader.ended()) return id;
+  }
+  return std::nullopt;
+}
 
 // A ticket for who is in this process. The file is for all others: memory of other allocators has
 // none.
@@ -202,6 +218,11 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
     if (kept->ticket.empty()) return std::nullopt;
     handle.offers.push_back({HandleKind::host_fd, kept->ticket});
   }
+  if (mapping != nullptr && lanes_ == HostLanes::messages) {
+    Offer& offer = handle.offers.emplace_back(Offer{HandleKind::host_lane, {}});
+    auto* data = static_cast<uint8_t*>(const_cast<void*>(address));
+    ByteWriter(offer.bytes).number(exposed_->add(mapping, data, bytes));
+  }
   handle.keep = kept;
   return handle;
 }
@@ -212,7 +233,7 @@ std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& hand
   if (!known) return nullptr;
   auto* data = reinterpret_cast<uint8_t*>(known->base + handle.offset);
   return std::make_unique<HostMemory>(SharedMappings::of_process().find(data, handle.bytes), data,
-                                      handle.bytes);
+                                      handle.bytes, exposed_id(handle));
 }
 
 /// `code`: of the error, where it is more than that this offer is of no use.
@@ -229,13 +250,15 @@ std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, cons
     why = problems.all().empty() ? "no descriptor came" : problems.all().front().message;
     return nullptr;
   }
-  return std::make_unique<HostMemory>(mapping, mapping->data() + handle.offset, handle.bytes);
+  return std::make_unique<HostMemory>(mapping, mapping->data() + handle.offset, handle.bytes,
+                                      exposed_id(handle));
 }
 
 std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
                                                   Diagnostics& diagnostics) {
   std::string tried, code = "cannot-map";
   for (const Offer& offer : handle.offers) {
+    if (offer.kind == HandleKind::host_lane) continue;  // maps nothing
     std::string why = "not of this device";
     std::unique_ptr<Memory> memory;
     if (offer.kind == HandleKind::same_process) memory = import_same_process(handle, offer, why);
@@ -250,12 +273,27 @@ std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
   return nullptr;
 }
 
+std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
+                                                 Diagnostics& diagnostics) {
+  if (lanes_ == HostLanes::copies) return import_memory(handle, diagnostics);
+  if (const auto id = exposed_id(handle)) {
+    return HostWindow::reserve(handle.bytes, *id, diagnostics);
+  }
+  diagnostics.error(
+      "cannot-map", {},
+      fmt::format("{} bytes of a peer's memory take no messages of lanes; memory that "
+                  "does comes from Device::allocate",
+                  handle.bytes));
+  return nullptr;
+}
+
 }  // namespace
 
-std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link) {
+std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
+                                         HostLanes lanes) {
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server), link);
+  return std::make_unique<HostDevice>(std::move(server), link, lanes);
 }
 
 }  // namespace mscclc

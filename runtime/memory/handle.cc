@@ -24,7 +24,7 @@ std::string read_offer(ByteReader& reader, MemoryHandle& handle) {
   const auto kind = reader.number<uint8_t>();
   const auto length = reader.number<uint16_t>();
   if (!reader.good()) return "an offer is cut off";
-  if (kind > static_cast<uint8_t>(HandleKind::cuda_ipc)) {
+  if (kind > static_cast<uint8_t>(HandleKind::host_lane)) {
     return fmt::format("it offers kind {}, which is not known here", kind);
   }
   if (length > Offer::kMostBytes) {
@@ -50,6 +50,8 @@ std::string_view name(HandleKind kind) {
       return "cuda_fabric";
     case HandleKind::cuda_ipc:
       return "cuda_ipc";
+    case HandleKind::host_lane:
+      return "host_lane";
   }
   return "?";
 }

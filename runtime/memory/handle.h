@@ -16,11 +16,12 @@ namespace mscclc {
 
 /// Ways to map another process's memory, best first.
 enum class HandleKind : uint8_t {
-  same_process,  ///< a ticket that this process has given out
+  same_process,  ///< a ticket issued by this process
   host_fd,       ///< host shared memory (memfd), its descriptor fetched over a unix socket
   cuda_fd,       ///< CUDA VMM allocation, its POSIX descriptor fetched over a unix socket
   cuda_fabric,   ///< CUDA VMM allocation, fabric handle
   cuda_ipc,      ///< legacy cudaIpcMemHandle_t
+  host_lane,     ///< what lanes of messages call it: nothing is mapped
 };
 std::string_view name(HandleKind kind);
 
@@ -36,7 +37,7 @@ struct MemoryHandle {
   uint64_t bytes = 0, offset = 0, allocation = 0;
   MemoryRange range() const { return {offset, bytes}; }
   std::vector<Offer> offers;
-  /// With the exporter: what the offers refer to (descriptors, references). They are good while a
+  /// With the exporter: what the offers refer to (descriptors, references). They are valid while a
   /// copy of it lives: keep it until all peers have imported. Not part of the wire form.
   std::shared_ptr<const void> keep = {};
 };

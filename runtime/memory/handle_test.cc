@@ -74,7 +74,7 @@ TEST_CASE("each field is checked") {
         head + "18446744073709551615 bytes at 28 lie outside an allocation of 4096");
   CHECK(with(kOffset, {0, 0, 1}) == head + "100 bytes at 65536 lie outside an allocation of 4096");
   CHECK(with(kOffers, {9}) == head + "it has 9 offers, at most 8 are allowed");
-  CHECK(with(kKind, {5}) == head + "it offers kind 5, which is not known here");
+  CHECK(with(kKind, {6}) == head + "it offers kind 6, which is not known here");
   CHECK(with(kLength, {1, 1}) == head + "an offer has 257 bytes, at most 256 are allowed");
 }
 
@@ -84,6 +84,7 @@ TEST_CASE("kinds have names") {
   CHECK(name(HandleKind::cuda_fd) == "cuda_fd");
   CHECK(name(HandleKind::cuda_fabric) == "cuda_fabric");
   CHECK(name(HandleKind::cuda_ipc) == "cuda_ipc");
+  CHECK(name(HandleKind::host_lane) == "host_lane");
 }
 
 }  // namespace

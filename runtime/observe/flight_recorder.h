@@ -1,8 +1,8 @@
-// A rank's last calls, kept for the day on which something goes wrong. To note a call takes a few
-// stores into a ring: no allocation, no lock.
+// A rank's last calls, kept in case something goes wrong. Recording a call takes a few stores into
+// a ring: no allocation, no lock.
 //
 // Thread safety: add() and ended() are for one thread at a time, which is the communicator's rule;
-// calls() may be asked by another thread meanwhile, and leaves out a call that is just being noted.
+// calls() may be called by another thread meanwhile, and omits a call that is just being recorded.
 #pragma once
 
 #include <array>
@@ -56,8 +56,9 @@ class FlightRecorder {
 
  private:
   static constexpr size_t kWords = 6;
-  /// A call in words. `version` is odd while they are written: who reads the same even number
-  /// before and after has read one call. Words are stored with release, and so come after it.
+  /// A call as words. `version` is odd while they are written: a reader that sees the same even
+  /// number before and after has read one call. Words are stored with release, and so come after
+  /// it.
   struct Slot {
     std::atomic<uint64_t> version{0};
     std::array<std::atomic<uint64_t>, kWords> words{};

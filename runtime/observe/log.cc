@@ -146,11 +146,10 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
       if (!list) return false;
       const auto found = areas_of(*list);
       if (!found) {
-        return refuse(
-            Variable::MSCCLC_DEBUG_SUBSYS, *list,
-            fmt::format("ALL or some of {}, separated by commas; behind a ^ all but these",
-                        fmt::join(kAreas, ", ")),
-            diagnostics);
+        return refuse(Variable::MSCCLC_DEBUG_SUBSYS, *list,
+                      fmt::format("ALL or some of {}, separated by commas; after a ^ all but these",
+                                  fmt::join(kAreas, ", ")),
+                      diagnostics);
       }
       areas = *found;
     }

@@ -1,5 +1,5 @@
-// What the runtime says while it runs, for who asks by MSCCLC_DEBUG: one line each, written at
-// once and whole, so that lines of several threads and processes do not mix.
+// The runtime's log, if MSCCLC_DEBUG asks for it: single lines, each written whole and at once, so
+// that lines of several threads and processes do not mix.
 //
 //   host:4711:4713 [2] mscclc INFO LOAD 'ring': 4 ranks, up to 65536 bytes, executable 0
 //
@@ -21,19 +21,20 @@ enum class LogLevel : uint8_t { off, warn, info, trace };
 enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy };
 
 namespace log_detail {
-/// A bit an area of what is said at all, and of that at level trace.
+/// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
 extern std::atomic<uint32_t> info_areas, trace_areas;
 extern std::atomic<bool> warns;
 }  // namespace log_detail
 
-/// Is it said? One load, for where asking must cost nothing. Warnings are said of all areas.
+/// True if it is logged. One load, for places where asking must cost nothing. Warnings are logged
+/// for all subsystems.
 inline bool logs(LogLevel level, LogArea area) {
   if (level == LogLevel::warn) return log_detail::warns.load(std::memory_order_relaxed);
   const auto& areas = level == LogLevel::trace ? log_detail::trace_areas : log_detail::info_areas;
   return (areas.load(std::memory_order_relaxed) >> static_cast<unsigned>(area) & 1) != 0;
 }
 
-/// Says it, if it is to be said.
+/// Logs it, if it is to be logged.
 void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text);
 
 /// Takes MSCCLC_DEBUG, _SUBSYS and _FILE; what the process has taken first stays. Errors

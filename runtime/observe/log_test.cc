@@ -8,9 +8,8 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {
@@ -34,12 +33,7 @@ class Started {
     return diagnostics_.all().empty() ? "" : diagnostics_.all()[0].message;
   }
   std::string name() const { return expand_file_name(pattern_, std::nullopt); }
-  std::string text() const {
-    std::ifstream file(name());
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string text() const { return read_file(name()).value_or(""); }
 
  private:
   std::string pattern_;
@@ -98,7 +92,7 @@ TEST_CASE("wrong values are errors") {
       Started(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL,"}})
           .error() ==
       "MSCCLC_DEBUG_SUBSYS is 'CALL,'; allowed is ALL or some of INIT, BOOTSTRAP, ENV, LOAD, REG, "
-      "BIND, CALL, PROXY, separated by commas; behind a ^ all but these");
+      "BIND, CALL, PROXY, separated by commas; after a ^ all but these");
 }
 
 TEST_CASE("a line of the log is one line, and commands no terminal") {

@@ -1,4 +1,4 @@
-// Two threads at a time where one is allowed: noticed, not suffered.
+// Detects two threads at a time where one is allowed.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,10 @@
 
 namespace mscclc {
 
-/// What one thread at a time may be in. From any thread.
+/// Something that one thread at a time may be in. From any thread.
 class OneThread {
  public:
-  /// A thread is in while this lives, unless another was. It may come in again from inside.
+  /// A thread is in while this lives, unless another was. It may enter again from inside.
   class Visit {
    public:
     /// Errors (two-threads).

@@ -1,5 +1,5 @@
 // A thread of the process that looks at all its communicators several times a second, so that a
-// failure is noticed though nobody asks.
+// failure is noticed even if nobody asks.
 //
 // Thread safety: from any thread.
 #pragma once
@@ -21,7 +21,7 @@ class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kPeriod{100};
 
-  /// Something that is looked at, until this goes: then nobody looks any more.
+  /// Something that is watched until this is destroyed.
   class Watch {
    public:
     Watch(std::shared_ptr<Watchdog> dog, uint64_t number) : dog_(std::move(dog)), number_(number) {}

@@ -1,6 +1,5 @@
-// Is a plan right? What load() and the registry ask, who do not take a file's word for it: the plan
-// is known to this binary, or it was proved before (by this process, or by this user), or it is
-// proved now.
+// Is a plan right? load() and the registry ask, since they do not trust a file's claim: the plan is
+// known to this binary, or was proved before (by this process, or by this user), or is proved now.
 #pragma once
 
 #include <optional>
@@ -15,18 +14,18 @@
 
 namespace mscclc {
 
-/// What is proved of a plan. nullopt: it is refused (not-proved), behind what the prover says is
-/// wrong with it. From any thread. REQUIRES: the plan's structure is in order; `digest` is its own.
+/// What is proved about a plan. nullopt: it is refused (not-proved), after the prover's findings.
+/// From any thread. REQUIRES: the plan's structure is in order; `digest` is its own.
 [[nodiscard]] std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
                                                const Environment& environment,
                                                Diagnostics& diagnostics);
 
-/// False if a plan claims what is not so (false-claim). `file` is for messages.
+/// False if a plan's claims are not true (false-claim). `file` is for messages.
 [[nodiscard]] bool check_claims(const std::string& file, const Program& plan,
                                 const ProofRecord& claimed, const Proof& proved,
                                 Diagnostics& diagnostics);
 
-/// Says that a plan is not looked at (proof-skipped), and logs it. `what`: the plan, for the
+/// Warns that a plan is not checked (proof-skipped), and logs it. `what`: the plan, for the
 /// message; `rank`: of the communicator that loads it, if one does.
 void warn_of_skipped(const std::string& what, std::optional<uint32_t> rank,
                      Diagnostics& diagnostics);

@@ -2,13 +2,12 @@
 // folder that `mscclc library` has just compiled and proved. Part of the build.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
-#include "plans/plan_json.h"
+#include "ir/read_file.h"
 #include "runtime/proofs/claims.h"
 #include "runtime/proofs/plan_digest.h"
 
@@ -18,16 +17,20 @@ namespace {
 using Table = std::map<PlanDigest, uint8_t>;
 
 bool add(const std::filesystem::path& file, Table& table, Diagnostics& diagnostics) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
+  const auto text = read_file(file);
+  if (!text) {
+    diagnostics.error("cannot-read", {},
+                      fmt::format("cannot read '{}': {}", file.string(), file_error(errno)));
+    return false;
+  }
   std::optional<ProofRecord> record;
-  const auto plan = read_plan(text.view(), file.string(), diagnostics, &record);
+  const auto plan = read_shared_plan(*text, file.string(), diagnostics, &record);
   if (!plan) return false;
   if (!record) {
     diagnostics.error("no-proof", {}, fmt::format("'{}' carries no proof", file.string()));
     return false;
   }
-  const auto digest = plan_digest(*plan, diagnostics);
+  const auto digest = plan_digest(plan, diagnostics);
   if (digest) table[*digest] = pack(record->proof);
   return digest.has_value();
 }

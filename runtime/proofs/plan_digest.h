@@ -1,15 +1,18 @@
-// A plan's name that nobody can give to another plan: BLAKE2b-256 over what write_plan() writes of
-// it, claims left out, and over the version of the prover's rules. (The content hash of plans is
-// quick and tells mistakes; it can be forged.)
+// A plan's name that nobody can give to another plan: BLAKE2b-256 over its canonical bytes, claims
+// left out, and over the version of the prover's rules. (The content hash of plans is quick and
+// tells mistakes; it can be forged.)
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ir/diagnostic.h"
 #include "ir/program.h"
+#include "plans/proof_record.h"
 
 namespace mscclc {
 
@@ -19,6 +22,15 @@ using PlanDigest = std::array<uint8_t, 32>;
 /// reported (a plan that cannot be written). REQUIRES: what write_plan() does.
 [[nodiscard]] std::optional<PlanDigest> plan_digest(const Program& program,
                                                     Diagnostics& diagnostics);
+/// The same. What read_shared_plan() has read need not be written to find it.
+[[nodiscard]] std::optional<PlanDigest> plan_digest(const std::shared_ptr<const Program>& plan,
+                                                    Diagnostics& diagnostics);
+
+/// load_plan(), and what the file says of its proof: the plan keeps the digest that reading has found.
+/// nullptr: reported.
+[[nodiscard]] std::shared_ptr<const Program> read_shared_plan(
+    std::string_view json, const std::string& name, Diagnostics& diagnostics,
+    std::optional<ProofRecord>* proof = nullptr);
 
 /// 64 lower-case hex digits.
 std::string hex(const PlanDigest& digest);

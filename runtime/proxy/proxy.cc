@@ -1,6 +1,6 @@
 #include "runtime/proxy/proxy.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "executor/words.h"
 #include "runtime/base/idle.h"
@@ -11,9 +11,8 @@ namespace mscclc {
 using device::PortRequest;
 using device::PortWhat;
 
-std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<Port> ports,
-                                    uint64_t* claimed, uint64_t* flushed,
-                                    std::function<void(const std::string&)> fail,
+std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed,
+                                    uint64_t* flushed, std::function<void(const std::string&)> fail,
                                     Diagnostics& diagnostics, std::chrono::microseconds awake) {
   std::unique_ptr<Proxy> proxy(new Proxy(awake));
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
@@ -23,15 +22,14 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, std::vector<
   proxy->handled_ = reinterpret_cast<uint64_t*>(proxy->memory_->data() + kSlots);
   proxy->queue_ = {reinterpret_cast<PortRequest*>(proxy->memory_->data()), kCapacity, claimed,
                    flushed, proxy->handled_};
-  for (const Port& port : ports) {
-    if (!port.used) continue;
-    proxy->lanes_.resize(std::max<size_t>(proxy->lanes_.size(), port.peer + 1));
-    auto& lane = proxy->lanes_[port.peer];
-    if (lane == nullptr) lane = device->open_lane(diagnostics);
-    if (lane == nullptr) return nullptr;
-  }
   proxy->device_ = std::move(device);
   proxy->ports_ = std::move(ports);
+  for (Port& port : proxy->ports_.channels) {
+    if (!port.used || port.arrived == nullptr) continue;
+    const auto count = proxy->find(port.peer, port.arrived, sizeof *port.arrived, diagnostics);
+    if (!count) return nullptr;
+    port.count = *count;
+  }
   proxy->fail_ = std::move(fail);
   proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
   return has_started(proxy->thread_, "the proxy of port channels", diagnostics) ? std::move(proxy)
@@ -45,18 +43,36 @@ Proxy::~Proxy() {
 
 // Nothing here waits for a copy: the lanes of other peers would have to wait with it.
 bool Proxy::handle(const PortRequest& request, uint64_t number, Diagnostics& problems) {
-  Port& port = ports_[request.channel];
-  CopyLane& lane = *lanes_[port.peer];
+  Port& port = ports_.channels[request.channel];
+  Lane& lane = *ports_.lanes[port.peer];
   switch (request.what) {
     case PortWhat::put:
-      return lane.put(reinterpret_cast<void*>(request.to),
-                      reinterpret_cast<const void*>(request.from), request.bytes, problems);
+      return put(request, port, problems);
     case PortWhat::signal:
-      return port.arrived == nullptr || lane.signal(port.arrived, ++port.sent, problems);
+      return port.arrived == nullptr || lane.signal(port.count, ++port.sent, problems);
     case PortWhat::flush:
-      return lane.signal(queue_.flushed + request.channel, number + 1, problems);
+      return lane.complete(queue_.flushed + request.channel, number + 1, problems);
   }
   return true;
+}
+
+bool Proxy::put(const PortRequest& request, const Port& port, Diagnostics& problems) {
+  if (request.bytes == 0) return true;
+  const auto to =
+      find(port.peer, reinterpret_cast<const void*>(request.to), request.bytes, problems);
+  return to && ports_.lanes[port.peer]->put(*to, reinterpret_cast<const void*>(request.from),
+                                            request.bytes, problems);
+}
+
+std::optional<RemotePlace> Proxy::find(uint32_t peer, const void* address, uint64_t bytes,
+                                       Diagnostics& problems) const {
+  auto place = ports_.regions->find(peer, address, bytes);
+  if (!place) {
+    problems.error("lane-failed", {},
+                   fmt::format("{} bytes at {} are not in memory that rank {} shares", bytes,
+                               fmt::ptr(address), peer));
+  }
+  return place;
 }
 
 bool Proxy::asked(uint64_t number) const {
@@ -71,7 +87,7 @@ bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
 }
 
 bool Proxy::flush_all(Diagnostics& problems) {
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : ports_.lanes) {
     if (lane != nullptr && !lane->flush(problems)) return false;
   }
   return true;

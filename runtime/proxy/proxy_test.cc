@@ -2,13 +2,15 @@
 // what not.
 #include "runtime/proxy/proxy.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 
-#include "executor/words.h"
 #include "executor/launch.h"
+#include "executor/words.h"
 #include "runtime/memory/handle.h"
 
 namespace mscclc {
@@ -74,17 +76,22 @@ class Orders {
 /// The thread that has taken a device as its own.
 thread_local const Device* bound = nullptr;
 
-class HeldLane final : public CopyLane {
+class HeldLane final : public Lane {
  public:
   HeldLane(std::shared_ptr<Orders> orders, const Device* device)
       : orders_(std::move(orders)), device_(device) {}
-  bool put(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+  bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
     if (bound != device_) return false;
-    orders_->add(
-        [=] { copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes); });
+    orders_->add([=] {
+      copy_words(to.region->data() + to.offset, static_cast<const uint8_t*>(from), bytes);
+    });
     return true;
   }
-  bool signal(uint64_t* count, uint64_t value, Diagnostics&) override {
+  bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
+    return complete(reinterpret_cast<uint64_t*>(count.region->data() + count.offset), value,
+                    diagnostics);
+  }
+  bool complete(uint64_t* count, uint64_t value, Diagnostics&) override {
     if (bound != device_) return false;
     orders_->add([=] { store_release(count, value); });
     return true;
@@ -111,6 +118,15 @@ class Zeros final : public Memory {
   std::vector<uint64_t> words_;
 };
 
+/// Memory of a peer.
+class View final : public Memory {
+ public:
+  explicit View(uint64_t* word) {
+    data_ = reinterpret_cast<uint8_t*>(word);
+    bytes_ = sizeof *word;
+  }
+};
+
 /// A device that has what a proxy needs, and nothing else.
 class HeldDevice final : public Device {
  public:
@@ -122,7 +138,7 @@ class HeldDevice final : public Device {
                                            Diagnostics&) override {
     return std::make_unique<Zeros>(bytes);
   }
-  std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
+  std::unique_ptr<Lane> open_lane(const LanePeer&, Diagnostics&) override {
     lanes.push_back(std::make_shared<Orders>());
     return std::make_unique<HeldLane>(lanes.back(), this);
   }
@@ -174,8 +190,14 @@ struct World {
   explicit World(std::chrono::microseconds awake, bool can_bind = true) {
     Diagnostics diagnostics;
     device->can_bind = can_bind;
+    Proxy::Ports ports{{{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, {}, regions};
+    for (uint32_t peer = 0; peer < 2; ++peer) {
+      known.push_back(regions->add(peer, std::make_unique<View>(&arrived[peer])));
+      known.push_back(regions->add(peer, std::make_unique<View>(&there[peer])));
+      ports.lanes.push_back(device->open_lane({peer}, diagnostics));
+    }
     proxy = Proxy::start(
-        device, {{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, &claimed, flushed,
+        device, std::move(ports), &claimed, flushed,
         [this](const std::string& why) {
           failure = why;
           failed = true;
@@ -216,6 +238,8 @@ struct World {
   uint64_t seen(const uint64_t& word) const { return load_acquire<uint64_t>(&word); }
 
   std::shared_ptr<HeldDevice> device = std::make_shared<HeldDevice>();
+  std::shared_ptr<RemoteRegions> regions = std::make_shared<RemoteRegions>();
+  std::vector<std::unique_ptr<Memory>> known;  ///< to `regions`
   uint64_t claimed = 0, flushed[2] = {}, arrived[2] = {}, there[2] = {};
   uint64_t source = 77;
   std::string failure;
@@ -308,6 +332,18 @@ TEST_CASE("a copy that fails is found when nobody asks for anything, and never c
   CHECK(world.seen(world.flushed[0]) == 0);
   CHECK(world.seen(world.arrived[0]) == 0);
   world.proxy->settle();  // returns: nothing is done any more
+}
+
+TEST_CASE("a put to memory that its peer does not share ends the proxy") {
+  World world(hours(1));
+  PortRequest wrong = world.put(0);
+  wrong.to = reinterpret_cast<uint64_t>(&world.there[1]);  // the other peer's
+  world.post({wrong, World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return world.failed.load(); }));
+  CHECK(world.failure == fmt::format("the proxy cannot go on: 8 bytes at {} are not in memory that "
+                                     "rank 0 shares",
+                                     fmt::ptr(&world.there[1])));
+  CHECK(world.lane(0).held() == 0);
 }
 
 TEST_CASE("a copy that fails is found by who settles") {

@@ -1,14 +1,12 @@
 #include "runtime/api/plan.h"
 
-#include "ir/program.h"
-#include "plans/plan_json.h"
+#include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {
 
 std::shared_ptr<const Program> load_plan(std::string_view json, const std::string& name,
                                          Diagnostics& diagnostics) {
-  std::optional<Program> plan = read_plan(json, name, diagnostics);
-  return plan ? std::make_shared<const Program>(*std::move(plan)) : nullptr;
+  return read_shared_plan(json, name, diagnostics);
 }
 
 }  // namespace mscclc

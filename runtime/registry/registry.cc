@@ -10,7 +10,6 @@
 #include "ir/program.h"
 #include "ir/read_file.h"
 #include "plans/library_table.h"
-#include "plans/plan_json.h"
 #include "plans/proof_record.h"
 #include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
@@ -25,7 +24,7 @@ constexpr const char* kTable = "library.json";
 /// Nothing after reporting `code`.
 std::optional<std::string> read_text(const std::string& path, const char* code, std::string remedy,
                                      Diagnostics& diagnostics) {
-  std::optional<std::string> text = read_whole_file(path);
+  std::optional<std::string> text = read_file(path);
   if (text) return text;
   diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, file_error(errno)))
       .notes.push_back({.text = std::move(remedy)});
@@ -154,9 +153,9 @@ const Registry::Choice* Registry::State::read(const LibraryChoice& choice, const
         read_text(path, "cannot-read", "the folder must be copied whole", diagnostics);
     if (!text) return nullptr;
     std::optional<ProofRecord> claimed;
-    auto plan = read_plan(*text, path, diagnostics, &claimed);
-    if (!plan) return nullptr;
-    Choice made{path, std::make_shared<const Program>(*std::move(plan)), 0, {}};
+    auto plan = read_shared_plan(*text, path, diagnostics, &claimed);
+    if (plan == nullptr) return nullptr;
+    Choice made{path, std::move(plan), 0, {}};
     if (!prove(made, claimed, diagnostics)) return nullptr;
     for (const LibraryRow& row : table.rows()) {
       if (row.choice == choice) made.max_bytes = std::max(made.max_bytes, row.bytes);
@@ -174,7 +173,7 @@ bool Registry::State::prove(Choice& choice, const std::optional<ProofRecord>& cl
     warn_of_skipped(fmt::format("'{}'", choice.file), std::nullopt, diagnostics);
     return true;
   }
-  const auto digest = plan_digest(*choice.plan, diagnostics);
+  const auto digest = plan_digest(choice.plan, diagnostics);
   if (!digest) return false;
   choice.proof = check_proof(*choice.plan, *digest, Environment::of_process(), diagnostics);
   return choice.proof && (!claimed || check_claims(choice.file, *choice.plan, *claimed,

@@ -47,6 +47,10 @@ class ForwardingDevice : public Device {
                                         Diagnostics& diagnostics) override {
     return device_->import_memory(handle, diagnostics);
   }
+  std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
+                                       Diagnostics& diagnostics) override {
+    return device_->reach_memory(handle, diagnostics);
+  }
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
     return device_->write(to, from, bytes, diagnostics);
   }
@@ -80,8 +84,12 @@ class ForwardingDevice : public Device {
     return device_->create_stream(diagnostics);
   }
   void destroy_stream(StreamHandle stream) override { device_->destroy_stream(stream); }
-  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {
-    return device_->open_lane(diagnostics);
+  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
+                                      Diagnostics& diagnostics) override {
+    return device_->await_lane(peer, std::move(failed), diagnostics);
+  }
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    return device_->open_lane(peer, diagnostics);
   }
   bool join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
                    const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,

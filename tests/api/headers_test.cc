@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "ir/read_file.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
@@ -14,7 +15,6 @@
 #include "runtime/api/launcher.h"
 #include "runtime/api/plan.h"
 #include "runtime/api/registry.h"
-#include "tests/shell.h"
 
 namespace mscclc {
 namespace {
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 /// Adds the files of ours that `path` includes, and what these include.
 void add_includes(const std::string& path, std::set<std::string>& found) {
   static const std::regex include("#include \"([^\"]+)\"");
-  const std::string text = testing::read_whole(path);
+  const std::string text = read_file(path).value();
   const std::sregex_iterator end;
   for (std::sregex_iterator i(text.begin(), text.end(), include); i != end; ++i) {
     if (found.insert((*i)[1]).second) add_includes((*i)[1], found);
@@ -48,7 +48,7 @@ std::string listed() {
 }
 
 TEST_CASE("public headers include what includes.txt says, and no more") {
-  CHECK(listed() == testing::read_whole("tests/api/includes.txt"));
+  CHECK(listed() == read_file("tests/api/includes.txt").value());
 }
 
 TEST_CASE("a program that includes nothing else makes a communicator and reads a plan") {

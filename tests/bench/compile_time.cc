@@ -13,14 +13,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/compile.h"
 #include "ir/diagnostic.h"
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 
@@ -28,7 +27,7 @@ namespace {
 
 using namespace mscclc;
 
-struct Peer {
+struct Baseline {
   int ranks;
   double seconds;  ///< CPU, in process, compact JSON
 };
@@ -37,7 +36,7 @@ struct Case {
   std::string_view title, path, parameter;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<int> ranks;
-  std::vector<Peer> peer;
+  std::vector<Baseline> peer;
 };
 
 // The peer's column: upstream Python DSL at commit 1f5f065d, CPython 3.11.7, best CPU seconds.
@@ -112,13 +111,6 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 struct Made {
   size_t ops = 0, bytes = 0;
 };
@@ -153,7 +145,7 @@ std::optional<Made> compile_once(const std::string& text, const Case& c, int ran
 }
 
 bool measure(const Case& c, int ranks) {
-  const std::string text = read_file(std::string(c.path));
+  const std::string text = read_file(std::string(c.path)).value();
   double best = 1e9, total = 0;
   Made made;
   for (int run = 0; run < 400 && (run < 3 || total < 0.5); ++run) {
@@ -166,8 +158,8 @@ bool measure(const Case& c, int ranks) {
     total += seconds;
     if (total > 20) break;
   }
-  const auto peer =
-      std::find_if(c.peer.begin(), c.peer.end(), [&](const Peer& p) { return p.ranks == ranks; });
+  const auto peer = std::find_if(c.peer.begin(), c.peer.end(),
+                                 [&](const Baseline& p) { return p.ranks == ranks; });
   std::printf("%-38.*s %5d %9zu %12zu %12.1f", static_cast<int>(c.title.size()), c.title.data(),
               ranks, made.ops, made.bytes, best * 1e6);
   if (peer == c.peer.end()) {

@@ -13,14 +13,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/compile.h"
+#include "ir/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
@@ -71,13 +70,6 @@ struct Times {
   }
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 /// Text to IR to JSON, which is dropped block by block.
 std::optional<Program> compile_to_json(const Case& c, const std::string& text) {
   Sources sources;
@@ -99,7 +91,7 @@ bool prove_once(const Program& program) {
 
 bool measure(const Case& c) {
   constexpr double kEnough = 0.5;  // seconds of each
-  const std::string text = read_file(c.path);
+  const std::string text = read_file(c.path).value();
   std::optional<Program> program;
   Times compiling, proving;
   const auto repeat = [](Times& times, auto&& work) {

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FrontEndOptions options;
   options.max_ops = 1000;
   const FileId file = sources.add("fuzz.mscl", text);
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   const auto program = compile(sources, file, options, passes, diagnostics);
   require(program.has_value() != diagnostics.has_errors());

@@ -67,7 +67,7 @@ void read_and_run(const std::string& text, std::span<const PlacedPlan> plans) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Program program = make_program();
-  static const std::string hash = plan_hash(program);
+  static const std::string hash = program_hash(program);
   static const PlacedPlan alone = placed_alone(program);
   static const std::vector<PlacedPlan> two = {{&program, "a", {0, 1}}, {&program, "b", {2, 1}}};
   const std::string text = with_hash(std::string(reinterpret_cast<const char*>(data), size), hash);

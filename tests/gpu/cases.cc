@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 
@@ -39,10 +38,8 @@ void add_peers(const StageOptions& options, std::vector<Case>& cases,
   for (const std::filesystem::path& file : files) {
     const std::string name = file.filename();
     if (file.extension() != ".json" || !passes(options, name)) continue;
-    std::ostringstream json;
-    json << std::ifstream(file).rdbuf();
     Diagnostics diagnostics;
-    auto plan = read_plan(json.str(), name, diagnostics);
+    auto plan = read_plan(read_file(file).value(), name, diagnostics);
     if (!plan || plan->ranks.size() != options.ranks) continue;
     if (!prove(*plan, diagnostics).proved) {
       refused.push_back(name);

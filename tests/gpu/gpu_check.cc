@@ -28,13 +28,13 @@ void add_options(CLI::App& app, StageOptions& options) {
   app.add_option("--seed", options.seed, "soak, bits: of all random choices (default: 1)");
 }
 
-struct Part {
+struct Check {
   const char* name;
   const char* help;
   bool (*check)(const StageOptions&);
 };
 
-constexpr Part kParts[] = {
+constexpr Check kChecks[] = {
     {"plans", "every plan against its collective's definition", check_plans},
     {"bits", "sums that are rounded: the bits that the simulator gives", check_bits},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
   add_options(app, options);
   app.require_subcommand(1);
   app.fallthrough();
-  const Part* chosen = nullptr;
-  for (const Part& part : kParts) {
+  const Check* chosen = nullptr;
+  for (const Check& part : kChecks) {
     CLI::App* sub = app.add_subcommand(part.name, part.help);
     sub->callback([&chosen, &part] { chosen = &part; });
     const std::string name = part.name;

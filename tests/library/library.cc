@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "compiler/compile.h"
+#include "ir/read_file.h"
 
 namespace mscclc {
 namespace {
@@ -220,6 +219,7 @@ const std::vector<LibraryProgram>& library() {
       {"gather_packets", with_roots_and_formats()},
       {"reduce_2shot_packets", with_roots_and_formats()},
       {"reduce_chain_packets", with_roots_formats_and_copies()},
+      {"reduce_copy_engine", with_roots()},
       {"reduce_direct", with_roots_and_leaves()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
@@ -237,10 +237,7 @@ const std::vector<LibraryProgram>& library() {
 }
 
 std::string library_text(std::string_view name) {
-  std::ifstream in(fmt::format("plans/{}.mscl", name));
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return read_file(fmt::format("plans/{}.mscl", name)).value_or("");
 }
 
 std::string without_blocks(const std::string& text) {
@@ -267,7 +264,7 @@ CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines,
   const FileId file = sources.add(fmt::format("{}.mscl", name), std::move(text));
   FrontEndOptions options;
   options.defines = defines;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   passes.max_thread_blocks = variant.max_thread_blocks;
   auto compiled = compile(sources, file, options, passes, diagnostics);

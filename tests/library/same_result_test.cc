@@ -21,7 +21,7 @@ Compiled compiled(const std::string& text, const Defines& defines, uint32_t thre
   FrontEndOptions options;
   options.defines = defines;
   options.threads = threads;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.threads = threads;
   Compiled result;
   const auto program = compile(sources, sources.add("t.mscl", text), options, passes, diagnostics);

@@ -2,13 +2,12 @@
 // simulator shows it. docs/verification.md tells the reasons.
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "executor/simulator/schedules/witness.h"
+#include "ir/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 
@@ -26,11 +25,8 @@ std::map<std::string, Program> peer_plans() {
   std::map<std::string, Program> plans;
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
     if (entry.path().extension() != ".json") continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
     Diagnostics diagnostics;
-    auto program = read_plan(text.str(), entry.path(), diagnostics);
+    auto program = read_plan(read_file(entry.path()).value(), entry.path(), diagnostics);
     if (program) plans.emplace(entry.path().stem(), std::move(*program));
   }
   return plans;

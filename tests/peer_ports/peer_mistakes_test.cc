@@ -15,7 +15,7 @@ constexpr uint64_t kSchedules = 12;
 Program compiled(const std::string& text, std::vector<std::string> only = {}) {
   Sources sources;
   Diagnostics diagnostics;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.only = std::move(only);
   passes.verify_each = true;
   auto program =

@@ -17,7 +17,7 @@ std::string options_text(const PeerPort& port) {
   return text;
 }
 
-/// "3 · 2", peer's and ours; bold where ours is larger.
+/// "3 · 2", MSCCL++'s and ours; bold where ours is larger.
 template <typename T>
 std::string both(T peer, T ours, std::string_view format = "{}") {
   const std::string number = fmt::format(fmt::runtime(format), ours);
@@ -34,7 +34,7 @@ std::string remark(const PeerPort& port) {
 
 std::string peer_ports_table(std::string& errors) {
   std::string table =
-      "| peer's plan | our program | blocks | ops | synchronisations | scratch | remark |\n"
+      "| MSCCL++'s plan | our program | blocks | ops | synchronisations | scratch | remark |\n"
       "|---|---|--:|--:|--:|--:|---|\n";
   for (const PeerPort& port : peer_ports()) {
     const PlanCost peer = peer_cost(port);

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
+
+#include "ir/read_file.h"
 
 namespace mscclc {
 namespace {
@@ -37,14 +37,11 @@ TEST_CASE("ports need no more ops, synchronisations and scratch, or say why") {
 }
 
 TEST_CASE("docs/passes.md is current (bazel run //tests/peer_ports:update)") {
-  std::ifstream file("docs/passes.md", std::ios::binary);
-  REQUIRE(file);
-  std::stringstream page;
-  page << file.rdbuf();
+  const std::string page = read_file("docs/passes.md").value();
   std::string errors;
   const std::string table = peer_ports_table(errors);
   REQUIRE(errors == "");
-  CHECK(page.str() == with_table(page.str(), table));
+  CHECK(page == with_table(page, table));
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "compiler/compile.h"
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
 #include "tests/peer_ports/peer_ports.h"
 
@@ -14,13 +14,6 @@ namespace mscclc {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// Ops that only synchronise have neither sources nor destinations.
 void count_ops(const Json& ops, int& all, int& syncs) {
@@ -74,7 +67,8 @@ std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& p
 }
 
 PlanCost peer_cost(const PeerPort& port) {
-  const Json plan = Json::parse(slurp(fmt::format("tests/peer_plans/{}.json", port.plan)));
+  const Json plan =
+      Json::parse(read_file(fmt::format("tests/peer_plans/{}.json", port.plan)).value());
   PlanCost cost = count_blocks(plan);
   const double packets = plan["protocol"] == "LL" ? 2 : 1;
   const double copies = plan["use_double_scratch_buffer"].get<bool>() ? 2 : 1;
@@ -91,7 +85,7 @@ std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors) {
   Sources sources;
   Diagnostics diagnostics;
   const std::string path = fmt::format("plans/{}.mscl", port.program);
-  const FileId file = sources.add(path, slurp(path));
+  const FileId file = sources.add(path, read_file(path).value());
   FrontEndOptions options;
   options.defines = split_defines(port);
   const auto program = compile(sources, file, options, {}, diagnostics);

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "tests/peer_ports/peer_ports.h"
 
 int main() {
@@ -13,9 +13,8 @@ int main() {
   if (folder != nullptr && chdir(folder) != 0) return 2;
   std::string errors;
   const std::string table = mscclc::peer_ports_table(errors);
-  std::stringstream page;
-  page << std::ifstream("docs/passes.md", std::ios::binary).rdbuf();
-  const std::string text = mscclc::with_table(page.str(), table);
+  const std::string page = mscclc::read_file("docs/passes.md").value();
+  const std::string text = mscclc::with_table(page, table);
   if (!errors.empty() || text.empty()) {
     fmt::print(stderr, "{}", errors.empty() ? "docs/passes.md has no table\n" : errors);
     return 1;

@@ -32,7 +32,7 @@ std::optional<Program> compile_text(const std::string& text, std::string& errors
                                     uint32_t max_thread_blocks = 0) {
   Sources sources;
   Diagnostics diagnostics;
-  PipelineOptions passes;
+  PassOptions passes;
   passes.verify_each = true;
   passes.max_thread_blocks = max_thread_blocks;
   auto program = compile(sources, sources.add("random.mscl", text), {}, passes, diagnostics);
@@ -59,7 +59,7 @@ std::string run_faults(const Program& program, uint64_t seed, std::span<const ui
 /// One size for a run of its own, another one each time.
 std::span<const uint64_t> one_size(uint64_t n) { return std::span(kSizes).subspan(n % 5, 1); }
 
-void run_or_fail(Program& program, const PipelineOptions& passes) {
+void run_or_fail(Program& program, const PassOptions& passes) {
   Diagnostics diagnostics;
   const bool done = run_passes(program, passes, diagnostics);
   INFO(render_text(diagnostics, Sources()));
@@ -81,7 +81,7 @@ TEST_CASE("random programs without fusion, or within narrow limits") {
   for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
     INFO("seed " << seed << "\n" << random_program(seed));
     Program program = unrolled(random_program(seed));
-    PipelineOptions passes;
+    PassOptions passes;
     if (seed % 2 == 0) {
       program.launch.fuse = false;
     } else {
@@ -99,12 +99,12 @@ TEST_CASE("random programs give the same before and after each pass") {
   for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
     Program program = unrolled(random_program(seed));
     std::string before = print_ir(program);
-    PipelineOptions rest;
+    PassOptions rest;
     for (const PassInfo& pass : passes()) rest.only.emplace_back(pass.name);
     uint64_t schedule = seed;
     for (const PassInfo& pass : passes()) {
       INFO("seed " << seed << ", " << pass.name << "\n" << before);
-      PipelineOptions one;
+      PassOptions one;
       one.only = {std::string(pass.name)};
       one.verify_each = true;
       run_or_fail(program, one);

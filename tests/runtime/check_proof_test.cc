@@ -9,9 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "ir/read_file.h"
 #include "plans/plan_json.h"
+#include "plans/resign.h"
 #include "plans/target.h"
 #include "runtime/proofs/claims.h"
 #include "runtime/proofs/known_plans.h"
@@ -79,19 +80,59 @@ TEST_CASE("the library's plans are known to the binary") {
     const fs::path& file = entry.path();
     if (file.extension() != ".json" || file.filename() == "library.json") continue;
     INFO(file);
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
     Diagnostics diagnostics;
     std::optional<ProofRecord> record;
-    const auto plan = read_plan(text.str(), file, diagnostics, &record);
+    const auto plan = read_shared_plan(read_file(file).value(), file, diagnostics, &record);
     REQUIRE(plan);
-    const auto known = known_proof(digest_of(*plan));
+    const PlanDigest digest = digest_of(*plan);
+    CHECK(plan_digest(plan, diagnostics) ==
+          digest);  // as reading has found it, and as writing does
+    const auto known = known_proof(digest);
     REQUIRE(known);
     CHECK(*known == record->proof);
     CHECK(check_claims(file, *plan, *record, *known, diagnostics));
     ++plans;
   }
   CHECK(plans > 100);
+}
+
+std::shared_ptr<const Program> read_shared(const std::string& json) {
+  Diagnostics diagnostics;
+  auto plan = read_shared_plan(json, "plan.json", diagnostics);
+  INFO(render_text(diagnostics, Sources()));
+  REQUIRE(plan);
+  return plan;
+}
+
+// The keys of a plan may come in another order. That names the plan otherwise, which shows here
+// whether a digest comes from reading or from writing.
+TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
+  Diagnostics diagnostics;
+  const Program program = plan_of("allgather_direct");
+  const std::string text = *write_plan(program, builtin_targets().front(), diagnostics);
+  const size_t first = text.find(",\"collective\"");
+  REQUIRE(text.starts_with("{\"name\":"));
+  const std::string name = text.substr(1, first - 1), key = ",\"protocol\"";
+  std::string turned = "{" + text.substr(first + 1);
+  turned.insert(turned.find(key), "," + name);
+  const PlanDigest written = digest_of(program);
+  const auto plan = read_shared(text), other = read_shared(testing::resign(turned));
+  CHECK(plan_digest(plan, diagnostics) == written);
+  CHECK(digest_of(*other) == written);
+  CHECK(plan_digest(other, diagnostics) != written);
+  const std::shared_ptr<const Program> alias(other, &program), copy(new Program(*other));
+  CHECK(plan_digest(alias, diagnostics) == written);
+  CHECK(plan_digest(copy, diagnostics) == written);
+}
+
+// Nothing but the program of a plan of the peer's says what it is.
+TEST_CASE("a plan without our extra key is named as it would be written") {
+  Diagnostics diagnostics;
+  const std::string text =
+      *write_plan(plan_of("allgather_direct"), builtin_targets().front(), diagnostics);
+  const auto plan = read_shared(text.substr(0, text.rfind(",\"mscclc\":")) + "}");
+  CHECK(plan->foreign);
+  CHECK(plan_digest(plan, diagnostics) == digest_of(*plan));
 }
 
 TEST_CASE("a plan that is not right is refused, whatever its file says") {

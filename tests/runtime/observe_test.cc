@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
+#include "ir/read_file.h"
 #include "runtime/api/device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
@@ -34,7 +35,7 @@ struct Logs {
   }
   nlohmann::json of(uint32_t rank) const {
     const fs::path path = folder / ("rank-" + std::to_string(rank) + ".json");
-    return fs::exists(path) ? nlohmann::json::parse(testing::read_whole(path), nullptr, false)
+    return fs::exists(path) ? nlohmann::json::parse(read_file(path).value(), nullptr, false)
                             : nlohmann::json();
   }
   const fs::path folder;

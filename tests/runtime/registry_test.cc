@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/program.h"
+#include "ir/read_file.h"
 #include "plans/library_table.h"
 #include "plans/resign.h"
 #include "runtime/base/environment.h"
@@ -209,8 +210,7 @@ using Json = nlohmann::ordered_json;
 
 /// Changes a plan's file, and gives it the hash of what it then says.
 void forge(const std::string& file, const std::function<void(Json&)>& change) {
-  std::ifstream in(file);
-  Json plan = Json::parse(in);
+  Json plan = Json::parse(read_file(file).value());
   change(plan);
   std::ofstream(file) << testing::resign(plan.dump());
 }
@@ -229,11 +229,6 @@ void wait_for_one(Json& plan) {
   FAIL("no op waits for three peers");
 }
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 }  // namespace
 
 TEST_CASE("a plan that was forged, hash and all, is refused") {
@@ -242,7 +237,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
   const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
   const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
   Diagnostics diagnostics;
-  const std::string right = text_of(file);
+  const std::string right = read_file(file).value();
   {
     Registry registry = opened(folder);
     const Registry::Choice* choice = registry.choose(call, diagnostics);
@@ -267,7 +262,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
     CHECK_FALSE(choice->proof);
     CHECK(diagnostics.all().at(0).code == "proof-skipped");
     reset_log();
-    CHECK_THAT(text_of(log),
+    CHECK_THAT(read_file(log).value(),
                Catch::Contains("WARN LOAD proof-skipped: nobody has looked whether '" + file +
                                "' is right"));
   }

@@ -21,7 +21,7 @@ std::shared_ptr<const Program> stuck_plan(RankOne rank_1) {
                                   "    wait ch[0]\n"
                                   "  }\n"
                                   "}\n");
-  PipelineOptions passes;
+  PassOptions passes;
   passes.only = {"assign", "groups", "split"};  // the prover would refuse it
   auto program = compile(sources, file, {}, passes, diagnostics);
   if (!program) std::abort();

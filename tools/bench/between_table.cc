@@ -62,9 +62,9 @@ std::string row(uint64_t bytes, const std::vector<const Result*>& results,
     const auto at = std::ranges::find(results, name, &Result::who);
     text += fmt::format(" {} |", both_times(at == results.end() ? nullptr : *at));
   }
-  const Result* peer = fastest(results, Role::peer);
-  if (plan == nullptr || peer == nullptr) return text + "  |\n";
-  return text + fmt::format(" {:.2f} |\n", *cost_of(*peer) / *cost_of(*plan));
+  const Result* baseline = fastest(results, Role::baseline);
+  if (plan == nullptr || baseline == nullptr) return text + "  |\n";
+  return text + fmt::format(" {:.2f} |\n", *cost_of(*baseline) / *cost_of(*plan));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::string between_text(const BySize& sizes) {
       "ours |",
       any->between);
   for (const std::string& name : names) text += fmt::format(" {} |", name);
-  text += " fastest peer / ours |\n|--:|---|--:|";
+  text += " fastest baseline / ours |\n|--:|---|--:|";
   for (size_t i = 0; i < names.size(); ++i) text += "--:|";
   text += "--:|\n";
   for (const auto& [bytes, results] : sizes) text += row(bytes, results, names);

@@ -8,8 +8,8 @@
 namespace mscclc::bench {
 
 /// A row for each size: the plan that is fastest between other kernels, and all others, each "back
-/// to back → between"; then the time of the fastest peer by the plan's, both between other kernels.
-/// Out of place; "" if no such costs were measured.
+/// to back → between"; then the time of the fastest baseline by the plan's, both between other
+/// kernels. Out of place; "" if no such costs were measured.
 std::string between_text(const BySize& sizes);
 
 }  // namespace mscclc::bench

@@ -22,11 +22,12 @@ std::string text_of(const std::vector<Result>& results) {
 TEST_CASE("both costs of a call stand side by side, and the plan is the best between kernels") {
   CHECK(
       text_of({between(1024, "hidden", Role::plan, 2, 4), between(1024, "open", Role::plan, 3, 3.5),
-               between(1024, "nccl", Role::peer, 6, 7), between(1024, "copy", Role::floor, 1, 2),
-               between(3000, "open", Role::plan, 3, 4), sample(3000, "recorded", Role::peer, 5)}) ==
+               between(1024, "nccl", Role::baseline, 6, 7),
+               between(1024, "copy", Role::floor, 1, 2), between(3000, "open", Role::plan, 3, 4),
+               sample(3000, "recorded", Role::baseline, 5)}) ==
       "# A call, us, out of place: back to back → between kernels of 2 us\n"
       "\n"
-      "| bytes | program | ours | nccl | copy | recorded | fastest peer / ours |\n"
+      "| bytes | program | ours | nccl | copy | recorded | fastest baseline / ours |\n"
       "|--:|---|--:|--:|--:|--:|--:|\n"
       "| 1 KiB | `open` | 3.00 → 3.50 | 6.00 → 7.00 | 1.00 → 2.00 |  | 2.00 |\n"
       "| 3000 B | `open` | 3.00 → 4.00 |  |  | 5.00 |  |\n"

@@ -30,11 +30,12 @@ TEST_CASE("in place is looked at too") {
   CHECK(cliffs[0].in_place);
 }
 
-TEST_CASE("the fastest plan of each size counts, peers do not") {
-  CHECK(find_cliffs(
-            std::vector{sample(1024, "small", Role::plan, 2), sample(2048, "small", Role::plan, 9),
-                        sample(2048, "large", Role::plan, 4), sample(1024, "nccl", Role::peer, 2),
-                        sample(2048, "nccl", Role::peer, 50)})
+TEST_CASE("the fastest plan of each size counts, baselines do not") {
+  CHECK(find_cliffs(std::vector{sample(1024, "small", Role::plan, 2),
+                                sample(2048, "small", Role::plan, 9),
+                                sample(2048, "large", Role::plan, 4),
+                                sample(1024, "nccl", Role::baseline, 2),
+                                sample(2048, "nccl", Role::baseline, 50)})
             .empty());
 }
 

@@ -25,9 +25,9 @@ SizeComparison compare(std::span<const Result* const> results, bool in_place) {
   for (const Result* r : results) {
     const std::optional<double> time = r->time(in_place);
     if (!time) continue;
-    if (r->role == Role::peer && (!size.peer || *time < *size.peer)) {
-      size.peer = time;
-      size.peer_name = r->who;
+    if (r->role == Role::baseline && (!size.baseline || *time < *size.baseline)) {
+      size.baseline = time;
+      size.baseline_name = r->who;
     }
     if (r->role == Role::floor) size.floor = time;
     if (r->role == Role::plan) take_faster(size.plan, r);
@@ -38,8 +38,8 @@ SizeComparison compare(std::span<const Result* const> results, bool in_place) {
 
 std::optional<double> ratio(const Result& result, const SizeComparison& size, bool in_place) {
   const std::optional<double> time = result.time(in_place);
-  if (!time || !size.peer) return std::nullopt;
-  return *size.peer / *time;
+  if (!time || !size.baseline) return std::nullopt;
+  return *size.baseline / *time;
 }
 
 std::map<TableKey, BySize> tables_of(std::span<const Result> results) {

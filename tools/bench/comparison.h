@@ -1,4 +1,4 @@
-// Results beside one another: the fastest peer, the fastest of our plans, the floor.
+// Results compared: the fastest baseline, the fastest of our plans, the floor.
 #pragma once
 
 #include <map>
@@ -21,15 +21,15 @@ std::string table_name(const TableKey& key);
 
 /// The results of one table at one size.
 struct SizeComparison {
-  std::optional<double> peer;       ///< µs of the fastest peer
+  std::optional<double> baseline;   ///< µs of the fastest baseline
   std::optional<double> floor;      ///< µs
   const Result* plan = nullptr;     ///< the fastest of our plans
   const Result* by_hand = nullptr;  ///< the fastest kernel by hand
-  std::string peer_name;
+  std::string baseline_name;
 };
 SizeComparison compare(std::span<const Result* const> results, bool in_place);
 
-/// Time of the fastest peer / time: above 1 we are ahead.
+/// Time of the fastest baseline / time: above 1 we are ahead.
 std::optional<double> ratio(const Result& result, const SizeComparison& size, bool in_place);
 
 /// Bytes and microseconds, growing in bytes.

@@ -13,31 +13,31 @@ std::vector<const Result*> pointers(const std::vector<Result>& results) {
   return list;
 }
 
-TEST_CASE("plans are compared with the fastest peer, not with the floor or a kernel by hand") {
+TEST_CASE("plans are compared with the fastest baseline, not with the floor or a kernel by hand") {
   const std::vector<Result> results = {
-      sample(1024, "one", Role::plan, 3), sample(1024, "nccl", Role::peer, 9),
-      sample(1024, "nccl-symmetric", Role::peer, 6), sample(1024, "copy", Role::floor, 1),
+      sample(1024, "one", Role::plan, 3), sample(1024, "nccl", Role::baseline, 9),
+      sample(1024, "nccl-symmetric", Role::baseline, 6), sample(1024, "copy", Role::floor, 1),
       sample(1024, "handwritten", Role::handwritten, 2)};
   const SizeComparison out = compare(pointers(results), false);
-  CHECK(out.peer == 6);
-  CHECK(out.peer_name == "nccl-symmetric");
+  CHECK(out.baseline == 6);
+  CHECK(out.baseline_name == "nccl-symmetric");
   CHECK(out.floor == 1);
   CHECK(out.plan == &results[0]);
   CHECK(out.by_hand == &results[4]);
   CHECK(ratio(results[0], out, false) == 2);
   CHECK(ratio(results[1], out, false) == Approx(0.6667).epsilon(0.001));
-  CHECK(compare(pointers(results), true).peer == 7);
+  CHECK(compare(pointers(results), true).baseline == 7);
 }
 
 TEST_CASE("who is wrong is compared with nobody") {
   std::vector<Result> results = {sample(1024, "one", Role::plan, 3),
                                  sample(1024, "two", Role::plan, 4),
-                                 sample(1024, "nccl", Role::peer, 2)};
+                                 sample(1024, "nccl", Role::baseline, 2)};
   results[0].out_of_place->wrong = 5;
   results[2].out_of_place->wrong = 1;
   const SizeComparison out = compare(pointers(results), false);
   CHECK(out.plan == &results[1]);
-  CHECK_FALSE(out.peer);
+  CHECK_FALSE(out.baseline);
   CHECK_FALSE(ratio(results[0], out, false));
   CHECK_FALSE(ratio(results[1], out, false));
 }
@@ -57,7 +57,7 @@ TEST_CASE("the fastest plan of each size makes a series") {
   const std::vector<Result> results = {
       sample(1024, "small", Role::plan, 2), sample(1024, "large", Role::plan, 4),
       sample(4096, "small", Role::plan, 8), sample(4096, "large", Role::plan, 5),
-      sample(4096, "nccl", Role::peer, 1)};
+      sample(4096, "nccl", Role::baseline, 1)};
   const auto tables = tables_of(results);
   const BySize& sizes = tables.begin()->second;
   CHECK(fastest_plans(sizes, false) == Series{{1024, 2}, {4096, 5}});

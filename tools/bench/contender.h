@@ -1,4 +1,4 @@
-// Who takes part in a benchmark: a plan of ours, a peer's library, or a kernel that shows a limit.
+// Who takes part in a benchmark: a plan of ours, another library, or a kernel that shows a limit.
 // Every rank has its own.
 #pragma once
 

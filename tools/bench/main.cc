@@ -1,7 +1,7 @@
-// mscclc-bench: times plans on this machine's GPUs beside peers, in one run, with nccl-tests'
-// options and table. --help has examples, docs/bench.md the rest.
+// mscclc-bench: times plans and other libraries on this machine's GPUs, in one run, with
+// nccl-tests' options and table. --help has examples, docs/bench.md the rest.
 //
-//   mscclc-bench -g 4 -b 1K -e 16M --graph --peer nccl plans/allreduce_1shot.mscl plan.json
+//   mscclc-bench -g 4 -b 1K -e 16M --graph --contender nccl plans/allreduce_1shot.mscl plan.json
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ int failed(const std::string& why) {
 }
 
 bool read(const std::string& path, Record& record, std::string& error) {
-  const auto text = read_file(path, error);
+  const auto text = read_input(path, error);
   if (!text) return false;
   Diagnostics diagnostics;
   if (read_record(*text, path, record, diagnostics)) return true;
@@ -120,7 +120,7 @@ int measure(const Options& options) {
   }
   Record before;
   std::string error;
-  if (options.has_peer("torch")) before = run_torch(options);
+  if (options.has_contender("torch")) before = run_torch(options);
   for (const std::string& path : options.recorded) {
     if (!read(path, before, error)) return failed(error);
   }
@@ -131,7 +131,7 @@ int measure(const Options& options) {
   void* memory = shared_memory(sizeof(Shared));
   if (memory == nullptr) return failed("cannot share memory between ranks");
   auto& [barrier, watch] = *new (memory) Shared{SpinBarrier(options.gpus), {}};
-  const Run run{options, plans, before, barrier, watch, file.fd()};
+  const BenchRun run{options, plans, before, barrier, watch, file.fd()};
   const std::chrono::seconds patience(options.timeout);
   const int code = run_ranks(
       options.gpus, watch, patience,

@@ -156,7 +156,7 @@ class NcclContender : public Contender {
   }
 
   std::string name() const override { return symmetric_ ? "nccl-symmetric" : "nccl"; }
-  Role role() const override { return Role::peer; }
+  Role role() const override { return Role::baseline; }
   std::string ordered_by() const override { return "the library"; }
 
   // Sends and receives in place would overtake one another.

@@ -13,18 +13,18 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   The plans that the library picks, beside NCCL on four GPUs, 1 KiB to 1 GiB, in CUDA graphs:
-    mscclc-bench -g 4 -b 1K -e 1G --graph --peer nccl
+    mscclc-bench -g 4 -b 1K -e 1G --graph --contender nccl
   All-reduce plans beside NCCL on four GPUs, eager, 1 KiB to 16 MiB:
-    mscclc-bench -g 4 -b 1K -e 16M --peer nccl plans/allreduce_*.mscl
-  As published: CUDA graphs, every peer, the fastest of our plans at each size, files for later:
+    mscclc-bench -g 4 -b 1K -e 16M --contender nccl plans/allreduce_*.mscl
+  As published: CUDA graphs, every contender, the fastest of our plans at each size, files for later:
     mscclc-bench -g 4 -b 1K -e 1G --graph --best --every-size \
-      --peer nccl,nccl-symmetric,torch,copy,handwritten --json r.jsonl --svg plots plans/*.mscl
+      --contender nccl,nccl-symmetric,torch,copy,handwritten --json r.jsonl --svg plots plans/*.mscl
   What calls cost between kernels of 2 us, as in a model, beside NCCL:
-    mscclc-bench -g 2 -b 1K -e 1M --graph --between 2 --placement out-of-place --peer nccl
+    mscclc-bench -g 2 -b 1K -e 1M --graph --between 2 --placement out-of-place --contender nccl
   Another instance count of a program beside it:
     mscclc-bench -g 4 --graph plans/allreduce_2shot.mscl plans/allreduce_2shot.mscl:I=4
   Only NCCL, no plan of ours:
-    mscclc-bench -g 4 --collective allgather,broadcast --peer nccl --no-library
+    mscclc-bench -g 4 --collective allgather,broadcast --contender nccl --no-library
   A recorded run, without a GPU: plots, and whether time jumps between sizes:
     mscclc-bench --from-json r.jsonl --svg plots --cliffs
 )";
@@ -32,7 +32,7 @@ Examples:
 // As the command line says it, before it is looked at.
 struct Words {
   std::string begin = "1K", end = "16M", step, factor = "2";
-  std::vector<std::string> dtypes = {"f32"}, ops = {"sum"}, collectives, peers;
+  std::vector<std::string> dtypes = {"f32"}, ops = {"sum"}, collectives, contenders;
   std::string placement = "both";
   int graphs = -1, check = 2, blocking = 0;
   bool graph = false, both = false;
@@ -91,14 +91,14 @@ CLI::Validator busy_time() {
 void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_flag("--graph", w.graph, "CUDA graphs, replayed as often as suits the size");
   app.add_flag("--both", w.both, "eager and CUDA graphs, one after the other");
-  app.add_option("--repeats", o.repeats, "batches that count; the median is told (default: 9)")
+  app.add_option("--repeats", o.repeats, "batches that count; the median is shown (default: 9)")
       ->check(CLI::PositiveNumber);
   app.add_option("--collective", w.collectives, "allreduce, allgather, …, or all (default)")
       ->allow_extra_args(false);
-  app.add_option("--peer", w.peers, "nccl, nccl-symmetric, torch, copy, handwritten")
+  app.add_option("--contender", w.contenders, "nccl, nccl-symmetric, torch, copy, handwritten")
       ->allow_extra_args(false);
   app.add_option("--recorded", o.recorded,
-                 "a file of --json with peers that were measured before, told beside")
+                 "a file of --json with baselines that were measured earlier, shown as well")
       ->allow_extra_args(false);
   app.add_option("--placement", w.placement, "out-of-place, in-place, or both (default)")
       ->check(CLI::IsMember({"out-of-place", "in-place", "both"}));
@@ -107,7 +107,7 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--library", o.library,
                  "folder of the library, whose plans run if none are given (default: "
                  "MSCCLC_LIBRARY, or plans beside mscclc-bench or here)");
-  app.add_flag("--no-library", o.no_library, "no plans of ours, peers alone");
+  app.add_flag("--no-library", o.no_library, "no plans of ours");
   app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
   app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
@@ -172,14 +172,14 @@ std::string parse_collectives(const Words& w, Options& o) {
   return "";
 }
 
-std::string parse_peers(const Words& w, Options& o) {
+std::string parse_contenders(const Words& w, Options& o) {
   static const std::vector<std::string> kKnown = {"nccl", "nccl-symmetric", "torch", "copy",
                                                   "handwritten"};
-  for (const std::string& text : split_commas(w.peers)) {
+  for (const std::string& text : split_commas(w.contenders)) {
     if (std::ranges::find(kKnown, text) == kKnown.end()) {
-      return fmt::format("unknown peer '{}'; there are {}", text, fmt::join(kKnown, ", "));
+      return fmt::format("unknown contender '{}'; there are {}", text, fmt::join(kKnown, ", "));
     }
-    if (!o.has_peer(text)) o.peers.push_back(text);
+    if (!o.has_contender(text)) o.contenders.push_back(text);
   }
   return "";
 }
@@ -199,8 +199,8 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.in_place = w.placement != "out-of-place";
   if (o.root >= o.gpus) return fmt::format("the root {} is none of {} ranks", o.root, o.gpus);
   if (o.no_library && !o.plans.empty()) return "--no-library is for runs without plans";
-  if (o.no_library && o.from_json.empty() && (o.peers.empty() || o.collectives.empty())) {
-    return "nothing to measure: --no-library needs peers and collectives";
+  if (o.no_library && o.from_json.empty() && (o.contenders.empty() || o.collectives.empty())) {
+    return "nothing to measure: --no-library needs contenders and collectives";
   }
   if (o.between_early && o.between == 0) return "--between-early needs --between";
   for (const Dtype dtype : o.dtypes) {
@@ -213,15 +213,16 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
 
 }  // namespace
 
-bool Options::has_peer(const std::string& name) const {
-  return std::ranges::find(peers, name) != peers.end();
+bool Options::has_contender(const std::string& name) const {
+  return std::ranges::find(contenders, name) != contenders.end();
 }
 
 std::optional<Options> parse_options(const std::vector<std::string>& arguments,
                                      std::string& message, bool& wrong) {
   Options options;
   Words words;
-  CLI::App app("Times plans on this machine's GPUs beside peers, in one run", "mscclc-bench");
+  CLI::App app("Times plans on this machine's GPUs and other libraries, in one run",
+               "mscclc-bench");
   app.footer(kExamples);
   add_nccl_options(app, options, words);
   add_own_options(app, options, words);
@@ -237,7 +238,7 @@ std::optional<Options> parse_options(const std::vector<std::string>& arguments,
     return std::nullopt;
   }
   for (const auto parse :
-       {parse_dtypes, parse_ops, parse_collectives, parse_peers, parse_sizes_and_modes}) {
+       {parse_dtypes, parse_ops, parse_collectives, parse_contenders, parse_sizes_and_modes}) {
     message = parse(words, options);
     if (message.empty()) continue;
     wrong = true;

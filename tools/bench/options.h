@@ -29,17 +29,17 @@ struct Options {
   bool eager = true, graph = false, blocking = false;
   bool out_of_place = true, in_place = true;
   bool best = false, every_size = false;
-  std::vector<std::string> peers, plans;
-  bool no_library = false;            ///< without plans the peers are alone
+  std::vector<std::string> contenders, plans;
+  bool no_library = false;            ///< time no plans of ours
   std::string library;                ///< its folder; empty: where it is by default
-  std::vector<std::string> recorded;  ///< files with results of peers
+  std::vector<std::string> recorded;  ///< files with results of baselines
   std::string json, svg, from_json;
   bool cliffs = false;
   double between = 0;          ///< microseconds of the kernels that calls stand between; 0: none
   bool between_early = false;  ///< those let the next launch begin early
   bool clocks = false;         ///< where the time of thread blocks goes
 
-  bool has_peer(const std::string& name) const;
+  bool has_contender(const std::string& name) const;
 };
 
 /// Reads a command line. Nothing if there is nothing to run: `message` is the help or what is wrong

@@ -77,15 +77,16 @@ TEST_CASE("both placements unless one is asked for") {
   CHECK((in.in_place && !in.out_of_place));
 }
 
-TEST_CASE("peers and collectives are lists, and plans may be left out then") {
-  const Options o = parsed("--peer nccl,copy --peer torch --collective allreduce,allgather");
-  CHECK(o.peers == std::vector<std::string>{"nccl", "copy", "torch"});
+TEST_CASE("contenders and collectives are lists, and plans may be left out then") {
+  const Options o =
+      parsed("--contender nccl,copy --contender torch --collective allreduce,allgather");
+  CHECK(o.contenders == std::vector<std::string>{"nccl", "copy", "torch"});
   CHECK(o.collectives == std::vector{CollectiveKind::allreduce, CollectiveKind::allgather});
   CHECK(o.plans.empty());
   CHECK(parsed("--collective all p.mscl").collectives.empty());
 }
 
-TEST_CASE("several files with recorded peers") {
+TEST_CASE("several files with recorded baselines") {
   CHECK(parsed("--recorded a --recorded b p.mscl").recorded == std::vector<std::string>{"a", "b"});
 }
 
@@ -105,13 +106,13 @@ TEST_CASE("what is wrong with a command line is told") {
   CHECK(refused("-d float33 p.mscl") == "unknown data type 'float33'");
   CHECK(refused("-o plus p.mscl") == "unknown reduction 'plus'");
   CHECK(refused("--collective sum p.mscl") == "unknown collective 'sum'");
-  CHECK(refused("--peer gloo p.mscl") ==
-        "unknown peer 'gloo'; there are nccl, nccl-symmetric, torch, copy, handwritten");
+  CHECK(refused("--contender gloo p.mscl") ==
+        "unknown contender 'gloo'; there are nccl, nccl-symmetric, torch, copy, handwritten");
   CHECK(refused("-g 4 -r 4 p.mscl") == "the root 4 is none of 4 ranks");
   CHECK(refused("--offset 2 p.mscl") == "--offset 2 is no multiple of an element of f32");
   CHECK(refused("-b 4K -e 1K p.mscl") == "the range '4K:1K:2' ends before it begins");
-  CHECK(refused("--peer nccl --no-library") ==
-        "nothing to measure: --no-library needs peers and collectives");
+  CHECK(refused("--contender nccl --no-library") ==
+        "nothing to measure: --no-library needs contenders and collectives");
   CHECK(refused("--no-library p.mscl") == "--no-library is for runs without plans");
 }
 

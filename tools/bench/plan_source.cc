@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "compiler/compile.h"
-#include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "tools/files.h"
 
@@ -46,7 +45,7 @@ class Maker {
 
   std::optional<BenchPlan> run() {
     std::string error;
-    const auto text = read_file(argument_.path, error);
+    const auto text = read_input(argument_.path, error);
     if (!text) return refuse(error);
     std::optional<Program> program =
         argument_.path.ends_with(".json") ? read(*text) : compile_for_root(*text);
@@ -57,12 +56,13 @@ class Maker {
     if (has_root(program->contract.kind) && program->contract.root != root_) {
       return refuse("its root is " + std::to_string(program->contract.root));
     }
-    if (!proof_) proof_ = prove(*program, diagnostics_);
-    if (!proof_->proved) return refuse("it is not proved");
+    if (!gate_.proof) return refuse("it is not split");
     if (!argument_.parameters.empty()) program->name += ":" + argument_.parameters;
     const InPlace in_place = program->contract.in_place;
-    return BenchPlan{std::make_shared<const Program>(std::move(*program)),
-                     std::string(name(proof_->between_calls)), proof_->keeps_input, in_place};
+    return BenchPlan{.program = std::make_shared<const Program>(std::move(*program)),
+                     .ordered_by = std::string(name(gate_.proof->between_calls)),
+                     .keeps_input = gate_.proof->keeps_input,
+                     .in_place = in_place};
   }
 
   std::string why() const { return render_text(diagnostics_, sources_, 1); }
@@ -76,7 +76,12 @@ class Maker {
   std::optional<Program> read(const std::string& text) {
     std::optional<ProofRecord> record;
     auto program = read_plan(text, argument_.path, diagnostics_, &record);
-    if (record) proof_ = record->proof;
+    if (!program) return std::nullopt;
+    if (record) {
+      gate_.proof = record->proof;
+    } else if (!gate_.pass(*program, diagnostics_)) {
+      return std::nullopt;
+    }
     return program;
   }
 
@@ -85,10 +90,10 @@ class Maker {
     front.defines = std::move(defines);
     front.read_file = [](const std::string& path) {
       std::string error;
-      return read_file(path, error);
+      return read_input(path, error);
     };
     const FileId file = sources_.add(argument_.path, text);
-    return compile(sources_, file, front, {}, diagnostics_);
+    return compile(sources_, file, front, {}, diagnostics_, &gate_);
   }
 
   std::optional<Program> compile_for_root(const std::string& text) {
@@ -105,8 +110,15 @@ class Maker {
   const uint32_t ranks_, root_;
   Sources sources_;
   Diagnostics diagnostics_;
-  std::optional<Proof> proof_;
+  ProofGate gate_;
 };
+
+/// True if the plan is the same, for the same calls.
+bool is_same(const BenchPlan& plan, const LibraryRange& range, const std::string& text) {
+  const Select& select = plan.program->select;
+  return plan.argument == text && select.sizes.min == range.min && select.sizes.max == range.max &&
+         select.dtypes == range.dtypes && plan.in_place == range.in_place;
+}
 
 }  // namespace
 
@@ -120,9 +132,14 @@ void PlanSource::add(const std::string& text) {
   }
 }
 
-void PlanSource::add(const Library& library, const LibraryRange& range) {
+void PlanSource::add(const Library& library, const LibraryRange& range, LinkKind links) {
   std::string text = library.path_of(*range.choice);
   if (range.choice->plan.empty()) text += ":" + range.choice->params_text();
+  for (BenchPlan& plan : plans_) {
+    if (!is_same(plan, range, text)) continue;
+    if (plan.links != links) plan.links.reset();
+    return;
+  }
   const Argument argument(text);
   Maker maker(argument, ranks_, root_);
   auto plan = maker.run();
@@ -135,7 +152,9 @@ void PlanSource::add(const Library& library, const LibraryRange& range) {
   program->select.sizes = {range.min, range.max};
   program->select.dtypes = range.dtypes;
   plan->program = std::move(program);
+  plan->argument = text;
   plan->in_place = range.in_place;
+  plan->links = links;
   plans_.push_back(std::move(*plan));
 }
 
@@ -143,25 +162,29 @@ void PlanSource::add(const Library& library, const CallsOfRun& calls) {
   const uint64_t rounding = 8 * ranks_;  // messages are cut to whole elements on all ranks
   const auto kinds = calls.collectives.empty() ? library.table.collectives() : calls.collectives;
   for (const CollectiveKind kind : kinds) {
-    const LibraryCall any{.kind = kind, .ranks = ranks_, .root = root_};
-    if (library.table.choose(any) == nullptr) continue;
-    for (const LibraryRange& range : library.table.ranges(any)) {
-      const bool size = std::ranges::any_of(calls.sizes, [&](uint64_t bytes) {
-        return range.min <= bytes && bytes - std::min(bytes, rounding) <= range.max;
-      });
-      const bool dtype = std::ranges::any_of(calls.dtypes, [&](Dtype t) {
-        return std::ranges::find(range.dtypes, t) != range.dtypes.end();
-      });
-      if (size && dtype) add(library, range);
+    for (const LinkKind links : {LinkKind::nvlink, LinkKind::pcie}) {
+      const LibraryCall any{.kind = kind, .ranks = ranks_, .root = root_, .links = links};
+      if (library.table.choose(any) == nullptr) continue;
+      for (const LibraryRange& range : library.table.ranges(any)) {
+        const bool size = std::ranges::any_of(calls.sizes, [&](uint64_t bytes) {
+          return range.min <= bytes && bytes - std::min(bytes, rounding) <= range.max;
+        });
+        const bool dtype = std::ranges::any_of(calls.dtypes, [&](Dtype t) {
+          return std::ranges::find(range.dtypes, t) != range.dtypes.end();
+        });
+        if (size && dtype) add(library, range, links);
+      }
     }
   }
 }
 
-std::vector<BenchPlan> PlanSource::plans_for(CollectiveKind kind, uint32_t ranks) const {
+std::vector<BenchPlan> PlanSource::plans_for(CollectiveKind kind, uint32_t ranks,
+                                             LinkKind worst) const {
   std::vector<BenchPlan> found;
   for (const BenchPlan& plan : plans_) {
     const Contract& contract = plan.program->contract;
-    if (contract.kind == kind && contract.ranks == ranks) found.push_back(plan);
+    if (contract.kind == kind && contract.ranks == ranks && plan.is_for(worst))
+      found.push_back(plan);
   }
   return found;
 }

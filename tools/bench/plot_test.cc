@@ -38,7 +38,7 @@ TEST_CASE("names are escaped") {
 TEST_CASE("each table gives latency and bandwidth, of the fastest plan and of all others") {
   const std::vector<Result> results = {
       sample(1024, "one", Role::plan, 3), sample(2048, "two", Role::plan, 4),
-      sample(1024, "nccl", Role::peer, 6), sample(2048, "copy", Role::floor, 1)};
+      sample(1024, "nccl", Role::baseline, 6), sample(2048, "copy", Role::floor, 1)};
   const auto files = plots_of(results, "4 x H200");
   REQUIRE(files.size() == 4);
   CHECK(files[0].first == "allreduce_f32_sum_graph_4gpus_latency.svg");

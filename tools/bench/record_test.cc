@@ -19,7 +19,7 @@ TEST_CASE("a result is one line") {
 }
 
 TEST_CASE("what is written is read back") {
-  Result r = sample(4096, "nccl", Role::peer, 7.5);
+  Result r = sample(4096, "nccl", Role::baseline, 7.5);
   r.in_place.reset();
   r.out_of_place->checked = false;
   const std::string text = machine_line("4 x H200") + result_line(r) +
@@ -56,13 +56,13 @@ TEST_CASE("costs between other kernels are written where there are any") {
 
 TEST_CASE("MSCCL++'s recorded figures can be read") {
   std::string error;
-  const auto text = read_file("tools/bench/mscclpp_4xh200.jsonl", error);
+  const auto text = read_input("tools/bench/mscclpp_4xh200.jsonl", error);
   REQUIRE(text);
   Record record;
   Diagnostics diagnostics;
   REQUIRE(read_record(*text, "mscclpp", record, diagnostics));
   CHECK(record.results.size() == 88);
-  for (const Result& r : record.results) CHECK((r.role == Role::peer && r.time()));
+  for (const Result& r : record.results) CHECK((r.role == Role::baseline && r.time()));
 }
 
 TEST_CASE("a line that is no result is told with its number") {

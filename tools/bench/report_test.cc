@@ -14,7 +14,7 @@ Record sample_record() {
   Record record;
   record.machine = "4 x H200";
   record.results = {sample(1024, "one", Role::plan, 3), sample(2048, "one", Role::plan, 4),
-                    sample(1024, "nccl", Role::peer, 6)};
+                    sample(1024, "nccl", Role::baseline, 6)};
   return record;
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("plots are files") {
   CHECK(report(sample_record(), options, text));
   CHECK(text == "# 4 plots in " + options.svg + "\n");
   const auto document =
-      read_file(options.svg + "/allreduce_f32_sum_graph_4gpus_latency.svg", error);
+      read_input(options.svg + "/allreduce_f32_sum_graph_4gpus_latency.svg", error);
   REQUIRE(document);
   CHECK(document->starts_with("<svg"));
 }

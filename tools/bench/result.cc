@@ -5,7 +5,7 @@
 namespace mscclc::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kRoles = {"plan", "peer", "floor", "handwritten"};
+constexpr std::array<std::string_view, 4> kRoles = {"plan", "baseline", "floor", "handwritten"};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace mscclc::bench {
 /// What a contender is in a comparison.
 enum class Role : uint8_t {
   plan,        ///< ours, run by the interpreter
-  peer,        ///< somebody else's library: the fastest is what plans are compared with
+  baseline,    ///< another library: plans are compared with the fastest
   floor,       ///< moves what the collective must move at least, and waits for nobody
   handwritten  ///< the algorithm of a plan as one kernel
 };

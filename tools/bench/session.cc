@@ -53,7 +53,7 @@ struct Taking {
 
 class Session {
  public:
-  Session(const Run& run, Communicator& communicator, const RunLog& log)
+  Session(const BenchRun& run, Communicator& communicator, const RunLog& log)
       : run_(run), options_(run.options), communicator_(communicator), log_(log) {}
   ~Session() {
     contenders_.clear();
@@ -64,9 +64,9 @@ class Session {
 
  private:
   bool open();
-  void open_peers();
-  void open_peer(const std::string& peer);
-  std::unique_ptr<Contender> make_peer(const std::string& peer, Diagnostics& diagnostics);
+  void open_contenders();
+  void open_contender(const std::string& name);
+  std::unique_ptr<Contender> make_contender(const std::string& name, Diagnostics& diagnostics);
   bool run_collective(CollectiveKind kind);
   std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
   bool run_table(Table& table);
@@ -91,15 +91,15 @@ class Session {
   Workload workload_of(const Table& table, uint64_t bytes, bool in_place) const;
   Result& row_of(const Table& table, const Workload& workload, const Contender& contender,
                  std::vector<Result>& rows) const;
-  void add_peers_of_other_programs(const Table& table, uint64_t bytes,
-                                   std::vector<Result>& rows) const;
+  void add_baselines_of_other_programs(const Table& table, uint64_t bytes,
+                                       std::vector<Result>& rows) const;
   bool broke_off() const;
   bool end(Diagnostics& diagnostics) const;
   bool show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics);
   void at(std::string_view what) const;
   void at(const Table& table, const Contender& contender, const Workload& workload) const;
 
-  const Run& run_;
+  const BenchRun& run_;
   const Options& options_;
   Communicator& communicator_;
   const RunLog& log_;
@@ -149,33 +149,34 @@ bool Session::open() {
     return false;
   }
   checker_ = std::make_unique<Checker>(communicator_, stream_, options_.check);
-  open_peers();
+  open_contenders();
   return true;
 }
 
-void Session::open_peers() {
-  if (options_.has_peer("copy") || options_.has_peer("handwritten")) {
+void Session::open_contenders() {
+  if (options_.has_contender("copy") || options_.has_contender("handwritten")) {
     Diagnostics diagnostics;
     peers_ = PeerMemory::share(communicator_, memory_->data(), memory_->bytes(), diagnostics);
   }
-  for (const std::string& peer : options_.peers) {
-    if (peer == "handwritten") {
-      open_peer("handwritten-1shot");
-      open_peer("handwritten-2shot");
-      open_peer("handwritten-exchange");
-      open_peer("handwritten-slices");
-    } else if (peer != "torch") {
-      open_peer(peer);
+  for (const std::string& name : options_.contenders) {
+    if (name == "handwritten") {
+      open_contender("handwritten-1shot");
+      open_contender("handwritten-2shot");
+      open_contender("handwritten-exchange");
+      open_contender("handwritten-slices");
+    } else if (name != "torch") {
+      open_contender(name);
     }
   }
 }
 
-std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnostics& diagnostics) {
-  if (peer.starts_with("nccl")) {
+std::unique_ptr<Contender> Session::make_contender(const std::string& name,
+                                                   Diagnostics& diagnostics) {
+  if (name.starts_with("nccl")) {
     std::string file;
     auto made =
-        make_nccl_contender(communicator_, peer == "nccl-symmetric", *memory_, file, diagnostics);
-    if (made != nullptr && peer == "nccl") {
+        make_nccl_contender(communicator_, name == "nccl-symmetric", *memory_, file, diagnostics);
+    if (made != nullptr && name == "nccl") {
       log_.file_size("library " + file.substr(file.rfind('/') + 1), file);
     }
     return made;
@@ -184,10 +185,10 @@ std::unique_ptr<Contender> Session::make_peer(const std::string& peer, Diagnosti
     diagnostics.error("peer-memory", {}, "peers' memory could not be mapped");
     return nullptr;
   }
-  if (peer == "copy") return make_copy_contender(*peers_);
-  if (peer == "handwritten-1shot") return make_handwritten_one_shot(communicator_, diagnostics);
-  if (peer == "handwritten-exchange") return make_handwritten_exchange(communicator_, diagnostics);
-  if (peer == "handwritten-slices") {
+  if (name == "copy") return make_copy_contender(*peers_);
+  if (name == "handwritten-1shot") return make_handwritten_one_shot(communicator_, diagnostics);
+  if (name == "handwritten-exchange") return make_handwritten_exchange(communicator_, diagnostics);
+  if (name == "handwritten-slices") {
     return make_handwritten_slices(communicator_, *peers_, side_, diagnostics);
   }
   return make_handwritten_two_shot(communicator_, *peers_, diagnostics);
@@ -217,17 +218,17 @@ void Session::at(const Table& table, const Contender& contender, const Workload&
                  w.in_place ? ", in place" : ""));
 }
 
-void Session::open_peer(const std::string& peer) {
-  at("setting up " + peer);
+void Session::open_contender(const std::string& name) {
+  at("setting up " + name);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
-  auto made = make_peer(peer, diagnostics);
+  auto made = make_contender(name, diagnostics);
   std::string why;
   if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
-    log_.leave_out(peer, "", why);
+    log_.leave_out(name, "", why);
     return;
   }
-  log_.start_up("setting up " + peer, milliseconds_since(begin));
+  log_.start_up("setting up " + name, milliseconds_since(begin));
   contenders_.push_back(std::move(made));
 }
 
@@ -240,7 +241,8 @@ bool Session::run() {
 
 std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind, Dtype dtype) {
   std::vector<std::unique_ptr<Contender>> loaded;
-  for (const BenchPlan& plan : run_.plans.plans_for(kind, communicator_.size())) {
+  for (const BenchPlan& plan :
+       run_.plans.plans_for(kind, communicator_.size(), communicator_.worst_link())) {
     at("loading " + plan.program->name);
     Diagnostics diagnostics;
     const auto begin = Clock::now();
@@ -258,7 +260,7 @@ std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind,
 }
 
 bool Session::run_collective(CollectiveKind kind) {
-  const auto plans = run_.plans.plans_for(kind, communicator_.size());
+  const auto plans = run_.plans.plans_for(kind, communicator_.size(), communicator_.worst_link());
   Contract contract;
   contract.kind = kind;
   contract.ranks = communicator_.size();
@@ -352,8 +354,8 @@ Result& Session::row_of(const Table& table, const Workload& w, const Contender& 
   return rows.back();
 }
 
-void Session::add_peers_of_other_programs(const Table& table, uint64_t bytes,
-                                          std::vector<Result>& rows) const {
+void Session::add_baselines_of_other_programs(const Table& table, uint64_t bytes,
+                                              std::vector<Result>& rows) const {
   for (const Result& other : run_.before.results) {
     if (table_of(other) == table_of(table.blank) && other.bytes == bytes) rows.push_back(other);
   }
@@ -376,7 +378,7 @@ bool Session::run_size(const Table& table, uint64_t bytes, std::vector<Result>& 
       !measure(table, workload_of(table, bytes, true), rows)) {
     return false;
   }
-  add_peers_of_other_programs(table, out.bytes, rows);
+  add_baselines_of_other_programs(table, out.bytes, rows);
   std::vector<const Result*> pointers;
   for (const Result& row : rows) {
     pointers.push_back(&row);
@@ -563,7 +565,7 @@ int broken(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-int run_session(const Run& run, std::unique_ptr<Bootstrap> bootstrap) {
+int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   Diagnostics diagnostics;
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();

@@ -14,7 +14,7 @@
 namespace mscclc::bench {
 
 /// What all ranks of a run share.
-struct Run {
+struct BenchRun {
   const Options& options;
   const PlanSource& plans;
   const Record& before;  ///< what was measured by others, or before
@@ -24,6 +24,6 @@ struct Run {
 };
 
 /// Runs a rank that has met the others; the exit code: 0, or 3 if the run broke off.
-int run_session(const Run& run, std::unique_ptr<Bootstrap> bootstrap);
+int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap);
 
 }  // namespace mscclc::bench

@@ -3,7 +3,7 @@
 //   #  size  count  type  redop  root |  time  algbw  busbw  #wrong |  time  algbw  busbw  #wrong
 //      p50   p99    ratio              p50  p99  ratio               floor   who
 //
-// ratio: time of the fastest peer / time. floor: µs of what only moves the bytes.
+// ratio: time of the fastest baseline / time. floor: µs of what only moves the bytes.
 #pragma once
 
 #include <map>

@@ -23,7 +23,7 @@ std::vector<std::string> lines(const std::string& text) {
 
 TEST_CASE("rows begin as nccl-tests' do and stand under the heading") {
   const std::string row =
-      rows({sample(1024, "one", Role::plan, 2), sample(1024, "nccl", Role::peer, 5),
+      rows({sample(1024, "one", Role::plan, 2), sample(1024, "nccl", Role::baseline, 5),
             sample(1024, "copy", Role::floor, 1)});
   const auto heading = lines(bench_header());
   REQUIRE(heading.size() == 3);
@@ -50,7 +50,7 @@ TEST_CASE("what was not measured or not looked at shows as such") {
 TEST_CASE("--best keeps the fastest plan, all others, and plans that are wrong") {
   std::vector<Result> results = {
       sample(1024, "slow", Role::plan, 3), sample(1024, "fast", Role::plan, 2),
-      sample(1024, "broken", Role::plan, 1), sample(1024, "nccl", Role::peer, 9)};
+      sample(1024, "broken", Role::plan, 1), sample(1024, "nccl", Role::baseline, 9)};
   results[2].out_of_place->wrong = 7;
   const auto shown = lines(rows(results, true));
   REQUIRE(shown.size() == 3);
@@ -81,7 +81,7 @@ TEST_CASE("who was wrong is counted, and has no bandwidth") {
 
 TEST_CASE("the footer has the average bus bandwidth of each, over both placements") {
   std::vector<Result> results = {sample(3000, "one", Role::plan, 2),
-                                 sample(3000, "nccl", Role::peer, 5)};
+                                 sample(3000, "nccl", Role::baseline, 5)};
   results[1].in_place.reset();
   const auto tables = tables_of(results);
   CHECK(bench_footer(tables.begin()->second) ==

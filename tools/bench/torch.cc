@@ -15,7 +15,7 @@ namespace mscclc::bench {
 namespace {
 
 constexpr char kScript[] =
-#include "tools/bench/torch_peer.inc"
+#include "tools/bench/torch_contender.inc"
     ;
 constexpr int kSeconds = 180;  // before a script that hangs is ended
 

@@ -1,6 +1,6 @@
-// PyTorch's one-shot and two-shot AllReduce over symmetric memory, as peers. PyTorch has processes
-// of its own, so they are timed before our ranks start, by a script with the same sizes and batches
-// that prints lines of record.h.
+// PyTorch's one-shot and two-shot AllReduce over symmetric memory, as baselines. PyTorch has
+// processes of its own, so they are timed before our ranks start, by a script with the same sizes
+// and batches that prints lines of record.h.
 #pragma once
 
 #include <string>

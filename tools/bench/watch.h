@@ -1,5 +1,6 @@
 // What a run is at: said by rank 0, in memory shared with the process that has started the ranks,
-// which ends them when nothing new begins for too long. A peer's library that hangs tells nobody.
+// which ends them when nothing new begins for too long. A baseline's library that hangs reports
+// nothing.
 #pragma once
 
 #include <atomic>

@@ -31,17 +31,18 @@ class CudaRanks {
   [[nodiscard]] bool build(Diagnostics& diagnostics);
   struct Options {
     bool in_place = false;
-    /// The caller's buffers begin a few elements behind a line, another number of them at every
-    /// rank and buffer.
+    /// The caller's buffers begin a few elements after a line, a different number at every rank and
+    /// buffer.
     bool shifted = false;
-    /// All of the caller's buffers begin so many bytes behind a line.
+    /// All of the caller's buffers begin so many bytes after a line.
     uint32_t offset = 0;
     /// Programs travel in the parameters of the launch if they are short enough.
     bool carried = true;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
-  /// Is there a kernel for calls like the one prepared, or does that for all plans run it?
+  /// True if a specialised kernel exists for calls like the prepared one; otherwise the generic one
+  /// runs.
   bool has_fast_kernel() const;
   /// Runs one call and waits for its end. Waits that were given up are reported and give false;
   /// prepare() makes it usable again.

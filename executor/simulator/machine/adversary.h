@@ -6,7 +6,7 @@
 //    when its lane comes by. A relaxed signal that carries data shows.
 //
 // With a seed both are left to chance. *Holds* make one such choice on purpose: that is how a
-// schedule (schedule.h) says what goes wrong. docs/verification.md tells the whole model.
+// schedule (schedule.h) says what goes wrong. docs/verification.md has the whole model.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace mscclc {
 
-/// One thing that is put off until nothing else can move (an access: or until it is forced).
+/// One thing that is delayed until nothing else can move (an access: or until it is forced).
 struct Hold {
   enum class What : uint8_t {
     op,      ///< the lane lingers before the op
@@ -41,7 +41,7 @@ inline std::string_view name(Hold::What what) { return kHoldNames[static_cast<si
 struct Adversary {
   static constexpr uint32_t kMostLanes = 8;
   uint32_t lanes = 2;  ///< at each thread block, 1 to kMostLanes
-  /// When nothing can move, the first of those that still wait is let go.
+  /// When nothing can move, the first of those that still wait is released.
   std::vector<Hold> holds = {};
 };
 

@@ -129,7 +129,7 @@ class ScheduleReader {
   bool read_plan(NodeId node, const PlacedPlan& plan, std::string& out) const {
     std::string_view said;
     if (!json_.string(node, said)) return false;
-    out = plan_hash(*plan.program);
+    out = program_hash(*plan.program);
     if (said == out) return true;
     const std::string which =
         plans_.size() == 1 ? "this one's" : fmt::format("that of '{}'", plan.name);

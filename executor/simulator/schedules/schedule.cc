@@ -49,7 +49,7 @@ void write_hold(JsonOut& out, const Hold& hold) {
 
 }  // namespace
 
-std::string plan_hash(const Program& program) {
+std::string program_hash(const Program& program) {
   Program bare = program;
   bare.files.clear();
   for (Rank& rank : bare.ranks) {

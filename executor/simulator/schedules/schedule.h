@@ -1,9 +1,9 @@
 // Schedules: small JSON files that make the simulator go wrong in one certain way, as evidence
-// against a plan. A schedule holds what was run, and what was put off (adversary.h), so that
+// against a plan. A schedule holds what was run, and what was delayed (adversary.h), so that
 // replaying it gives the same wrong result or hang every time.
 //
 //   {"schema": 1,
-//    "plan": "90ab…",                     plan_hash(): for this plan only
+//    "plan": "90ab…",                     program_hash(): for this plan only
 //    "bytes": 64, "dtype": "f32", "op": "sum", "in_place": false,
 //    "calls": 3, "lanes": 2, "seed": 0,
 //    "holds": [
@@ -26,7 +26,7 @@
 //
 // There, ranks are those of the world, `call` counts a rank's calls of whatever plan, and `op` the
 // ops of the plan that the call is of. Plans are called equally often by all ranks that they have,
-// and those over the same ranks in one order: nothing else is asked of a set of plans.
+// and those over the same ranks in one order: nothing else is required of a set of plans.
 #pragma once
 
 #include <optional>
@@ -42,16 +42,16 @@ namespace mscclc {
 struct Schedule {
   /// A plan of several.
   struct Placed {
-    std::string plan;  ///< plan_hash()
+    std::string plan;  ///< program_hash()
     std::vector<uint32_t> ranks;
   };
-  std::string plan;           ///< of one plan: plan_hash()
+  std::string plan;           ///< of one plan: program_hash()
   RunSpec spec;               ///< REQUIRES: in_place and adversary are there
   std::vector<Placed> plans;  ///< of several
 };
 
-/// 32 hex digits that tell a plan from others: what it does, not where its source stands.
-std::string plan_hash(const Program& program);
+/// 32 hex digits that identify a plan: what it does, not where its source is.
+std::string program_hash(const Program& program);
 /// What a hold is about, for its note: "put ch[0].inbox[0] <- input[0] (rank 0, tb 1) at
 /// a.mscl:7:3".
 std::string describe(const Program& program, const Hold& hold);

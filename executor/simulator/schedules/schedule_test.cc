@@ -14,7 +14,7 @@ using namespace testing;
 
 Schedule sample(const Program& program) {
   Schedule s;
-  s.plan = plan_hash(program);
+  s.plan = program_hash(program);
   s.spec = {.bytes = 64,
             .dtype = Dtype::f16,
             .op = ReduceOp::max,
@@ -56,7 +56,7 @@ TEST_CASE("what is written is read back") {
   const TestProgram t = two_shot(2);
   const Schedule written = sample(t.program);
   const std::string text = write_schedule(written);
-  CHECK(text == replaced(kText, "HASH", plan_hash(t.program)));
+  CHECK(text == replaced(kText, "HASH", program_hash(t.program)));
   Diagnostics diagnostics;
   const auto back = read_schedule(text, "s.json", t.program, diagnostics);
   INFO(render_text(diagnostics, Sources{}));
@@ -68,12 +68,12 @@ TEST_CASE("what is written is read back") {
 
 TEST_CASE("a plan's hash is what it does, not where it stands") {
   TestProgram t = two_shot(2);
-  const std::string hash = plan_hash(t.program);
+  const std::string hash = program_hash(t.program);
   t.located(t.program.ranks[0].ops[0], t.site(0, 3, 4));
   t.program.files = {"a.mscl"};
-  CHECK(plan_hash(t.program) == hash);
+  CHECK(program_hash(t.program) == hash);
   t.program.ranks[0].ops[1].relaxed = true;
-  CHECK(plan_hash(t.program) != hash);
+  CHECK(program_hash(t.program) != hash);
 }
 
 TEST_CASE("every key is checked") {
@@ -123,7 +123,8 @@ struct TwoPlans {
 
   Schedule sample() const {
     Schedule s;
-    for (const PlacedPlan& plan : plans) s.plans.push_back({plan_hash(*plan.program), plan.ranks});
+    for (const PlacedPlan& plan : plans)
+      s.plans.push_back({program_hash(*plan.program), plan.ranks});
     s.spec.in_place = true;
     s.spec.schedule_seed = 3;
     s.spec.plan_bytes = {64, 100};
@@ -211,7 +212,7 @@ TEST_CASE("plans over the same ranks have one order of calls") {
   const TestProgram t = exchange();
   const PlacedPlan plans[] = {{&t.program, "a", {0, 1}}, {&t.program, "b", {1, 0}}};
   Schedule s;
-  for (const PlacedPlan& plan : plans) s.plans.push_back({plan_hash(*plan.program), plan.ranks});
+  for (const PlacedPlan& plan : plans) s.plans.push_back({program_hash(*plan.program), plan.ranks});
   s.spec.in_place = false;
   s.spec.adversary.emplace();
   s.spec.plan_bytes = {64, 64};
@@ -238,7 +239,7 @@ TEST_CASE("a schedule of several plans is for these plans, all of them") {
         "s.json: plans: error: the schedule is for 2 plans; 3 are given\n");
   CHECK(error_of({two.plans[0], {&two.first.program, "c", {2, 1}}}, text) ==
         "s.json: plans[1].plan: error: the schedule is for another plan; that of 'c' is " +
-            plan_hash(two.first.program) + kSameAsThen);
+            program_hash(two.first.program) + kSameAsThen);
   CHECK(error_of(two.plans, write_schedule(sample(two.first.program))) ==
         "s.json: error: the schedule is for one plan; 2 are given\n");
 }
@@ -249,7 +250,7 @@ TEST_CASE("a schedule for another plan is refused") {
   CHECK(!read_schedule(write_schedule(sample(t.program)), "s.json", other.program, diagnostics));
   CHECK(render_text(diagnostics, Sources{}) ==
         "s.json: plan: error: the schedule is for another plan; this one's is " +
-            plan_hash(other.program) + kSameAsThen);
+            program_hash(other.program) + kSameAsThen);
 }
 
 }  // namespace

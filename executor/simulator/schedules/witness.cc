@@ -351,12 +351,12 @@ Witness Search::make() const {
     hold.note = alone() ? describe(*plans_[0].program, hold) : describe(plans_, spec_.order, hold);
   }
   if (alone()) {
-    schedule.plan = plan_hash(*plans_[0].program);
+    schedule.plan = program_hash(*plans_[0].program);
     schedule.spec = as_of_one(std::move(schedule.spec));
     return witness;
   }
   for (const PlacedPlan& plan : plans_) {
-    schedule.plans.push_back({plan_hash(*plan.program), plan.ranks});
+    schedule.plans.push_back({program_hash(*plan.program), plan.ranks});
   }
   return witness;
 }

@@ -34,7 +34,7 @@ struct Witness {
   RunStatus status;  ///< wrong or hung
 };
 
-/// Nothing found does not mean that nothing is there. REQUIRES: program.split, a contract.
+/// Finding nothing does not mean that there is nothing. REQUIRES: program.split, a contract.
 std::optional<Witness> find_witness(const Program& program, std::span<const Suspect> suspects,
                                     const WitnessSearch& search = {});
 /// Of several plans. `order`: the calls in which suspects are; if it is empty, there are none, and

@@ -47,8 +47,7 @@ void Edges::read_semaphores() {
     if (!releases && op.kind != OpKind::acquire) continue;
     for (const Operand& o : program_.dsts(op)) {
       Semaphore& semaphore = semaphores_[o.first];
-      uint32_t& side = releases ? semaphore.releaser : semaphore.acquirer;
-      side = side == kNone || side == place(n) ? place(n) : kMany;
+      (releases ? semaphore.releaser : semaphore.acquirer).add(place(n));
     }
   }
 }
@@ -116,9 +115,9 @@ void Edges::acquire(Number op) {
     }
     if (semaphore.acquired < 1 || semaphore.paired != semaphore.acquired) continue;
     const Release& release = releases_[semaphore.pair];
-    const bool one_to_one = semaphore.releaser != kMany && semaphore.acquirer != kMany;
+    const bool one_to_one = !semaphore.releaser.several() && !semaphore.acquirer.several();
     if (one_to_one && release.loop == rank_->ops[op - 1].loop) {
-      learn(place(op), semaphore.releaser, release.op);
+      learn(place(op), semaphore.releaser.who(), release.op);
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "ir/taking.h"
 #include "passes/fuse/reorder/fuse_touches.h"
 
 namespace mscclc::fusion {
@@ -30,7 +31,6 @@ class Edges {
   uint8_t of(Number op) const { return edges_.empty() ? uint8_t{kNoEdge} : edges_[op - 1]; }
 
  private:
-  static constexpr uint32_t kMany = kNone - 1;
   struct Reader {
     Number op;
     bool packets;
@@ -46,10 +46,10 @@ class Edges {
     uint32_t loop, next;
   };
   struct Semaphore {
-    uint32_t releaser = kNone, acquirer = kNone;  ///< the only place, or kMany
-    uint32_t first = kNone, last = kNone;         ///< releases, in order
-    int64_t acquired = 0, paired = 0;  ///< acquires less the initial value; releases taken
-    uint32_t pair = kNone;             ///< the last release taken
+    Sole releaser, acquirer;               ///< places
+    uint32_t first = kNone, last = kNone;  ///< releases, in order
+    int64_t acquired = 0, paired = 0;      ///< acquires less the initial value; releases taken
+    uint32_t pair = kNone;                 ///< the last release taken
   };
   struct Barrier {
     Number any;                                 ///< an op that comes to it

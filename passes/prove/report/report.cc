@@ -264,15 +264,16 @@ class Reporter {
       return "the threads of the block do not meet between the two: a 'sync' is missing";
     }
     if (a.kind == ProcessKind::port_reader) {
-      return same_rank ? "a 'flush' behind the put is missing, or word from the peer that the data "
-                         "has come"
-                       : fmt::format(
-                             "rank {} must be told, behind a 'flush', that the source may "
-                             "change",
-                             b.rank);
+      return same_rank
+                 ? "a 'flush' after the put is missing, or a reply from the peer that the data "
+                   "has come"
+                 : fmt::format(
+                       "rank {} must be told, after a 'flush', that the source may "
+                       "change",
+                       b.rank);
     }
     if (same_rank && blocks) {
-      return fmt::format("tb {} must 'acquire' what tb {} has released behind its op", b.index,
+      return fmt::format("tb {} must 'acquire' what tb {} has released after its op", b.index,
                          a.index);
     }
     if (b.kind == ProcessKind::caller) {
@@ -295,8 +296,8 @@ class Reporter {
   }
   /// Where a signal tells of the op.
   static std::string behind(const Process& p) {
-    return p.kind == ProcessKind::port_writer ? "through the same port, behind the put"
-                                              : "behind its op and a 'sync'";
+    return p.kind == ProcessKind::port_writer ? "through the same port, after the put"
+                                              : "after its op and a 'sync'";
   }
 
   void slot_twice() {
@@ -488,15 +489,15 @@ class Reporter {
 };
 
 /// The place in the text that most ops come from.
-struct LargestPart {
+struct LargestSource {
   uint32_t rank = 0;
   const Op* op = nullptr;  ///< one of them; null if no op has a place
   uint64_t ops = 0, all = 0;
 };
 
-LargestPart largest_part(const Program& program) {
+LargestSource largest_source(const Program& program) {
   std::vector<uint64_t> ops(program.sites.size(), 0);
-  LargestPart largest;
+  LargestSource largest;
   const auto each = [&](auto&& look) {
     for (uint32_t r = 0; r < program.ranks.size(); ++r) {
       for (const Op& op : program.ranks[r].ops) {
@@ -536,7 +537,7 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
 void report_no_memory(const Program& program, Diagnostics& diagnostics) {
   const std::string message =
       fmt::format("not decided: '{}' takes more memory to prove than there is", program.name);
-  const LargestPart part = largest_part(program);
+  const LargestSource part = largest_source(program);
   if (part.op == nullptr) return add_remedy(diagnostics.error("undecided", {}, message));
   Diagnostic& d = op_error(diagnostics, "undecided", program, part.rank, *part.op, message);
   d.notes.push_back({fmt::format("{} of its {} ops come from here", part.ops, part.all)});

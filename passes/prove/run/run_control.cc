@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/taking.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -111,14 +112,9 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   if (shared.in_loop) return;  // what is certain would depend on the number of rounds (lemma R2)
   for (size_t i = 0; i < counter.by_releaser.size(); ++i) {
     const std::vector<Token>& told = counter.by_releaser[i];
-    const int64_t without = int64_t{shared.initial} + shared.total - taken;
-    // Its j-th release (from 1) is certain if all others and its first j - 1 are not enough.
-    for (size_t j = told.size(); j > 0; --j) {
-      const int64_t rest = int64_t{shared.releases[i]} - static_cast<int64_t>(j) + 1;
-      if (without >= rest) continue;
-      block.gains.push_back(told[j - 1].strong);
-      break;
-    }
+    const uint64_t certain = std::min<uint64_t>(
+        certain_gives(taken, shared.initial, shared.total, shared.releases[i]), told.size());
+    if (certain > 0) block.gains.push_back(told[certain - 1].strong);
   }
 }
 

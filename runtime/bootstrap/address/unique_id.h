@@ -5,8 +5,8 @@
 //
 //   mscclc1/local/0/5f0c7a3e9d6b48a1b2c3d4e5f6071829       ranks of one machine: a unix socket
 //
-// One line without characters that shells or environment variables mind. Whoever makes an id runs
-// the job's hub (hub.h), and gives the text to all ranks by a way of his own.
+// One line that needs no shell quoting. The process that makes an id runs the job's hub (hub.h),
+// and passes the text to all ranks by any channel it has.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct UniqueId {
   static constexpr uint64_t kMostText = 128;  ///< text() is shorter
   Address address;
   Secret secret{};
-  bool local = false;  ///< ranks meet at a unix socket, whose name comes of the secret
+  bool local = false;  ///< ranks meet at a unix socket, whose name is derived from the secret
 
   std::string text() const;
   /// Reads exactly what text() writes. Errors (bad-unique-id): which part is wrong. They do not

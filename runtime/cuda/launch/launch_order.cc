@@ -150,7 +150,7 @@ bool LaunchOrder::await_begun(const Turn& turn, uint32_t count, Diagnostics& dia
 // Kernels that the stream is behind already need no second edge.
 bool LaunchOrder::add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const {
   const Driver& driver = context_->driver();
-  const auto attempt = [] { return "put a captured call behind those of other streams"; };
+  const auto attempt = [] { return "order a captured call after those of other streams"; };
   int status = abi::kCaptureStatusNone;
   uint64_t id = 0;
   const abi::GraphNode* ahead = nullptr;

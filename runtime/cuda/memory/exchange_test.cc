@@ -447,8 +447,9 @@ TEST_CASE("cuda: memory without virtual management stays until the last peer has
         memory.reset();
         CHECK(world.fake.allocated(0) == own);
         FakeDriver::enter(importer);
-        const auto lane = b->open_lane(diagnostics);
-        CHECK(lane->put(mapped->data(), other->data(), 8, diagnostics));  // a call of b's goes on
+        const auto lane = b->open_lane({}, diagnostics);
+        CHECK(
+            lane->put({mapped.get(), 0}, other->data(), 8, diagnostics));  // a call of b's goes on
         CHECK(lane->flush(diagnostics));
       }
       FakeDriver::enter(0);

@@ -87,6 +87,7 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
     case HandleKind::cuda_ipc:
       return by_ipc(offer, diagnostics);
     case HandleKind::host_fd:
+    case HandleKind::host_lane:
       break;
   }
   diagnostics.error("cannot-map", {}, "memory of the host, not of a GPU");

@@ -7,9 +7,9 @@
 
 namespace mscclc::assign {
 
-class ChainParts {
+class ChainSets {
  public:
-  explicit ChainParts(uint32_t count) : parent_(count) {
+  explicit ChainSets(uint32_t count) : parent_(count) {
     std::iota(parent_.begin(), parent_.end(), 0u);
   }
   uint32_t find(uint32_t x) {

@@ -1,8 +1,8 @@
 """PyTorch's one-shot and two-shot AllReduce over symmetric memory, timed as mscclc-bench times plans.
 
-Started by `mscclc-bench --peer torch`, or by hand; prints one JSON object a line (docs/bench.md):
+Started by `mscclc-bench --contender torch`, or by hand; prints one JSON object a line (docs/bench.md):
 
-  python3 torch_peer.py --gpus 4 --repeats 9 --warmup 2 --type f32 --work graph:1024:50:8:100:50
+  python3 torch_contender.py --gpus 4 --repeats 9 --warmup 2 --type f32 --work graph:1024:50:8:100:50
 
 A piece of work is mode:bytes:calls:replays:units:calls of a unit. Starts a process for each GPU, or
 takes the place that torchrun gives it.
@@ -235,7 +235,7 @@ def measure(peers, options, dtype, work, who):
     ranks = peers.ranks
     row = {"collective": "allreduce", "type": dtype, "redop": "sum", "root": -1, "mode": work.mode,
            "size": work.bytes, "count": work.bytes // size, "ranks": ranks, "who": who,
-           "role": "peer", "ordered_by": "the library", "bus_factor": 2 * (ranks - 1) / ranks}
+           "role": "baseline", "ordered_by": "the library", "bus_factor": 2 * (ranks - 1) / ranks}
     if options.between > 0:
         row["between"] = f"{options.between:g} us"
 

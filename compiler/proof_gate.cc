@@ -1,0 +1,18 @@
+#include "compiler/proof_gate.h"
+
+#include "passes/prove/prove.h"
+
+namespace mscclc {
+
+bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
+  proof.reset();
+  if (!program.split) return true;
+  proof = prove(program, diagnostics, {.try_copies = try_copies});
+  if (proof->proved) return true;
+  diagnostics.error("refused", {},
+                    "the plan is not proved right, so nothing is written" +
+                        (otherwise.empty() ? otherwise : "; " + otherwise));
+  return false;
+}
+
+}  // namespace mscclc

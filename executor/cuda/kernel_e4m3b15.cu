@@ -1,0 +1,8 @@
+// No GPU has instructions for this type: it is converted by integer arithmetic.
+#include "executor/cuda/kernels.cuh"
+
+namespace mscclc::cuda {
+
+Kernel kernel_e4m3b15(uint32_t uses) { return fast_kernel<OneType<Dtype::e4m3b15>>(uses); }
+
+}  // namespace mscclc::cuda
