@@ -112,26 +112,31 @@ class Finder {
   void statement(const std::string& path, bool hidden) {
     skip_prefix();
     if (at_ >= tokens_.size()) return;
-    if (tokens_[at_].is("}")) fail(tokens_[at_].line, "this } closes nothing");
+    if (at(at_).is("}")) fail(at(at_).line, "this } closes nothing");
     if (starts_namespace()) return enter_namespace(path, hidden);
-    if (tokens_[at_].is("extern") && next_is(1, "\"") && next_is(2, "{")) {
+    if (at(at_).is("extern") && next_is(1, "\"") && next_is(2, "{")) {
       at_ += 2;
       return block(path, hidden);
     }
     const size_t begin = at_;
-    const Token* added = kTypeKeywords.count(tokens_[at_].text) ? type() : other();
-    if (added == nullptr || hidden) return;
-    found_.push_back({(path.empty() ? "" : path + "::") + name_, tokens_[begin].line});
+    const bool defines = kTypeKeywords.count(at(at_).text) ? type() : other();
+    if (!defines || hidden) return;
+    found_.push_back({(path.empty() ? "" : path + "::") + name_, at(begin).line});
+  }
+
+  const Token& at(size_t i) const {
+    if (i >= tokens_.size()) fail(tokens_.back().line, "the file ends inside of a statement");
+    return tokens_[i];
   }
 
   bool next_is(size_t ahead, std::string_view text) const {
-    return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].is(text);
+    return at_ + ahead < tokens_.size() && at(at_ + ahead).is(text);
   }
 
   /// Templates, attributes, macros that are calls, and semicolons that end nothing.
   void skip_prefix() {
     while (at_ < tokens_.size()) {
-      const Token& token = tokens_[at_];
+      const Token& token = at(at_);
       if (token.is(";")) {
         ++at_;
       } else if (token.is("[")) {
@@ -144,7 +149,7 @@ class Finder {
         skip_rest();
       } else if (is_macro_name(token.text) && next_is(1, "(")) {
         at_ = behind_closing(tokens_, at_ + 1);
-        if (at_ < tokens_.size() && tokens_[at_].is("{")) at_ = behind_closing(tokens_, at_);
+        if (at_ < tokens_.size() && at(at_).is("{")) at_ = behind_closing(tokens_, at_);
       } else {
         return;
       }
@@ -152,18 +157,18 @@ class Finder {
   }
 
   bool starts_namespace() const {
-    const bool is_inline = tokens_[at_].is("inline") && next_is(1, "namespace");
-    if (!tokens_[at_].is("namespace") && !is_inline) return false;
+    const bool is_inline = at(at_).is("inline") && next_is(1, "namespace");
+    if (!at(at_).is("namespace") && !is_inline) return false;
     for (size_t i = at_; i < tokens_.size(); ++i) {
-      if (tokens_[i].is("{")) return true;
-      if (tokens_[i].is("=") || tokens_[i].is(";")) return false;
+      if (at(i).is("{")) return true;
+      if (at(i).is("=") || at(i).is(";")) return false;
     }
     return false;
   }
 
   void enter_namespace(std::string path, bool hidden) {
     const size_t begin = at_;
-    while (!tokens_[at_].is("{")) ++at_;
+    while (!at(at_).is("{")) ++at_;
     std::string name;
     for (const Token& token : tokens_.subspan(begin, at_ - begin)) {
       if (!token.is("namespace") && !token.is("inline")) name += token.text;
@@ -174,63 +179,62 @@ class Finder {
 
   /// The statements between `{`, where `at_` stands, and its `}`.
   void block(const std::string& path, bool hidden) {
-    const size_t line = tokens_[at_].line;
+    const size_t line = at(at_).line;
     ++at_;
     while (true) {
       skip_prefix();
       if (at_ >= tokens_.size()) fail(line, "nothing closes this {");
-      if (tokens_[at_].is("}")) break;
+      if (at(at_).is("}")) break;
       statement(path, hidden);
     }
     ++at_;
   }
 
-  /// A statement that begins with `class`, `struct`, `union` or `enum`. Null if it defines nothing.
-  const Token* type() {
-    const Token* first = &tokens_[at_];
+  /// A statement that begins with `class`, `struct`, `union` or `enum`. False if it defines
+  /// nothing.
+  bool type() {
     size_t i = at_ + 1;
-    while (i < tokens_.size() && (kTypeKeywords.count(tokens_[i].text) || tokens_[i].is("[") ||
-                                  tokens_[i].is("alignas"))) {
-      if (tokens_[i].is("alignas")) ++i;
-      i = tokens_[i].is("[") || tokens_[i].is("(") ? behind_closing(tokens_, i) : i + 1;
+    while (i < tokens_.size() &&
+           (kTypeKeywords.count(at(i).text) || at(i).is("[") || at(i).is("alignas"))) {
+      if (at(i).is("alignas")) ++i;
+      i = at(i).is("[") || at(i).is("(") ? behind_closing(tokens_, i) : i + 1;
     }
     const size_t name_begins = i;
-    while (i < tokens_.size() && (tokens_[i].is_word() || tokens_[i].is("::")) &&
-           !tokens_[i].is("final")) {
+    while (i < tokens_.size() && (at(i).is_word() || at(i).is("::")) && !at(i).is("final")) {
       ++i;
     }
-    if (i < tokens_.size() && tokens_[i].is("<")) i = behind_angle(tokens_, i);
+    if (i < tokens_.size() && at(i).is("<")) i = behind_angle(tokens_, i);
     name_ = join(tokens_.subspan(name_begins, i - name_begins));
-    while (i < tokens_.size() && !tokens_[i].is("{") && !tokens_[i].is(";")) {
-      if (tokens_[i].is("(") || tokens_[i].is("=")) return other();  // returns or is of that type
+    while (i < tokens_.size() && !at(i).is("{") && !at(i).is(";")) {
+      if (at(i).is("(") || at(i).is("=")) return other();  // returns or is of that type
       ++i;
     }
-    const bool defines = i < tokens_.size() && tokens_[i].is("{");
+    const bool defines = i < tokens_.size() && at(i).is("{");
     at_ = i;
     skip_rest();
-    return defines && !name_.empty() ? first : nullptr;
+    return defines && !name_.empty();
   }
 
   /// What is left of a statement that ends with a semicolon.
   void skip_rest() {
-    while (at_ < tokens_.size() && !tokens_[at_].is(";")) {
-      const bool opens = tokens_[at_].is("{") || tokens_[at_].is("(") || tokens_[at_].is("[");
+    while (!at(at_).is(";")) {
+      const bool opens = at(at_).is("{") || at(at_).is("(") || at(at_).is("[");
       at_ = opens ? behind_closing(tokens_, at_) : at_ + 1;
     }
-    if (at_ < tokens_.size()) ++at_;
+    ++at_;
   }
 
-  /// A function or a variable. Null if it defines nothing that other files see.
-  const Token* other() {
+  /// A function or a variable. False if it defines nothing that other files see.
+  bool other() {
     const size_t begin = at_;
     for (size_t i = at_; i < tokens_.size();) {
-      const Token& token = tokens_[i];
+      const Token& token = at(i);
       if (token.is("operator")) return function(begin, i, behind_operator(i));
       if (token.is("<")) {
         i = behind_angle(tokens_, i);
       } else if (token.is("[")) {
         i = behind_closing(tokens_, i);
-      } else if (kWithParentheses.count(token.text) && tokens_[i + 1].is("(")) {
+      } else if (kWithParentheses.count(token.text) && at(i + 1).is("(")) {
         i = behind_closing(tokens_, i + 1);
       } else if (token.is("(")) {
         return function(begin, name_begin(begin, i), i);
@@ -240,26 +244,25 @@ class Finder {
         ++i;
       }
     }
-    fail(tokens_[begin].line, "a statement without end");
+    fail(at(begin).line, "a statement without end");
   }
 
   size_t behind_operator(size_t i) const {
     ++i;
-    if (tokens_[i].is("(")) return behind_closing(tokens_, i);
-    while (!tokens_[i].is("(")) ++i;
+    if (at(i).is("(")) return behind_closing(tokens_, i);
+    while (!at(i).is("(")) ++i;
     return i;
   }
 
   /// Where the qualified name begins that ends at `end`.
   size_t name_begin(size_t begin, size_t end) const {
     size_t i = end;
-    if (i > begin && tokens_[i - 1].is(">")) {
-      while (i > begin && !tokens_[i].is("<")) --i;
+    if (i > begin && at(i - 1).is(">")) {
+      while (i > begin && !at(i).is("<")) --i;
     }
-    while (i > begin &&
-           (tokens_[i - 1].is("::") || tokens_[i - 1].is("~") ||
-            (tokens_[i - 1].is_word() &&
-             (i == end || tokens_[i].is("<") || tokens_[i].is("::") || tokens_[i].is("~"))))) {
+    while (i > begin && (at(i - 1).is("::") || at(i - 1).is("~") ||
+                         (at(i - 1).is_word() &&
+                          (i == end || at(i).is("<") || at(i).is("::") || at(i).is("~"))))) {
       --i;
     }
     return i;
@@ -272,21 +275,21 @@ class Finder {
                        });
   }
 
-  const Token* variable(size_t begin, size_t end) {
-    const bool defines = !tokens_[end].is(";");
+  bool variable(size_t begin, size_t end) {
+    const bool defines = !at(end).is(";");
     const bool is_inline = has_word(begin, end, {"inline"});
     const bool local = has_word(begin, end, {"static", "const", "constexpr"}) && !is_inline;
     const bool no_variable = has_word(begin, end, {"using", "typedef", "concept", "namespace"});
     size_t last = end;
-    while (last > begin && !tokens_[last - 1].is_word()) --last;
-    name_ = last > begin ? tokens_[last - 1].text : "";
+    while (last > begin && !at(last - 1).is_word()) --last;
+    name_ = last > begin ? at(last - 1).text : "";
     at_ = end;
     skip_rest();
-    return defines && !local && !no_variable && !name_.empty() ? &tokens_[begin] : nullptr;
+    return defines && !local && !no_variable && !name_.empty();
   }
 
   /// The function whose name stands at [name, parameters).
-  const Token* function(size_t begin, size_t name, size_t parameters) {
+  bool function(size_t begin, size_t name, size_t parameters) {
     const size_t after = behind_closing(tokens_, parameters);
     name_ = join(tokens_.subspan(name, parameters - name)) + "(" +
             parameter_types(tokens_.subspan(parameters + 1, after - parameters - 2)) + ")";
@@ -294,16 +297,16 @@ class Finder {
     const bool defines = skip_to_body();
     if (!defines) {
       skip_rest();
-      return nullptr;
+      return false;
     }
     at_ = behind_closing(tokens_, at_);
-    return has_word(begin, name, {"static"}) ? nullptr : &tokens_[begin];
+    return !has_word(begin, name, {"static"});
   }
 
   /// Goes to the `{` of a function's body; false at a declaration.
   bool skip_to_body() {
     while (at_ < tokens_.size()) {
-      const Token& token = tokens_[at_];
+      const Token& token = at(at_);
       if (token.is("{")) return true;
       if (token.is(";") || token.is("=")) return false;
       if (token.is(":")) {
@@ -319,8 +322,8 @@ class Finder {
   void skip_initialisers() {
     do {
       ++at_;
-      while (!tokens_[at_].is("(") && !tokens_[at_].is("{")) {
-        at_ = tokens_[at_].is("<") ? behind_angle(tokens_, at_) : at_ + 1;
+      while (!at(at_).is("(") && !at(at_).is("{")) {
+        at_ = at(at_).is("<") ? behind_angle(tokens_, at_) : at_ + 1;
       }
       at_ = behind_closing(tokens_, at_);
       while (next_is(0, ".")) ++at_;

@@ -91,6 +91,10 @@ TEST_CASE("definitions are read as C++ has them") {
 TEST_CASE("what cannot be read is an error, not skipped") {
   CHECK_THROWS_AS(definitions("namespace a {\nvoid f() {\n"), std::runtime_error);
   CHECK_THROWS_AS(definitions("void f() {} }"), std::runtime_error);
+  for (const char* cut_off : {"bool operator", "A::A() : a_", "int x =", "alignas", "enum class"}) {
+    INFO(cut_off);
+    CHECK_THROWS_AS(definitions(cut_off), std::runtime_error);
+  }
   CHECK_THROWS_WITH(doubles({{"x.cc", "struct A {"}}), Catch::Contains("x.cc, line 1"));
 }
 
