@@ -38,8 +38,8 @@ struct FrontEndOptions {
 /// plan is proved before it is handed out.
 [[nodiscard]] std::optional<Program> compile(Sources& sources, FileId file,
                                              const FrontEndOptions& options,
-                                             const PassOptions& passes,
-                                             Diagnostics& diagnostics, ProofGate* gate = nullptr);
+                                             const PassOptions& passes, Diagnostics& diagnostics,
+                                             ProofGate* gate = nullptr);
 
 /// Names the files of a program as seen from the folder of `main`, one of them or a plan's.
 void make_names_relative(Program& program, const std::string& main);

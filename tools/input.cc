@@ -134,8 +134,8 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   return code;
 }
 
-int Input::load_plan(std::string_view json, const FrontEndOptions& front,
-                     const PassOptions& passes, ProofGate* gate) {
+int Input::load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
+                     ProofGate* gate) {
   auto loaded = read_plan(json, options_.file, diagnostics);
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);

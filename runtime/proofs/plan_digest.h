@@ -26,8 +26,8 @@ using PlanDigest = std::array<uint8_t, 32>;
 [[nodiscard]] std::optional<PlanDigest> plan_digest(const std::shared_ptr<const Program>& plan,
                                                     Diagnostics& diagnostics);
 
-/// load_plan(), and what the file says of its proof: the plan keeps the digest that reading has found.
-/// nullptr: reported.
+/// load_plan(), and what the file says of its proof: the plan keeps the digest that reading has
+/// found. nullptr: reported.
 [[nodiscard]] std::shared_ptr<const Program> read_shared_plan(
     std::string_view json, const std::string& name, Diagnostics& diagnostics,
     std::optional<ProofRecord>* proof = nullptr);

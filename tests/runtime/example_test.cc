@@ -9,12 +9,12 @@
 #include "runtime/api/communicator.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
+#include "runtime/api/plan.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
 namespace {
 
-#include "runtime/api/plan.h"
 #include "tests/runtime/example.inc"
 
 constexpr uint32_t kRanks = 2;

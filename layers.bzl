@@ -1,0 +1,347 @@
+"""The layers: which folder may include which. This is the one table. The visibility of all targets
+comes from it, and a test holds every #include line against it (//tests/structure:walls_test), as
+headers also come with what a dependency depends on."""
+
+# For folders that hold nothing but tests, and what these share: everything.
+_ALL = ["*"]
+
+# A folder, and the folders that it may include besides itself: only such as stand above it here, so
+# there is no circle. Every package is a row.
+_MAY_INCLUDE = {
+    "ir": [],
+
+    # Passes.
+    "passes/base": ["ir"],
+    "passes/assign": ["ir", "passes/base"],
+    "passes/fuse/reorder": ["ir", "passes/base"],
+    "passes/fuse": ["ir", "passes/base", "passes/fuse/reorder"],
+    "passes/order": ["ir", "passes/base"],
+    "passes/sync": ["ir", "passes/base", "passes/order"],
+    "passes/expand": ["ir", "passes/base", "passes/order", "passes/sync"],
+    "passes/symbolic": ["ir", "passes/base"],
+    "passes": [
+        "ir",
+        "passes/assign",
+        "passes/base",
+        "passes/expand",
+        "passes/fuse",
+        "passes/symbolic",
+        "passes/sync",
+    ],
+
+    # The prover.
+    "passes/prove/model": ["ir"],
+    "passes/prove/loops": ["ir", "passes/prove/model"],
+    "passes/prove/report": ["ir", "passes/prove/loops", "passes/prove/model", "passes/symbolic"],
+    "passes/prove/run": [
+        "ir",
+        "passes/base",
+        "passes/prove/loops",
+        "passes/prove/model",
+        "passes/prove/report",
+    ],
+    "passes/prove": [
+        "ir",
+        "passes/prove/loops",
+        "passes/prove/model",
+        "passes/prove/report",
+        "passes/prove/run",
+    ],
+
+    # The plan format, and the library of programs.
+    "plans": ["ir"],
+
+    # Programs to IR.
+    "compiler": ["ir", "passes", "passes/prove"],
+    "compiler/examples": ["ir", "compiler"],
+    "passes/testing": ["ir", "compiler", "passes"],
+
+    # Plans to device programs; the machines that run them.
+    "executor/interpreter": ["ir"],
+    "executor": ["ir", "executor/interpreter"],
+    "executor/testing": ["ir"],
+    "executor/cpu": ["ir", "executor/interpreter"],
+    "executor/oracle": ["ir", "executor/interpreter"],
+    "executor/simulator/machine": ["ir", "executor", "executor/cpu", "executor/interpreter"],
+    "executor/simulator": [
+        "ir",
+        "executor",
+        "executor/cpu",
+        "executor/interpreter",
+        "executor/oracle",
+        "executor/simulator/machine",
+    ],
+    "executor/simulator/schedules": ["ir", "executor/simulator", "plans"],
+    "executor/cuda/device": ["ir", "executor", "executor/interpreter"],
+    "executor/cuda": ["ir", "executor", "executor/cuda/device", "executor/interpreter"],
+    "executor/cuda/testing": [
+        "ir",
+        "executor",
+        "executor/cuda",
+        "executor/cuda/device",
+        "executor/interpreter",
+    ],
+
+    # What a job runs.
+    "runtime/base": ["ir"],
+    "runtime/observe": ["ir", "runtime/base"],
+    "runtime/memory": ["ir", "runtime/base"],
+    "runtime/bootstrap/address": ["ir", "runtime/base"],
+    "runtime/api": ["ir", "plans", "runtime/bootstrap/address"],
+    "runtime/bootstrap": ["runtime/api"],
+    "runtime/bootstrap/wire": ["runtime/api", "runtime/base", "runtime/bootstrap/address"],
+    "runtime/bootstrap/tcp": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap",
+        "runtime/bootstrap/address",
+        "runtime/bootstrap/wire",
+        "runtime/observe",
+    ],
+    "runtime/bootstrap/job": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap/address",
+        "runtime/bootstrap/tcp",
+        "runtime/bootstrap/wire",
+        "runtime/observe",
+    ],
+    "runtime/testing": [
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap/address",
+        "runtime/bootstrap/tcp",
+        "runtime/bootstrap/wire",
+        "runtime/memory",
+    ],
+    "runtime/device": ["ir", "executor", "executor/interpreter", "runtime/api"],
+    "runtime/group": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/device",
+        "runtime/memory",
+        "runtime/observe",
+    ],
+    "runtime/proofs": [
+        "ir",
+        "passes/prove",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+    ],
+    "runtime/registry": [
+        "ir",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/proofs",
+    ],
+    "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
+    "runtime/communicator": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/device",
+        "runtime/group",
+        "runtime/memory",
+        "runtime/observe",
+        "runtime/proofs",
+        "runtime/proxy",
+    ],
+    "runtime/host": [
+        "ir",
+        "executor",
+        "executor/cpu",
+        "executor/interpreter",
+        "runtime/api",
+        "runtime/base",
+        "runtime/memory",
+    ],
+    "runtime/cuda/driver": ["ir", "runtime/api"],
+    "runtime/cuda/memory": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/cuda/driver",
+        "runtime/memory",
+    ],
+    "runtime/cuda/links": ["ir", "runtime/base", "runtime/cuda/driver", "runtime/device"],
+    "runtime/cuda/launch": ["ir", "executor", "runtime/cuda/memory"],
+    "runtime/cuda": [
+        "ir",
+        "executor",
+        "executor/cuda",
+        "runtime/api",
+        "runtime/base",
+        "runtime/cuda/launch",
+        "runtime/cuda/links",
+        "runtime/cuda/memory",
+        "runtime/memory",
+    ],
+    "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
+    "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
+    "runtime": [],  # //runtime, which an application depends on: nothing of its own
+
+    # Commands.
+    "tools": [
+        "ir",
+        "compiler",
+        "executor/simulator",
+        "executor/simulator/schedules",
+        "passes",
+        "passes/prove",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/runner",
+    ],
+    "tools/bench": [
+        "ir",
+        "compiler",
+        "executor",
+        "executor/cuda/device",
+        "executor/interpreter",
+        "executor/oracle",
+        "passes/prove",
+        "plans",
+        "runtime/api",
+        "runtime/memory",
+        "tools",
+    ],
+
+    # Tests of several folders.
+    "tests": _ALL,
+    "tests/api": _ALL,
+    "tests/bench": _ALL,
+    "tests/explore": _ALL,
+    "tests/fuzz": _ALL,
+    "tests/gpu": _ALL,
+    "tests/library": _ALL,
+    "tests/long_run": _ALL,
+    "tests/mutate": _ALL,
+    "tests/peer_plans": _ALL,
+    "tests/peer_ports": _ALL,
+    "tests/property": _ALL,
+    "tests/random_programs": _ALL,
+    "tests/runtime": _ALL,
+    "tests/sets": _ALL,
+    "tests/structure": _ALL,
+}
+
+# What tests that lie beside their source (x_test.cc, x_test_text.h, x_benchmark.cc) may include
+# besides: whatever serves tests, wherever it stands. To Bazel a package is one, so that the rest of
+# the folder could depend on it, too: there the test alone holds the wall.
+_TESTS_MAY_INCLUDE = {
+    "executor": ["executor/testing"],
+    "executor/cuda/testing": ["executor/simulator", "executor/testing"],
+    "executor/oracle": ["executor", "executor/cpu", "executor/simulator/machine"],
+    "executor/simulator": ["executor/testing"],
+    "executor/simulator/schedules": ["executor/testing"],
+    "passes": ["passes/testing"],
+    "passes/assign": ["passes/testing"],
+    "passes/expand": ["executor/simulator", "passes/testing"],
+    "passes/fuse": ["passes/testing"],
+    "passes/prove": ["passes/testing"],
+    "passes/symbolic": ["passes/testing"],
+    "passes/sync": ["passes/testing"],
+    "runtime/bootstrap/job": ["runtime/testing"],
+    "runtime/bootstrap/tcp": ["runtime/testing"],
+    "runtime/communicator": ["runtime/testing"],
+    "runtime/cuda": ["runtime/cuda/fake", "runtime/testing"],
+    "runtime/cuda/launch": ["runtime/cuda/fake"],
+    "runtime/cuda/links": ["runtime/cuda/fake"],
+    "runtime/cuda/memory": ["runtime/cuda/fake"],
+    "runtime/device": ["executor/testing", "runtime/cuda/fake"],
+    "runtime/memory": ["runtime/testing"],
+    "runtime/proxy": ["runtime/memory", "runtime/testing"],
+}
+
+# Whose targets a folder may depend on without including their headers: what is declared in
+# runtime/api is defined elsewhere.
+_MAY_LINK = {
+    "runtime": [
+        "runtime/api",
+        "runtime/bootstrap",
+        "runtime/bootstrap/job",
+        "runtime/communicator",
+        "runtime/cuda",
+        "runtime/host",
+        "runtime/registry",
+    ],
+    "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
+    "runtime/cuda/fake": ["runtime/bootstrap"],
+    "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
+    "runtime/runner": ["runtime/communicator"],
+    "tools": [
+        "runtime/bootstrap",
+        "runtime/bootstrap/job",
+        "runtime/communicator",
+        "runtime/cuda",
+        "runtime/host",
+    ],
+    "tools/bench": [
+        "executor/cuda",
+        "runtime/bootstrap/job",
+        "runtime/communicator",
+        "runtime/cuda",
+    ],
+}
+
+def _check():
+    for folder, others in _MAY_INCLUDE.items():
+        above = _MAY_INCLUDE.keys()[:_MAY_INCLUDE.keys().index(folder)]
+        for other in others:
+            if other != "*" and other not in above:
+                fail("layers.bzl: %s names %s, which does not stand above it" % (folder, other))
+    for table in [_TESTS_MAY_INCLUDE, _MAY_LINK]:
+        for folder, others in table.items():
+            for other in [folder] + others:
+                if other not in _MAY_INCLUDE:
+                    fail("layers.bzl: %s names %s, which is no row" % (folder, other))
+    return _MAY_INCLUDE.keys()
+
+FOLDERS = _check()
+
+def users():
+    """Who may depend on this package's targets: for `package(default_visibility = users())`."""
+    folder = native.package_name()
+    if folder not in FOLDERS:
+        fail("layers.bzl has no row for %s" % folder)
+    rows = [_MAY_INCLUDE, _TESTS_MAY_INCLUDE, _MAY_LINK]
+    return ["//%s:__pkg__" % other for other in FOLDERS if [
+        row
+        for row in rows
+        if folder in row.get(other, []) or "*" in row.get(other, [])
+    ]] or ["//visibility:private"]
+
+def folder_sources():
+    """The sources of this package, for tests of the structure. Every row of the table has them."""
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob([
+            "**/*.cc",
+            "**/*.cu",
+            "**/*.cuh",
+            "**/*.h",
+        ]),
+        visibility = ["//tests:__subpackages__"],
+    )
+
+def _table_impl(ctx):
+    lines = ["%s: %s" % (f, " ".join(others)) for f, others in _MAY_INCLUDE.items()]
+    lines += ["%s tests: %s" % (f, " ".join(others)) for f, others in _TESTS_MAY_INCLUDE.items()]
+    ctx.actions.write(ctx.outputs.out, "\n".join(lines) + "\n")
+
+layer_table = rule(
+    implementation = _table_impl,
+    doc = "Writes the table to a file.",
+    attrs = {"out": attr.output()},
+)

@@ -1,0 +1,22 @@
+#include "tests/structure/sources.h"
+
+#include <filesystem>
+
+#include "tests/shell.h"
+
+namespace mscclc::structure {
+
+std::map<std::string, std::string> sources() {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : fs::recursive_directory_iterator(".")) {
+    const fs::path path = entry.path().lexically_relative(".");
+    const std::string extension = path.extension();
+    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh") {
+      texts[path.string()] = testing::read_whole(path);
+    }
+  }
+  return texts;
+}
+
+}  // namespace mscclc::structure

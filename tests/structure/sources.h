@@ -1,0 +1,12 @@
+// The sources of the repository, which tests of its structure have as data.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace mscclc::structure {
+
+/// Text by path, of all C++ and CUDA files.
+std::map<std::string, std::string> sources();
+
+}  // namespace mscclc::structure

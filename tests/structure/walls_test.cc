@@ -1,0 +1,65 @@
+// Every #include line against the table of layers. Visibility alone would let through what comes
+// with another dependency.
+#include "tests/structure/walls.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/shell.h"
+#include "tests/structure/sources.h"
+
+namespace mscclc::structure {
+namespace {
+
+const std::string kTable =
+    "ir:\n"
+    "passes/base: ir\n"
+    "passes: ir passes/base\n"
+    "passes tests: compiler\n"
+    "compiler: ir passes\n"
+    "tests: *\n";
+
+std::vector<std::string> wrong(const std::string& file, const std::string& source) {
+  return wrong_includes(file, source, Layers(kTable));
+}
+
+TEST_CASE("every include is one that the table of layers allows") {
+  const Layers layers(testing::read_whole("tests/structure/layers.txt"));
+  REQUIRE(layers.folder_of("ir/program.h") == "ir");
+  const auto texts = sources();
+  REQUIRE(texts.size() > 600);
+  for (const auto& [path, text] : texts) {
+    for (const std::string& message : wrong_includes(path, text, layers)) FAIL_CHECK(message);
+  }
+}
+
+TEST_CASE("an include that goes upward is found") {
+  CHECK(wrong("ir/program.h", "#pragma once\n  # include \"passes/pass.h\"\n") ==
+        std::vector<std::string>{
+            "ir/program.h includes passes/pass.h: ir may not include passes (layers.bzl)"});
+  CHECK(wrong("passes/base/pass.h", "#include \"passes/registry.h\"\n").size() == 1);
+  CHECK(wrong("passes/fuse.cc", "#include <compiler/compile.h>\n#include <map>\n").size() == 1);
+}
+
+TEST_CASE("an include that the table allows is right") {
+  CHECK(
+      wrong("passes/fuse.cc", "#include \"passes/base/pass.h\"\n#include \"ir/ops.h\"\n").empty());
+  CHECK(
+      wrong("ir/program.cc", "#include \"ir/program.h\"\n// #include \"passes/fuse.h\"\n").empty());
+  CHECK(wrong("tests/any.cc", "#include \"compiler/compile.h\"\n").empty());
+}
+
+TEST_CASE("tests of a folder may include what is said of them") {
+  CHECK(wrong("passes/fuse_test.cc", "#include \"compiler/compile.h\"\n").empty());
+  CHECK(wrong("passes/fuse_test_text.h", "#include \"compiler/compile.h\"\n").empty());
+  CHECK(wrong("passes/base/pass_test.cc", "#include \"compiler/compile.h\"\n").size() == 1);
+}
+
+TEST_CASE("a file or an include outside of all folders is found") {
+  CHECK(wrong("new/a.cc", "#include \"ir/ops.h\"\n") ==
+        std::vector<std::string>{"new/a.cc lies in no folder of layers.bzl"});
+  CHECK(wrong("ir/a.cc", "#include \"ops.h\"\n") ==
+        std::vector<std::string>{"ir/a.cc includes ops.h, which lies in no folder of ours"});
+}
+
+}  // namespace
+}  // namespace mscclc::structure
