@@ -115,8 +115,8 @@ rank r in 0..3 {
   }
 }
 EOF
-bazel-bin/tools/mscclc compile toy.mscl --emit=ir | grep --quiet reduce_copy_packets_put ||
-  die "no fusion makes the op"
+ir=$(bazel-bin/tools/mscclc compile toy.mscl --emit=ir)
+[[ $ir == *reduce_copy_packets_put* ]] || die "no fusion makes the op"
 bazel-bin/tools/mscclc run toy.mscl --bytes 0,1,7,1000,1M --dtype all --op all
 
 files=$(git diff --name-only | wc -l)
