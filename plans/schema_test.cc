@@ -196,6 +196,14 @@ TEST_CASE("the schema knows all names of ops") {
   CHECK(names == expected);
 }
 
+TEST_CASE("the schema knows all packet formats") {
+  const Json schema = Json::parse(slurp("plans/schema.json"));
+  Json expected = Json::array();
+  for (const PacketFormatInfo& row : packet_formats()) expected.push_back(row.name);
+  CHECK(schema["/$defs/rank/properties/buffers/items/properties/packets/enum"_json_pointer] ==
+        expected);
+}
+
 TEST_CASE("the schema is of the version that is written") {
   const Json schema = Json::parse(slurp("plans/schema.json"));
   CHECK(schema["properties"]["mscclc"]["properties"]["schema"]["enum"] == Json{kPlanSchema});

@@ -14,13 +14,13 @@
 namespace mscclc::cuda {
 
 using device::Barrier;
+using device::Format;
 using device::LaunchPlan;
 using device::Piece;
 using device::RankContext;
 using device::Source;
 using device::Step;
 using device::StepTarget;
-using device::Unit;
 
 /// What the threads of a block share, in shared memory.
 struct BlockState : BlockClock {
