@@ -238,7 +238,7 @@ void BuilderState::check_nodes(const Channel& c, Mark mark) {
 
 void Builder::connect(NameId name, std::span<const int64_t> keys, Mark mark) {
   BuilderState& s = *state_;
-  Link link{
+  NamedLink link{
       name, {static_cast<uint32_t>(s.link_keys.size()), static_cast<uint32_t>(keys.size())}, mark};
   s.link_keys.insert(s.link_keys.end(), keys.begin(), keys.end());
   s.here->ends.back().to = static_cast<uint32_t>(s.links.size());

@@ -94,7 +94,7 @@ void BuilderState::build_tables(uint32_t of_rank) {
 // ---- pairing ---------------------------------------------------------------------------------
 
 /// The end that `to` names, or kNone after reporting.
-uint32_t BuilderState::linked_end(uint32_t of_rank, const Channel& c, const Link& link) {
+uint32_t BuilderState::linked_end(uint32_t of_rank, const Channel& c, const NamedLink& link) {
   const std::span<const int64_t> keys(link_keys.data() + link.keys.first, link.keys.count);
   if (is_poisoned(link.name)) return kNone;
   const Decl d = decl(c.peer, link.name);

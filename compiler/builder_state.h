@@ -43,7 +43,7 @@ struct SemaphoreCount {
   Mark mark;
 };
 
-struct Link {
+struct NamedLink {
   NameId name;
   Slice keys;  ///< in BuilderState::link_keys
   Mark mark;
@@ -143,7 +143,7 @@ struct BuilderState {
   std::deque<std::vector<int64_t>> axis_elements;
   std::vector<int64_t> boxes;
   std::vector<uint32_t> tables, row_offsets;
-  std::vector<Link> links;
+  std::vector<NamedLink> links;
   std::vector<int64_t> link_keys;
   std::vector<bool> poisoned;  ///< by NameId
 
@@ -248,7 +248,7 @@ struct BuilderState {
   uint32_t find_sparse(uint32_t of_rank, DeclKind kind, const Family& f,
                        std::span<const int64_t> keys) const;
   void wrong_keys(const Family& f, size_t given, Mark mark);
-  uint32_t linked_end(uint32_t of_rank, const Channel& c, const Link& link);
+  uint32_t linked_end(uint32_t of_rank, const Channel& c, const NamedLink& link);
   void default_ends(NameId id);
   bool named_back(uint32_t of_rank, uint32_t index);
   void check_switch(uint32_t of_rank, uint32_t index);

@@ -10,7 +10,7 @@
 #include "compiler/format.h"  // format_program
 #include "ir/diagnostic.h"
 #include "ir/program.h"
-#include "passes/pass.h"
+#include "passes/registry.h"
 
 namespace mscclc {
 

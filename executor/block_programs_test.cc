@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "executor/host/op_plans.h"
-#include "executor/host/test_plans.h"
 #include "executor/interpreter/dispatch.h"
+#include "executor/testing/op_plans.h"
+#include "executor/testing/test_plans.h"
 
 namespace mscclc {
 namespace {

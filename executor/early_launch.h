@@ -1,5 +1,5 @@
 // When the launch behind a call may begin, while blocks of the call still run (programmatic
-// dependent launch; executor/cuda/ahead.cuh).
+// dependent launch; executor/cuda/device/ahead.cuh).
 //
 // Blocks of a launch that has begun hold their place on the GPU. If one GPU is full of the calls of
 // some streams, and another of those of others, none ends that has blocks yet to begin elsewhere.

@@ -1,7 +1,7 @@
 // A rank as its blocks see it while a plan runs, and what a launch says: plain structs of addresses
-// that the host fills in and every machine of processes reads (a CUDA kernel, the host's blocks in
-// shared memory). Addresses are those of the process that runs the rank; memory of peers is mapped
-// there.
+// that the host fills in and every machine of processes reads (a CUDA kernel, the host device's
+// blocks in shared memory). Addresses are those of the process that runs the rank; memory of peers
+// is mapped there.
 //
 // Who owns what, per rank:
 //   programs   the steps of each block (block_programs.h)
@@ -140,12 +140,9 @@ inline constexpr uint32_t kMostCarried = 3616;
 /// shared memory.
 inline constexpr uint32_t kMostCounts = 32;
 
-/// One launch: one call on the ranks of `contexts`, which run on one device.
+/// One launch: one call on one rank, whose blocks are those of the grid.
 struct LaunchPlan {
-  const RankContext* contexts = nullptr;
-  /// For each block of the grid: which context; nullptr: one rank, whose blocks are the grid's ...
-  const uint32_t* rank_of_block = nullptr;
-  const uint32_t* number_of_block = nullptr;  ///< ... and which of its blocks
+  const RankContext* context = nullptr;
 
   /// By block of the grid, `call_counts` each: how many calls it has had, then the slots of
   /// WaitSlots.

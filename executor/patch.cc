@@ -146,7 +146,7 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
 
 // True if chunk k begins in every operand where chunk k - 1, a longest one, ends. Scratch chunks
 // that this message does not fill leave room between them: then no two chunks of any scratch
-// buffer are one run, whatever its format (passes/thread_partition.h counts on it).
+// buffer are one run, whatever its format (passes/base/thread_partition.h counts on it).
 bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
     const uint32_t operand = move.operands + o;

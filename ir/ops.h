@@ -1,5 +1,5 @@
-// Ops, data types, reductions, packet formats and channel kinds: enums and their tables, all made
-// from ops.def, dtypes.def and formats.def. Everything that knows an op by name or shape asks here.
+// Ops, packet formats and channel kinds: enums and their tables, made from ops.def and formats.def.
+// Everything that knows an op by name or shape asks here.
 #pragma once
 
 #include <array>
@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "ir/dtypes.h"
 
 namespace mscclc {
 
@@ -92,33 +94,6 @@ inline const OpInfo& info(OpKind kind) { return detail::kOps[static_cast<size_t>
 std::optional<OpKind> find_op(std::string_view name);
 /// Finds the row whose wire or relaxed wire name this is; `relaxed` says which.
 std::optional<OpKind> find_wire_op(std::string_view wire, bool& relaxed);
-
-enum class DtypeKind : uint8_t { kFloat, kSigned, kUnsigned };
-
-enum class Dtype : uint8_t {
-#define DTYPE(name, ...) name,
-#include "ir/dtypes.def"
-#undef DTYPE
-};
-
-struct DtypeInfo {
-  Dtype dtype;
-  std::string_view name;
-  uint32_t bytes;
-  DtypeKind kind;
-  Dtype accumulate;
-  std::string_view aliases;
-};
-
-std::span<const DtypeInfo> dtype_table();
-inline const DtypeInfo& info(Dtype t) { return dtype_table()[static_cast<size_t>(t)]; }
-/// Finds a data type by name or alias.
-std::optional<Dtype> find_dtype(std::string_view name);
-
-/// A reduction; `call` means the one that the caller asks for.
-enum class ReduceOp : uint8_t { call, sum, min, max, prod, avg };
-std::string_view name(ReduceOp op);
-std::optional<ReduceOp> find_reduce_op(std::string_view name);
 
 /// How data in a packet buffer says that it has come; none: a plain buffer.
 enum class PacketFormat : uint8_t {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/test_text.h"
+#include "passes/testing/test_text.h"
 
 namespace mscclc {
 namespace {

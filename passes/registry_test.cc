@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "passes/test_text.h"
+#include "passes/testing/test_text.h"
 
 namespace mscclc {
 

@@ -13,8 +13,8 @@
 #include "ir/print.h"
 #include "ir/test_programs.h"
 #include "ir/verify.h"
-#include "passes/pass.h"
-#include "passes/passes.h"
+#include "passes/base/pass.h"
+#include "passes/base/passes.h"
 
 namespace mscclc {
 namespace {

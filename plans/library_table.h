@@ -15,6 +15,7 @@
 #include "ir/diagnostic.h"
 #include "ir/link_kind.h"
 #include "ir/ops.h"
+#include "plans/library_call.h"
 
 namespace mscclc {
 
@@ -27,19 +28,6 @@ struct LibraryChoice {
   bool operator==(const LibraryChoice&) const = default;
   /// "B=16,T=128,F=LL128"
   std::string params_text() const;
-};
-
-/// A call, as far as the choice depends on it. The same on all ranks.
-struct LibraryCall {
-  CollectiveKind kind;
-  uint32_t ranks = 0;
-  uint64_t bytes = 0;  ///< the larger of input and output of a rank, as in `select sizes`
-  Dtype dtype = Dtype::f32;
-  bool in_place = false;
-  uint32_t root = 0;                     ///< matters where the collective has a root
-  int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
-  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
-  LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
 };
 
 /// One row: the calls that it is for, and what it picks for them.

@@ -98,6 +98,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
         srcs = srcs,
         hdrs = hdrs,
         copts = _default_copts() + copts,
+        testonly = kwargs.get("testonly", False),
         target_compatible_with = gpu_compatibility(),
         visibility = ["//visibility:private"],
         deps = deps,

@@ -7,8 +7,8 @@
 
 #include "ir/print.h"
 #include "ir/printable.h"
-#include "passes/pass.h"
 #include "passes/prove/prove.h"
+#include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 #include "tools/command_line.h"

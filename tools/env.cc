@@ -2,7 +2,7 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "runtime/environment_doc.h"
+#include "runtime/base/environment_doc.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 

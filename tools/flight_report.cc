@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/printable.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 #include "runtime/observe/flight_file.h"
 
 namespace mscclc {

@@ -13,7 +13,7 @@
 #   --binary FILE     a gpu_check that was built elsewhere; without it bazel and nvcc build one,
 #                     and the tests that gpu_test and ranks_test are
 #   --gpu-test FILE   the same for runtime/cuda:gpu_test
-#   --ranks-test FILE the same for executor/cuda:ranks_test
+#   --ranks-test FILE the same for executor/cuda/testing:ranks_test
 #
 # With four GPUs steps of two ranks run two at a time. Run in the repository's root, or where copies
 # of plans/ and tests/peer_plans/ are. A binary for machines without bazel needs nothing else there
@@ -187,7 +187,7 @@ if ((!list)); then
     : >"$logs/build.log"
     binary=$(build_test //tests/gpu:gpu_check)
     : "${gpu_test:=$(build_test //runtime/cuda:gpu_test)}"
-    : "${ranks_test:=$(build_test //executor/cuda:ranks_test)}"
+    : "${ranks_test:=$(build_test //executor/cuda/testing:ranks_test)}"
   fi
   for program in "$binary" ${gpu_test:+"$gpu_test"} ${ranks_test:+"$ranks_test"}; do
     [[ -x $program ]] || die "'$program' is no program"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 #include "tools/files.h"
 
 namespace mscclc {

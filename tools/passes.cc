@@ -1,7 +1,7 @@
 // mscclc passes: prints the pass registry in the order in which the compiler runs it.
 #include <fmt/format.h>
 
-#include "passes/pass.h"
+#include "passes/registry.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/host/cluster_set.h"
+#include "executor/simulator/cluster_set.h"
 #include "tools/input.h"
 
 namespace mscclc {

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
-#include "runtime/device.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
 #include "tools/input.h"
 #include "tools/run_work.h"
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bootstrap/job.h"
-#include "runtime/fd.h"
+#include "runtime/api/job.h"
+#include "runtime/base/fd.h"
 #include "tools/files.h"
 
 namespace mscclc {

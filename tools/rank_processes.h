@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ir/diagnostic.h"
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 
 namespace mscclc {
 

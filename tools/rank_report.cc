@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/bytes.h"
+#include "runtime/base/bytes.h"
 
 namespace mscclc {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
-#include "runtime/rank_runner.h"
+#include "runtime/runner/rank_runner.h"
 
 namespace mscclc {
 

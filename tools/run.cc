@@ -1,13 +1,13 @@
 // mscclc run: runs a program or plan for some sizes, types and reductions, and prints the table of
-// nccl-tests. Here: on the host machine, which simulates all ranks; run_ranks.h has the devices.
-#include "executor/host/run.h"
+// nccl-tests. Here: on the simulator, all ranks in this process; run_ranks.h has the devices.
+#include "executor/simulator/run.h"
 
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
@@ -27,15 +27,15 @@ std::string schedule_text(const RunOptions& options) {
   return adversary ? fmt::format("{}, adversarial, {} lanes", text, adversary->lanes) : text;
 }
 
-void print_host_heading(const RunOptions& options, const Program& program, bool in_place,
-                        uint32_t calls) {
+void print_simulator_heading(const RunOptions& options, const Program& program, bool in_place,
+                             uint32_t calls) {
   print_heading(options, program, in_place, calls, schedule_text(options),
                 "# times are of this machine simulating all ranks: they compare programs here, and "
                 "say\n# nothing about a GPU\n");
 }
 
 // One row. Returns false if there is no point in going on.
-bool run_one(HostRunner& runner, Input& input, const RunSpec& spec, Totals& totals) {
+bool run_one(Simulator& runner, Input& input, const RunSpec& spec, Totals& totals) {
   const RunResult result = runner.run(spec, input.diagnostics);
   print_result(input.program.contract, spec, result, totals);
   count_result(result, totals);
@@ -56,8 +56,8 @@ int run_schedule(const RunOptions& options) {
   const RunSpec& spec = schedule->spec;
   error = check_memory(input.program, {spec.bytes});
   if (!error.empty()) return Input::usage(error);
-  print_host_heading(options, input.program, *spec.in_place, spec.iterations);
-  HostRunner runner(input.program);
+  print_simulator_heading(options, input.program, *spec.in_place, spec.iterations);
+  Simulator runner(input.program);
   Totals totals;
   run_one(runner, input, spec, totals);
   print_totals(totals);
@@ -69,11 +69,10 @@ int run_run(RunOptions& options) {
   const bool scheduled = options.seed || options.adversarial || !options.schedule.empty();
   if (options.device != "host" && scheduled) {
     return Input::usage(
-        fmt::format("--device {}: only the host machine follows a schedule", options.device));
+        fmt::format("--device {}: only the simulator follows a schedule", options.device));
   }
   if (options.device == "host" && options.threads) {
-    return Input::usage(
-        "--threads: the host machine has no ranks of its own; use it with --device");
+    return Input::usage("--threads: the simulator has no ranks of its own; use it with --device");
   }
   const bool several = options.files.size() > 1;
   if (several && options.schedule.empty()) {
@@ -94,8 +93,8 @@ int run_run(RunOptions& options) {
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
   if (options.device != "host") return run_ranks(options, input, specs);
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
-  print_host_heading(options, program, in_place, options.iterations);
-  HostRunner runner(program);
+  print_simulator_heading(options, program, in_place, options.iterations);
+  Simulator runner(program);
   Totals totals;
   for (const RunSpec& spec : specs) {
     if (!run_one(runner, input, spec, totals)) break;

@@ -6,11 +6,12 @@
 #include <set>
 #include <thread>
 
-#include "runtime/bootstrap/in_process.h"
-#include "runtime/bootstrap/launcher.h"
-#include "runtime/cuda/open.h"
-#include "runtime/host/host_device.h"
-#include "runtime/quiet_thread.h"
+#include "runtime/api/gpu.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
+#include "runtime/api/launcher.h"
+#include "runtime/base/environment.h"
+#include "runtime/base/quiet_thread.h"
 #include "tools/files.h"
 #include "tools/rank_job.h"
 #include "tools/rank_processes.h"
@@ -135,7 +136,7 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   if (!timeout || !silence) return kUsage;
   const Start start{options, input, specs, {*timeout, std::chrono::seconds(*silence)}};
   Diagnostics launcher;
-  const auto launch = read_launch(environment, "", launcher);
+  const auto launch = read_launch("", launcher);
   if (launch && options.threads) {
     return Input::usage(
         fmt::format("--threads: {} has started a process for each rank", launch->launcher));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "tools/files.h"
 #include "tools/placed_input.h"
 
@@ -82,7 +82,7 @@ int run_set_schedule(const RunOptions& options) {
   put(fmt::format("# mscclc run: {} plans over {} ranks, schedule '{}'\n", plans.size(),
                   spec.order.size(), options.schedule));
   print_calls(inputs, spec.order);
-  const RunResult result = HostRunner(plans).run(spec, diagnostics);
+  const RunResult result = Simulator(plans).run(spec, diagnostics);
   print_table(inputs, spec, result);
   print_diagnostics(diagnostics, sources, options.input.diagnostics);
   Totals totals;

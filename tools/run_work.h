@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "tools/input.h"
 #include "tools/result_table.h"
 

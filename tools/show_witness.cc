@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "plans/json/json_out.h"
 #include "tools/files.h"
 #include "tools/input.h"

@@ -1,11 +1,11 @@
-// Evidence against a refused plan: a schedule that goes wrong on the host machine.
+// Evidence against a refused plan: a schedule that goes wrong on the simulator.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "executor/host/cluster_set.h"
+#include "executor/simulator/cluster_set.h"
 #include "ir/program.h"
 #include "passes/prove/prove.h"
 

@@ -8,8 +8,8 @@
 
 #include <cuda_runtime.h>
 
-#include "executor/cuda/ahead.cuh"
-#include "executor/cuda/block_base.cuh"
+#include "executor/cuda/device/ahead.cuh"
+#include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/kernel.h"
 #include "executor/interpreter/dispatch.h"
 
@@ -76,13 +76,10 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     fetch_lines(lines, plan.programs + at, plan.program_bytes);
   }
   if (threadIdx.x == 0) {
-    const uint32_t rank = plan.rank_of_block == nullptr ? 0 : plan.rank_of_block[blockIdx.x];
-    const uint32_t number =
-        plan.number_of_block == nullptr ? blockIdx.x : plan.number_of_block[blockIdx.x];
-    state.rank = plan.contexts + rank;
+    state.rank = plan.context;
     state.calls = calls;
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
-    state.waits = {state.rank, calls, number, plan.patience, 0, 0};
+    state.waits = {state.rank, calls, blockIdx.x, plan.patience, 0, 0};
     state.counts[0] = call;
   }
   __syncthreads();

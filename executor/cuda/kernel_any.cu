@@ -1,5 +1,5 @@
 // The kernel that runs everything.
-#include "executor/cuda/block.cuh"
+#include "executor/cuda/device/block.cuh"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {

@@ -1,8 +1,8 @@
-// Which kernels there are. Each file kernel_<arithmetic>.cu instantiates those of one arithmetic,
-// so that they are compiled side by side.
+// Which kernels there are. Each file kernel_<arithmetic>.cu instantiates those of one arithmetic (a
+// data type of fast_dtypes.def, or none), so that they are compiled side by side.
 #pragma once
 
-#include "executor/cuda/fast.cuh"
+#include "executor/cuda/device/fast.cuh"
 #include "executor/cuda/kernel.cuh"
 
 namespace mscclc::cuda {
@@ -10,12 +10,9 @@ namespace mscclc::cuda {
 /// The kernel for plans that use no more than `uses`, or none of this arithmetic does: no function.
 /// Sums are sum or avg.
 Kernel kernel_moves(uint32_t uses);
-Kernel kernel_f32(uint32_t uses);
-Kernel kernel_f16(uint32_t uses);
-Kernel kernel_bf16(uint32_t uses);
-Kernel kernel_e4m3(uint32_t uses);
-Kernel kernel_e5m2(uint32_t uses);
-Kernel kernel_i32(uint32_t uses);
+#define FAST_DTYPE(name) Kernel kernel_##name(uint32_t uses);
+#include "executor/cuda/fast_dtypes.def"
+#undef FAST_DTYPE
 /// Any type, everything.
 Kernel kernel_any();
 

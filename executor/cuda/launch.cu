@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {
@@ -35,18 +35,11 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
   if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses);
   if (!adds_up_as_usual(plan) || !adds(plan.reduce)) return {};
   switch (plan.dtype) {
-    case Dtype::f32:
-      return kernel_f32(plan.uses);
-    case Dtype::f16:
-      return kernel_f16(plan.uses);
-    case Dtype::bf16:
-      return kernel_bf16(plan.uses);
-    case Dtype::e4m3:
-      return kernel_e4m3(plan.uses);
-    case Dtype::e5m2:
-      return kernel_e5m2(plan.uses);
-    case Dtype::i32:
-      return kernel_i32(plan.uses);
+#define FAST_DTYPE(name) \
+  case Dtype::name:      \
+    return kernel_##name(plan.uses);
+#include "executor/cuda/fast_dtypes.def"
+#undef FAST_DTYPE
     default:
       return {};
   }
@@ -55,8 +48,13 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
 /// Calls fn(kernel) with every kernel that there is.
 template <class Fn>
 void for_each_kernel(Fn fn) {
-  for (Kernel (*const arithmetic)(uint32_t) :
-       {kernel_moves, kernel_f32, kernel_f16, kernel_bf16, kernel_e4m3, kernel_e5m2, kernel_i32}) {
+  Kernel (*const arithmetics[])(uint32_t) = {
+      kernel_moves,
+#define FAST_DTYPE(name) kernel_##name,
+#include "executor/cuda/fast_dtypes.def"
+#undef FAST_DTYPE
+  };
+  for (Kernel (*const arithmetic)(uint32_t) : arithmetics) {
     for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
       fn(arithmetic(uneven));
       for (const PacketFormatInfo& f : packet_formats()) {

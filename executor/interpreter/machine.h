@@ -6,7 +6,7 @@
 //
 //   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
 //   M::kTogether            sources that the machine reads (and waits for) at once
-//   m.enter(op)             an op begins: for reports; a host fiber may hand over here
+//   m.enter(op)             an op begins: for reports; a fiber may hand over here
 //   m.base(i)               frames: address of bases[i] in this call (with its copy)
 //   m.call()                steps: the number of this call
 //   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
@@ -14,7 +14,7 @@
 //                           avg
 //   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
 //                           gets a piece is a matter of its place in the stretch and of F alone
-//                           (passes/thread_partition.h counts on it)
+//                           (passes/base/thread_partition.h counts on it)
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
 //                                      proxy

@@ -11,11 +11,11 @@
 #include "ir/credits.h"
 #include "ir/rank_parts.h"
 #include "passes/prove/division.h"
-#include "passes/prove/loop_groups.h"
-#include "passes/prove/report.h"
-#include "passes/prove/rounds.h"
-#include "passes/prove/run.h"
-#include "passes/prove/system.h"
+#include "passes/prove/loops/loop_groups.h"
+#include "passes/prove/loops/rounds.h"
+#include "passes/prove/model/system.h"
+#include "passes/prove/report/report.h"
+#include "passes/prove/run/run.h"
 
 namespace mscclc {
 namespace {

@@ -13,18 +13,10 @@
 #include "ir/diagnostic.h"
 #include "ir/program.h"
 #include "ir/proof.h"
+#include "passes/prove/model/shared_plan.h"
+#include "passes/prove/model/unordered.h"
 
 namespace mscclc {
-
-/// Two ops of a refused plan that nothing orders, or one op and the caller: where to look for a
-/// schedule that goes wrong. `op`: index in Program::ranks[rank].ops.
-struct Unordered {
-  struct Place {
-    uint32_t rank = 0, op = 0, call = 0;
-  };
-  Place first;
-  std::optional<Place> second;
-};
 
 struct ProveOptions {
   /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
@@ -41,15 +33,6 @@ struct ProveOptions {
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.
 /// REQUIRES: program.split, and its structure is in order.
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options = {});
-
-/// One of several plans whose calls follow one another, and what they share: the count of calls
-/// (which packets are marked with, and copies of scratch are chosen by), channels, and scratch if
-/// they say so (`launch reuse_scratch`).
-struct SharedPlan {
-  const Program* program = nullptr;
-  std::string name;             ///< for messages
-  std::vector<uint32_t> ranks;  ///< which ranks of the world its ranks are
-};
 
 /// In which orders ranks may call plans that run on different ranks.
 enum class CallOrder : uint8_t {

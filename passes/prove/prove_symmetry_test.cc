@@ -1,6 +1,6 @@
 // Plans that are their own image when ranks are renumbered, and plans that only look like it.
+#include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove_test_text.h"
-#include "passes/prove/symmetry.h"
 
 namespace mscclc {
 namespace {

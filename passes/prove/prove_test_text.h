@@ -5,7 +5,7 @@
 #include <string>
 
 #include "passes/prove/prove.h"
-#include "passes/test_text.h"
+#include "passes/testing/test_text.h"
 
 namespace mscclc::testing {
 

@@ -12,11 +12,11 @@
 #include <tuple>
 
 #include "passes/prove/division.h"
-#include "passes/prove/loop_groups.h"
+#include "passes/prove/loops/loop_groups.h"
+#include "passes/prove/loops/rounds.h"
 #include "passes/prove/prove.h"
-#include "passes/prove/report.h"
-#include "passes/prove/rounds.h"
-#include "passes/prove/run.h"
+#include "passes/prove/report/report.h"
+#include "passes/prove/run/run.h"
 
 namespace mscclc {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/in_process.h"
+#include "runtime/api/in_process.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 
 namespace mscclc {
 

@@ -23,8 +23,9 @@
 
 #include <memory>
 
-#include "runtime/cuda/memory.h"
-#include "runtime/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
+#include "runtime/cuda/memory/memory.h"
 
 namespace mscclc::cuda {
 

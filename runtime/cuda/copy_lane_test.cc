@@ -1,6 +1,6 @@
 #include "runtime/cuda/copy_lane.h"
 
-#include "runtime/cuda/test_world.h"
+#include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc::cuda {
 namespace {

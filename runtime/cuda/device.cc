@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/bytes.h"
+#include "runtime/base/bytes.h"
 #include "runtime/cuda/copy_lane.h"
-#include "runtime/cuda/held_memory.h"
-#include "runtime/cuda/links.h"
-#include "runtime/cuda/switch_team.h"
+#include "runtime/cuda/links/links.h"
+#include "runtime/cuda/memory/held_memory.h"
+#include "runtime/cuda/memory/switch_team.h"
 
 namespace mscclc::cuda {
 namespace {

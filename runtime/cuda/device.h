@@ -10,12 +10,14 @@
 #include <memory>
 #include <string>
 
-#include "runtime/cuda/exchange.h"
-#include "runtime/cuda/launch_order.h"
-#include "runtime/cuda/memory.h"
-#include "runtime/cuda/nvml.h"
-#include "runtime/device.h"
-#include "runtime/environment.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
+#include "runtime/base/environment.h"
+#include "runtime/cuda/launch/launch_order.h"
+#include "runtime/cuda/links/nvml.h"
+#include "runtime/cuda/memory/exchange.h"
+#include "runtime/cuda/memory/memory.h"
+#include "runtime/memory/handle.h"
 
 namespace mscclc::cuda {
 

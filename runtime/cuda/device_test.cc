@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "runtime/cuda/test_world.h"
+#include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <dirent.h>
 
 #include "runtime/cuda/copy_lane.h"
-#include "runtime/cuda/test_world.h"
+#include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc::cuda {
 namespace {

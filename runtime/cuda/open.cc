@@ -1,8 +1,7 @@
-#include "runtime/cuda/open.h"
-
 #include <cuda_runtime_api.h>
 
 #include "executor/cuda/kernel.h"
+#include "runtime/api/gpu.h"
 #include "runtime/cuda/device.h"
 
 namespace mscclc::cuda {

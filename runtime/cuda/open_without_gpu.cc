@@ -1,4 +1,4 @@
-#include "runtime/cuda/open.h"
+#include "runtime/api/gpu.h"
 
 namespace mscclc::cuda {
 namespace {

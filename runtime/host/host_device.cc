@@ -1,4 +1,4 @@
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,12 @@
 #include <mutex>
 #include <set>
 
-#include "executor/host/words.h"
+#include "executor/words.h"
+#include "executor/launch.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
+#include "runtime/memory/handle.h"
 #include "runtime/memory/tickets.h"
 
 namespace mscclc {

@@ -1,8 +1,10 @@
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
 
 #include <catch2/catch.hpp>
 
+#include "executor/launch.h"
 #include "runtime/memory/fd_socket.h"
+#include "runtime/memory/handle.h"
 
 namespace mscclc {
 namespace {

@@ -5,9 +5,9 @@
 #include <deque>
 #include <vector>
 
-#include "executor/host/process_machine.h"
-#include "runtime/host/idle.h"
-#include "runtime/quiet_thread.h"
+#include "runtime/base/idle.h"
+#include "runtime/base/quiet_thread.h"
+#include "runtime/host/process_machine.h"
 
 namespace mscclc {
 namespace {
@@ -16,9 +16,8 @@ namespace {
 struct Block {
   Fiber* fiber;
   ProcessMachine machine;
-  Block(const device::LaunchPlan& plan, uint32_t index, const device::RankContext& rank,
-        uint32_t number, Fiber* fiber)
-      : fiber(fiber), machine(plan, index, rank, number, *fiber) {}
+  Block(const device::LaunchPlan& plan, uint32_t number, Fiber* fiber)
+      : fiber(fiber), machine(plan, number, *fiber) {}
   bool over() const { return fiber->ended() || machine.gave_up(); }
 };
 
@@ -50,9 +49,7 @@ Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
   for (uint32_t i = 0; i < plan.blocks; ++i) {
     Fiber* fiber = fibers.take();
     if (fiber == nullptr) break;
-    const uint32_t context = plan.rank_of_block == nullptr ? 0 : plan.rank_of_block[i];
-    const uint32_t number = plan.rank_of_block == nullptr ? i : plan.number_of_block[i];
-    Block& block = blocks.emplace_back(plan, i, plan.contexts[context], number, fiber);
+    Block& block = blocks.emplace_back(plan, i, fiber);
     fiber->start(run_block, &block);
     running.push_back(&block);
   }

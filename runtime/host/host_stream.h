@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "executor/host/fiber.h"
+#include "executor/cpu/fiber.h"
 #include "executor/launch.h"
 #include "ir/diagnostic.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ir/diagnostic.h"
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 
 namespace mscclc {
 

@@ -22,8 +22,8 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/base/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
-#include "runtime/quiet_thread.h"
 
 namespace mscclc {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 #include "runtime/memory/range.h"
 
 namespace mscclc {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "runtime/bytes.h"
+#include "runtime/base/bytes.h"
 
 namespace mscclc {
 namespace {

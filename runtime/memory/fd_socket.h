@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 #include "runtime/memory/range.h"
 
 namespace mscclc {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/deadline.h"
+#include "runtime/base/deadline.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/fd_socket.h"
 

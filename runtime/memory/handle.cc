@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-#include "runtime/bytes.h"
+#include "runtime/base/bytes.h"
 
 namespace mscclc {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 
 namespace mscclc {
 namespace {

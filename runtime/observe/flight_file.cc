@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/printable.h"
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "ir/printable.h"
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "ir/diagnostic.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 
 namespace mscclc {
 

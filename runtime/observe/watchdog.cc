@@ -1,6 +1,6 @@
 #include "runtime/observe/watchdog.h"
 
-#include "runtime/quiet_thread.h"
+#include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
 

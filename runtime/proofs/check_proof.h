@@ -10,7 +10,7 @@
 #include "ir/program.h"
 #include "ir/proof.h"
 #include "plans/proof_record.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 #include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {

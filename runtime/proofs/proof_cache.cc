@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/fd.h"
+#include "runtime/base/fd.h"
 #include "runtime/proofs/claims.h"
 
 namespace mscclc {

@@ -13,7 +13,9 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "runtime/bootstrap/in_process.h"
+#include "ir/program.h"
+#include "runtime/api/in_process.h"
+#include "runtime/testing/forwarding_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 
@@ -21,37 +23,10 @@ namespace mscclc {
 namespace {
 
 /// The host, but it takes programs as a GPU does; nothing is launched on it.
-class ProgramTaker final : public Device {
+class ProgramTaker final : public testing::ForwardingDevice {
  public:
-  explicit ProgramTaker(std::unique_ptr<Device> host) : host_(std::move(host)) {}
-  std::string name() const override { return host_->name(); }
+  using ForwardingDevice::ForwardingDevice;
   bool carries_programs() const override { return true; }
-  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
-                                   Diagnostics& diagnostics) override {
-    return host_->allocate(bytes, what, diagnostics);
-  }
-  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
-                                           Diagnostics& diagnostics) override {
-    return host_->allocate_visible(bytes, what, diagnostics);
-  }
-  std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
-                                            Diagnostics& diagnostics) override {
-    return host_->export_memory(address, bytes, diagnostics);
-  }
-  std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
-                                          Diagnostics& diagnostics) override {
-    return host_->hold_memory(address, bytes, diagnostics);
-  }
-  std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
-                                        Diagnostics& diagnostics) override {
-    return host_->import_memory(handle, diagnostics);
-  }
-  bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
-    return host_->write(to, from, bytes, diagnostics);
-  }
-  bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
-    return host_->read(to, from, bytes, diagnostics);
-  }
   bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return true; }
   std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics&) override {
     return plan.blocks;
@@ -61,12 +36,6 @@ class ProgramTaker final : public Device {
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
   StreamHandle create_stream(Diagnostics&) override { return this; }
   void destroy_stream(StreamHandle) override {}
-  std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) override {
-    return host_->open_lane(diagnostics);
-  }
-
- private:
-  const std::unique_ptr<Device> host_;
 };
 
 double thread_microseconds() {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "executor/block_programs.h"
-#include "executor/host/test_plans.h"
+#include "executor/testing/test_plans.h"
 
 namespace mscclc {
 namespace {

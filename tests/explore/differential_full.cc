@@ -1,5 +1,5 @@
 // The recorded run: random small plans, right and wrong, judged by the prover, and what it says
-// tried on the host machine and compared with the explorer. What it accepts must survive
+// tried on the simulator and compared with the explorer. What it accepts must survive
 // adversarial schedules of four calls in both placements, what it refuses must have a witness.
 // Prints what disagrees, and counts. Needs no files.
 //
@@ -10,12 +10,12 @@
 #include <array>
 #include <string_view>
 
-#include "executor/host/scheduler.h"
+#include "executor/simulator/machine/scheduler.h"
 #include "ir/print.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
-#include "tests/explore/host_trial.h"
 #include "tests/explore/mutants.h"
+#include "tests/explore/simulator_trial.h"
 #include "tests/long_run/long_run.h"
 
 namespace {
@@ -159,7 +159,7 @@ class Trial {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("random small plans, judged by the prover, the explorer and the host machine");
+  CLI::App app("random small plans, judged by the prover, the explorer and the simulator");
   LongRun options{.seconds = 60};
   uint64_t seed = 1, plans = uint64_t{1} << 40;
   uint32_t schedules = 200;

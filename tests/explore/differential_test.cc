@@ -1,14 +1,14 @@
-// The explorer against the host machine, over small plans and their mutants: what the explorer
+// The explorer against the simulator, over small plans and their mutants: what the explorer
 // finds right never goes wrong under adversarial schedules, and what it refuses has a witness.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
 
-#include "executor/host/scheduler.h"
+#include "executor/simulator/machine/scheduler.h"
 #include "ir/print.h"
 #include "tests/explore/explore.h"
-#include "tests/explore/host_trial.h"
 #include "tests/explore/mutants.h"
+#include "tests/explore/simulator_trial.h"
 
 namespace mscclc {
 namespace {
@@ -17,7 +17,7 @@ using namespace testing;
 
 constexpr uint32_t kSeeds = 24;
 
-TEST_CASE("explorer and host machine agree on mutants") {
+TEST_CASE("explorer and simulator agree on mutants") {
   Dice dice(20);
   std::map<Verdict, int> verdicts;
   const char* more = std::getenv("MSCCLC_MUTANTS");

@@ -1,5 +1,5 @@
 // An independent judge of tiny plans: every interleaving of a few successive calls, tried one by
-// one. It shares no code with the prover and none with the host machine; it is slow and plain.
+// one. It shares no code with the prover and none with the simulator; it is slow and plain.
 //
 // Every thread block is two lanes that split each op's bytes; every port has a proxy, every rank a
 // caller that fills inputs, destroys outputs and reads them. Memory is cells of 16 bytes (or less),

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "executor/host/test_plans.h"
+#include "executor/testing/test_plans.h"
 
 namespace mscclc {
 namespace {

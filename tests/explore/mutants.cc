@@ -1,6 +1,6 @@
 #include "tests/explore/mutants.h"
 
-#include "executor/host/test_plans.h"
+#include "executor/testing/test_plans.h"
 #include "ir/verify.h"
 
 namespace mscclc {

@@ -2,7 +2,7 @@
 // are compared on.
 #pragma once
 
-#include "executor/host/scheduler.h"
+#include "executor/simulator/machine/scheduler.h"
 #include "ir/test_programs.h"
 
 namespace mscclc {

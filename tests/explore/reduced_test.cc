@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "executor/host/test_plans.h"
+#include "executor/testing/test_plans.h"
 #include "ir/print.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"

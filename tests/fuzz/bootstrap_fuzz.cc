@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/bootstrap/frames.h"
-#include "runtime/bootstrap/launcher.h"
-#include "runtime/bootstrap/meeting.h"
-#include "runtime/bootstrap/records.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
+#include "runtime/bootstrap/job/launcher.h"
+#include "runtime/bootstrap/tcp/meeting.h"
+#include "runtime/bootstrap/wire/frames.h"
+#include "runtime/bootstrap/wire/records.h"
 #include "runtime/memory/fd_socket.h"
 #include "runtime/memory/handle.h"
 

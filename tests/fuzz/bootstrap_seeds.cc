@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-#include "runtime/bootstrap/frames.h"
+#include "runtime/bootstrap/wire/frames.h"
 #include "runtime/memory/fd_socket.h"
 #include "runtime/memory/handle.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/host/schedule.h"
+#include "executor/simulator/schedules/schedule.h"
 #include "ir/test_programs.h"
 
 namespace {
@@ -60,7 +60,7 @@ void read_and_run(const std::string& text, std::span<const PlacedPlan> plans) {
   const std::string written = write_schedule(*schedule);
   const auto back = read_schedule(written, "s.json", plans, diagnostics);
   if (!back || write_schedule(*back) != written) std::abort();
-  if (small(schedule->spec)) (void)HostRunner(plans).run(schedule->spec, diagnostics);
+  if (small(schedule->spec)) (void)Simulator(plans).run(schedule->spec, diagnostics);
 }
 
 }  // namespace

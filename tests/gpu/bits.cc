@@ -1,5 +1,5 @@
 // Plans that add up floats, on data whose sums are rounded, overflow, or are no numbers: every bit
-// of the output must be what the host machine gives for the same plan, which adds in the same
+// of the output must be what the simulator gives for the same plan, which adds in the same
 // order. (plans.cc asks for exact results; there the order does not matter.)
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "executor/host/cluster.h"
+#include "executor/simulator/cluster.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"
 
@@ -50,7 +50,7 @@ std::string difference(Dtype dtype, const uint8_t* host, const uint8_t* gpu, uin
   return "";
 }
 
-/// Gives every rank of the host machine its input.
+/// Gives every rank of the simulator its input.
 class Inputs final : public CallHooks {
  public:
   Inputs(const Cluster& cluster, uint64_t seed) : cluster_(cluster), seed_(seed) {}

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/program.h"
-#include "runtime/checked_call.h"
+#include "runtime/runner/checked_call.h"
 #include "tests/gpu/stage.h"
 #include "tests/library/library.h"
 

@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/api/job.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/held.h"
 
@@ -73,7 +74,7 @@ bool plan_cycle(Bench& bench, uint64_t i) {
 std::unique_ptr<Bootstrap> meet_again(Bench& bench) {
   Bootstrap& outer = bench.communicator.bootstrap();
   Diagnostics& diagnostics = bench.diagnostics;
-  std::unique_ptr<Hub> hub;
+  std::shared_ptr<Hub> hub;
   std::vector<uint8_t> own;
   if (outer.rank() == 0) {
     auto job = host_job(

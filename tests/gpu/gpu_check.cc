@@ -36,7 +36,7 @@ struct Part {
 
 constexpr Part kParts[] = {
     {"plans", "every plan against its collective's definition", check_plans},
-    {"bits", "sums that are rounded: the bits that the host machine gives", check_bits},
+    {"bits", "sums that are rounded: the bits that the simulator gives", check_bits},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
     {"overlap", "calls on several streams, beside kernels of others", check_overlap},
     {"hang", "plans that hang, ranks that are killed", check_hangs},

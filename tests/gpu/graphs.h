@@ -7,7 +7,8 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 #include "tests/gpu/stage.h"
 
 namespace mscclc::testing {

@@ -4,7 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "runtime/communicator.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 
 namespace mscclc::testing {
 

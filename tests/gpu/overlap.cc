@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/api/job.h"
 #include "runtime/testing/processes.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"

@@ -1,5 +1,5 @@
 // Plans on GPUs against the collective's definition, which is exact: the data of test calls is made
-// so that sums in any order have the same bits (executor/host/values.h).
+// so that sums in any order have the same bits (executor/oracle/values.h).
 #include <fmt/format.h>
 
 #include <algorithm>

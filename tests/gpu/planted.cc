@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "executor/host/test_plans.h"
+#include "executor/testing/test_plans.h"
 
 namespace mscclc::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "runtime/cuda/open.h"
+#include "runtime/api/gpu.h"
 #include "tests/gpu/graphs.h"
 #include "tests/gpu/shared_value.h"
 

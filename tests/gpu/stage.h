@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/api/device.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
@@ -72,7 +73,7 @@ std::string left_out(uint64_t count);
 /// definition: data types, reductions, sizes, in place or not, zero copy or staged, odd offsets.
 bool check_plans(const StageOptions& options);
 /// Every plan of the library that adds up floats, on data whose sums are rounded: bit for bit what
-/// the host machine gives.
+/// the simulator gives.
 bool check_bits(const StageOptions& options);
 /// Calls in graphs: patterns of capture and replay, for a plan of each family.
 bool check_graphs(const StageOptions& options);

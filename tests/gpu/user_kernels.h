@@ -3,7 +3,8 @@
 
 #include <chrono>
 
-#include "runtime/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 
 namespace mscclc::testing {
 

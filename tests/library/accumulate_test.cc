@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "executor/host/cluster.h"
-#include "executor/host/scheduler.h"
 #include "executor/interpreter/numbers.h"
+#include "executor/simulator/cluster.h"
+#include "executor/simulator/machine/scheduler.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

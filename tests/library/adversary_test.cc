@@ -1,4 +1,4 @@
-// The library under the host machine's adversarial mode: lanes, late accesses, ranks that are calls
+// The library under the simulator's adversarial mode: lanes, late accesses, ranks that are calls
 // ahead. Its programs are right, so nothing may ever go wrong.
 #include <catch2/catch.hpp>
 

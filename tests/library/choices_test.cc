@@ -93,7 +93,7 @@ void check_range(CollectiveKind kind, uint32_t ranks, const LibraryRange& range)
   for (const Rank& rank : program.ranks) CHECK(rank.blocks <= target->max_blocks);
 }
 
-/// A few calls of the program on the host machine, in place or not as the range is.
+/// A few calls of the program on the simulator, in place or not as the range is.
 void check_runs(CollectiveKind kind, uint32_t ranks, const LibraryRange& range) {
   const Defines defines = defines_of(kind, *range.choice, ranks);
   INFO(range.choice->program << " " << text(defines));

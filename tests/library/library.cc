@@ -274,7 +274,7 @@ CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines,
   errors_ = render_text(diagnostics, sources);
   if (!compiled) return;
   program_ = std::make_unique<Program>(std::move(*compiled));
-  runner_ = std::make_unique<HostRunner>(*program_);
+  runner_ = std::make_unique<Simulator>(*program_);
 }
 
 std::vector<Dtype> CompiledWorld::dtypes() const {

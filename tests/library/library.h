@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/program.h"
 
 namespace mscclc {
@@ -65,7 +65,7 @@ class CompiledWorld {
 
  private:
   std::unique_ptr<Program> program_;
-  std::unique_ptr<HostRunner> runner_;
+  std::unique_ptr<Simulator> runner_;
   std::string errors_;
 };
 

@@ -87,7 +87,7 @@ class Runner {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("the library on the host machine: all sizes, types, placements and schedules");
+  CLI::App app("the library on the simulator: all sizes, types, placements and schedules");
   LongRun options;
   add_long_run_options(app, options);
   std::string only;

@@ -1,4 +1,4 @@
-// Every library program on the host machine, each output element compared with what the collective
+// Every library program on the simulator, each output element compared with what the collective
 // promises. Of all worlds x data types x reductions x in place or not x sizes x schedules a part
 // runs here, in which every pair of choices occurs; library_full runs all of it.
 #include "tests/library/library.h"

@@ -4,7 +4,7 @@
 
 #include "compiler/compile.h"
 #include "ir/print.h"
-#include "passes/pass.h"
+#include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "tests/library/library.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/verify.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
@@ -52,7 +52,7 @@ std::vector<uint64_t> sizes(const Program& program, uint64_t element) {
 }
 
 bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) {
-  HostRunner runner(program);
+  Simulator runner(program);
   static constexpr std::array kOps = {ReduceOp::sum, ReduceOp::avg, ReduceOp::max};
   const Dtype dtype = program.select.dtypes.empty() ? Dtype::f32 : program.select.dtypes[0];
   for (const bool in_place : placements(program)) {
@@ -66,7 +66,7 @@ bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) 
         Diagnostics diagnostics;
         const RunResult result = runner.run(spec, diagnostics);
         if (result.status == RunStatus::right) continue;
-        reason = fmt::format("host machine, {} bytes, {}, seed {}: {}", spec.bytes,
+        reason = fmt::format("simulator, {} bytes, {}, seed {}: {}", spec.bytes,
                              in_place ? "in place" : "out of place", seed,
                              diagnostics.all().empty() ? "wrong" : diagnostics.all()[0].message);
         return false;

@@ -1,5 +1,5 @@
 // Judges mutants. What the prover accepts is tried: by the explorer of all interleavings where it
-// is small enough, and by adversarial schedules on the host machine, several calls in a row. A
+// is small enough, and by adversarial schedules on the simulator, several calls in a row. A
 // mutant that the prover accepts and that goes wrong there is a bug of the prover.
 //
 // Two stores of the same bits are a race to the explorer unless it is told otherwise: what is right

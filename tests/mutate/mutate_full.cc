@@ -86,7 +86,7 @@ std::vector<uint64_t> print_table(const std::vector<uint64_t>& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("mutants of the library, judged by the prover, the explorer and the host machine");
+  CLI::App app("mutants of the library, judged by the prover, the explorer and the simulator");
   LongRun options;
   Trial trial;
   uint64_t mutants = 10000, seed = 1;

@@ -6,8 +6,8 @@
 
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
-#include "passes/prove/symmetry.h"
 #include "tests/mutate/judge.h"
 #include "tests/mutate/worlds.h"
 

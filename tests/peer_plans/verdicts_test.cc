@@ -1,5 +1,5 @@
 // What the prover says of the peer's plans, and that each refusal is deserved: a schedule on the
-// host machine shows it. docs/verification.md tells the reasons.
+// simulator shows it. docs/verification.md tells the reasons.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 
@@ -59,7 +59,7 @@ TEST_CASE("the peer's plans are refused for reasons that a witness demonstrates"
     const auto witness = find_witness(program, suspects_of(unordered), {.seconds = 60});
     CHECK(witness);
     if (!witness) continue;
-    const RunStatus again = run_on_host(program, witness->schedule.spec, diagnostics).status;
+    const RunStatus again = simulate(program, witness->schedule.spec, diagnostics).status;
     CHECK(again == witness->status);
   }
   CHECK(refused == kRefused);

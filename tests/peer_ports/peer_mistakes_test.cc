@@ -1,10 +1,10 @@
 // Rewrites by which the peer's compiler breaks right programs, each with a program that it breaks:
-// here it keeps its meaning. Checked is what the passes make of rank 0, and on the host machine
+// here it keeps its meaning. Checked is what the passes make of rank 0, and on the simulator
 // that the program gives what it promises, in place and not, under several schedules.
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/print.h"
 
 namespace mscclc {
@@ -38,7 +38,7 @@ std::string rank_0(const Program& program) {
 /// What goes wrong in runs of the whole pipeline of passes; "" if nothing does.
 std::string faults(const std::string& text) {
   const Program program = compiled(text);
-  HostRunner runner(program);
+  Simulator runner(program);
   const bool both = program.contract.in_place == InPlace::either && program.contract.can_alias();
   for (uint64_t seed = 0; seed < kSchedules; ++seed) {
     for (const uint64_t bytes : {48, 4000}) {

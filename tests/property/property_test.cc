@@ -5,7 +5,7 @@
 #include <span>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/print.h"
 #include "plans/plan_json.h"
 #include "tests/property/generator.h"
@@ -44,7 +44,7 @@ constexpr uint64_t kSizes[] = {0, 4, 52, 400, 5000};
 
 /// What goes wrong in runs of these sizes under the schedule of a seed; "" if nothing does.
 std::string run_faults(const Program& program, uint64_t seed, std::span<const uint64_t> sizes) {
-  HostRunner runner(program);
+  Simulator runner(program);
   for (const uint64_t bytes : sizes) {
     Diagnostics diagnostics;
     const RunResult result =

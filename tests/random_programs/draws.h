@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/program.h"
 #include "tests/random_programs/sketch.h"
 

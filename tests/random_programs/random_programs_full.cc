@@ -1,5 +1,5 @@
 // The recorded runs of random programs: pipelines, packets, plain messages, sums and barriers,
-// right or wrong by one, judged by the prover. What it proves is tried on the host machine at many
+// right or wrong by one, judged by the prover. What it proves is tried on the simulator at many
 // sizes and numbers of rounds, under adversarial schedules of several calls, and by the explorer.
 // Prints each program that is proved and wrong, with what to do to see it, and counts. With
 // `--family sets` it does the same with sets of plans. Needs no files.
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
       "--family", options.family,
       "flows, stale, packets, relays, exchanges, sums, locals, tokens, barriers, growing "
       "or symmetry; or sets of plans, which are tried only if they are asked for");
-  app.add_option("--runs", options.trial.runs, "on the host machine, of a program that is proved")
+  app.add_option("--runs", options.trial.runs, "on the simulator, of a program that is proved")
       ->type_name("N");
   app.add_option("--explore", options.explore_one_in, "explore one in N (default 4; 0: none)")
       ->type_name("N");

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "compiler/compile.h"
+#include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
-#include "passes/prove/symmetry.h"
 #include "tests/random_programs/known_holes.h"
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
@@ -89,7 +89,7 @@ TEST_CASE("what was once proved and wrong is refused") {
   }
 }
 
-TEST_CASE("the host machine shows what is wrong with it") {
+TEST_CASE("the simulator shows what is wrong with it") {
   for (const KnownHole& hole : known_holes()) {
     INFO(hole.name << '\n' << hole.text);
     CHECK(fault_on_host(compiled(hole.text), 1, 200));

@@ -1,4 +1,4 @@
-// Judges sets of plans, and calls of one plan with messages of several sizes, on the host machine.
+// Judges sets of plans, and calls of one plan with messages of several sizes, on the simulator.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,7 +6,7 @@
 #include <deque>
 #include <map>
 
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "tests/random_programs/draws.h"
 #include "tests/random_programs/sets.h"
 
@@ -21,7 +21,7 @@ uint64_t not_empty(const Program& program, uint64_t bytes, Dtype dtype) {
 }
 
 /// What goes wrong in one run; nothing if it was right, or cannot be done with these sizes.
-std::optional<std::string> fault_of_run(HostRunner& runner, const RunSpec& spec) {
+std::optional<std::string> fault_of_run(Simulator& runner, const RunSpec& spec) {
   Diagnostics diagnostics;
   const RunResult result = runner.run(spec, diagnostics);
   if (result.status == RunStatus::right || result.status == RunStatus::refused) return {};
@@ -56,7 +56,7 @@ class LoadedSet {
 
   /// What goes wrong in some runs.
   std::optional<std::string> fault(CallOrder call_order, uint64_t number, uint32_t runs) const {
-    HostRunner runner(placed_);
+    Simulator runner(placed_);
     Dice dice(number ^ 0xbf58476d1ce4e5b9);
     for (uint32_t i = 0; i < runs; ++i) {
       if (auto fault = fault_of_run(runner, draw(call_order, dice))) return fault;
@@ -156,7 +156,7 @@ std::optional<std::string> fault_of_sizes(const Program& program, uint64_t numbe
   shared.launch.reuse_scratch = true;
   std::vector<PlacedPlan> plans(3, placed_alone(shared));
   for (size_t p = 0; p < plans.size(); ++p) plans[p].name = fmt::format("size {}", p);
-  HostRunner runner(plans);
+  Simulator runner(plans);
   Dice dice(number ^ 0x94d049bb133111eb);
   for (uint32_t i = 0; i < runs; ++i) {
     RunSpec spec = draw_run(shared, dice);

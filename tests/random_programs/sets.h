@@ -27,7 +27,7 @@ struct RandomSet {
 RandomSet random_set(uint64_t seed, uint64_t piece);
 
 /// Judges a set: malformed is one with a plan that is not proved alone, a hole one that is proved,
-/// and of which calls go wrong on the host machine, in orders that callers may choose.
+/// and of which calls go wrong on the simulator, in orders that callers may choose.
 Tried try_set(const RandomSet& set, uint64_t number, const TrialOptions& options);
 
 /// What is wrong with calls of a program in a row that differ in size; nothing if all goes well.

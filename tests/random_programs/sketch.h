@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/host/scheduler.h"
+#include "executor/simulator/machine/scheduler.h"
 
 namespace mscclc::random_programs {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "executor/host/run.h"
+#include "executor/simulator/run.h"
 #include "ir/verify.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
@@ -90,7 +90,7 @@ std::optional<Program> load(const RandomProgram& random, std::string& error) {
 }
 
 std::optional<std::string> fault_on_host(const Program& program, uint64_t number, uint32_t runs) {
-  HostRunner runner(program);
+  Simulator runner(program);
   Dice dice(number ^ 0x9e3779b97f4a7c15);
   for (uint32_t i = 0; i < runs; ++i) {
     const RunSpec spec = draw_run(program, dice);
@@ -134,10 +134,10 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
     return tried;
   }
   if (const auto fault = fault_on_host(program, number, options.runs)) {
-    return {Outcome::hole, "host machine, " + *fault};
+    return {Outcome::hole, "simulator, " + *fault};
   }
   if (const auto fault = fault_of_sizes(program, number, options.runs / 2)) {
-    return {Outcome::hole, "host machine, " + *fault};
+    return {Outcome::hole, "simulator, " + *fault};
   }
   Tried tried{Outcome::proved, {}, false};
   Dice dice(number ^ 0xd1b54a32d192ed03);

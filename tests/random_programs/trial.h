@@ -1,4 +1,4 @@
-// Judges random programs: what the prover says, and what the host machine and the explorer find.
+// Judges random programs: what the prover says, and what the simulator and the explorer find.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline constexpr size_t kOutcomes = 6;
 std::string_view name(Outcome outcome);
 
 struct TrialOptions {
-  uint32_t runs = 24;         ///< on the host machine, of what is proved
+  uint32_t runs = 24;         ///< on the simulator, of what is proved
   uint32_t refused_runs = 3;  ///< of what is refused
   uint32_t explorations = 2;  ///< of what is proved; what is too large is left
   uint64_t most_states = 3000;
@@ -49,7 +49,7 @@ struct Tried {
 /// `number` chooses sizes and schedules.
 Tried try_program(const Program& program, uint64_t number, const TrialOptions& options);
 
-/// What is wrong with the program at some sizes, under some schedules of the host machine, several
+/// What is wrong with the program at some sizes, under some schedules of the simulator, several
 /// calls in a row; nothing if all goes well.
 std::optional<std::string> fault_on_host(const Program& program, uint64_t number, uint32_t runs);
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/api/device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -1,4 +1,4 @@
-// The example in runtime/communicator.h: the text of the header, compiled and run.
+// The example in runtime/api/communicator.h: the text of the header, compiled and run.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -6,14 +6,15 @@
 
 #include "plans/plan_json.h"
 #include "plans/target.h"
-#include "runtime/bootstrap/in_process.h"
-#include "runtime/communicator.h"
-#include "runtime/host/host_device.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
 namespace {
 
+#include "runtime/api/plan.h"
 #include "tests/runtime/example.inc"
 
 constexpr uint32_t kRanks = 2;

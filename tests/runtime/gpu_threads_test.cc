@@ -7,11 +7,11 @@
 #include <thread>
 #include <tuple>
 
-#include "executor/host/op_plans.h"
-#include "executor/host/test_plans.h"
 #include "executor/interpreter/steps.h"
-#include "runtime/checked_call.h"
-#include "runtime/cuda/test_world.h"
+#include "executor/testing/op_plans.h"
+#include "executor/testing/test_plans.h"
+#include "runtime/cuda/fake/test_world.h"
+#include "runtime/runner/checked_call.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

@@ -1,5 +1,6 @@
 #include "tests/runtime/growth.h"
 
+#include "runtime/api/device.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {

@@ -1,11 +1,11 @@
 // Ranks whose devices say that PCIe joins them, which carries no atomics and no lines of LL128.
-#include "runtime/links.h"
+#include "runtime/device/links.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

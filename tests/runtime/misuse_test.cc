@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "compiler/compile.h"
-#include "runtime/bootstrap/in_process.h"
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
+#include "runtime/api/device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/stuck_plan.h"

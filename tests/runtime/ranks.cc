@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <thread>
 
-#include "runtime/bootstrap/in_process.h"
-#include "runtime/bootstrap/job.h"
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
+#include "runtime/api/job.h"
 
 namespace mscclc::testing {
 namespace {
@@ -76,7 +76,7 @@ namespace {
 std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[2],
                                 const Timeouts& timeouts, Diagnostics& diagnostics) {
   const auto timeout = timeouts.bootstrap;
-  std::unique_ptr<Hub> hub;
+  std::shared_ptr<Hub> hub;
   std::array<char, UniqueId::kMostText> text{};
   if (rank == 0) {
     auto job = host_job({.size = ranks,

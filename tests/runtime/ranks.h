@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bootstrap/times.h"
-#include "runtime/rank_runner.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
+#include "runtime/bootstrap/tcp/times.h"
+#include "runtime/runner/rank_runner.h"
 
 namespace mscclc::testing {
 

@@ -1,5 +1,5 @@
 // A folder of plans as `mscclc library` writes it, and a job that picks from it, call by call.
-#include "runtime/registry.h"
+#include "runtime/api/registry.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ir/program.h"
+#include "plans/library_table.h"
 #include "plans/resign.h"
-#include "runtime/environment.h"
+#include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
 

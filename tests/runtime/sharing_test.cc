@@ -8,8 +8,8 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/bootstrap/in_process.h"
-#include "runtime/host/host_device.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

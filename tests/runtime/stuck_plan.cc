@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "compiler/compile.h"
+#include "runtime/api/bootstrap.h"
 
 namespace mscclc::testing {
 

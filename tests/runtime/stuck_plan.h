@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "ir/program.h"
-#include "runtime/communicator.h"
+#include "runtime/api/communicator.h"
 
 namespace mscclc::testing {
 

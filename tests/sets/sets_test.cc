@@ -1,9 +1,9 @@
-// Sets of plans on the host machine: what the prover refuses is shown wrong there by a schedule,
+// Sets of plans on the simulator: what the prover refuses is shown wrong there by a schedule,
 // which can be written and read again, and what it proves no schedule shows wrong. So both have the
 // same notion of what plans share, and of the orders in which they may be called.
 #include <deque>
 
-#include "executor/host/witness.h"
+#include "executor/simulator/schedules/witness.h"
 #include "passes/prove/prove_test_text.h"
 
 namespace mscclc {
@@ -27,7 +27,7 @@ class Set {
     placed_.push_back({&program, name, ranks});
     return *this;
   }
-  /// What the prover says, "proved" or the code of the first error; and what the host machine
+  /// What the prover says, "proved" or the code of the first error; and what the simulator
   /// shows, "right", "wrong" or "hung".
   std::string verdict(CallOrder call_order = CallOrder::own) const {
     Diagnostics diagnostics;
@@ -53,7 +53,7 @@ class Set {
     const auto back = read_schedule(text, "s.json", placed_, diagnostics);
     INFO(text << render_text(diagnostics, Sources()));
     REQUIRE(back);
-    CHECK(HostRunner(placed_).run(back->spec, diagnostics).status == witness->status);
+    CHECK(Simulator(placed_).run(back->spec, diagnostics).status == witness->status);
     return witness->status == RunStatus::hung ? "hung" : "wrong";
   }
 

@@ -1,6 +1,6 @@
 // Kernels that stand for the rest of a program around a call: all multiprocessors are busy for some
 // time, then the call's data is written, or read.
-#include "executor/cuda/ahead.cuh"
+#include "executor/cuda/device/ahead.cuh"
 #include "tools/bench/handwritten.cuh"
 #include "tools/bench/kernels.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "executor/host/output_check.h"
+#include "executor/oracle/output_check.h"
 #include "tools/bench/contender.h"
 
 namespace mscclc::bench {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "tools/bench/clocks.h"
 
 namespace mscclc::bench {

@@ -1,4 +1,4 @@
-// The stamps of a rank's thread blocks (executor/cuda/clocks.h), on its GPU.
+// The stamps of a rank's thread blocks (executor/cuda/device/clocks.h), on its GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/device.h"
+#include "executor/launch.h"
+#include "runtime/api/device.h"
 #include "tools/bench/timing.h"
 
 namespace mscclc::bench {

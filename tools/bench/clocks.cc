@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "ir/ops.h"
 #include "tools/bench/statistics.h"
 

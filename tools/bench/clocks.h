@@ -1,4 +1,5 @@
-// What a plan's blocks were doing when: stamps of the kernel (executor/cuda/clocks.h) as text.
+// What a plan's blocks were doing when: the kernel's stamps (executor/cuda/device/clocks.h) as
+// text.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "executor/cuda/clocks.h"
+#include "executor/cuda/device/clocks.h"
 #include "ir/ops.h"
 
 namespace mscclc::bench {

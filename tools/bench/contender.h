@@ -9,7 +9,10 @@
 
 #include "ir/contract.h"
 #include "ir/diagnostic.h"
-#include "runtime/communicator.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 #include "tools/bench/peer_memory.h"
 #include "tools/bench/plan_source.h"
 #include "tools/bench/result.h"

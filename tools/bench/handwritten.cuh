@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "executor/cuda/ahead.cuh"
+#include "executor/cuda/device/ahead.cuh"
 
 namespace mscclc::bench {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/memory/handle.h"
+
 namespace mscclc::bench {
 namespace {
 

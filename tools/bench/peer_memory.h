@@ -5,7 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/communicator.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 
 namespace mscclc::bench {
 

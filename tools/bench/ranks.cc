@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/api/job.h"
 
 namespace mscclc::bench {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kMeeting{120};
 /// Rank 0's process hosts the job and hands the id to the others.
 std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int ids[2],
                                 Diagnostics& diagnostics) {
-  std::unique_ptr<Hub> hub;
+  std::shared_ptr<Hub> hub;
   std::string id(UniqueId::kMostText, '\n');
   if (rank == 0) {
     auto job =

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/api/bootstrap.h"
 #include "tools/bench/watch.h"
 
 namespace mscclc::bench {

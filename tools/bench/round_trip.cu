@@ -1,4 +1,4 @@
-#include "executor/cuda/access.cuh"
+#include "executor/cuda/device/access.cuh"
 #include "tools/bench/handwritten.cuh"
 #include "tools/bench/round_trip.h"
 

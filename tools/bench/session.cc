@@ -7,7 +7,7 @@
 #include <set>
 
 #include "executor/lower.h"
-#include "runtime/cuda/open.h"
+#include "runtime/api/gpu.h"
 #include "tools/bench/checker.h"
 #include "tools/bench/clock_rows.h"
 #include "tools/bench/comparison.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/bootstrap.h"
 #include "tools/bench/options.h"
 #include "tools/bench/plan_source.h"
 #include "tools/bench/result.h"

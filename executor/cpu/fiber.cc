@@ -1,0 +1,141 @@
+#include "executor/cpu/fiber.h"
+
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define MSCCLC_ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define MSCCLC_TSAN 1
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(MSCCLC_ASAN)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define MSCCLC_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(MSCCLC_TSAN)
+#include <sanitizer/tsan_interface.h>
+#define MSCCLC_TSAN 1
+#endif
+#endif
+
+#if defined(MSCCLC_TSAN)
+// Not told to the sanitizer: a fiber's first and last function never return.
+#define MSCCLC_NO_TSAN __attribute__((no_sanitize_thread))
+#else
+#define MSCCLC_NO_TSAN
+#endif
+
+namespace mscclc {
+namespace {
+
+constexpr size_t kGuard = 4096;
+constexpr size_t kStride = Fiber::kStack + kGuard;
+constexpr size_t kPerBlock = 16;  // stacks mapped at once
+
+}  // namespace
+
+FiberPool::~FiberPool() {
+  fibers_.clear();
+  for (void* block : blocks_) {
+#if defined(MSCCLC_ASAN)
+    // Fibers that were given up leave red zones, and the addresses may come back as anything.
+    __asan_unpoison_memory_region(block, kStride * kPerBlock);
+#endif
+    munmap(block, kStride * kPerBlock);
+  }
+}
+
+bool FiberPool::map_more() {
+  void* block = mmap(nullptr, kStride * kPerBlock, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (block == MAP_FAILED) return false;
+  blocks_.push_back(block);
+  for (size_t i = 0; i < kPerBlock; ++i) {
+    char* guard = static_cast<char*>(block) + i * kStride;
+    if (mprotect(guard, kGuard, PROT_NONE) != 0) return !free_.empty();
+    free_.push_back(&fibers_.emplace_back(guard + kGuard));
+  }
+  return true;
+}
+
+Fiber* FiberPool::take() {
+  if (free_.empty() && !map_more()) return nullptr;
+  Fiber* fiber = free_.back();
+  free_.pop_back();
+  return fiber;
+}
+
+Fiber::~Fiber() {
+#if defined(MSCCLC_TSAN)
+  if (tsan_own_ != nullptr) __tsan_destroy_fiber(tsan_own_);
+#endif
+}
+
+// A fiber that was given up in the middle leaves red zones and frames behind.
+void Fiber::forget_last_run() {
+#if defined(MSCCLC_ASAN)
+  __asan_unpoison_memory_region(stack_, kStack);
+#endif
+#if defined(MSCCLC_TSAN)
+  if (tsan_own_ != nullptr) __tsan_destroy_fiber(tsan_own_);
+  tsan_own_ = nullptr;
+#endif
+}
+
+void Fiber::start(Entry entry, void* argument) {
+  if (!ended_) forget_last_run();
+  entry_ = entry;
+  argument_ = argument;
+  ended_ = false;
+  create_context(own_, stack_, kStack, &Fiber::main, this);
+#if defined(MSCCLC_TSAN)
+  if (tsan_own_ == nullptr) tsan_own_ = __tsan_create_fiber(0);
+#endif
+}
+
+void Fiber::resume() {
+#if defined(MSCCLC_ASAN)
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, stack_, kStack);
+#endif
+#if defined(MSCCLC_TSAN)
+  tsan_resumer_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(tsan_own_, 0);
+#endif
+  switch_context(resumer_, own_);
+#if defined(MSCCLC_ASAN)
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+}
+
+MSCCLC_NO_TSAN void Fiber::suspend() {
+#if defined(MSCCLC_ASAN)
+  // An ended fiber's fake stack is freed here.
+  __sanitizer_start_switch_fiber(ended_ ? nullptr : &own_fake_stack_, resumer_stack_,
+                                 resumer_bytes_);
+#endif
+#if defined(MSCCLC_TSAN)
+  __tsan_switch_to_fiber(tsan_resumer_, 0);
+#endif
+  switch_context(own_, resumer_);
+#if defined(MSCCLC_ASAN)
+  __sanitizer_finish_switch_fiber(own_fake_stack_, &resumer_stack_, &resumer_bytes_);
+#endif
+}
+
+MSCCLC_NO_TSAN void Fiber::main(void* self) {
+  auto* fiber = static_cast<Fiber*>(self);
+#if defined(MSCCLC_ASAN)
+  __sanitizer_finish_switch_fiber(nullptr, &fiber->resumer_stack_, &fiber->resumer_bytes_);
+#endif
+  fiber->entry_(fiber->argument_);
+  fiber->ended_ = true;
+  fiber->suspend();
+}
+
+}  // namespace mscclc

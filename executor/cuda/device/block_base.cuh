@@ -1,0 +1,166 @@
+// What all machines of a CUDA thread block have in common: the numbers of the call, and the ops
+// that synchronise (interpreter/machine.h says what a machine offers).
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/access.cuh"
+#include "executor/cuda/device/ahead.cuh"
+#include "executor/cuda/device/clocks.cuh"
+#include "executor/cuda/device/ports.cuh"
+#include "executor/cuda/device/wait.cuh"
+#include "executor/interpreter/steps.h"
+
+namespace mscclc::cuda {
+
+using device::Barrier;
+using device::Format;
+using device::LaunchPlan;
+using device::Piece;
+using device::RankContext;
+using device::Source;
+using device::Step;
+using device::StepTarget;
+
+/// What the threads of a block share, in shared memory.
+struct BlockState : BlockClock {
+  WaitState waits;
+  const RankContext* rank;
+  uint64_t* calls;                       ///< the block's counts in device memory (LaunchPlan) ...
+  uint32_t divisor;                      ///< of sums, where the call asks for an average; else 1
+  uint64_t counts[device::kMostCounts];  ///< ... and as they are now
+};
+
+/// `kHasProxy`: steps may post to the rank's proxy.
+template <class Arithmetic, bool kHasProxy>
+class BlockBase {
+ public:
+  /// Call number `call` of the block.
+  __device__ BlockBase(BlockState& state, const LaunchPlan& plan, uint64_t call)
+      : state_(state),
+        plan_(plan),
+        call_(call),
+        arithmetic_(plan),
+        stamp_(device::stamp_of(call, arithmetic_.element())) {}
+
+  __device__ void enter(const Step& step) {
+    if (frees_next_) let_next_begin();
+    frees_next_ = threadIdx.x == 0 && (step.flags & device::kFreesNext) != 0;
+    source_ = step.source;
+    if (gave_up(state_.waits)) exit_thread();
+  }
+  __device__ uint64_t call() const { return call_; }
+  __device__ uint32_t element() const { return arithmetic_.element(); }
+
+  template <class Fn>
+  __device__ void for_each_target(uint32_t n, Fn fn) {
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) fn(i);
+  }
+
+  template <class Fn>
+  __device__ void for_each_post(uint32_t n, Fn fn) {
+    if (threadIdx.x != 0) return;
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
+  __device__ void signal(const StepTarget& target, bool relaxed) {
+    if constexpr (kHasProxy) {
+      if (target.flags & device::kPort) {
+        return post({PortWhat::signal, target.index, 0, 0, 0, 0});
+      }
+    }
+    if (target.address == nullptr) return;
+    if (relaxed) {
+      add_relaxed(target.address);
+    } else {
+      add_release(target.address);
+    }
+  }
+  /// Several threads may wait at one end, each for a signal of its own.
+  __device__ void wait(const StepTarget& target, bool relaxed) {
+    const uint64_t before = take_one(target);
+    uint64_t arrived = 0;
+    await(
+        state_.waits,
+        [&] {
+          arrived = relaxed ? load_relaxed(target.address) : load_acquire(target.address);
+          return arrived > before;
+        },
+        [&] { return Fault{WaitFor::signal, target.index, source_, 0, before + 1, arrived}; });
+  }
+  template <class ChannelOf>
+  __device__ void flush(uint32_t n, ChannelOf channel_of) {
+    if (threadIdx.x != 0) return;
+    flush_channels(state_.rank->queue, state_.waits, source_, n, channel_of);
+  }
+  __device__ void release(const StepTarget& target) { add_release_gpu(target.address); }
+  __device__ void acquire(const StepTarget& target) {
+    await(
+        state_.waits,
+        [&] {
+          const uint64_t seen = load_relaxed_gpu(target.address);
+          return seen > 0 && take_acquire_gpu(target.address, seen);
+        },
+        [&] { return Fault{WaitFor::semaphore, target.index, source_, 0, 1, 0}; });
+  }
+  __device__ void meet(const StepTarget& target) {
+    Barrier& b = *reinterpret_cast<Barrier*>(target.address);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      if (gave_up(state_.waits)) exit_thread();
+      const uint64_t full = next_multiple(fetch_add_release_gpu(&b.arrived), b.members);
+      uint64_t arrived = 0;
+      await(
+          state_.waits,
+          [&] {
+            arrived = load_acquire_gpu(&b.arrived);
+            return arrived >= full;
+          },
+          [&] { return Fault{WaitFor::barrier, target.index, source_, 0, full, arrived}; });
+    }
+    __syncthreads();
+  }
+  __device__ void sync() { __syncthreads(); }
+
+ protected:
+  __device__ ReduceOp reduction(const Step& step) const {
+    return step.reduce == ReduceOp::call ? plan_.reduce : step.reduce;
+  }
+  /// What the sums of a step are divided by.
+  __device__ uint32_t divisor(const Step& step) const {
+    const bool divides = reduction(step) == ReduceOp::avg && (step.flags & device::kComplete) != 0;
+    return divides ? plan_.contributions : 1;
+  }
+  __device__ void post(const PortRequest& request) {
+    post_request(state_.rank->queue, state_.waits, source_, request);
+  }
+
+  BlockState& state_;
+  const LaunchPlan& plan_;
+  const uint64_t call_;
+  const Arithmetic arithmetic_;
+  const device::Stamp stamp_;
+  uint32_t source_ = 0;      ///< of the step at hand: the op's index in the IR
+  bool frees_next_ = false;  ///< behind that step this thread lets the next launch begin
+
+ private:
+  /// Takes a signal of those that arrive at an end; returns how many were taken before.
+  __device__ uint64_t take_one(const StepTarget& target) {
+    if ((target.flags & device::kCounted) != 0) return device::taken_before(target, call_);
+    const bool own = target.slot != device::kNoSlot;
+    uint64_t* count = own ? state_.calls + target.slot : &state_.rank->channels[target.index].taken;
+    auto* words = reinterpret_cast<unsigned long long*>(count);
+    if (!own) return atomicAdd(words, 1ull);
+    atomicAdd(words, 1ull);  // for the next call; nobody waits for it
+    return atomicAdd(reinterpret_cast<unsigned long long*>(&state_.counts[target.slot]), 1ull);
+  }
+  /// The next multiple of `step` above `count`.
+  __device__ static uint64_t next_multiple(uint64_t count, uint64_t step) {
+    if (count >> 32 == 0 && step >> 32 == 0) {  // a short division
+      return (static_cast<uint32_t>(count) / static_cast<uint32_t>(step) + 1) * step;
+    }
+    return (count / step + 1) * step;
+  }
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,466 @@
+// The machine for the common plans: one packet format, sums of one type, programs that fit in
+// shared memory (launch.cu says when). It runs the same steps as the machine for all plans
+// (block.cuh), by bodies of its own: those of all machines make a block walk a long chain of
+// instructions before each access, and hold so many registers that they spill
+// (docs/performance.md has the figures).
+//
+// The order of sums is the same. So that a thread meets its own bytes again
+// (passes/base/thread_partition.h), a block deals out the units of its packets in one way, and cuts
+// all its plain sums in one.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/arithmetic.cuh"
+#include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/packet_rows.cuh"
+
+namespace mscclc::cuda {
+
+/// A packet that has not come, of `n` sources whose lines are `apart`; ends the thread.
+template <PacketFormat F>
+[[noreturn]] static __device__ __noinline__ void give_up_packets(WaitState& state, uint32_t op,
+                                                                 uint32_t line, uint32_t apart,
+                                                                 uint32_t n, uint32_t unit,
+                                                                 uint64_t stamp, uint32_t call) {
+  Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
+  for (uint32_t i = 0; i < n; ++i) {
+    const StepOperand from = shared_operand(line + i * apart, call);
+    if ((from.flags & device::kPackets) == 0) continue;
+    const uint8_t* at = from.address + uint64_t{unit} * Format<F>::kWire;
+    const FoundMark mark = missing_mark<F>(at, stamp, 4);
+    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
+    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
+    fault.expected = mark.expected;
+    fault.seen = mark.seen;
+    if (mark.missing) break;
+  }
+  give_up(state, fault);
+}
+
+/// What of a step a block moves in a round of a pipeline.
+static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t begin,
+                                                            uint64_t unit, uint32_t align) {
+  const Step& step = shared_step(i);
+  const device::Range own =
+      device::share_of_round({begin, begin + unit}, step.move_end, step.part, step.parts, align);
+  return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
+}
+
+/// Packets of plans whose steps may post to the proxy: what copy engines hand on is made of many
+/// bytes, which come in these formats.
+inline constexpr uint32_t kFormatsWithPorts =
+    device::uses_of_formats([](const PacketFormatInfo& row) { return row.is_dense(); });
+constexpr bool has_ports(PacketFormat F) { return (device::uses_of(F) & kFormatsWithPorts) != 0; }
+
+/// `kUneven`: plain data begins at multiples of 4 bytes, and ends anywhere; else both at multiples
+/// of 16.
+template <class Arithmetic, PacketFormat F, bool kUneven>
+class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
+  using Base = BlockBase<Arithmetic, has_ports(F)>;
+  using Base::stamp_;
+  using Base::state_;
+
+  static constexpr bool kHasPackets = F != PacketFormat::none;
+  static constexpr bool kHasPorts = has_ports(F);
+  /// May plain data end inside a word?
+  static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
+
+  using Rows = PacketRows<F, kUneven, kTails>;
+  using Part = typename Rows::Part;
+  using Places = typename Rows::Places;
+
+ public:
+  /// `alone`: the kernel ahead has ended.
+  __device__ FastBlock(BlockState& state, const LaunchPlan& plan, uint64_t call, bool alone)
+      : Base(state, plan, call),
+        operands_(sizeof(StepHeader) / 16 + shared_header().steps * (sizeof(Step) / 16)),
+        ahead_(alone ? 0 : kStillRuns) {}
+
+  /// Runs the program in shared memory.
+  __device__ void run() {
+    if constexpr (!kHasPackets) start_alone();
+    uint32_t body_end = device::kNoChannel;  // of the pipeline at hand, if there is one
+    for (uint32_t i = 0;;) {
+      if (i == body_end) {
+        const Step& loop = shared_step(loop_);
+        round_begin_ += loop.begin;
+        if (round_begin_ < loop.begin * loop.end) {
+          i = loop_ + 1;
+        } else {
+          body_end = device::kNoChannel;
+        }
+      }
+      if (i == shared_header().steps) break;
+      const Step step = load_step(i);
+      if (step.kind == OpKind::pipeline) {
+        loop_ = i;
+        round_begin_ = 0;
+        const bool empty = step.end == 0 || step.count == 0;
+        body_end = empty ? device::kNoChannel : i + 1 + step.count;
+        i += empty ? 1 + step.count : 1;
+        continue;
+      }
+      at_ = i++;
+      run_step(step);
+    }
+    await_call_ahead();  // the launch behind takes this one's end for that of all ahead of it
+  }
+
+ private:
+  /// What the sums of a step are divided by. REQUIRES: no step is always an average.
+  __device__ uint32_t divisor(const Step& step) const {
+    const bool divides = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0;
+    return divides ? state_.divisor : 1;
+  }
+
+  __device__ void run_step(const Step& step) {
+    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.kind));
+    this->enter(step);
+    if (step.kind == OpKind::copy_packets) {
+      if constexpr (kHasPackets) move_units(step);
+      return;
+    }
+    if (step.kind == OpKind::reduce_packets) {
+      if constexpr (kHasPackets && Arithmetic::kSums) add_units(step);
+      return;
+    }
+    if constexpr (kHasPackets) start_alone();
+    switch (step.kind) {
+      case OpKind::copy:
+        return posts(step) ? post_puts(step) : copy_rows(step);
+      case OpKind::reduce:
+        if constexpr (Arithmetic::kSums) add_rows(step);
+        return;
+      case OpKind::sync:
+        return this->sync();
+      case OpKind::barrier:
+        return this->meet(target(step, 0));
+      case OpKind::flush:
+        if constexpr (kHasPorts) {
+          this->flush(step.count, [&](uint32_t i) { return target(step, i).index; });
+        }
+        return;
+      default:
+        break;
+    }
+    // One thread posts, in order. One loop, or the kernel would hold its body twice.
+    const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
+    const uint32_t apart = posts(step) ? 1 : blockDim.x;
+#pragma unroll 1
+    for (uint32_t i = first; i < step.count; i += apart) synchronise(step, i);
+  }
+  __device__ static bool posts(const Step& step) {
+    return kHasPorts && (step.flags & device::kPosts) != 0;
+  }
+
+  __device__ void synchronise(const Step& step, uint32_t i) {
+    const StepTarget& t = target(step, i);
+    const bool relaxed = (step.flags & device::kRelaxed) != 0;
+    switch (step.kind) {
+      case OpKind::signal:
+        return this->signal(t, relaxed);
+      case OpKind::wait:
+        return this->wait(t, relaxed);
+      case OpKind::release:
+        return this->release(t);
+      case OpKind::acquire:
+        return this->acquire(t);
+      default:
+        return;
+    }
+  }
+  __device__ const StepTarget& target(const Step& step, uint32_t i) const {
+    const uint32_t line = operands_ + shared_header().operands + step.first + i;
+    return *reinterpret_cast<const StepTarget*>(shared_lines() + line);
+  }
+
+  /// Comes before the first access to data, and before anybody is told anything: until then the
+  /// call ahead may run. What it left in the block's counts is under way then, beside that access.
+  __device__ void await_call_ahead() {
+    if (ahead_ != kStillRuns) return;
+    await_kernel_ahead(this->plan_.frees_next);
+    state_.stamp_clock(kClockAhead);
+    ahead_ = load_relaxed(reinterpret_cast<const uint32_t*>(state_.calls) + 1);
+  }
+  /// Ends the thread if the call ahead gave up.
+  __device__ void check_call_ahead() const {
+    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
+
+  /// For steps that are not packets: nothing of theirs may overlap the call ahead.
+  __device__ void start_alone() {
+    await_call_ahead();
+    check_call_ahead();
+  }
+
+  /// What the block moves now of the step's run; false: nothing.
+  __device__ bool range(const Step& step, uint64_t& begin, uint64_t& end) const {
+    begin = step.begin;
+    end = step.end;
+    if ((step.flags & device::kInLoop) != 0) {
+      const device::Range own =
+          range_in_round(at_, round_begin_, shared_step(loop_).begin, shared_header().align);
+      if (own.begin >= own.end) return false;
+      begin = own.begin;
+      end = own.end;
+    }
+    begin -= step.run_begin;
+    end -= step.run_begin;
+    return true;
+  }
+  __device__ uint32_t call32() const { return static_cast<uint32_t>(this->call_); }
+  __device__ StepOperand operand(uint32_t line) const { return shared_operand(line, call32()); }
+  __device__ uint32_t operands_of(const Step& step) const {
+    return uint32_t{step.dsts} + step.srcs;
+  }
+
+  // Plain data.
+
+  __device__ void copy_rows(const Step& step) {
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+    uint32_t line = operands_ + step.first;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i, line += operands_of(step)) {
+      const uint8_t* from = operand(line + step.dsts).address + begin;
+#pragma unroll 1
+      for (uint32_t k = 0; k < step.dsts; ++k) {
+        uint8_t* to = operand(line + k).address + begin;
+        if (to == from) continue;
+        if constexpr (kUneven) {
+          copy_uneven(to, from, end - begin);
+        } else {
+          copy_words<uint4, 4>(to, from, (end - begin) / 16);
+        }
+      }
+    }
+  }
+
+  /// By one thread: the proxy reads the sources later.
+  __device__ void post_puts(const Step& step) {
+    uint64_t begin, end;
+    if (threadIdx.x != 0 || !range(step, begin, end) || begin == end) return;
+    const uint32_t extras = shared_header().operands + shared_header().targets;
+    uint32_t line = operands_ + step.first;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i, line += operands_of(step)) {
+      const uint8_t* from = operand(line + step.dsts).address + begin;
+#pragma unroll 1
+      for (uint32_t k = 0; k < step.dsts; ++k) {
+        const auto* extra =
+            reinterpret_cast<const device::StepExtra*>(shared_lines() + line + k + extras);
+        this->post({PortWhat::put, extra->channel,
+                    reinterpret_cast<uint64_t>(operand(line + k).address + begin),
+                    reinterpret_cast<uint64_t>(from), end - begin, 0});
+      }
+    }
+  }
+
+  __device__ void add_rows(const Step& step) {
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const uint32_t line = operands_ + step.first + i * operands_of(step);
+      const uint32_t sources = line + step.dsts;
+      const PlainSum sum{line, sources, sources + step.srcs, divisor(step), call32()};
+      if constexpr (kUneven) {
+        add_uneven<Arithmetic>(sum, begin, end);
+      } else {
+#pragma unroll 1
+        for (uint64_t at = begin + threadIdx.x * 16; at < end; at += blockDim.x * 16) {
+          sum.template add_row<Arithmetic>(WholeRow{at});
+        }
+      }
+    }
+  }
+
+  // Packets.
+
+  template <class Fn>
+  __device__ void for_each_part(const Step& step, Fn fn) {
+    constexpr uint32_t kData = Format<F>::kData;
+    uint64_t begin, end;
+    if (!range(step, begin, end)) return;
+    const auto lanes = static_cast<uint32_t>(end) * Rows::kLanes;
+#pragma unroll 1
+    for (auto i = static_cast<uint32_t>(begin) * Rows::kLanes + threadIdx.x; i < lanes;
+         i += blockDim.x) {
+      Part part;
+      part.unit = i / Rows::kLanes;
+      part.lane = i % Rows::kLanes;
+      if constexpr (Rows::kLine) {
+        const uint32_t left = lanes - i + threadIdx.x % 32;
+        part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
+      }
+      part.offset = uint64_t{part.unit} * kData + part.lane * Rows::kPart;
+      part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
+      if (part.offset + part.bytes > step.length) {
+        part.bytes =
+            part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
+      }
+      fn(part);
+    }
+  }
+
+  /// In `n` operands from `line` on that are `apart`.
+  __device__ void find(uint32_t line, uint32_t apart, uint32_t n, const Part& part,
+                       Places& places) const {
+    places.packets = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      if (j >= n) continue;
+      const StepOperand found = operand(line + j * apart);
+      const bool packets = (found.flags & device::kPackets) != 0;
+      places.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
+      places.packets |= packets ? 1u << j : 0;
+    }
+  }
+
+  /// Reads a part of `n` sources; packets are polled in one loop. Plain data beside sentinels loses
+  /// its -0.0. `meanwhile` is called while loads of plain data are under way and packets not yet
+  /// waited for. For reports: the operands are in lines `apart` from `line` on.
+  template <class Fn>
+  __device__ void read(const Step& step, const Places& from, uint32_t line, uint32_t apart,
+                       uint32_t n, const Part& part, uint4* rows, Fn meanwhile) {
+    await_call_ahead();
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      rows[j] = {};
+      if (j < n && !from.holds_packets(j)) rows[j] = Rows::load_part(from.at[j], part);
+    }
+    meanwhile();
+    if (from.packets != 0) {
+      poll(step, from, line, apart, n, part, rows);
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
+      }
+    }
+    if constexpr (Format<F>::kSentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j < n && !from.holds_packets(j)) {
+          rows[j] = drop_minus_zeros(rows[j], this->element());
+        }
+      }
+    }
+  }
+  __device__ void poll(const Step& step, const Places& from, uint32_t line, uint32_t apart,
+                       uint32_t n, const Part& part, uint4* rows) {
+    uint32_t left = kPollsPerLook;
+    uint64_t start = 0;
+    while (!Rows::take(stamp_, from, part, rows)) {
+      if (--left != 0) continue;
+      start = look(state_.waits, start);
+      if constexpr (Rows::kLine) {
+        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
+      }
+      if (start == 0) {
+        give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
+                           Format<F>::stamp(stamp_), call32());
+      }
+      left = kPollsPerLook;
+    }
+  }
+
+  /// Writes a row to operands [line, end) too: those that are not among the places found before.
+  __device__ void write_rest(uint32_t line, uint32_t end, const Part& part,
+                             const uint4& row) const {
+#pragma unroll 1
+    for (; line < end; ++line) {
+      Places to;
+      find(line, 1, 1, part, to);
+      Rows::write_one(stamp_, to, 0, part, row);
+    }
+  }
+  /// The packets of peers are there, so whoever this launch depends on has begun.
+  __device__ void free_next() const {
+    if (this->frees_next_) let_next_begin();
+  }
+
+  /// The moves have one source each; those of kAtOnce moves are read together. Found while data is
+  /// under way: the first destination of each or, of a move by itself, its first kAtOnce.
+  __device__ void move_units(const Step& step) {
+    const uint32_t apart = step.dsts + 1u;
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; i += kAtOnce) {
+      const uint32_t line = operands_ + step.first + i * apart, left = step.count - i;
+      const uint32_t n = left < kAtOnce ? left : kAtOnce;
+      const bool single = n == 1;
+      for_each_part(step, [&](const Part& part) {
+        uint4 rows[kAtOnce];
+        Places from, to;
+        find(line + step.dsts, apart, n, part, from);
+        read(step, from, line + step.dsts, apart, n, part, rows,
+             [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
+        check_call_ahead();
+        if (left <= kAtOnce) free_next();
+        if (single) {
+          Rows::write(stamp_, to, step.dsts, part, rows[0]);
+          write_rest(line + kAtOnce, line + step.dsts, part, rows[0]);
+        } else {
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j >= n) continue;
+            Rows::write_one(stamp_, to, j, part, rows[j]);
+            write_rest(line + j * apart + 1, line + j * apart + step.dsts, part, rows[j]);
+          }
+        }
+        Rows::empty(stamp_, from);
+      });
+    }
+  }
+
+  __device__ void add_units(const Step& step) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const uint32_t line = operands_ + step.first + i * operands_of(step);
+      const uint32_t sources = line + step.dsts;
+      for_each_part(step, [&](const Part& part) {
+        typename Arithmetic::RowSums sums;
+        Places from, to;
+#pragma unroll 1
+        for (uint32_t k = 0;;) {
+          const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
+          uint4 rows[kAtOnce];
+          find(sources + k, 1, n, part, from);
+          read(step, from, sources + k, 1, n, part, rows, [&] {
+            if (!kUneven && left <= kAtOnce) find(line, 1, step.dsts, part, to);
+          });
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
+          }
+          if (left <= kAtOnce) break;
+          Rows::empty(stamp_, from);
+          k += kAtOnce;
+        }
+        check_call_ahead();
+        if (i + 1 == step.count) free_next();
+        uint4 row = Arithmetic::finish(sums, divisor(step));
+        if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
+        // Words of several destinations, one between the other, travel a tenth slower.
+        if constexpr (kUneven) {
+          write_rest(line, sources, part, row);
+        } else {
+          Rows::write(stamp_, to, step.dsts, part, row);
+          write_rest(line + kAtOnce, sources, part, row);
+        }
+        Rows::empty(stamp_, from);
+      });
+    }
+  }
+
+  const uint32_t operands_;  ///< line of the first operand
+  /// The upper half of the block's first count as the call ahead left it; while that one may run
+  /// kStillRuns, more than any count has there.
+  uint32_t ahead_;
+  static constexpr uint32_t kStillRuns = 0x7fffffff;
+  uint32_t at_ = 0;           ///< the step at hand
+  uint32_t loop_ = 0;         ///< the pipeline at hand ...
+  uint64_t round_begin_ = 0;  ///< ... and where its round begins, in virtual bytes
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,237 @@
+// Switch ops through multicast: the switch adds up (multimem.ld_reduce) and stores to all members
+// (multimem.st), where device::BaseAddress::multicast says that it can. Without it, and for what
+// the switch cannot do, ops go through the members one by one, in the order of the plan.
+//
+// What differs from that: the order in which the switch adds up floating-point numbers, and the
+// precision of its sums, are unspecified (PTX ISA, multimem.ld_reduce). So results are not those of
+// the simulator bit for bit. Ranks that read one sum each get the same bits only if one of them
+// reads it and stores it to all (switch_reduce_broadcast).
+//
+// Not through the switch: prod; min and max of floating-point numbers (f32 and f64 have none there,
+// and a NaN would be lost); avg of 16-bit types (it would be rounded twice); 8-bit types.
+//
+// Order (PTX ISA, memory consistency model, proxies; CUDA programming guide, virtual aliasing): a
+// multicast address is another way to memory that ranks also read and write by its own address.
+// Accesses by both are ordered by fence.proxy.alias only, in the thread that makes them: after the
+// wait that precedes an op, before the signal that follows it. Both stand here, around the op.
+//
+// A multicast address is for multimem instructions alone: any other access is undefined.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/switch_cut.h"
+#include "executor/interpreter/arith.h"
+#include "executor/interpreter/steps.h"
+
+namespace mscclc::cuda {
+
+__device__ inline void fence_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
+
+/// What the switch does for a call's reduction.
+struct SwitchSum {
+  Dtype dtype;
+  ReduceOp reduce;   ///< not ReduceOp::call
+  uint32_t divisor;  ///< 1 but for avg
+};
+
+__device__ inline bool switch_reduces(const SwitchSum& sum) {
+  const bool adds = sum.reduce == ReduceOp::sum || sum.reduce == ReduceOp::avg;
+  switch (sum.dtype) {
+    case Dtype::f32:
+    case Dtype::f64:
+      return adds;
+    case Dtype::f16:
+    case Dtype::bf16:
+      return adds && sum.divisor == 1;
+    case Dtype::i32:
+    case Dtype::u32:
+    case Dtype::i64:
+    case Dtype::u64:
+      return adds || sum.reduce == ReduceOp::min || sum.reduce == ReduceOp::max;
+    default:
+      return false;
+  }
+}
+
+#define MSCCLC_LOAD_FOUR(what, constraint, to, at)                                      \
+  asm volatile("multimem.ld_reduce.relaxed.sys.global." what " {%0, %1, %2, %3}, [%4];" \
+               : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]),   \
+                 "=" constraint(to[3])                                                  \
+               : "l"(at)                                                                \
+               : "memory")
+#define MSCCLC_LOAD_ONE(what, constraint, to, at)                         \
+  asm volatile("multimem.ld_reduce.relaxed.sys.global." what " %0, [%1];" \
+               : "=" constraint(to)                                       \
+               : "l"(at)                                                  \
+               : "memory")
+
+// Sums wrap around, so that signed ones are added as unsigned.
+#define MSCCLC_LOAD_INTEGERS(name, Value, constraint, unsigned_type, type)     \
+  __device__ inline void name(ReduceOp reduce, const uint8_t* at, Value* to) { \
+    for (uint32_t i = 0; i < 16 / sizeof(Value); ++i) {                        \
+      const uint8_t* from = at + i * sizeof(Value);                            \
+      if (reduce == ReduceOp::min) {                                           \
+        MSCCLC_LOAD_ONE("min." type, constraint, to[i], from);                 \
+      } else if (reduce == ReduceOp::max) {                                    \
+        MSCCLC_LOAD_ONE("max." type, constraint, to[i], from);                 \
+      } else {                                                                 \
+        MSCCLC_LOAD_ONE("add." unsigned_type, constraint, to[i], from);        \
+      }                                                                        \
+    }                                                                          \
+  }
+MSCCLC_LOAD_INTEGERS(load_i32, int32_t, "r", "u32", "s32")
+MSCCLC_LOAD_INTEGERS(load_u32, uint32_t, "r", "u32", "u32")
+MSCCLC_LOAD_INTEGERS(load_i64, int64_t, "l", "u64", "s64")
+MSCCLC_LOAD_INTEGERS(load_u64, uint64_t, "l", "u64", "u64")
+#undef MSCCLC_LOAD_INTEGERS
+
+/// 16 bytes of elements.
+struct SwitchRow {
+  alignas(16) uint8_t bytes[16];
+  template <class T>
+  __device__ T* as() {
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
+/// The reduction of 16 bytes of all members. REQUIRES: switch_reduces(sum); `at` aligned.
+__device__ inline void switch_load(const SwitchSum& sum, const uint8_t* at, SwitchRow& row) {
+  switch (sum.dtype) {
+    case Dtype::f32:
+      MSCCLC_LOAD_FOUR("add.v4.f32", "f", row.as<float>(), at);
+      if (sum.divisor > 1) device::divide_row(row.as<float>(), 4, sum.divisor);
+      return;
+    case Dtype::f16:
+      MSCCLC_LOAD_FOUR("add.acc::f32.v4.f16x2", "r", row.as<uint32_t>(), at);
+      return;
+    case Dtype::bf16:
+      MSCCLC_LOAD_FOUR("add.acc::f32.v4.bf16x2", "r", row.as<uint32_t>(), at);
+      return;
+    case Dtype::f64:
+      MSCCLC_LOAD_ONE("add.f64", "d", row.as<double>()[0], at);
+      MSCCLC_LOAD_ONE("add.f64", "d", row.as<double>()[1], at + 8);
+      if (sum.divisor > 1) device::divide_row(row.as<double>(), 2, sum.divisor);
+      return;
+    case Dtype::i32:
+      load_i32(sum.reduce, at, row.as<int32_t>());
+      if (sum.divisor > 1) device::divide_row(row.as<int32_t>(), 4, sum.divisor);
+      return;
+    case Dtype::u32:
+      load_u32(sum.reduce, at, row.as<uint32_t>());
+      if (sum.divisor > 1) device::divide_row(row.as<uint32_t>(), 4, sum.divisor);
+      return;
+    case Dtype::i64:
+      load_i64(sum.reduce, at, row.as<int64_t>());
+      if (sum.divisor > 1) device::divide_row(row.as<int64_t>(), 2, sum.divisor);
+      return;
+    case Dtype::u64:
+      load_u64(sum.reduce, at, row.as<uint64_t>());
+      if (sum.divisor > 1) device::divide_row(row.as<uint64_t>(), 2, sum.divisor);
+      return;
+    default:
+      return;
+  }
+}
+#undef MSCCLC_LOAD_FOUR
+#undef MSCCLC_LOAD_ONE
+
+/// Stores 16 bytes to all members, whatever they are. REQUIRES: `at` aligned.
+__device__ inline void switch_store(uint8_t* at, SwitchRow& row) {
+  const uint32_t* words = row.as<uint32_t>();
+  asm volatile("multimem.st.relaxed.sys.global.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(at),
+               "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
+/// 16 bytes that another block or rank may have written just before.
+__device__ inline void load_plain(const uint8_t* at, SwitchRow& row) {
+  uint32_t* words = row.as<uint32_t>();
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(at)
+               : "memory");
+}
+
+/// One operand of a stretch: its address, at the switch if it is a switch operand.
+struct SwitchPlace {
+  uint8_t* address;
+  bool at_switch;
+};
+
+/// Operand k of a stretch, the first of its side.
+template <class M>
+__device__ inline SwitchPlace place_of(M& m, const device::Steps& p, const device::StepStretch& s,
+                                       uint32_t k) {
+  uint8_t* own = device::address_of(m, p, s, k);
+  if (p.extras == nullptr) return {own + s.skip, false};
+  uint8_t* multicast = p.extras[s.operands - p.operands + k].multicast;
+  if (multicast == nullptr) return {own + s.skip, false};
+  // The copy and the unit of a pipeline move both alike.
+  return {multicast + (own - s.operands[k].address) + s.skip, true};
+}
+
+/// True if the switch can do all of a step's moves: one operand on each side, those of several
+/// ranks there.
+__device__ inline bool switch_takes(const device::Steps& p, const device::Step& step,
+                                    const SwitchSum& sum) {
+  const uint32_t operands = uint32_t{step.dsts} + step.srcs;
+  const auto there = [&](uint32_t operand, uint32_t members) {
+    if (members == 1) return true;
+    return p.extras != nullptr && p.extras[operand].multicast != nullptr;
+  };
+  for (uint32_t i = 0; i < step.count; ++i) {
+    const uint32_t first = step.first + i * operands;
+    if (!there(first, step.dsts) || !there(first + step.dsts, step.srcs)) return false;
+  }
+  return step.srcs == 1 || switch_reduces(sum);
+}
+
+/// The part of a stretch that is 16 aligned bytes and more, by all threads of the block.
+__device__ inline void switch_move(SwitchPlace to, SwitchPlace from, SwitchCut cut,
+                                   const SwitchSum& sum) {
+  for (uint64_t at = cut.head + threadIdx.x * 16ull; at < cut.body_end; at += blockDim.x * 16ull) {
+    SwitchRow row;
+    if (from.at_switch) {
+      switch_load(sum, from.address + at, row);
+    } else {
+      load_plain(from.address + at, row);
+    }
+    if (to.at_switch) {
+      switch_store(to.address + at, row);
+    } else {
+      *reinterpret_cast<uint4*>(to.address + at) = *row.as<uint4>();
+    }
+  }
+}
+
+/// Runs switch_broadcast, switch_reduce or switch_reduce_broadcast on plain bytes through the
+/// switch. False: nothing was done, the step must go through the members. `rest(stretch)` moves the
+/// few bytes of a stretch that are no aligned 16, through the members, by all threads.
+template <class M, class Rest>
+__device__ inline bool run_at_switch(M& m, const device::Steps& p, const device::Step& step,
+                                     const SwitchSum& sum, Rest rest) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return false;  // before multimem
+#else
+  if (!switch_takes(p, step, sum)) return false;
+  fence_aliases();
+  for (uint32_t i = 0; i < step.count; ++i) {
+    device::for_each_stretch<PacketFormat::none>(p, step, i, [&](const device::StepStretch& s) {
+      const SwitchPlace to = place_of(m, p, s, 0), from = place_of(m, p, s, step.dsts);
+      const SwitchCut cut = cut_for_switch(reinterpret_cast<uint64_t>(to.address),
+                                           reinterpret_cast<uint64_t>(from.address), s.count);
+      switch_move(to, from, cut, sum);
+      if (cut.head > 0) rest(device::StepStretch{s.step, s.operands, s.skip, cut.head});
+      if (cut.body_end < s.count) {
+        rest(
+            device::StepStretch{s.step, s.operands, s.skip + cut.body_end, s.count - cut.body_end});
+      }
+    });
+  }
+  fence_aliases();
+  return true;
+#endif
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,33 @@
+// Where a unit of packets says that it has come: for those that wait, and for those that report.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/access.cuh"
+#include "executor/cuda/device/plain.cuh"
+#include "executor/interpreter/packets.h"
+
+namespace mscclc::cuda {
+
+using device::Format;
+using device::FoundMark;
+using device::Stamp;
+
+/// The lanes of a warp that share a line with this one.
+template <PacketFormat F>
+__device__ inline uint32_t line_mask() {
+  constexpr uint32_t kRows = Format<F>::kRows;
+  static_assert(kRows <= 16 && 32 % kRows == 0);
+  return ((1u << kRows) - 1) << (threadIdx.x & (32 - kRows));
+}
+
+/// The first mark of a unit that says that it has not come, else the last one. `word`: Stamp::word.
+template <PacketFormat F>
+static __device__ __noinline__ FoundMark missing_mark(const uint8_t* unit, uint64_t stamp,
+                                                      uint32_t word) {
+  return device::find_missing_mark<F>(stamp, word, [unit](uint32_t i, bool wide) -> uint64_t {
+    return wide ? load_relaxed(at<uint64_t>(unit + i, 0)) : load_relaxed(at<uint32_t>(unit + i, 0));
+  });
+}
+
+}  // namespace mscclc::cuda

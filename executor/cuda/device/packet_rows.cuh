@@ -1,0 +1,151 @@
+// Packets as a thread handles them: its part of a unit, which is one row of 16 bytes in a slot, and
+// the same part in plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/packet_mark.cuh"
+#include "executor/cuda/device/plain_sums.cuh"
+
+namespace mscclc::cuda {
+
+/// Units of format `F`. `kUneven`: plain data begins at multiples of 4 bytes and ends anywhere,
+/// else both at multiples of 16; `kTails`: it may end inside a word.
+template <PacketFormat F, bool kUneven, bool kTails>
+struct PacketRows {
+  static constexpr bool kLine = Format<F>::kLine;
+  /// Data stands beside flags, half of a row.
+  static constexpr bool kHalves = Format<F>::kFlags;
+  static constexpr uint32_t kLanes = Format<F>::kRows;  ///< threads that share a unit
+  static constexpr uint32_t kLast = kLanes - 1;         ///< the lane that has a line's flag
+  static constexpr uint32_t kPart = kHalves ? 8 : 16;   ///< bytes of data in a row
+
+  /// A thread's part of a unit.
+  struct Part {
+    uint32_t unit, lane;
+    uint32_t bytes;   ///< how much of it is data
+    uint64_t offset;  ///< in plain data
+    uint32_t warp;    ///< lines: which threads of this one's warp have a part
+  };
+
+  /// Where a part lies in up to kAtOnce operands.
+  struct Places {
+    uint8_t* at[kAtOnce];
+    uint32_t packets;  ///< bit j: place j holds packets
+    __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
+  };
+
+  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16. Two accesses of
+  // 8 bytes for all are faster than one of 16 for every other line.
+  static __device__ uint4 load_part(const uint8_t* from, const Part& part) {
+    if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
+    if constexpr (Format<F>::kSentinel) {
+      return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
+    }
+    uint2 low = {0, 0}, high = {0, 0};
+    if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
+    if (kLine && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    return {low.x, low.y, high.x, high.y};
+  }
+  static __device__ void store_part(uint8_t* to, const Part& part, const uint4& row) {
+    if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
+    if constexpr (Format<F>::kSentinel) {
+      if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
+      return;
+    }
+    if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
+    if (kLine && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+  }
+
+  /// Loads the rows that stand in the places that hold packets; true if all have come. All are
+  /// loaded before the first look at what came, without a branch, or each load would wait for the
+  /// one ahead.
+  static __device__ bool take(const Stamp& stamp, const Places& from, const Part& part,
+                              uint4* rows) {
+    uint32_t all = 1;
+    if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(stamp, rows[j], part);
+    }
+    // The flags are in one lane. One that has given up votes no more: the others wait on, and give
+    // up too.
+    if constexpr (kLine) return __ballot_sync(part.warp, all) == part.warp;
+    return all != 0;
+  }
+  static __device__ uint32_t has_come(const Stamp& stamp, const uint4& row, const Part& part) {
+    if constexpr (kHalves) {
+      return static_cast<uint32_t>(row.y == stamp.flag32) &
+             static_cast<uint32_t>(row.w == stamp.flag32);
+    } else if constexpr (kLine) {
+      return static_cast<uint32_t>(part.lane != kLast) |
+             (static_cast<uint32_t>(row.z == static_cast<uint32_t>(stamp.flag64)) &
+              static_cast<uint32_t>(row.w == static_cast<uint32_t>(stamp.flag64 >> 32)));
+    } else {
+      static_assert(Format<F>::kSentinel);
+      const auto empty = static_cast<uint32_t>(stamp.sentinel);
+      return static_cast<uint32_t>(row.x != empty) & static_cast<uint32_t>(row.y != empty) &
+             static_cast<uint32_t>(row.z != empty) & static_cast<uint32_t>(row.w != empty);
+    }
+  }
+  /// The data of a row that has come, from its beginning on.
+  static __device__ uint4 data_of(const uint4& row) {
+    if constexpr (kHalves) return {row.x, row.z, 0, 0};
+    return row;
+  }
+  static __device__ void put(const Stamp& stamp, uint8_t* slot, const Part& part, uint4 row) {
+    if constexpr (kHalves) {
+      row = {row.x, stamp.flag32, row.y, stamp.flag32};
+    } else if constexpr (kLine) {
+      if (part.lane == kLast) {
+        row.z = static_cast<uint32_t>(stamp.flag64);
+        row.w = static_cast<uint32_t>(stamp.flag64 >> 32);
+      }
+      __syncwarp(part.warp);  // a line's stores are one instruction
+    }
+    if constexpr (Format<F>::kStore == 8) {
+      store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
+      store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
+    } else {
+      store_packet(slot, row);
+    }
+  }
+  static __device__ uint64_t slot_offset(const Part& part) {
+    return uint64_t{part.unit} * Format<F>::kWire + part.lane * 16;
+  }
+
+  /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
+  /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
+  static __device__ void empty(const Stamp& stamp, const Places& from) {
+    if constexpr (Format<F>::kSentinel) {
+      const auto word = static_cast<uint32_t>(stamp.sentinel);
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (from.holds_packets(j)) store_packet(from.at[j], {word, word, word, word});
+      }
+    }
+  }
+
+  /// Writes a row to the first `n` of the places.
+  static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
+                               const uint4& row) {
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      if (j < n) write_one(stamp, to, j, part, row);
+    }
+  }
+  static __device__ void write_one(const Stamp& stamp, const Places& to, uint32_t j,
+                                   const Part& part, const uint4& row) {
+    if (to.holds_packets(j)) {
+      put(stamp, to.at[j], part, row);
+    } else {
+      store_part(to.at[j], part, row);
+    }
+  }
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,381 @@
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "executor/block_programs.h"
+#include "executor/cuda/kernel.h"
+#include "executor/cuda/testing/memory.h"
+#include "executor/cuda/testing/ranks.h"
+#include "executor/cuda/testing/ranks_proxy.h"
+#include "executor/interpreter/packets.h"
+#include "ir/op_error.h"
+
+namespace mscclc::cuda {
+namespace {
+
+using device::Barrier;
+using device::BaseAddress;
+using device::ChannelEnd;
+using device::DeviceOp;
+using device::DeviceOperand;
+using device::Fault;
+using device::LaunchPlan;
+using device::PortRequest;
+using device::RankContext;
+using device::WaitFor;
+
+constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
+constexpr uint64_t kMostShift = 128;           // bytes
+constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks wait for room
+
+/// Device memory of one rank.
+struct RankMemory {
+  std::vector<DeviceMemory> buffers;
+  std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
+  DeviceMemory arrived, semaphores, barriers;
+  uint32_t first_channel = 0, first_block = 0;  ///< among those of all ranks
+};
+
+const char* name(WaitFor what) {
+  switch (what) {
+    case WaitFor::nothing:
+      return "nothing";
+    case WaitFor::signal:
+      return "signal";
+    case WaitFor::semaphore:
+      return "semaphore";
+    case WaitFor::barrier:
+      return "barrier";
+    case WaitFor::packet:
+      return "packet";
+    case WaitFor::queue:
+      return "room in the queue";
+    case WaitFor::flush:
+      return "flush";
+  }
+  return "?";
+}
+
+}  // namespace
+
+struct CudaRanks::State {
+  explicit State(const Program& program) : program(program) {}
+
+  bool allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d);
+  uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
+  void number_channels(uint32_t rank);
+  void number_ranks();
+  bool upload_counts(uint32_t rank, Diagnostics& d);
+  bool upload_context(Diagnostics& d);
+  uint64_t* partner_of(const Channel& end) const;
+  bool fill_sentinels(uint32_t rank, Diagnostics& d);
+  std::vector<BaseAddress> bases_of(uint32_t rank) const;
+  std::vector<ChannelEnd> all_ends() const;
+  bool pack_programs(Diagnostics& d);
+  bool plan_launch(Diagnostics& d);
+  bool fits(Diagnostics& d) const;
+  void start_proxy();
+  Fault fault(uint32_t rank, uint32_t block) const;
+  bool report_faults(Diagnostics& d) const;
+  std::string ports_text() const;
+
+  const Program& program;
+  DeviceProgram device;
+  Call call;
+  Options options;
+  std::vector<RankMemory> ranks;
+  uint32_t channels = 0, blocks = 0;  ///< of all ranks
+  DeviceMemory ends, claimed, flushed, context, programs, calls;
+  std::vector<uint8_t> packed;
+  VisibleMemory faults, requests, handled, abort;
+  LaunchPlan launch{};
+  uint64_t patience = kPatience;
+  std::optional<RanksProxy> proxy;
+};
+
+bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d) {
+  const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
+  const CallerBuffers callers = caller_buffers(program.contract, chunking, rank, options.in_place);
+  const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
+  RankMemory& own = ranks[rank];
+  own.buffers.resize(layout.size());
+  own.addresses.resize(layout.size());
+  for (uint32_t b = 0; b < layout.size(); ++b) {
+    if (callers.shared && b == inner) continue;
+    const bool scratch = b >= kFirstScratch;
+    const uint64_t bytes = scratch ? layout[b].stride * layout[b].copies : layout[b].bytes;
+    if (!own.buffers[b].allocate(bytes + kMostShift, d)) return false;
+    own.addresses[b] = own.buffers[b].data() + (scratch ? 0 : shift_of(rank, b));
+  }
+  if (callers.shared) own.addresses[inner] = own.addresses[callers.outer] + callers.inner_offset;
+  return true;
+}
+
+uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
+  if (!options.shifted) return options.offset;
+  return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
+}
+
+bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
+  const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
+  const device::Stamp stamp = device::stamp_of(0, info(call.dtype).bytes);
+  for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
+    if (!is_sentinel(layout[b].packets)) continue;
+    const std::vector<uint64_t> empty(layout[b].stride * layout[b].copies / 8, stamp.sentinel);
+    if (!ranks[rank].buffers[b].upload(empty, d)) return false;
+    ranks[rank].addresses[b] = ranks[rank].buffers[b].data();
+  }
+  return true;
+}
+
+bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
+  RankMemory& own = ranks[rank];
+  std::vector<uint64_t> semaphores;
+  for (const Semaphore& s : program.ranks[rank].semaphores) semaphores.push_back(s.initial);
+  std::vector<Barrier> barriers;
+  for (const BarrierMembers& b : device.ranks[rank].barriers)
+    barriers.push_back({0, b.blocks.size()});
+  return own.semaphores.upload(semaphores, d) && own.barriers.upload(barriers, d);
+}
+
+/// Makes the channels that a rank's program names by index those of all ranks.
+void CudaRanks::State::number_channels(uint32_t rank) {
+  RankProgram& own = device.ranks[rank];
+  for (DeviceOperand& operand : own.operands) {
+    if (operand.channel != device::kNoChannel) operand.channel += ranks[rank].first_channel;
+  }
+  for (const DeviceOp& op : own.ops) {
+    const bool targets = !info(op.kind).moves_data() && op.kind != OpKind::pipeline;
+    if (!targets || info(op.kind).dsts.slot[0].kind != SlotKind::channel) continue;
+    for (uint32_t t = 0; t < op.count; ++t) own.targets[op.first + t] += ranks[rank].first_channel;
+  }
+}
+
+void CudaRanks::State::number_ranks() {
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].first_channel = channels;
+    ranks[r].first_block = blocks;
+    number_channels(r);
+    channels += static_cast<uint32_t>(program.ranks[r].channels.size());
+    blocks += static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
+  }
+}
+
+/// The count of signals at the other end of a channel, or nullptr.
+uint64_t* CudaRanks::State::partner_of(const Channel& end) const {
+  return end.partner == kNone ? nullptr : ranks[end.peer].arrived.data<uint64_t>() + end.partner;
+}
+
+std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank) const {
+  std::vector<BaseAddress> bases;
+  for (const device::Base& b : device.ranks[rank].bases) {
+    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
+  }
+  return bases;
+}
+
+std::vector<ChannelEnd> CudaRanks::State::all_ends() const {
+  std::vector<ChannelEnd> all;
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    uint64_t* arrived = ranks[r].arrived.data<uint64_t>();
+    for (const Channel& end : program.ranks[r].channels) {
+      all.push_back({arrived++, partner_of(end), 0, end.kind == ChannelKind::port});
+    }
+  }
+  return all;
+}
+
+/// What all blocks see of their one rank.
+bool CudaRanks::State::upload_context(Diagnostics& d) {
+  if (!ends.upload(all_ends(), d) || !claimed.allocate(sizeof(uint64_t), d) ||
+      !flushed.allocate(channels * sizeof(uint64_t), d) ||
+      !faults.allocate(blocks * sizeof(Fault), d) ||
+      !requests.allocate(kQueue * sizeof(PortRequest), d) ||
+      !handled.allocate(sizeof(uint64_t), d)) {
+    return false;
+  }
+  RankContext made{};
+  made.channels = ends.data<ChannelEnd>();
+  made.queue = {requests.data<PortRequest>(), kQueue, claimed.data<uint64_t>(),
+                flushed.data<uint64_t>(), handled.data<uint64_t>()};
+  made.faults = faults.data<Fault>();
+  made.abort = abort.data<uint32_t>();
+  return context.upload(std::vector<RankContext>{made}, d);
+}
+
+bool CudaRanks::State::plan_launch(Diagnostics& d) {
+  launch = {};
+  launch.context = context.data<RankContext>();
+  launch.blocks = blocks;
+  launch.threads = program.launch.threads;
+  launch.dtype = call.dtype;
+  launch.reduce = call.reduce;
+  launch.accumulate = call.accumulate;
+  launch.contributions = call.contributions;
+  launch.patience = patience;
+  return pack_programs(d) && fits(d);
+}
+
+// The programs of all ranks have one length, and as many counts a block.
+bool CudaRanks::State::pack_programs(Diagnostics& d) {
+  launch.uses = 0;
+  const std::vector<ChannelEnd> all = all_ends();
+  for (const bool keep : {false, true}) {
+    packed.clear();
+    for (uint32_t r = 0; r < ranks.size(); ++r) {
+      const std::vector<BaseAddress> bases = bases_of(r);
+      const WaitSlots slots(device.ranks[r]);
+      BlockPrograms own;
+      if (!own.pack(
+              device.ranks[r],
+              {bases, all, ranks[r].semaphores.data<uint64_t>(), ranks[r].barriers.data<Barrier>()},
+              slots, launch.program_bytes)) {
+        d.error("too-large", {}, "the program of a block would have 2 GiB or more");
+        return false;
+      }
+      launch.program_bytes = std::max(launch.program_bytes, own.stride());
+      launch.call_counts = std::max(launch.call_counts, slots.per_block());
+      launch.uses |= own.uses();
+      if (keep) packed.insert(packed.end(), own.data(), own.data() + own.bytes());
+    }
+  }
+  const uint64_t counts = uint64_t{launch.blocks} * launch.call_counts;
+  if (!calls.allocate(counts * sizeof(uint64_t), d)) return false;
+  launch.calls = calls.data<uint64_t>();
+  launch.carried = options.carried && packed.size() <= device::kMostCarried;
+  launch.programs = packed.data();
+  if (launch.carried) return true;
+  if (!programs.upload(packed, d)) return false;
+  launch.programs = programs.data();
+  return true;
+}
+
+// Blocks that wait for one another must all run at once.
+bool CudaRanks::State::fits(Diagnostics& d) const {
+  int error = 0;
+  const uint32_t most = most_resident_blocks(launch, &error);
+  if (!succeeded(static_cast<cudaError_t>(error), "ask how many blocks fit on the device", d)) {
+    return false;
+  }
+  if (launch.blocks <= most) return true;
+  d.error("too-many-blocks", {},
+          "the ranks have " + std::to_string(launch.blocks) + " thread blocks in all; " +
+              std::to_string(most) + " run at once on this device");
+  return false;
+}
+
+void CudaRanks::State::start_proxy() {
+  RanksProxy::Queue queue{
+      requests.data<PortRequest>(), kQueue, handled.data<uint64_t>(), flushed.data<uint64_t>(), {}};
+  for (const ChannelEnd& end : all_ends()) queue.partners.push_back(end.partner);
+  proxy.emplace(std::move(queue));
+}
+
+/// How long a copy has taken: a wait may be given up because the proxy is slow.
+std::string CudaRanks::State::ports_text() const {
+  const RanksProxy::Slowest slowest = proxy->slowest();
+  return "the slowest request to a port (a put of " + std::to_string(slowest.bytes) +
+         " bytes, 0: a signal) took " + std::to_string(slowest.nanoseconds / 1000) + " us";
+}
+
+Fault CudaRanks::State::fault(uint32_t rank, uint32_t block) const {
+  Fault f = faults.data<Fault>()[ranks[rank].first_block + block];
+  const bool channel =
+      f.what == WaitFor::signal || f.what == WaitFor::queue || f.what == WaitFor::flush;
+  if (channel) f.index -= ranks[rank].first_channel;
+  return f;
+}
+
+bool CudaRanks::State::report_faults(Diagnostics& d) const {
+  bool none = true;
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    for (uint32_t b = 0; b + 1 < device.ranks[r].block_begin.size(); ++b) {
+      const Fault f = fault(r, b);
+      if (f.what == WaitFor::nothing) continue;
+      Diagnostic& error = op_error(
+          d, "deadlock", program, r, program.ranks[r].ops[f.op],
+          std::string("the plan hangs: waits for ") + name(f.what) +
+              (f.what == WaitFor::packet ? "" : ' ' + std::to_string(f.index)) + ": expected " +
+              std::to_string(f.expected) + ", seen " + std::to_string(f.seen));
+      if (f.what == WaitFor::packet) error.notes.push_back({ports_text()});
+      none = false;
+    }
+  }
+  return none;
+}
+
+CudaRanks::CudaRanks(const Program& program) : state_(std::make_unique<State>(program)) {}
+CudaRanks::~CudaRanks() = default;
+
+bool CudaRanks::available() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}
+
+bool CudaRanks::build(Diagnostics& diagnostics) {
+  state_->ranks.resize(state_->program.ranks.size());
+  if (!lower(state_->program, state_->device, diagnostics)) return false;
+  state_->number_ranks();
+  return true;
+}
+
+bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
+  State& s = *state_;
+  s.call = call;
+  s.options = options;
+  s.proxy.reset();
+  if (!s.abort.allocate(sizeof(uint32_t), diagnostics)) return false;
+  if (!patch(s.device, s.program, call, diagnostics)) return false;
+  const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
+  for (uint32_t r = 0; r < s.ranks.size(); ++r) {
+    const size_t channels = s.program.ranks[r].channels.size();
+    if (!s.allocate(r, chunking, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
+        !s.ranks[r].arrived.allocate(channels * sizeof(uint64_t), diagnostics)) {
+      return false;
+    }
+  }
+  for (uint32_t r = 0; r < s.ranks.size(); ++r) {
+    if (!s.upload_counts(r, diagnostics)) return false;
+  }
+  return s.upload_context(diagnostics) && s.plan_launch(diagnostics);
+}
+
+bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
+
+void CudaRanks::set_patience(uint64_t nanoseconds) { state_->patience = nanoseconds; }
+
+void CudaRanks::abort() {
+  std::atomic_ref(*state_->abort.data<uint32_t>()).store(1, std::memory_order_relaxed);
+}
+
+device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
+  return state_->fault(rank, block);
+}
+
+bool CudaRanks::run(Diagnostics& diagnostics) {
+  if (state_->launch.blocks == 0) return true;
+  State& s = *state_;
+  if (!s.proxy) s.start_proxy();
+  return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
+                   diagnostics) &&
+         succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", diagnostics) &&
+         succeeded(s.proxy->error(), "serve the ports", diagnostics) &&
+         s.report_faults(diagnostics);
+}
+
+bool CudaRanks::write(uint32_t rank, uint32_t buffer, const uint8_t* from,
+                      Diagnostics& diagnostics) {
+  return succeeded(
+      cudaMemcpy(state_->ranks[rank].addresses[buffer], from,
+                 state_->device.ranks[rank].buffers[buffer].bytes, cudaMemcpyHostToDevice),
+      "copy to the device", diagnostics);
+}
+
+bool CudaRanks::read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics) const {
+  return succeeded(
+      cudaMemcpy(to, state_->ranks[rank].addresses[buffer],
+                 state_->device.ranks[rank].buffers[buffer].bytes, cudaMemcpyDeviceToHost),
+      "copy from the device", diagnostics);
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,67 @@
+// All ranks of a plan on one GPU, in one process: their memory, and calls that run on it. For
+// comparing the CUDA machine with the simulator.
+//
+// One launch holds the blocks of all ranks, so that they run at once whatever the machine does with
+// several launches. To the kernel they are blocks of one rank that owns all channels: those of rank
+// r are numbered behind those of the ranks before it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "executor/launch.h"
+#include "executor/lower.h"
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+
+namespace mscclc::cuda {
+
+class CudaRanks {
+ public:
+  /// The program must outlive it.
+  explicit CudaRanks(const Program& program);
+  ~CudaRanks();
+  CudaRanks(const CudaRanks&) = delete;
+  CudaRanks& operator=(const CudaRanks&) = delete;
+
+  /// True if this machine has a GPU that the kernel can run on.
+  static bool available();
+
+  /// Lowers the program. Once, before all else.
+  [[nodiscard]] bool build(Diagnostics& diagnostics);
+  struct Options {
+    bool in_place = false;
+    /// The caller's buffers begin a few elements behind a line, another number of them at every
+    /// rank and buffer.
+    bool shifted = false;
+    /// All of the caller's buffers begin so many bytes behind a line.
+    uint32_t offset = 0;
+    /// Programs travel in the parameters of the launch if they are short enough.
+    bool carried = true;
+  };
+  /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
+  [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
+  /// Is there a kernel for calls like the one prepared, or does that for all plans run it?
+  bool has_fast_kernel() const;
+  /// Runs one call and waits for its end. Waits that were given up are reported and give false;
+  /// prepare() makes it usable again.
+  [[nodiscard]] bool run(Diagnostics& diagnostics);
+  /// Nanoseconds after which a wait is given up; 2 s unless set, before prepare(); 0: never.
+  void set_patience(uint64_t nanoseconds);
+  /// Makes all waits of the present call give up, and of those that follow. From any thread.
+  void abort();
+  /// Why a block gave up in the last call.
+  device::Fault fault(uint32_t rank, uint32_t block) const;
+
+  /// Copies the whole of a buffer of a rank from or to host memory.
+  [[nodiscard]] bool write(uint32_t rank, uint32_t buffer, const uint8_t* from,
+                           Diagnostics& diagnostics);
+  [[nodiscard]] bool read(uint32_t rank, uint32_t buffer, uint8_t* to,
+                          Diagnostics& diagnostics) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,88 @@
+#include <chrono>
+
+#include "executor/cuda/testing/ranks_proxy.h"
+
+namespace mscclc::cuda {
+
+using device::PortRequest;
+using device::PortWhat;
+
+RanksProxy::RanksProxy(Queue queue) : queue_(std::move(queue)) {
+  int device = 0;
+  cudaError_t result = cudaGetDevice(&device);
+  if (result == cudaSuccess) result = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
+  void* staging = nullptr;
+  if (result == cudaSuccess) result = cudaHostAlloc(&staging, sizeof(uint64_t), 0);
+  staging_ = static_cast<uint64_t*>(staging);
+  error_ = result;
+  if (result == cudaSuccess) thread_ = std::thread([this, device] { serve(device); });
+}
+
+RanksProxy::~RanksProxy() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+  cudaFreeHost(staging_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+RanksProxy::Slowest RanksProxy::slowest() const {
+  return {slowest_bytes_.load(), slowest_time_.load()};
+}
+
+// serve_request() waits for the copy before the next count is staged.
+cudaError_t RanksProxy::write_count(uint64_t* count, uint64_t value) {
+  *staging_ = value;
+  return cudaMemcpyAsync(count, staging_, sizeof *count, cudaMemcpyDefault, stream_);
+}
+
+// Only a proxy adds to a port's count, and it alone knows it: it reads, adds, and writes back.
+cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
+  if (request.what == PortWhat::put) {
+    return cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
+                           reinterpret_cast<const void*>(request.from), request.bytes,
+                           cudaMemcpyDefault, stream_);
+  }
+  if (request.what == PortWhat::flush) {
+    return write_count(queue_.flushed + request.channel, number + 1);
+  }
+  uint64_t* count = queue_.partners[request.channel];
+  if (count == nullptr) return cudaSuccess;
+  cudaError_t result = cudaMemcpyAsync(staging_, count, sizeof *count, cudaMemcpyDefault, stream_);
+  if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
+  return result == cudaSuccess ? write_count(count, *staging_ + 1) : result;
+}
+
+/// True if there was a request.
+bool RanksProxy::serve_request() {
+  const uint64_t number = *queue_.handled;
+  PortRequest& slot = queue_.slots[number % queue_.capacity];
+  // Pairs with the release store in post_request().
+  if (std::atomic_ref(slot.ready).load(std::memory_order_acquire) != number + 1) return false;
+  const auto begin = std::chrono::steady_clock::now();
+  cudaError_t result = handle(slot, number);
+  if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  if (static_cast<uint64_t>(took.count()) > slowest_time_) {
+    slowest_time_ = static_cast<uint64_t>(took.count());
+    slowest_bytes_ = slot.what == PortWhat::put ? slot.bytes : 0;
+  }
+  if (result != cudaSuccess) {
+    error_ = result;
+    return false;
+  }
+  std::atomic_ref(*queue_.handled).store(number + 1, std::memory_order_release);
+  return true;
+}
+
+void RanksProxy::serve(int device) {
+  // The device first: else the first CUDA call would make a context on device 0.
+  error_ = cudaSetDevice(device);
+  while (error_ == cudaSuccess) {
+    const bool last = stopping_;
+    const bool any = serve_request();
+    if (!any && last) break;
+    if (!any) std::this_thread::yield();
+  }
+}
+
+}  // namespace mscclc::cuda

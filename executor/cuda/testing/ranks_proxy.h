@@ -1,0 +1,61 @@
+// The proxy of all ranks of one process, a host thread: does what blocks post to ports
+// (executor/launch.h: PortQueue) while a launch runs.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor/launch.h"
+
+namespace mscclc::cuda {
+
+class RanksProxy {
+ public:
+  /// The queue of all ranks, as the host sees it.
+  struct Queue {
+    device::PortRequest* slots;
+    uint64_t capacity;
+    uint64_t* handled;
+    uint64_t* flushed;
+    std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: nobody
+  };
+
+  /// Takes all that it needs of the device before any block runs: to allocate or to make a stream
+  /// may wait for a kernel, which would be one that waits for the proxy.
+  explicit RanksProxy(Queue queue);
+  /// Serves what is still queued, then ends the thread.
+  ~RanksProxy();
+  RanksProxy(const RanksProxy&) = delete;
+  RanksProxy& operator=(const RanksProxy&) = delete;
+
+  /// cudaSuccess, or why a copy failed; the thread has then ended.
+  cudaError_t error() const { return error_.load(); }
+  /// The request that took longest so far, for reports of waits that were given up.
+  struct Slowest {
+    uint64_t bytes = 0;  ///< of a put
+    uint64_t nanoseconds = 0;
+  };
+  /// REQUIRES: no block runs.
+  Slowest slowest() const;
+
+ private:
+  void serve(int device);
+  bool serve_request();
+  cudaError_t handle(const device::PortRequest& request, uint64_t number);
+  cudaError_t write_count(uint64_t* count, uint64_t value);
+
+  Queue queue_;
+  cudaStream_t stream_ = nullptr;
+  uint64_t* staging_ = nullptr;
+  std::atomic<uint64_t> slowest_bytes_ = 0, slowest_time_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<cudaError_t> error_ = cudaSuccess;
+  std::thread thread_;
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,180 @@
+#include "executor/simulator/cluster.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "executor/interpreter/packets.h"
+#include "executor/simulator/call_run.h"
+
+namespace mscclc {
+namespace {
+
+constexpr uint8_t kPoison = 0xcb;
+
+}  // namespace
+
+bool Cluster::build(Diagnostics& diagnostics) {
+  buffers_.resize(program_.ranks.size());
+  addresses_.resize(program_.ranks.size());
+  states_.resize(program_.ranks.size());
+  return lower(program_, device_, diagnostics);
+}
+
+bool Cluster::no_memory(Diagnostics& diagnostics) {
+  diagnostics.error("no-memory", {}, "the system gives no memory for the buffers of all ranks");
+  return false;
+}
+
+bool Cluster::place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking) {
+  std::vector<SimBuffer>& own = buffers_[rank];
+  const CallerBuffers callers = caller_buffers(program_.contract, chunking, rank, in_place);
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (callers.shared && side != callers.outer) continue;
+    if (!own[side].resize(bytes(rank, side))) return false;
+    addresses_[rank][side] = own[side].data();
+  }
+  if (!callers.shared) return true;
+  const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
+  own[inner].clear();
+  addresses_[rank][inner] = own[callers.outer].data() + callers.inner_offset;
+  return true;
+}
+
+uint64_t Cluster::scratch_bytes(uint32_t rank) const {
+  uint64_t bytes = 0;
+  const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
+  for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
+    bytes += layout[b].stride * layout[b].copies;
+  }
+  return bytes;
+}
+
+bool Cluster::place(uint32_t rank, bool in_place, uint8_t* scratch) {
+  const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
+  buffers_[rank].resize(layout.size());
+  addresses_[rank].resize(layout.size());
+  const Chunking chunking(program_.contract, call_.part_bytes, program_.launch.align);
+  if (!place_caller_buffers(rank, in_place, chunking)) return false;
+  for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
+    const uint64_t bytes = layout[b].stride * layout[b].copies;
+    if (scratch == nullptr) {
+      if (!buffers_[rank][b].resize(bytes)) return false;
+      addresses_[rank][b] = buffers_[rank][b].data();
+    } else {
+      addresses_[rank][b] = scratch;
+      scratch += bytes;
+    }
+  }
+  return true;
+}
+
+// Flag packets need nothing: what a slot held in an earlier run carries an earlier call's flag.
+void Cluster::fill_scratch(uint32_t rank, bool poison) {
+  const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
+  const device::Stamp stamp = device::stamp_of(0, info(call_.dtype).bytes);
+  for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
+    uint8_t* const data = addresses_[rank][b];
+    const uint64_t bytes = layout[b].stride * layout[b].copies;
+    if (is_sentinel(layout[b].packets)) {
+      for (uint64_t at = 0; at < bytes; at += sizeof stamp.sentinel) {
+        std::memcpy(data + at, &stamp.sentinel, sizeof stamp.sentinel);
+      }
+    } else if (poison && layout[b].packets == PacketFormat::none) {
+      std::memset(data, kPoison, bytes);
+    }
+  }
+}
+
+bool Cluster::fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics) {
+  if (!patched_ || call.part_bytes != call_.part_bytes || capacity != capacity_) {
+    const Chunking chunking(program_.contract, call.part_bytes, program_.launch.align);
+    const Chunking most(program_.contract, capacity, program_.launch.align);
+    patched_ = true;
+    for (uint32_t r = 0; patched_ && r < device_.ranks.size(); ++r) {
+      patched_ = patch_rank(device_.ranks[r], program_, r, chunking, most, diagnostics);
+    }
+    if (!patched_) return false;
+  }
+  call_ = call;
+  capacity_ = capacity;
+  return true;
+}
+
+bool Cluster::prepare(const Call& call, bool in_place, bool poison, Diagnostics& diagnostics) {
+  return fit(call, call.part_bytes, diagnostics) && place_all(in_place, poison, diagnostics);
+}
+
+bool Cluster::place_all(bool in_place, bool poison, Diagnostics& diagnostics) {
+  for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
+    if (!place(r, in_place)) return no_memory(diagnostics);
+    fill_scratch(r, poison);
+  }
+  return true;
+}
+
+void Cluster::forget_memory() {
+  for (std::vector<SimBuffer>& rank : buffers_) {
+    for (SimBuffer& buffer : rank) buffer.clear();
+  }
+}
+
+bool Cluster::is_callers(uint32_t rank, const uint8_t* address) const {
+  for (const uint32_t side : {kInput, kOutput}) {
+    const uint8_t* begin = data(rank, side);
+    if (address >= begin && address < begin + bytes(rank, side)) return true;
+  }
+  return false;
+}
+
+void Cluster::reset_states() {
+  for (uint32_t r = 0; r < states_.size(); ++r) {
+    const RankProgram& program = device_.ranks[r];
+    SimRank& state = states_[r];
+    state.ends.assign(program_.ranks[r].channels.size(), {});
+    state.channels.clear();
+    for (SimChannelEnd& end : state.ends) state.channels.push_back(&end);
+    state.semaphores.clear();
+    for (const Semaphore& s : program_.ranks[r].semaphores) state.semaphores.push_back(s.initial);
+    state.barriers.assign(program.barriers.size(), {});
+    state.bases.clear();
+    for (const device::Base& b : program.bases) {
+      state.bases.push_back({addresses_[b.rank][b.buffer], b.copy_stride, b.copies});
+    }
+    state.active_blocks = 0;
+    state.call = state.started = state.entered = state.blocks_done = 0;
+  }
+}
+
+bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
+                  const Adversary* adversary) {
+  reset_states();
+  RunningPlan self{this, &hooks, std::vector<uint32_t>(states_.size())};
+  std::iota(self.world.begin(), self.world.end(), 0u);
+  const CallRunOptions options{next_call_, seed, adversary};
+  const bool ended = run_calls({&self, 1}, CallSequence(calls), fibers_, options, diagnostics);
+  next_call_ += calls;
+  if (!ended) forget_memory();  // slots may hold packets that nobody will read
+  return ended;
+}
+
+bool Cluster::check_guards(Diagnostics& diagnostics) const {
+  bool intact = true;
+  for (uint32_t r = 0; r < buffers_.size(); ++r) {
+    for (uint32_t b = 0; b < buffers_[r].size(); ++b) {
+      const SimBuffer& buffer = buffers_[r][b];
+      const std::string_view name = program_.name_of(program_.ranks[r].buffers[b].name);
+      for (const bool front : {true, false}) {
+        if (!(front ? buffer.front_broken() : buffer.back_broken())) continue;
+        diagnostics.error("guard-bytes", {},
+                          fmt::format("rank {}{}: bytes {} '{}' have been written", r, of_plan(),
+                                      front ? "in front of" : "behind", name));
+        intact = false;
+      }
+    }
+  }
+  return intact;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,306 @@
+#include "executor/simulator/machine/lane_machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/interpreter/dispatch.h"
+
+namespace mscclc {
+
+using device::DeviceOp;
+using device::DeviceOperand;
+using device::Frame;
+using device::FrameStretch;
+using device::Move;
+
+namespace {
+
+constexpr uint32_t kMostLate = 4;  // accesses of one process that wait, where chance makes them
+
+bool posts(const Frame& f, const DeviceOp& op) {
+  return (f.rank.operands[f.rank.moves[op.first].operands].flags & device::kPort) != 0;
+}
+
+}  // namespace
+
+void LaneMachine::begin(uint64_t call, uint64_t number) {
+  run_call_ = call;
+  begin_call(number);
+  clock().join(world_->done[lane_.world_rank]);
+}
+
+void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
+  for (const DeviceOp* end = op + count; op < end;) {
+    if (op->kind != OpKind::pipeline) {
+      step(frame, *op++);
+      continue;
+    }
+    const device::DeviceLoop loop = frame.rank.loops[op->first];
+    for (uint64_t round = 0; round < loop.rounds; ++round) {
+      run(Frame{frame.rank, round * loop.unit, loop.unit}, op + 1, op->count);
+    }
+    op += 1 + op->count;
+  }
+}
+
+void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
+  op_ = &op;
+  world_->linger(Hold::What::op, lane_.world_rank, op.source, lane_.lane, run_call_);
+  if (scheduler_.shuffles()) scheduler_.yield();
+  access_ = {};
+  access_.process = lane_.process;
+  access_.before = clock();
+  access_.count = clock().tick(lane_.process);
+  if (!info(op.kind).moves_data()) return device::run_op(*this, frame, op);
+  add_touches(frame, op, access_.touches);
+  access_.hold = how_late(op);
+  const bool polls = info(op.kind).has(kPolls);
+  if (access_.hold == kNow || (posts(frame, op) && !polls)) {
+    world_->memory.settle(access_.before, access_.touches);
+    device::run_op(*this, frame, op);
+  } else if (polls) {
+    run_capturing(frame, op);
+  } else {
+    defer(frame, op);
+  }
+}
+
+/// When the op's accesses are to be done.
+uint64_t LaneMachine::how_late(const DeviceOp& op) {
+  const uint64_t order =
+      world_->hold(Hold::What::access, lane_.world_rank, op.source, lane_.lane, run_call_);
+  if (order > 0) return order;
+  if (!scheduler_.shuffles() || scheduler_.dice().below(2) == 0) return kNow;
+  return world_->memory.pending(lane_.process) < kMostLate ? LateAccess::kFree : kNow;
+}
+
+// All the op reads and writes is late, and the lane goes on.
+void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
+  LateAccess access = std::exchange(access_, {});
+  LaneMachine later = *this;
+  later.performs_ = true;
+  access.perform = [later, frame, &op]() mutable { device::run_op(later, frame, op); };
+  world_->memory.add(std::move(access));
+}
+
+// An op that polls waits for its packets now; what it writes is late. Nothing orders its packets
+// and what it writes plain: held, the packets go first, and may be answered before the rest goes.
+void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
+  world_->memory.settle(access_.before, access_.touches);
+  captures_ = true;
+  device::run_op(*this, frame, op);
+  captures_ = false;
+  write_later(access_, true);
+  write_later(std::exchange(access_, {}), false);
+  captured_.clear();
+}
+
+// What the op has captured, packets or plain.
+void LaneMachine::write_later(LateAccess access, bool packets) {
+  std::erase_if(access.touches,
+                [packets](const Touch& touch) { return !touch.write || touch.packets != packets; });
+  std::vector<Write> writes;
+  for (Write& w : captured_) {
+    if (w.packets == packets) writes.push_back(std::move(w));
+  }
+  if (writes.empty()) return;
+  access.perform = [writes = std::move(writes)] {
+    for (const Write& w : writes) std::copy(w.bytes.begin(), w.bytes.end(), w.to);
+  };
+  world_->memory.add(std::move(access));
+}
+
+template <PacketFormat F>
+void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
+                                 std::vector<Touch>& touches) {
+  constexpr bool kPlain = F == PacketFormat::none;
+  constexpr uint32_t kData = kPlain ? 1 : device::Format<F>::kData;
+  constexpr uint32_t kWire = kPlain ? 1 : device::Format<F>::kWire;
+  const auto add = [&](const FrameStretch& s, uint32_t k) {
+    const DeviceOperand& operand = frame.rank.operands[s.move->operands + k];
+    const bool write = k < s.move->dsts;
+    if (write && (operand.flags & device::kPort) != 0) return;  // the proxy's
+    const bool packets = !kPlain && (operand.flags & device::kPackets) != 0;
+    const uint64_t begin = s.skip * (packets ? kWire : kData);
+    uint64_t bytes = s.count * (packets ? kWire : kData);
+    if (!packets) {
+      bytes = begin < s.run->length ? std::min(bytes, s.run->length - begin) : 0;
+    }
+    const bool empties = packets && !write && device::Format<F>::kSentinel;
+    for (uint32_t member = 0; member < operand.members && bytes > 0; ++member) {
+      const uint8_t* address = device::address_of(*this, frame, s, k, member);
+      touches.push_back({address + begin, bytes, write || empties, packets});
+    }
+  };
+  for (uint32_t i = 0; i < op.count; ++i) {
+    const Move& move = frame.rank.moves[op.first + i];
+    device::for_each_stretch<F>(frame, op, i, [&](const FrameStretch& s) {
+      for (uint32_t k = 0; k < uint32_t{move.dsts} + move.srcs; ++k) add(s, k);
+    });
+  }
+}
+
+void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vector<Touch>& touches) {
+  if (op.format == PacketFormat::none) {
+    return add_touches_as<PacketFormat::none>(frame, op, touches);
+  }
+  device::with_format(
+      op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
+}
+
+void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets) {
+  if (captures_) {
+    captured_.push_back({to, {from, from + bytes}, packets});
+  } else {
+    std::memmove(to, from, bytes);
+  }
+}
+
+void LaneMachine::empty_packets(uint8_t* units, uint32_t bytes) {
+  const std::vector<uint64_t> empty(bytes / sizeof stamp_.sentinel, stamp_.sentinel);
+  write(units, reinterpret_cast<const uint8_t*>(empty.data()), bytes, true);
+}
+
+void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  constexpr uint64_t kStep = 16;
+  for (uint64_t at = kStep * lane_.lane; at < bytes; at += kStep * lanes()) {
+    write(to + at, from + at, static_cast<uint32_t>(std::min(kStep, bytes - at)));
+    pause();
+  }
+}
+
+/// Returns once all have come, knowing what they know.
+void LaneMachine::arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason) {
+  meeting.joining.join(clock());
+  if (++meeting.arrived == members) {
+    meeting.arrived = 0;
+    ++meeting.generation;
+    meeting.joined = std::exchange(meeting.joining, {});
+  } else {
+    park({Wait::Test::differs64, &meeting.generation, meeting.generation}, reason);
+  }
+  clock().join(meeting.joined);
+}
+
+void LaneMachine::sync() {
+  arrive(clocks().blocks[lane_.block], lanes(), {Waiting::For::threads, lane_.block, nullptr, 0});
+}
+
+void LaneMachine::meet(uint32_t barrier) {
+  sync();
+  if (lane_.lane == 0) {
+    arrive(clocks().barriers[barrier], barriers_[barrier].blocks.size(),
+           {Waiting::For::barrier, barrier, nullptr, 0});
+  }
+  sync();
+}
+
+void LaneMachine::signal(uint32_t channel, bool relaxed) {
+  if (!tells()) return;
+  SimMachine::signal(channel, relaxed);
+  const Channel& end = program_.ranks[rank_id_].channels[channel];
+  if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
+  world_->plans[lane_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
+}
+
+void LaneMachine::wait(uint32_t channel, bool relaxed) {
+  if (!waits()) return;
+  SimMachine::wait(channel, relaxed);
+  std::deque<Clock>& arrived = clocks().channels[channel]->arrived;
+  if (!relaxed) clock().join(arrived.front());
+  arrived.pop_front();
+}
+
+void LaneMachine::flush(uint32_t channel) {
+  if (tells()) SimMachine::flush(channel);
+}
+
+void LaneMachine::release(uint32_t semaphore) {
+  if (!tells()) return;
+  SimMachine::release(semaphore);
+  clocks().semaphores[semaphore].join(clock());
+}
+
+void LaneMachine::acquire(uint32_t semaphore) {
+  if (!waits()) return;
+  SimMachine::acquire(semaphore);
+  clock().join(clocks().semaphores[semaphore]);
+}
+
+// No other fiber has run since the entry was queued.
+void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
+  const uint64_t entry = rank_.channels[channel]->posted - 1;
+  clocks().channels[channel]->posted[entry % SimChannelEnd::kQueue] = {clock(), relaxed, run_call_};
+}
+
+void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  if (!tells() || bytes == 0) return;
+  SimMachine::post_put(channel, to, from, bytes);
+  note_posted(channel, false);
+}
+
+void LaneProxy::signal(const ChannelClocks::Posted& posted) {
+  ++partner_->arrived;
+  partner_clocks_->arrive(posted.relaxed ? nullptr : &world_.clocks[process_]);
+}
+
+// What a network writes may arrive after the source has been read, but whole lines at a time, and
+// before a later signal of the channel.
+void LaneProxy::put(const PortRequest& request, uint64_t call) {
+  Clock& clock = world_.clocks[process_];
+  before_ = clock;
+  const uint32_t count = clock.tick(process_);
+  const Touch read[] = {{request.from, request.bytes, false}};
+  world_.memory.settle(before_, read);
+  bytes_.resize(request.bytes);
+  for (uint64_t at = 0; at < request.bytes;) {
+    uint64_t n = request.bytes - at;
+    const bool shuffles = world_.scheduler.shuffles();
+    if (shuffles) n = std::min<uint64_t>(n, 128 * (1 + world_.scheduler.dice().below(64)));
+    std::memcpy(bytes_.data() + at, request.from + at, n);
+    at += n;
+    if (shuffles) world_.scheduler.yield();
+  }
+  write(request, call, count);
+}
+
+void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count) {
+  LateAccess access;
+  access.process = process_;
+  access.count = count;
+  access.before = std::exchange(before_, {});
+  access.touches = {{request.to, request.bytes, true}};
+  access.perform = [to = request.to, bytes = std::exchange(bytes_, {})] {
+    std::copy(bytes.begin(), bytes.end(), to);
+  };
+  Scheduler& scheduler = world_.scheduler;
+  access.hold = world_.hold(Hold::What::access, rank_, request.op, 0, call);
+  const bool chance = scheduler.shuffles() && scheduler.dice().below(2) != 0 &&
+                      world_.memory.pending(process_) < kMostLate;
+  if (access.hold != LateAccess::kFree || chance) {
+    world_.memory.add(std::move(access));
+  } else {
+    world_.memory.settle(access.before, access.touches);
+    access.perform();
+  }
+}
+
+void LaneProxy::serve() {
+  for (;;) {
+    world_.scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
+    const uint64_t entry = own_.done % SimChannelEnd::kQueue;
+    const PortRequest request = own_.queue[entry];
+    const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only behind `done`
+    world_.clocks[process_].join(posted.clock);
+    if (request.to == nullptr) {
+      signal(posted);
+    } else {
+      const uint64_t call = posted.call;
+      world_.linger(Hold::What::proxy, rank_, request.op, 0, call);
+      put(request, call);
+    }
+    ++own_.done;
+  }
+}
+
+}  // namespace mscclc

@@ -1,0 +1,89 @@
+// Accesses that have not been done yet, though the lane that makes them has gone on.
+//
+// Who knows of what is kept in vector clocks over all processes (lanes and proxies): a signal hands
+// on the sender's clock, a wait joins it. An access of a process is done at the latest when another
+// access touches the same bytes whose process knows of it: that is the only force here, and it is
+// what the PTX model's causality order gives. Until then it may be done at any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "executor/simulator/machine/scheduler.h"
+
+namespace mscclc {
+
+/// How many ops of each process are known of.
+class Clock {
+ public:
+  Clock() = default;  ///< knows of nothing
+  void join(const Clock& other) {
+    if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
+    for (size_t i = 0; i < other.counts_.size(); ++i) {
+      if (counts_[i] < other.counts_[i]) counts_[i] = other.counts_[i];
+    }
+  }
+  /// The next op of `process` begins; returns its number, from 1.
+  uint32_t tick(uint32_t process) {
+    if (counts_.size() <= process) counts_.resize(process + 1);
+    return ++counts_[process];
+  }
+  bool knows(uint32_t process, uint32_t count) const {
+    return process < counts_.size() && counts_[process] >= count;
+  }
+
+ private:
+  std::vector<uint32_t> counts_;
+};
+
+/// Bytes that an access touches.
+struct Touch {
+  const uint8_t* begin;
+  uint64_t bytes;
+  bool write;
+  bool packets = false;  ///< whole units, each with its flag
+  bool conflicts(const Touch& other) const {
+    return (write || other.write) && begin < other.begin + other.bytes &&
+           other.begin < begin + bytes;
+  }
+};
+
+struct LateAccess {
+  static constexpr uint64_t kFree = 0;  ///< done whenever chance has it
+  uint32_t process = 0, count = 0;      ///< the op that makes it
+  uint64_t hold = kFree;                ///< else: order among what is held
+  Clock before;                         ///< what its process knew
+  std::vector<Touch> touches;
+  std::function<void()> perform;
+};
+
+class LateMemory {
+ public:
+  void add(LateAccess access);
+  /// Does what `clock` knows of and these bytes have to do with: they are going to be touched.
+  void settle(const Clock& clock, std::span<const Touch> touches);
+  /// Does all that `clock` knows of.
+  void settle(const Clock& clock);
+  /// Does all accesses of a process.
+  void settle_process(uint32_t process);
+  uint32_t pending(uint32_t process) const;
+  /// The order of an access of the process that is held; 0: there is none.
+  uint64_t held(uint32_t process) const;
+
+  /// Services: do free accesses at random, and held ones when nothing else can move. Never end.
+  void serve_free(Scheduler& scheduler);
+  void serve_held(Scheduler& scheduler);
+
+ private:
+  /// Does those that are `chosen`, and before them what they need, in order.
+  void perform(std::vector<bool> chosen);
+  void perform_any_free(Dice& dice);
+  const LateAccess* first_held() const;
+
+  std::vector<LateAccess> list_;  ///< in the order of making, which no force goes against
+  uint64_t free_ = 0, held_ = 0;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,171 @@
+// The machine of a thread block on the simulator: one fiber that runs the ops of one thread block
+// (interpreter/machine.h says what a machine offers). It walks over tiles of up to 1920 bytes;
+// under a seed over smaller ones, and hands over to other fibers in between.
+#pragma once
+
+#include <cstring>
+
+#include "executor/cpu/tiles.h"
+#include "executor/interpreter/frame.h"
+#include "executor/lower.h"
+#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/state.h"
+
+namespace mscclc {
+
+/// What a block is waiting for: told when the run hangs.
+struct Waiting {
+  enum class For : uint8_t { nothing, signal, semaphore, barrier, packet, queue, flush, threads };
+  For what = For::nothing;
+  uint32_t index = 0;               ///< channel, semaphore or barrier
+  const uint8_t* packet = nullptr;  ///< the flag or word that is not there
+  uint64_t expected = 0;
+};
+
+class SimMachine {
+ public:
+  static constexpr uint32_t kTogether = 2;
+  using Tile = CpuTile;
+  using Sums = CpuSums;
+
+  SimMachine(Scheduler& scheduler, std::vector<SimRank>& ranks, const Program& program,
+             uint32_t rank, const Call& call, const std::vector<BarrierMembers>& barriers)
+      : scheduler_(scheduler),
+        ranks_(ranks),
+        rank_(ranks[rank]),
+        program_(program),
+        rank_id_(rank),
+        call_(call),
+        barriers_(barriers),
+        element_(info(call.dtype).bytes) {}
+
+  /// Begins call `number` (from 0, over the life of the plan's memory).
+  void begin_call(uint64_t number) {
+    number_ = number;
+    stamp_ = device::stamp_of(number, element_);
+  }
+  const device::DeviceOp* op() const { return op_; }
+  const Waiting& waiting() const { return waiting_; }
+
+  // What the interpreter calls.
+  void enter(const device::DeviceOp& op) {
+    op_ = &op;
+    breathe();
+  }
+  uint8_t* base(uint32_t index) const {
+    const BaseAddress& b = rank_.bases[index];
+    return b.copies > 1 ? b.address + number_ % b.copies * b.copy_stride : b.address;
+  }
+  TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, call_); }
+
+  template <PacketFormat F, class Fn>
+  void for_each_piece(const device::FrameStretch& s, Fn fn) {
+    constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Format<F>::kData;
+    constexpr uint32_t kMost = kTileBytes / kData;
+    constexpr uint32_t kGrain = F == PacketFormat::none ? 16 : 1;  // keeps elements whole
+    const uint64_t end = s.skip + s.count;
+    for (uint64_t at = s.skip; at < end;) {
+      uint32_t n = kMost;
+      if (scheduler_.shuffles()) n = kGrain * (1 + scheduler_.dice().below(kMost / kGrain));
+      n = n < end - at ? n : static_cast<uint32_t>(end - at);
+      fn(device::piece_of<F>(s, at, n));
+      at += n;
+      breathe();
+    }
+  }
+
+  template <class Fn>
+  void for_each_target(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
+  template <class Fn>
+  void for_each_post(uint32_t n, Fn fn) {
+    for (uint32_t i = 0; i < n; ++i) fn(i);
+  }
+
+  template <PacketFormat F>
+  void fetch(const device::Source* sources, uint32_t n, const device::Piece& piece, Tile* tiles) {
+    for (uint32_t i = 0; i < n; ++i) {
+      if constexpr (F != PacketFormat::none) {
+        if (sources[i].packets) {
+          read_packets<F>(sources[i].address, piece, tiles[i]);
+          continue;
+        }
+      }
+      std::memcpy(tiles[i].bytes, sources[i].address, piece.bytes);
+      std::memset(tiles[i].bytes + piece.bytes, 0, piece.payload - piece.bytes);
+    }
+  }
+  void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
+    std::memcpy(to, tile.bytes, piece.bytes);
+  }
+  template <PacketFormat F>
+  void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile);
+  void empty_packets(uint8_t* units, uint32_t bytes);
+  void drop_minus_zeros(Tile& tile, uint32_t bytes) const {
+    device::drop_minus_zeros(tile.bytes, bytes, element_);
+  }
+  void copy(uint8_t* to, const uint8_t* from, uint64_t bytes);
+
+  void signal(uint32_t channel, bool relaxed);
+  void wait(uint32_t channel, bool relaxed);
+  template <class ChannelOf>
+  void flush(uint32_t n, ChannelOf channel_of) {
+    for (uint32_t i = 0; i < n; ++i) flush(channel_of(i));
+  }
+  void flush(uint32_t channel);
+  void release(uint32_t semaphore) { ++rank_.semaphores[semaphore]; }
+  void acquire(uint32_t semaphore);
+  void meet(uint32_t barrier);
+  void sync() { breathe(); }
+  void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
+
+ protected:
+  template <PacketFormat F>
+  void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
+  template <PacketFormat F>
+  void await_unit(const uint8_t* unit);
+  void post(uint32_t channel, const PortRequest& request);
+  void park(const Wait& wait, const Waiting& reason);
+  void await_packet(Wait::Test test, const uint8_t* at, uint64_t value);
+  /// Under a seed: hands over now and then.
+  void breathe() {
+    if (!scheduler_.shuffles()) return;
+    if (--steps_ > 0) return;
+    steps_ = 1 + scheduler_.dice().below(8);
+    scheduler_.yield();
+  }
+
+  Scheduler& scheduler_;
+  std::vector<SimRank>& ranks_;
+  SimRank& rank_;
+  const Program& program_;
+  const uint32_t rank_id_;
+  const Call& call_;
+  const std::vector<BarrierMembers>& barriers_;
+  const uint32_t element_;
+  uint64_t number_ = 0;
+  device::Stamp stamp_{};
+  const device::DeviceOp* op_ = nullptr;
+  Waiting waiting_;
+  uint32_t steps_ = 1;
+};
+
+/// The proxy of a port channel: does what blocks have posted, later, piece by piece.
+class SimProxy {
+ public:
+  SimProxy(Scheduler& scheduler, SimChannelEnd& own, SimChannelEnd* partner)
+      : scheduler_(scheduler), own_(own), partner_(partner) {}
+  /// Serves the queue for ever.
+  void serve();
+
+ private:
+  void copy(const PortRequest& request);
+
+  Scheduler& scheduler_;
+  SimChannelEnd& own_;
+  SimChannelEnd* partner_;  ///< nullptr: nobody can signal or be signalled
+};
+
+}  // namespace mscclc

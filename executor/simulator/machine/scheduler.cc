@@ -1,0 +1,121 @@
+#include "executor/simulator/machine/scheduler.h"
+
+#include <utility>
+
+namespace mscclc {
+namespace {
+
+constexpr uint32_t kNobody = 0xffffffffu;
+
+}  // namespace
+
+// splitmix64
+uint64_t Dice::next() {
+  state_ += 0x9e3779b97f4a7c15;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+Scheduler::Scheduler(FiberPool& fibers, uint64_t seed) : fibers_(fibers), dice_(seed) {
+  constexpr Style kStyles[] = {Style::uniform, Style::priorities, Style::late_services};
+  if (seed != 0) style_ = kStyles[seed % 3];
+}
+
+Scheduler::~Scheduler() {
+  for (Task& task : tasks_) fibers_.give(task.fiber);
+}
+
+bool Scheduler::spawn(Fiber::Entry entry, void* argument, bool service) {
+  Fiber* fiber = fibers_.take();
+  if (fiber == nullptr) return false;
+  Task& task = tasks_.emplace_back();
+  task.fiber = fiber;
+  task.service = service;
+  fiber->start(entry, argument);
+  live_.push_back(&task);
+  if (shuffles()) std::swap(live_.back(), live_[dice_.below(static_cast<uint32_t>(live_.size()))]);
+  running_ += service ? 0 : 1;
+  return true;
+}
+
+// The first runnable task from `start` on, round the list; services only, or all others, if asked.
+uint32_t Scheduler::pick_from(uint32_t start, bool services) {
+  const auto n = static_cast<uint32_t>(live_.size());
+  const bool apart = style_ == Style::late_services;
+  for (uint32_t k = 0, i = start; k < n; ++k, i = i + 1 == n ? 0 : i + 1) {
+    if (apart && live_[i]->service != services) continue;
+    if (runnable(*live_[i])) return i;
+  }
+  return kNobody;
+}
+
+// The first runnable task of the list, whose order is that of priorities. Now and then it changes
+// places with another, so that a rank may be far ahead of the others, but not always the same.
+uint32_t Scheduler::pick_highest() {
+  const uint32_t best = pick_from(0, false);
+  if (best == kNobody || dice_.below(16) != 0) return best;
+  const uint32_t other = dice_.below(static_cast<uint32_t>(live_.size()));
+  std::swap(live_[best], live_[other]);
+  return other;
+}
+
+uint32_t Scheduler::pick_lingering() const {
+  uint32_t found = kNobody;
+  for (uint32_t i = 0; i < live_.size(); ++i) {
+    const Wait& wait = live_[i]->wait;
+    if (wait.test != Wait::Test::last) continue;
+    if (found == kNobody || wait.value < live_[found]->wait.value) found = i;
+  }
+  return found;
+}
+
+uint32_t Scheduler::pick() {
+  const uint32_t found = pick_ready();
+  return found != kNobody ? found : pick_lingering();
+}
+
+uint32_t Scheduler::pick_ready() {
+  const auto n = static_cast<uint32_t>(live_.size());
+  if (n == 0) return kNobody;
+  switch (style_) {
+    case Style::in_order:
+      return pick_from(cursor_ < n ? cursor_ : 0, false);
+    case Style::uniform:
+      return pick_from(dice_.below(n), false);
+    case Style::priorities:
+      return pick_highest();
+    case Style::late_services: {
+      const uint32_t found = pick_from(dice_.below(n), false);
+      return found != kNobody ? found : pick_from(dice_.below(n), true);
+    }
+  }
+  return kNobody;
+}
+
+void Scheduler::resume(uint32_t index) {
+  Task& task = *live_[index];
+  task.wait = {};
+  current_ = &task;
+  task.fiber->resume();
+  current_ = nullptr;
+  cursor_ = index + 1;
+  if (!task.fiber->ended()) return;
+  running_ -= task.service ? 0 : 1;
+  live_[index] = live_.back();
+  live_.pop_back();
+  cursor_ = index;
+}
+
+bool Scheduler::run() {
+  for (uint32_t index = pick(); index != kNobody; index = pick()) resume(index);
+  return running_ == 0;
+}
+
+void Scheduler::wait(const Wait& wait) {
+  current_->wait = wait;
+  current_->fiber->suspend();
+}
+
+}  // namespace mscclc

@@ -1,0 +1,13 @@
+// Places ops without a place where they remain one sequence: in one block, in the blocks that serve
+// their channels, or, in pipelines, in a block for each stage, with semaphores that hand on.
+#pragma once
+
+#include "ir/program.h"
+
+namespace mscclc::assign {
+
+/// Gives every op a place. Blocks behind the author's are used as far as `most_blocks` (0: any
+/// number) allows.
+void place_sequences(Program& program, uint32_t most_blocks);
+
+}  // namespace mscclc::assign

@@ -1,0 +1,47 @@
+// A pass changes a program or reports why it cannot.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/op_limits.h"
+#include "ir/program.h"
+
+namespace mscclc {
+
+/// One run of a pass: what it cost and what it did. Behind --time-passes and --stats.
+struct PassRecord {
+  std::string_view pass;
+  double wall_seconds = 0, cpu_seconds = 0;
+  uint64_t ops_before = 0, ops_after = 0;  ///< of all ranks
+  /// What the pass has counted, in the order of first mention: "syncs inserted" 12.
+  std::vector<std::pair<std::string, uint64_t>> counts;
+};
+
+/// What a pass gets besides the program.
+struct PassContext {
+  Diagnostics& diagnostics;
+  OpLimits limits = {};            ///< of the target that the program is compiled for
+  uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
+  PassRecord* record = nullptr;    ///< where to count; may be null
+  uint32_t threads = 0;            ///< see thread_count (ir/rank_parts.h)
+
+  /// Adds to a count of the record. Counts of zero are not mentioned.
+  void count(std::string_view what, uint64_t by = 1);
+  /// The same, but for where it reports and counts.
+  PassContext with(Diagnostics& reports, PassRecord* counts) const {
+    return {reports, limits, max_thread_blocks, counts, threads};
+  }
+};
+
+struct PassInfo {
+  std::string_view name;     ///< what --passes and --print-after take
+  std::string_view summary;  ///< one line for `mscclc passes`
+  /// Changes the program in place; returns false after reporting an error.
+  bool (*run)(Program& program, PassContext& context);
+};
+
+}  // namespace mscclc

@@ -1,0 +1,36 @@
+// The passes' functions, one per file, and what they share about places. Only the registry, the
+// passes and their tests include this; everybody else asks the registry (pass.h).
+#pragma once
+
+#include <string_view>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "passes/base/pass.h"
+
+namespace mscclc {
+
+bool run_assign(Program& program, PassContext& context);
+bool run_fit(Program& program, PassContext& context);
+bool run_fuse(Program& program, PassContext& context);
+bool run_groups(Program& program, PassContext& context);
+bool run_pipeline(Program& program, PassContext& context);
+bool run_replicate(Program& program, PassContext& context);
+bool run_sync(Program& program, PassContext& context);
+bool run_split(Program& program, PassContext& context);
+bool run_complete_sums(Program& program, PassContext& context);
+
+/// Makes Rank::blocks count all blocks that the rank's ops stand in. False after reporting an op
+/// that stands in none, which `pass` needs.
+[[nodiscard]] bool settle_blocks(Program& program, uint32_t rank, std::string_view pass,
+                                 Diagnostics& diagnostics);
+/// One more than the highest block that the rank has declared or uses.
+uint32_t count_blocks(const Rank& rank);
+/// The same, with the blocks of groups that ops stand in.
+uint32_t count_named_blocks(const Program& program, const Rank& rank);
+/// Interns `wish`, or `wish` with a number, so that it is a name that the program does not use.
+NameId unused_name(Program& program, std::string_view wish);
+/// The op's channel kind: that of its first operand with a channel. ChannelKind::memory if none.
+ChannelKind channel_kind(const Program& program, uint32_t rank, const Op& op);
+
+}  // namespace mscclc

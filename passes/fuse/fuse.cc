@@ -1,0 +1,443 @@
+#include "passes/fuse/fuse.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "passes/base/op_size.h"
+#include "passes/base/passes.h"
+#include "passes/base/rank_work.h"
+#include "passes/fuse/fuse_reads.h"
+#include "passes/fuse/fuse_rules.h"
+#include "passes/fuse/fuse_runs.h"
+#include "passes/fuse/reorder/fuse_order.h"
+
+namespace mscclc {
+namespace {
+
+using namespace fusion;
+
+constexpr int kMostRounds = 8;  // usually the second one finds nothing
+
+class Fuser {
+ public:
+  Fuser(Program& program, Additions& additions, const OpLimits& limits)
+      : program_(program),
+        additions_(additions),
+        limits_(limits),
+        order_(program),
+        matcher_(program),
+        reads_(program),
+        fired_(rules().size(), 0) {}
+
+  /// Fuses what can be fused. `alone`: no other thread changes the program's ops meanwhile. False
+  /// if it is not, and must be to know who reads scratch: the rank may be fused in part then.
+  bool run(uint32_t rank, bool alone) {
+    alone_ = alone;
+    reads_.begin(alone);
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::vector<Run>& runs = runs_.find(program_.ranks[rank]);
+      if (runs.empty() || !fuse_rank(rank, runs)) break;
+    }
+    return !must_wait();
+  }
+  /// Did the last rank need to know who reads scratch?
+  bool asked_for_reads() const { return reads_.asked(); }
+  /// How often each rule has fired.
+  const std::vector<uint64_t>& fired() const { return fired_; }
+
+ private:
+  /// What has become of an op.
+  struct Live {
+    OpKind kind = OpKind::sync;
+    ReduceOp reduce = ReduceOp::call;
+    bool complete = false, gone = false;
+    uint32_t operands = kNone;  ///< in pool_, or those of the op itself
+  };
+
+  /// Goes once through a rank. Returns true if ops have been fused: what they no longer read may
+  /// let earlier ones fuse.
+  bool fuse_rank(uint32_t rank, const std::vector<Run>& runs) {
+    rank_ = rank;
+    const std::vector<Op>& ops = program_.ranks[rank].ops;
+    if (!order_.start(rank)) return false;
+    matcher_.start(rank);
+    if (live_.size() <= ops.size()) live_.resize(ops.size() + 1);
+    used_ = 0;
+    latest_.assign(order_.places().count() * kKinds, kNobody);
+    fused_ = false;
+    for (const Run& run : runs) {
+      for (Number n = run.first; n <= run.last; ++n) {
+        const Op& here = ops[n - 1];
+        live_[n] = {here.kind, here.reduce, here.complete};
+      }
+      if (!order_.start_run(run.first, run.last)) continue;
+      run_first_ = run.first;
+      for (Number n = run.first; n <= run.last; ++n) {
+        order_.add(n);
+        if (order_.places().of(n) != kNone) settle(n);
+        if (must_wait()) {
+          reads_.settle();
+          return false;
+        }
+      }
+    }
+    if (fused_) write_back(program_.ranks[rank].ops, runs);
+    reads_.settle();
+    return fused_;
+  }
+
+  /// The rank's turn comes when no other thread changes ops.
+  bool must_wait() const { return !alone_ && reads_.asked(); }
+
+  const Op& op(Number n) const { return program_.ranks[rank_].ops[n - 1]; }
+
+  View view(Number n) const {
+    const Live& live = live_[n];
+    View view{live.kind, live.reduce, op(n).relaxed, program_.dsts(op(n)), program_.srcs(op(n))};
+    if (live.operands == kNone) return view;
+    view.dsts = pool_[live.operands].dsts;
+    view.srcs = pool_[live.operands].srcs;
+    return view;
+  }
+
+  /// Fuses the newest op with earlier ones for as long as that is possible.
+  void settle(Number n) {
+    Number op = n;
+    for (Number news = n; news != kNobody;) {
+      const Fused fused = fuse_once(op, news);
+      if (fused.op == kNobody) break;
+      op = fused.op;
+      news = fused.news;
+    }
+    latest_[slot(op, live_[op].kind)] = op;
+  }
+
+  struct Fused {
+    Number op = kNobody;    ///< what two ops have become
+    Number news = kNobody;  ///< its first part that may have more in common with earlier ops
+  };
+
+  /// Tries the ops that wrote what the parts of `right` from `news` on read, then its neighbours.
+  Fused fuse_once(Number right, Number news) {
+    Fused fused;
+    Number tried = kNobody;
+    for (Number part = news; part != kNobody; part = order_.next_part(part)) {
+      order_.each_writer(part, right, [&](Number left) {
+        if (fused.op != kNobody || left == kNobody || left == tried) return;
+        tried = left;
+        fused = try_pair(left, right);
+      });
+      if (fused.op != kNobody) return fused;
+    }
+    const OpKind kind = live_[right].kind;
+    fused = try_neighbour(right, kind);
+    if (fused.op == kNobody && kind == OpKind::signal) fused = try_neighbour(right, OpKind::put);
+    if (fused.op == kNobody && kind == OpKind::flush) {
+      fused = try_neighbour(right, OpKind::put_with_signal);
+    }
+    return fused;
+  }
+
+  size_t slot(Number n, OpKind kind) const {
+    return order_.places().of(n) * kKinds + static_cast<size_t>(kind);
+  }
+
+  /// Tries the latest op of a kind in the same place.
+  Fused try_neighbour(Number right, OpKind kind) {
+    const Number left = latest_[slot(right, kind)];
+    return left == kNobody ? Fused{} : try_pair(left, right);
+  }
+
+  Fused try_pair(Number left, Number right) {
+    if (left < run_first_ || left >= right || live_[left].gone) return {};
+    if (!side_by_side(left, right)) return {};
+    for (const Rule& rule : rules(live_[left].kind, live_[right].kind)) {
+      if (const Fused fused = try_rule(rule, left, right); fused.op != kNobody) return fused;
+    }
+    return {};
+  }
+
+  bool side_by_side(Number left, Number right) const {
+    const Op &a = op(left), &b = op(right);
+    return order_.places().of(left) == order_.places().of(right) && a.part == b.part &&
+           a.parts == b.parts;
+  }
+
+  Fused try_rule(const Rule& rule, Number left, Number right) {
+    const View a = view(left), b = view(right);
+    Match match;
+    if (!matcher_.match(rule, a, b, match)) return {};
+    if (exceeds_limits(rule, a, b) || mixes_sources(rule, a, b)) return {};
+    if (lacks(limits_, match.result) || moves_get(rule) || mixes_sum(match, a, b)) return {};
+    const Meet where = order_.meet(left, right, match.flow);
+    if (where == Meet::never || !settle_scratch(rule, match)) return {};
+    count_reads(rule, match, a, b);
+    return merge(rule, match, left, right, where);
+  }
+
+  /// False if the rule would take something from ops that still read it.
+  bool settle_scratch(const Rule& rule, Match& match) {
+    for (const Operand& o : match.shorter) {
+      if (reads_.count(rank_, o) != match.flow.uses) return false;
+    }
+    const uint32_t uses = match.gone.size() == 1 ? match.flow.uses : 1;
+    const bool alone = std::ranges::all_of(
+        match.gone, [&](const Operand& o) { return reads_.count(rank_, o) == uses; });
+    if (rule.form != Form::forward) return alone;
+    // A sentinel slot is emptied by its one reader: kept for nobody, it would never be.
+    const PacketFormat format = program_.buffer_of(rank_, match.gone[0]).packets;
+    if (!alone) return !is_sentinel(format);
+    match.keeps_packets = false;
+    match.result = OpKind::reduce_send_packets;
+    return true;
+  }
+
+  bool exceeds_limits(const Rule& rule, const View& left, const View& right) const {
+    size_t dsts = left.dsts.size(), srcs = left.srcs.size();
+    switch (rule.form) {
+      case Form::join:
+        dsts += right.dsts.size();
+        srcs += right.srcs.size();
+        break;
+      case Form::fan:
+      case Form::send:
+      case Form::forward:
+        dsts += right.dsts.size();
+        break;
+      case Form::sum:
+        dsts = right.dsts.size();
+        srcs += right.srcs.size() - 1;
+        break;
+      default:  // as large as one of the two
+        return false;
+    }
+    const ChannelKind channel = channel_of(left);
+    return std::max(dsts, srcs) > most_operands(limits_, rule.result, channel);
+  }
+
+  ChannelKind channel_of(const View& op) const {
+    const uint32_t channel = op.dsts[0].channel;
+    return channel == kNone ? ChannelKind::memory : program_.ranks[rank_].channels[channel].kind;
+  }
+
+  /// Would the op put from buffers of several kinds, where the target wants one?
+  bool mixes_sources(const Rule& rule, const View& left, const View& right) const {
+    if (!wants_one_source_kind(limits_, rule.result, channel_of(right))) return false;
+    const BufferKind kind = buffer_kind(program_, rank_, left.srcs[0]);
+    const auto taken = [&](const Operand& o) {
+      return rule.form == Form::through && std::ranges::find(left.dsts, o) != left.dsts.end();
+    };
+    return std::ranges::any_of(right.srcs, [&](const Operand& o) {
+      return !taken(o) && buffer_kind(program_, rank_, o) != kind;
+    });
+  }
+
+  /// Would a get go elsewhere, where the target wants it at one offset?
+  bool moves_get(const Rule& rule) const {
+    return limits_.fixed_gets && rule.form == Form::retarget && rule.result == OpKind::get;
+  }
+
+  /// Would a sum have local operands of several kinds, where the target wants one?
+  bool mixes_sum(const Match& match, const View& left, const View& right) const {
+    const bool sums = match.result == OpKind::reduce || match.result == OpKind::reduce_send;
+    if (!limits_.unmixed_shared_sums || !program_.launch.reuse_scratch || !sums) return false;
+    bool scratch = false, callers = false;
+    for (const std::span<const Operand> side : {left.dsts, left.srcs, right.dsts, right.srcs}) {
+      for (const Operand& o : side) {
+        if (o.channel != kNone || std::ranges::find(match.gone, o) != match.gone.end()) continue;
+        const bool in_scratch = buffer_kind(program_, rank_, o) == BufferKind::scratch;
+        (in_scratch ? scratch : callers) = true;
+      }
+    }
+    return scratch && callers;
+  }
+
+  Fused merge(const Rule& rule, const Match& match, Number left, Number right, Meet where) {
+    const Number right_part = order_.first_part(right);
+    const uint32_t operands = own_operands(left);
+    matcher_.build(rule, match, view(right), pool_[operands]);
+    const bool right_counts = rule.form == Form::sum || rule.form == Form::through;
+    const Live made{match.result, match.reduce,
+                    right_counts ? live_[right].complete : live_[left].complete, false, operands};
+    const Number to = order_.merge(left, right, where);
+    live_[to == left ? right : left].gone = true;
+    live_[to] = made;
+    fused_ = true;
+    ++fired_[static_cast<size_t>(&rule - rules().data())];
+    switch (rule.form) {
+      case Form::join:  // only grown: what is in common with earlier ops lies in the new part
+        return {to, to == left ? right_part : order_.first_part(to)};
+      case Form::queue:
+      case Form::through:
+      case Form::retarget:
+        return {to, order_.first_part(to)};
+      default:
+        return {to, kNobody};
+    }
+  }
+
+  /// What the right op has read of the left one's results it does not read any more. What goes
+  /// through the left op is read by the right one instead.
+  void count_reads(const Rule& rule, const Match& match, const View& left, const View& right) {
+    const int32_t uses = static_cast<int32_t>(match.flow.uses);
+    switch (rule.form) {
+      case Form::join:
+      case Form::queue:
+        return;
+      case Form::fan:
+        return reads_.change(rank_, right.srcs[0], -1);
+      case Form::through:
+        for (const Operand& o : left.dsts)
+          reads_.change(rank_, o, left.dsts.size() > 1 ? -1 : -uses);
+        for (const Operand& o : left.srcs) {
+          reads_.change(rank_, o, static_cast<int32_t>(match.reads) - 1);
+        }
+        return;
+      default:
+        return reads_.change(rank_, right.srcs[0], -uses);
+    }
+  }
+
+  /// The op's operands in the pool, where they can be changed.
+  uint32_t own_operands(Number n) {
+    if (live_[n].operands != kNone) return live_[n].operands;
+    if (used_ == pool_.size()) pool_.emplace_back();
+    Operands& own = pool_[used_];
+    const View now = view(n);
+    own.dsts.assign(now.dsts.begin(), now.dsts.end());
+    own.srcs.assign(now.srcs.begin(), now.srcs.end());
+    return live_[n].operands = used_++;
+  }
+
+  /// Makes the list shorter where it lies: what stands between the runs only moves up.
+  void write_back(std::vector<Op>& ops, const std::vector<Run>& runs) {
+    Op *to = ops.data(), *from = to;
+    for (const Run& run : runs) {
+      Op* const begin = ops.data() + run.first - 1;
+      to = from == to ? begin : std::move(from, begin, to);
+      from = ops.data() + run.last;
+      run_ops_.assign(begin, from);
+      for (Number n = run.first; n <= run.last; ++n) {
+        if (!live_[n].gone) *to++ = fused_op(run, n);
+      }
+    }
+    to = std::move(from, ops.data() + ops.size(), to);
+    ops.resize(static_cast<size_t>(to - ops.data()));
+  }
+
+  Op fused_op(const Run& run, Number n) {
+    const Live& live = live_[n];
+    Op op = run_ops_[n - run.first];
+    if (live.operands == kNone) return op;
+    op.kind = live.kind;
+    op.reduce = live.reduce;
+    op.complete = live.complete;
+    additions_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
+    op.locations = all_locations(run, n);
+    return op;
+  }
+
+  Slice all_locations(const Run& run, Number n) {
+    locations_.clear();
+    order_.each_part(n, [&](Number part) {
+      const std::span<const Location> from =
+          program_.locations.of(run_ops_[part - run.first].locations);
+      locations_.insert(locations_.end(), from.begin(), from.end());
+    });
+    return additions_.locations.append(locations_);
+  }
+
+  Program& program_;
+  Additions& additions_;
+  const OpLimits limits_;
+  Runs runs_;
+  Order order_;
+  Matcher matcher_;
+  ScratchReads reads_;
+  bool alone_ = true;
+  uint32_t rank_ = 0;
+  Number run_first_ = kNobody;
+  std::vector<Live> live_;      ///< by op number, of ops in runs
+  std::vector<Number> latest_;  ///< by place and kind
+  std::vector<Operands> pool_;
+  uint32_t used_ = 0;  ///< of pool_, by this rank
+  bool fused_ = false;
+  std::vector<uint64_t> fired_;  ///< by rule
+  std::vector<Op> run_ops_;      ///< of the run being written back
+  std::vector<Location> locations_;
+};
+
+/// Fuses ranks beside each other. Returns those that must be done alone, in order.
+std::vector<uint32_t> fuse_side_by_side(Program& program, Fuser& first, PassContext& context,
+                                        RankRange all, FuseStats& stats) {
+  std::vector<char> waits(program.ranks.size(), false);
+  const auto run = [&](Fuser& fuser, RankRange ranks) {
+    for (uint32_t r = ranks.begin; r < ranks.end; ++r) waits[r] = !fuser.run(r, false);
+  };
+  if (context.threads == 1) {
+    run(first, all);
+  } else {
+    std::mutex adding;
+    work_on_ranks(program, context, all, [&](RankWork& work) {
+      Fuser fuser(program, work.additions, context.limits);
+      run(fuser, work.ranks);
+      const std::lock_guard lock(adding);
+      stats.add(fuser.fired());
+      return true;
+    });
+  }
+  std::vector<uint32_t> waiting;
+  for (uint32_t r = all.begin; r < all.end; ++r) {
+    if (waits[r]) waiting.push_back(r);
+  }
+  return waiting;
+}
+
+uint64_t count_ops(const Program& program) {
+  uint64_t ops = 0;
+  for (const Rank& rank : program.ranks) ops += rank.ops.size();
+  return ops;
+}
+
+}  // namespace
+
+void FuseStats::add(const std::vector<uint64_t>& more) {
+  fired.resize(more.size());
+  for (size_t i = 0; i < more.size(); ++i) fired[i] += more[i];
+}
+
+/// One rank alone tells whether the program's scratch has to be looked at, for which ranks must
+/// come one by one. Who needs that unlike the first one comes last.
+FuseStats fuse_ops(Program& program, const OpLimits& limits, uint32_t threads) {
+  Diagnostics none;
+  PassContext context{
+      .diagnostics = none, .limits = limits, .threads = thread_count(program, threads)};
+  FuseStats stats;
+  stats.before = count_ops(program);
+  Additions additions(program, false);
+  Fuser fuser(program, additions, limits);
+  const RankRange others{1, static_cast<uint32_t>(program.ranks.size())};
+  if (others.end > 0) fuser.run(0, true);
+  if (others.end > 1 && !fuser.asked_for_reads()) {
+    for (const uint32_t r : fuse_side_by_side(program, fuser, context, others, stats)) {
+      fuser.run(r, true);
+    }
+  } else {
+    for (uint32_t r = 1; r < others.end; ++r) fuser.run(r, true);
+  }
+  stats.add(fuser.fired());
+  stats.after = count_ops(program);
+  return stats;
+}
+
+bool run_fuse(Program& program, PassContext& context) {
+  if (!program.launch.fuse) return true;
+  const FuseStats stats = fuse_ops(program, context.limits, context.threads);
+  if (context.record == nullptr) return true;
+  for (size_t i = 0; i < stats.fired.size(); ++i) {
+    context.count(print_rule(rules()[i]), stats.fired[i]);
+  }
+  return true;
+}
+
+}  // namespace mscclc

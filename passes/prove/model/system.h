@@ -1,0 +1,131 @@
+// The fixed tables of a proof: who acts (processes), who is counted (channel ends, semaphores), and
+// where chunks lie, with input and output in one place or two.
+//
+// Processes of rank r: its thread blocks, the caller, and two for each end of a port: the proxy as
+// reader of sources and as writer at the far end, because a flush waits for the first only. Ports
+// come last: clocks have no column for them (arrivals.h).
+//
+// Where ranks stand for others (symmetry.h), memory and counters are those of these ranks only.
+// What another rank's chunk holds and who has touched it is told of the chunk that stands for it,
+// as seen from there: a Spot says where, and how far it must be turned.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+#include "passes/prove/model/clocks.h"
+#include "passes/prove/model/finding.h"
+#include "passes/prove/model/joint.h"
+#include "passes/prove/model/symmetry.h"
+
+namespace mscclc::proof {
+
+enum class ProcessKind : uint8_t { block, caller, port_reader, port_writer };
+
+struct Process {
+  ProcessKind kind;
+  uint32_t rank;
+  uint32_t index;  ///< block, or channel of the rank
+};
+
+/// Where the state of a chunk is kept, and by how many turns the rank that owns it is further on
+/// than the one that stands for it.
+struct Spot {
+  uint64_t chunk;
+  uint32_t turns = 0;
+};
+
+class System {
+ public:
+  /// A plan alone. `symmetry` must outlive it. REQUIRES: program.split.
+  System(const Program& program, const Symmetry& symmetry, bool in_place);
+  /// Several plans. Those that may run in place do so if `in_place`. `symmetry` is none.
+  System(const Joint& joint, const Symmetry& symmetry, bool in_place);
+
+  const Program& program() const { return program_; }
+  const Symmetry& symmetry() const { return symmetry_; }
+  /// Ranks that are run: all, or those that stand for all.
+  uint32_t ranks() const { return symmetry_.step(); }
+  uint32_t turns_of(uint32_t rank) const { return rank / symmetry_.step(); }
+  /// The process that `process` becomes when ranks turn. No process of a port turns.
+  uint32_t turned(uint32_t process, uint32_t turns) const {
+    if (turns == 0 || process >= width_) return process;
+    return static_cast<uint32_t>((process + uint64_t{turns} * turn_) % width_);
+  }
+  /// So many turns back.
+  uint32_t back(uint32_t turns) const { return turns == 0 ? 0 : symmetry_.turns() - turns; }
+  /// What the news become: all that is told is told of turned processes.
+  News turned(const News& news, uint32_t turns) const;
+  bool in_place() const { return in_place_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  bool joint() const { return parts_.size() > 1; }
+  /// The part that has this op, or this buffer, of a rank.
+  const Part& part_of_op(uint32_t rank, uint32_t op) const;
+  const Part& part_of_buffer(uint32_t rank, uint32_t buffer) const;
+  bool is_callers(uint32_t buffer) const { return buffer < 2 * parts_.size(); }
+  /// Do these parts (positions) have their scratch at a rank in one place, laid out differently?
+  bool overlaid(uint32_t rank, size_t a, size_t b) const;
+  const std::vector<Process>& processes() const { return processes_; }
+  /// Columns of a clock: all processes but those of ports.
+  uint32_t width() const { return width_; }
+  /// Ends of ports: processes width() + 2 i read, width() + 2 i + 1 write.
+  uint32_t ports() const { return (static_cast<uint32_t>(processes_.size()) - width_) / 2; }
+  uint32_t blocks(uint32_t rank) const { return blocks_[rank]; }
+  uint32_t block_process(uint32_t rank, uint32_t block) const { return first_[rank] + block; }
+  uint32_t caller_process(uint32_t rank) const { return first_[rank] + blocks_[rank]; }
+  uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
+  uint32_t port_writer(uint32_t rank, uint32_t channel) const {
+    return ports_[end(rank, channel)] + 1;
+  }
+  /// Numbers of channel ends, of semaphores, of ops: unique over all ranks.
+  uint32_t end(uint32_t rank, uint32_t channel) const {
+    const uint32_t end = first_end_[rank] + channel;
+    return shared_ends_.empty() ? end : shared_ends_[end];
+  }
+  uint32_t ends() const { return first_end_.back(); }
+  uint32_t semaphore(uint32_t rank, uint32_t s) const { return first_semaphore_[rank] + s; }
+  uint32_t semaphores() const { return first_semaphore_.back(); }
+
+  /// Number of a chunk in call `call`; chunks that coincide in place have one number.
+  /// REQUIRES: rank < ranks().
+  uint64_t chunk(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
+    const Buffer& b = program_.ranks[rank].buffers[buffer];
+    const uint64_t copy = b.copies > 1 ? call % b.copies : 0;
+    return bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;
+  }
+  /// The same for any rank.
+  Spot spot(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
+    if (rank < ranks()) return {this->chunk(rank, buffer, chunk, call)};
+    const uint32_t turns = turns_of(rank);
+    return {this->chunk(rank % ranks(), buffer, symmetry_.chunk(buffer, chunk, back(turns)), call),
+            turns};
+  }
+  uint64_t chunks() const { return chunks_; }
+  /// The least common multiple of all numbers of copies.
+  uint32_t period() const { return period_; }
+
+ private:
+  void build();
+  void share_ends();
+  void add_ports();
+  void place_buffers(uint32_t rank);
+  void place_callers(uint32_t rank, const Part& part);
+  bool shares_chunks(uint32_t rank, const Part& a, const Part& b) const;
+
+  const Program& program_;
+  const Symmetry& symmetry_;
+  bool in_place_;
+  std::vector<Part> parts_;
+  uint32_t width_ = 0, turn_ = 0;  ///< processes of all ranks; of those that one turn passes
+  std::vector<Process> processes_;
+  std::vector<uint32_t> first_, blocks_;
+  std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
+  std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
+  std::vector<uint32_t> ports_;        ///< by end: its reader, or kNone
+  std::vector<uint64_t> bases_;
+  uint64_t chunks_ = 0;
+  uint32_t period_ = 1;
+};
+
+}  // namespace mscclc::proof

@@ -1,0 +1,223 @@
+#include "passes/prove/model/value_chains.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mscclc::proof {
+
+uint32_t ValueChains::add(const Event& event, uint32_t rank, Position position,
+                          const Extent& extent, uint64_t length,
+                          const std::vector<ReadValue>& parents) {
+  const auto id = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back({event, rank, position, extent, length, static_cast<uint32_t>(parents_.size()),
+                    static_cast<uint32_t>(parents.size())});
+  parents_.insert(parents_.end(), parents.begin(), parents.end());
+  by_process_[event.process].push_back(id);
+  return id;
+}
+
+std::span<const uint32_t> ValueChains::stored_by(const Event& event) const {
+  const std::vector<uint32_t>& stored = by_process_[event.process];
+  const auto time = [&](uint32_t i) { return nodes_[i].event.time; };
+  const auto found = std::ranges::equal_range(stored, event.time, {}, time);
+  return {found.begin(), found.end()};
+}
+
+void Provenance::add(const ValueChains& chains, uint32_t value, const Extent& extent) {
+  const bool all = extent.covers(chains.node(value).extent);
+  read_.push_back({value, all ? Extent{} : extent});
+}
+
+void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
+                          std::vector<ReadValue> reads) {
+  earlier_ = true;
+  std::ranges::sort(reads, {}, &ReadValue::value);
+  for (size_t i = 0; i < reads.size();) {
+    const size_t first = i;
+    Covering all(cuts, chains.node(reads[first].value).extent);
+    bool whole = false;
+    for (; i < reads.size() && reads[i].value == reads[first].value; ++i) {
+      whole = whole || all.add(reads[i].piece);
+    }
+    if (whole) {
+      read_.push_back({reads[first].value, {}});
+    } else {
+      read_.insert(read_.end(), reads.begin() + static_cast<ptrdiff_t>(first),
+                   reads.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+}
+
+void Provenance::clear() {
+  for (const uint32_t value : origins_) {
+    is_whole_[value] = false;
+    is_sure_[value] = false;
+  }
+  read_.clear();
+  origins_.clear();
+  pieces_.clear();
+  if_any_.clear();
+  calls_.clear();
+  calls_if_.clear();
+  shares_.clear();
+  open_.clear();
+  looked_at_ = 0;
+}
+
+/// Notes the bytes of a value that a link brings; false if they are known. The last of several
+/// pieces makes the link one to the whole value.
+bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link) {
+  const uint32_t value = link.read.value;
+  if (is_whole_[value]) return false;
+  if (!link.read.piece.whole() || link.length != 0) {
+    std::vector<Bytes>& pieces = pieces_[value];
+    const Bytes bytes{link.read.piece, link.length};
+    if (std::ranges::find(pieces, bytes) != pieces.end()) return false;
+    pieces.push_back(bytes);
+    Covering all(cuts, chains.node(value).extent);
+    const auto completes = [&](const Bytes& b) { return b.length == 0 && all.add(b.piece); };
+    if (link.length != 0 || std::ranges::none_of(pieces, completes)) return true;
+    link.read.piece = {};
+  }
+  is_whole_[value] = true;
+  return true;
+}
+
+/// Values of so many calls of a rank are among them, if `if_any` has bytes.
+void Provenance::note_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
+  if (if_any.sure) {
+    if (calls_.size() <= rank) calls_.resize(rank + 1, 0);
+    calls_[rank] = std::max(calls_[rank], calls);
+    return;
+  }
+  if (calls_if_.size() <= rank) calls_if_.resize(rank + 1);
+  std::vector<CallIf>& known = calls_if_[rank];
+  const auto same = std::ranges::find(known, if_any, &CallIf::extent);
+  if (same == known.end()) {
+    known.push_back({if_any, calls});
+  } else {
+    same->calls = std::max(same->calls, calls);
+  }
+}
+
+/// Notes the call that a link's bytes are of; false if it is known.
+bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
+  const uint32_t value = link.read.value;
+  if (!link.known || is_sure_[value]) return false;
+  if (link.if_any.whole()) {
+    is_sure_[value] = true;
+  } else {
+    std::vector<Extent>& conditions = if_any_[value];
+    if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
+    conditions.push_back(link.if_any);
+  }
+  note_call(node.rank, link.if_any, node.event.call + 1);
+  return true;
+}
+
+/// Several ops of a rank have stored what has been read in one piece, none of them all of it.
+void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece) {
+  if (shares_.size() <= node.rank) shares_.resize(node.rank + 1);
+  std::vector<Share>& shares = shares_[node.rank];
+  shares.push_back({piece, node.extent, node.event.call + 1});
+  Covering all(cuts, piece);
+  uint32_t calls = node.event.call + 1;
+  for (const Share& s : shares) {
+    if (!(s.piece == piece)) continue;
+    calls = std::min(calls, s.calls);
+    if (all.add(s.share)) return note_call(node.rank, piece, calls);
+  }
+}
+
+void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
+  const ValueChains::Node& node = chains.node(link.read.value);
+  if (node.length != 0 && link.length != 0 && node.length != link.length) return;
+  link.length = std::max(link.length, node.length);
+  // Lemma O2: bytes of a call have come if this link has any.
+  const Extent& piece = link.read.piece;
+  const Extent& here = piece.whole() ? node.extent : piece;
+  link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
+  link.known &= here.sure || !earlier_;
+  if (link.known && !here.sure) link.if_any = here;
+  if (link.known && !node.extent.covers(here)) {
+    add_share(cuts, node, here);
+    link.known = false;
+  }
+  const bool bytes = adds_bytes(chains, cuts, link);
+  const bool call = adds_call(node, link);
+  if (!bytes && !call) return;
+  origins_.push_back(link.read.value);
+  open_.push_back(link);
+}
+
+/// The parents of what has been reached: of a piece of a value as much comes from a parent as they
+/// have in common.
+void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link) {
+  const Extent& piece = link.read.piece;
+  for (ReadValue parent : chains.parents(chains.node(link.read.value))) {
+    if (!piece.whole()) {
+      if (!parent.piece.whole() && !(parent.piece == piece)) continue;
+      parent.piece = piece.covers(chains.node(parent.value).extent) ? Extent{} : piece;
+    }
+    look_at(chains, cuts, {parent, link.length, link.if_any, link.known});
+  }
+}
+
+bool Provenance::comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
+                            Covering& covering) const {
+  if (value >= is_whole_.size()) return false;
+  const Extent& stored = chains.node(value).extent;
+  if (is_whole_[value]) return covering.add(stored);
+  const auto pieces = pieces_.find(value);
+  return pieces != pieces_.end() && std::ranges::any_of(pieces->second, [&](const Bytes& bytes) {
+           return (bytes.length == 0 || bytes.length == length) &&
+                  covering.add(bytes.piece.whole() ? stored : bytes.piece);
+         });
+}
+
+bool Provenance::from_later_call(const Load& load) const {
+  const uint32_t calls = load.event.call + 1;
+  if (load.rank < calls_.size() && calls_[load.rank] > calls) return true;
+  return load.rank < calls_if_.size() &&
+         std::ranges::any_of(calls_if_[load.rank], [&](const CallIf& known) {
+           return known.calls > calls && known.extent == load.stored;
+         });
+}
+
+bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& load) const {
+  if (from_later_call(load)) return true;
+  Covering covering(cuts, load.bytes);
+  return std::ranges::any_of(chains.stored_by(load.event), [&](uint32_t value) {
+    return chains.node(value).position == load.position &&
+           comes_from(chains, value, load.length, covering);
+  });
+}
+
+/// Looks at what the values were made of until it is found, or all of it has been looked at.
+template <class Found>
+bool Provenance::search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far,
+                        Found&& found) {
+  if (looked_at_ < count) {
+    is_whole_.resize(chains.size(), false);
+    is_sure_.resize(chains.size(), false);
+    for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
+  }
+  // Most are found soon: parents are looked at only as far as they are needed.
+  while (!found()) {
+    if (open_.empty() || !far) return false;
+    for (const Link& link : std::exchange(open_, {})) look_behind(chains, cuts, link);
+  }
+  return true;
+}
+
+bool Provenance::follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+                        bool far) {
+  return search(chains, cuts, count, far, [&] { return among(chains, cuts, load); });
+}
+
+bool Provenance::follow_later(const ValueChains& chains, const Cuts& cuts, size_t count,
+                              const Load& access, bool far) {
+  return search(chains, cuts, count, far, [&] { return from_later_call(access); });
+}
+
+}  // namespace mscclc::proof

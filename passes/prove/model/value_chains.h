@@ -1,0 +1,147 @@
+// Which stored values were computed from which: the chains along which a store that depends on a
+// value cannot overtake the loads that gave it.
+//
+// Ops move bytes of a chunk to the same place of another, so a chain holds for the bytes that every
+// link of it covers (lemma O4).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/prove/model/extent.h"
+#include "passes/prove/model/finding.h"
+
+namespace mscclc::proof {
+
+/// Where among an op's operands: which pair of a pairwise op, and which chunk of the operands.
+struct Position {
+  uint32_t pair = 0, chunk = 0;
+  bool operator==(const Position&) const = default;
+};
+
+/// What an op has read of a stored value: all of it, or only one piece.
+struct ReadValue {
+  uint32_t value;
+  Extent piece;  ///< whole: all of the value
+};
+
+/// Every stored value of a run, in the order in which they were stored.
+class ValueChains {
+ public:
+  struct Node {
+    Event event;
+    uint32_t rank;
+    Position position;
+    Extent extent;
+    uint64_t length;        ///< 0, or a class of chunks that may be shorter than others
+    uint32_t first, count;  ///< of its parents
+  };
+
+  explicit ValueChains(size_t processes) : by_process_(processes) {}
+
+  /// What `event` of `rank` stores at `position`, made from `parents`: byte by byte of `extent`, as
+  /// far as chunks of the class `length` go; 0: as any.
+  uint32_t add(const Event& event, uint32_t rank, Position position, const Extent& extent,
+               uint64_t length, const std::vector<ReadValue>& parents);
+  const Node& node(uint32_t i) const { return nodes_[i]; }
+  size_t size() const { return nodes_.size(); }
+  std::span<const ReadValue> parents(const Node& node) const {
+    return {parents_.data() + node.first, node.count};
+  }
+  /// Values of one op in the order in which they were stored.
+  std::span<const uint32_t> stored_by(const Event& event) const;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<ReadValue> parents_;
+  std::vector<std::vector<uint32_t>> by_process_;
+};
+
+/// Values that somebody has read, and all that they were made of, however indirectly. Found out
+/// when it is asked for, and each value once for each way in which bytes of it come.
+class Provenance {
+ public:
+  /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
+  void add(const ValueChains& chains, uint32_t value, const Extent& extent);
+  void add(const ReadValue& read) { read_.push_back(read); }
+  /// Adds what blocks of a rank have read in a call that is over, piece by piece.
+  void add_call(const ValueChains& chains, const Cuts& cuts, std::vector<ReadValue> reads);
+  void clear();
+  size_t size() const { return read_.size(); }
+  const std::vector<ReadValue>& values() const { return read_; }
+
+  /// A load of `rank` (or a store, for follow_later), and the bytes that a later access touches.
+  struct Load {
+    const Event& event;
+    uint32_t rank;
+    Position position;
+    uint64_t length;       ///< its op's class of chunks
+    Extent bytes;          ///< those that both may touch, or more
+    const Extent& stored;  ///< what the later access touches
+  };
+  /// Was the load over before the first `count` values could be made: do they come, byte by byte,
+  /// from what that op stored of it, or from a later call of the rank?
+  /// `far`: look at what is known without a search for parents, and then at these, too.
+  /// REQUIRES: `count` does not shrink between two clear().
+  bool follow(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& load,
+              bool far);
+
+  /// Do the first `count` values come from what the rank stored in a later call than that of
+  /// `access`? `far`, and REQUIRES: as follow().
+  bool follow_later(const ValueChains& chains, const Cuts& cuts, size_t count, const Load& access,
+                    bool far);
+
+ private:
+  struct Link {
+    ReadValue read;
+    uint64_t length = 0;  ///< 0, or the class of chunks that bytes have come through on this way
+    /// Whether some bytes have come this way, whatever the size of the message: if these have any.
+    Extent if_any = {};
+    bool known = true;  ///< whether they have
+  };
+  /// Bytes of a value: what its link says.
+  struct Bytes {
+    Extent piece;
+    uint64_t length;
+    bool operator==(const Bytes&) const = default;
+  };
+  /// A call whose packets have come if `extent` has any bytes.
+  struct CallIf {
+    Extent extent;
+    uint32_t calls;
+  };
+  /// Of the bytes of a piece those in `share` are of so many calls.
+  struct Share {
+    Extent piece, share;
+    uint32_t calls;
+  };
+  template <class Found>
+  bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
+  void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
+  void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
+  bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
+  bool adds_call(const ValueChains::Node& node, const Link& link);
+  void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
+  void add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece);
+  bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
+                  Covering& covering) const;
+  bool from_later_call(const Load& load) const;
+  bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
+
+  std::vector<ReadValue> read_;
+  bool earlier_ = false;           ///< they are of earlier calls, which have parts of their own
+  size_t looked_at_ = 0;           ///< so many of read_
+  std::vector<Link> open_;         ///< whose parents are still to be looked at
+  std::vector<uint32_t> origins_;  ///< all that have been reached
+  std::vector<bool> is_whole_;     ///< by value: all of its bytes are among them
+  std::vector<bool> is_sure_;      ///< by value: some bytes are, whatever the size
+  std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;   ///< of other values
+  std::unordered_map<uint32_t, std::vector<Extent>> if_any_;  ///< of other values
+  std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
+  std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
+  std::vector<std::vector<Share>> shares_;     ///< by rank
+};
+
+}  // namespace mscclc::proof

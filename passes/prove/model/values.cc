@@ -1,0 +1,190 @@
+#include "passes/prove/model/values.h"
+
+#include <functional>
+#include <random>
+
+#include "passes/prove/model/value_trace.h"
+
+namespace mscclc::proof {
+
+Symbols::Symbols() {
+  std::random_device random;
+  for (uint64_t& key : keys_) key = uint64_t{random()} << 32 | random();
+}
+
+uint64_t Symbols::mix(uint64_t a, uint64_t b) const {
+  uint64_t x = a * 0x9e3779b97f4a7c15u + b;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
+  const uint64_t place = uint64_t{rank} << 32 | chunk;
+  const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
+  const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
+  return {.low = low, .high = high, .order = mix(low, high)};
+}
+
+Symbol Symbols::unknown(uint64_t which) const {
+  const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
+  return {.low = low, .high = high, .order = mix(low, high)};
+}
+
+Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
+  Symbol sum;
+  sum.low = a.low + b.low;
+  sum.high = a.high + b.high + (sum.low < a.low ? 1 : 0);
+  sum.terms = added_terms(a.terms, b.terms);
+  sum.order = mix(a.order, b.order);
+  sum.size = a.size;
+  return sum;
+}
+
+Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
+  Symbol result = sum;
+  result.order = mix(sum.order, keys_[0]);
+  if (divided) {
+    result.low = mix(sum.low, keys_[1]);
+    result.high = mix(sum.high, keys_[2]);
+  }
+  return result;
+}
+
+Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
+  Symbol result = symbol;
+  result.order = mix(mix(symbol.order, keys_[3]), how);
+  return result;
+}
+
+uint64_t bits_of(const Symbol& symbol) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
+  uint64_t bits = symbol.low;
+  for (const uint64_t part : {symbol.high, symbol.order, symbol.size}) {
+    bits = (bits ^ bits >> 29) * kOdd + part;
+  }
+  return (bits ^ bits >> 32) | 1;  // 0 is no value
+}
+
+template <class Make>
+Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
+  if (symmetry_.trivial()) return symbol;
+  const auto [entry, added] =
+      ids_.try_emplace(symbol.plain(), static_cast<uint32_t>(images_.size()));
+  symbol.id = entry->second;
+  symbol.turn = 0;
+  if (!added) return symbol;
+  std::vector<Numbers>& images = images_.emplace_back();
+  images.reserve(symmetry_.turns());
+  for (uint32_t k = 0; k < symmetry_.turns(); ++k) {
+    const Symbol image = k == 0 ? symbol : make(k);
+    images.push_back({image.low, image.high, image.order});
+  }
+  return symbol;
+}
+
+Symbol TurnedSymbols::make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
+  const Symbol symbol = symbols_.contribution(rank, chunk, call);
+  if (trace_ != nullptr) trace_->add_input(symbol, {rank, chunk, call});
+  return symbol;
+}
+
+Symbol TurnedSymbols::make_sum(const Symbol& a, const Symbol& b) const {
+  const Symbol sum = symbols_.add(a, b);
+  if (trace_ != nullptr) trace_->add_sum(sum, a, b);
+  return sum;
+}
+
+Symbol TurnedSymbols::make_rounded(const Symbol& sum, bool divided) const {
+  const Symbol result = symbols_.rounded(sum, divided);
+  if (trace_ != nullptr && divided) trace_->add_divided(result, sum);
+  return result;
+}
+
+Symbol TurnedSymbols::make_unwritten(uint64_t which) const {
+  const Symbol symbol = symbols_.unknown(2 + which);
+  if (trace_ != nullptr) trace_->add_unwritten(symbol);
+  return symbol;
+}
+
+Symbol TurnedSymbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) {
+  return with_images(make_contribution(rank, chunk, call), [&](uint32_t k) {
+    return make_contribution(rank + k * symmetry_.step(), symmetry_.chunk(kInput, chunk, k), call);
+  });
+}
+
+Symbol TurnedSymbols::add(const Symbol& a, const Symbol& b) {
+  const Symbol x = a.plain(), y = b.plain();
+  return with_images(make_sum(a, b),
+                     [&](uint32_t k) { return make_sum(turned(x, k), turned(y, k)); });
+}
+
+Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
+  const Symbol x = sum.plain();
+  return with_images(make_rounded(sum, divided),
+                     [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
+}
+
+Symbol TurnedSymbols::unwritten(uint64_t chunk) {
+  const uint64_t turns = symmetry_.turns();
+  return with_images(make_unwritten(chunk * turns),
+                     [&](uint32_t k) { return make_unwritten(chunk * turns + k); });
+}
+
+Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
+  if (turns == 0 || symmetry_.trivial()) return symbol;
+  Symbol result = symbol;
+  if (symbol.size != 0) result.size = symmetry_.size_class(symbol.size - 1, turns) + 1;
+  if (symbol.id == kNone) return result;
+  result.turn = (symbol.turn + turns) % symmetry_.turns();
+  const Numbers& image = images_[symbol.id][result.turn];
+  result.low = image.low;
+  result.high = image.high;
+  result.order = image.order;
+  return result;
+}
+
+Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
+  if (way_ == 0) return whole_;
+  if (extent.way == way_) return pieces_[extent.piece];
+  Symbol all = pieces_[0];
+  bool uniform = true;
+  for (const Symbol& s : pieces_) {
+    uniform &= s == pieces_[0];
+    // What becomes of it when ranks turn is known of single expressions only.
+    const bool one_sum = s.same_contributions(all) && s.size == all.size && s.id == all.id;
+    if (!one_sum || (!uniform && s.id != 0xffffffffu)) return mixed;
+    all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
+  }
+  if (!uniform) all.order += way_;
+  return uniform ? pieces_[0] : all;
+}
+
+std::optional<ChunkValue::Piece> ChunkValue::piece_without(const Symbol& wanted) const {
+  if (way_ == 0) {
+    if (whole_.same_contributions(wanted)) return std::nullopt;
+    return Piece{{}, whole_};
+  }
+  for (uint32_t i = 0; i < pieces_.size(); ++i) {
+    if (!pieces_[i].same_contributions(wanted)) return Piece{{way_, i}, pieces_[i]};
+  }
+  return std::nullopt;
+}
+
+void ChunkValue::write(const Extent& extent, uint32_t pieces, const Symbol& symbol,
+                       const Symbol& mixed) {
+  if (extent.whole()) {
+    way_ = 0;
+    whole_ = symbol;
+    pieces_.clear();
+    return;
+  }
+  if (way_ != extent.way) {
+    const Symbol before = read({}, mixed);
+    way_ = extent.way;
+    pieces_.assign(pieces, before);
+  }
+  pieces_[extent.piece] = symbol;
+}
+
+}  // namespace mscclc::proof

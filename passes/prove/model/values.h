@@ -1,0 +1,140 @@
+// What chunks hold, as symbols: which contributions are in it, each how often, and in what order
+// they were added up.
+//
+// A multiset of contributions is their number, and the sum (modulo 2^128) of random 128-bit
+// numbers, one for each (rank, input chunk, call). They are drawn anew in every process, so nobody
+// can prepare a plan for them. Lemma V1 of docs/lemmas.md says how sure that is; without the
+// number it would not be: what is added 2^128 times vanishes from the sum.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/prove/model/extent.h"
+#include "passes/prove/model/symmetry.h"
+
+namespace mscclc::proof {
+
+class ValueTrace;
+
+struct Symbol {
+  uint64_t low = 0, high = 0;  ///< which contributions
+  uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more
+  uint64_t order = 0;          ///< the expression that made it: what is rounded when
+  uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
+  uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
+  uint32_t turn = 0;           ///< which of the images of `id` it is
+  uint64_t round = 0;          ///< in a unit of scratch: the round that put it there, and its piece
+  bool same_contributions(const Symbol& o) const {
+    return low == o.low && high == o.high && terms == o.terms;
+  }
+  bool operator==(const Symbol& o) const {
+    return same_contributions(o) && order == o.order && size == o.size && round == o.round;
+  }
+  /// The expression alone, wherever it is kept.
+  Symbol plain() const {
+    Symbol symbol = *this;
+    symbol.size = symbol.round = 0;
+    return symbol;
+  }
+};
+
+/// So many terms of two sums together, where 2^64 - 1 stands for that many or more.
+inline uint64_t added_terms(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
+/// Stands for the bits of a value: equal for equal symbols, and only for these.
+uint64_t bits_of(const Symbol& symbol);
+
+/// The random numbers behind symbols.
+class Symbols {
+ public:
+  Symbols();
+  /// Input chunk `chunk` of `rank` in call `call`; of no size yet.
+  Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
+  /// What is in memory that nobody has written, or of which nothing is known.
+  Symbol unknown(uint64_t which) const;
+  /// `a` and `b` in one sum, in this order. REQUIRES: of one size.
+  Symbol add(const Symbol& a, const Symbol& b) const;
+  /// The sum, rounded to the data type; `divided` by the number of contributions, if the call's
+  /// reduction is avg.
+  Symbol rounded(const Symbol& sum, bool divided) const;
+  /// The same contributions, made by another expression: `symbol` and what has become of it.
+  Symbol changed(const Symbol& symbol, uint64_t how) const;
+
+ private:
+  uint64_t mix(uint64_t a, uint64_t b) const;
+  uint64_t keys_[4];
+};
+
+/// Symbols of one run of a plan that is its own image when ranks are renumbered (symmetry.h). What
+/// becomes of a symbol when all ranks of its contributions are renumbered cannot be seen from its
+/// numbers. So all its images are kept: made once for each expression, however often that is
+/// computed.
+class TurnedSymbols {
+ public:
+  /// What symbols are made of goes into `trace`, if there is one.
+  TurnedSymbols(const Symbols& symbols, const Symmetry& symmetry, ValueTrace* trace = nullptr)
+      : symbols_(symbols), symmetry_(symmetry), trace_(trace) {}
+
+  /// As those of Symbols. REQUIRES: `rank` is one that stands for others.
+  Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
+  Symbol add(const Symbol& a, const Symbol& b);
+  Symbol rounded(const Symbol& sum, bool divided);
+  /// What is in chunk `chunk` (of System) before anybody has written it.
+  Symbol unwritten(uint64_t chunk);
+  /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
+  Symbol turned(const Symbol& symbol, uint32_t turns) const;
+
+ private:
+  struct Numbers {
+    uint64_t low, high, order;
+  };
+  struct Hash {
+    size_t operator()(const Symbol& s) const { return s.low ^ s.order; }
+  };
+  /// `symbol`, of which make(k) is what k turns give.
+  template <class Make>
+  Symbol with_images(Symbol symbol, Make&& make);
+  // Those of Symbols, noted in the trace.
+  Symbol make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
+  Symbol make_sum(const Symbol& a, const Symbol& b) const;
+  Symbol make_rounded(const Symbol& sum, bool divided) const;
+  Symbol make_unwritten(uint64_t which) const;
+
+  const Symbols& symbols_;
+  const Symmetry& symmetry_;
+  ValueTrace* const trace_;
+  std::vector<std::vector<Numbers>> images_;        ///< by id and turn
+  std::unordered_map<Symbol, uint32_t, Hash> ids_;  ///< of unturned symbols, without sizes
+};
+
+/// The value of one chunk: one symbol for all of it, or one for every piece of a way of cutting it.
+class ChunkValue {
+ public:
+  explicit ChunkValue(const Symbol& symbol = {}) : whole_(symbol) {}
+  /// The symbol of these bytes; `mixed` if they do not all hold the same contributions. Pieces that
+  /// hold them added up in different orders are a sum whose order is that of no other chunk.
+  Symbol read(const Extent& extent, const Symbol& mixed) const;
+  /// Is there a piece of which pred(symbol) holds?
+  template <class Pred>
+  bool any(Pred&& pred) const {
+    return way_ == 0 ? pred(whole_) : std::any_of(pieces_.begin(), pieces_.end(), pred);
+  }
+  struct Piece {
+    Extent extent;
+    Symbol symbol;
+  };
+  /// The first piece that holds other contributions than `wanted`, if one does.
+  std::optional<Piece> piece_without(const Symbol& wanted) const;
+  /// `pieces`: of extent.way.
+  void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
+
+ private:
+  Symbol whole_;  ///< if way_ is 0
+  uint32_t way_ = 0;
+  std::vector<Symbol> pieces_;
+};
+
+}  // namespace mscclc::proof

@@ -1,0 +1,575 @@
+#include "passes/prove/report/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ir/op_error.h"
+#include "ir/print.h"
+#include "passes/prove/loops/rates.h"
+#include "passes/prove/report/near_miss.h"
+#include "passes/symbolic/symbolic_run.h"
+
+namespace mscclc::proof {
+namespace {
+
+class Reporter {
+ public:
+  Reporter(const System& system, const Finding& finding, Diagnostics& diagnostics)
+      : system_(system), program_(system.program()), finding_(finding), diagnostics_(diagnostics) {}
+
+  void run() {
+    switch (finding_.kind) {
+      case Finding::Kind::race:
+        return race();
+      case Finding::Kind::slot_twice:
+        return slot_twice();
+      case Finding::Kind::wrong_value:
+        return wrong_value();
+      case Finding::Kind::stuck:
+        return stuck();
+      case Finding::Kind::unbalanced:
+        return unbalanced();
+      case Finding::Kind::not_met:
+        return not_met();
+      case Finding::Kind::unpaired:
+        return unpaired();
+      case Finding::Kind::out_of_step:
+        return out_of_step();
+      case Finding::Kind::undecided:
+        return undecided();
+    }
+  }
+
+ private:
+  const Process& process(const Event& e) const { return system_.processes()[e.process]; }
+  /// An op as its plan has it.
+  struct Origin {
+    const Part& part;
+    uint32_t rank;  ///< of the plan
+    const Op& op;
+    const Program& program() const { return *part.program; }
+  };
+  Origin origin(const Event& e) const {
+    const uint32_t rank = process(e).rank;
+    const Part& part = system_.part_of_op(rank, e.op);
+    return {part, part.local[rank], part.rank(rank).ops[e.op - part.first_op[rank]]};
+  }
+
+  std::string chunk() const { return chunk(finding_.chunk); }
+  std::string chunk(const ChunkName& c) const {
+    const Part& part = system_.part_of_buffer(c.rank, c.buffer);
+    const uint32_t buffer = system_.is_callers(c.buffer)
+                                ? c.buffer - part.input
+                                : c.buffer - part.first_scratch[c.rank] + kFirstScratch;
+    return fmt::format("{}[{}] of rank {}",
+                       part.program->name_of(part.rank(c.rank).buffers[buffer].name), c.chunk,
+                       c.rank);
+  }
+  std::string placement() const { return finding_.in_place ? " in place" : ""; }
+
+  std::string who(const Event& e) const {
+    const Process& p = process(e);
+    if (p.kind == ProcessKind::caller) return fmt::format("the caller of rank {}", p.rank);
+    const Origin o = origin(e);
+    std::string text = fmt::format("'{}'", print_op(o.program(), o.rank, o.op));
+    if (p.kind == ProcessKind::port_reader) return "the port (later than the block), for " + text;
+    if (p.kind == ProcessKind::port_writer) return "the port, for " + text;
+    return text;
+  }
+  std::string place(const Event& e) const {
+    if (e.op == kNone) return "";
+    const Origin o = origin(e);
+    return fmt::format(" ({}{})", print_place(o.program(), o.rank, o.op), of_plan(e));
+  }
+  /// ", of 'ring.mscl'", and which rank of the world that is, if there are several plans.
+  std::string of_plan(const Event& e) const {
+    if (!system_.joint()) return "";
+    const Origin o = origin(e);
+    const uint32_t world = process(e).rank;
+    return world == o.rank
+               ? fmt::format(", of '{}'", o.part.name)
+               : fmt::format(", of '{}', which is rank {} of the world", o.part.name, world);
+  }
+  /// "in the call after it", seen from the earlier of the two.
+  std::string calls_apart() const {
+    const int64_t apart = int64_t{finding_.second.call} - finding_.first.call;
+    if (apart == 0) return "";
+    if (apart > 0) return apart == 1 ? "one call later, " : fmt::format("{} calls later, ", apart);
+    return apart == -1 ? "one call earlier, " : fmt::format("{} calls earlier, ", -apart);
+  }
+  std::string does(const Event& e, bool writes) const {
+    if (process(e).kind == ProcessKind::caller) return "may change";
+    return writes ? "writes" : "reads";
+  }
+
+  /// An error at the op of one of the events, the later one unless that is the caller.
+  Diagnostic& error(const char* code, const std::string& message) {
+    const Event& at = finding_.second.op != kNone ? finding_.second : finding_.first;
+    if (at.op == kNone) return diagnostics_.error(code, {}, message);
+    const Origin o = origin(at);
+    Diagnostic& d = op_error(diagnostics_, code, o.program(), o.rank, placed(at), message);
+    note_fused(d, at);
+    return d;
+  }
+  void note(Diagnostic& d, const Event& e, const std::string& text) const {
+    if (e.op == kNone) {
+      d.notes.push_back({text});
+    } else {
+      d.notes.push_back(op_note(origin(e).program(), placed(e), text));
+    }
+  }
+
+  /// The op with the one location that the finding is about: of a fused op with a location for each
+  /// pair of operands, that of the pair.
+  Op placed(const Event& e) const {
+    Op op = origin(e).op;
+    if (const uint32_t pair = pair_of(e, op); pair != kNone)
+      op.locations = {op.locations.first + pair, 1};
+    return op;
+  }
+  uint32_t pair_of(const Event& e, const Op& op) const {
+    if (!info(op.kind).srcs.slot[0].pairwise || op.locations.count != op.dsts) return kNone;
+    if (&e == &finding_.reader) return finding_.reader_pair;
+    if (finding_.kind != Finding::Kind::race) return kNone;
+    return &e == &finding_.first ? finding_.first_pair : finding_.second_pair;
+  }
+  /// Where else a fused op comes from, if nothing says which of its places is meant.
+  void note_fused(Diagnostic& d, const Event& e) const {
+    const Origin o = origin(e);
+    if (o.op.locations.count < 2 || pair_of(e, o.op) != kNone) return;
+    std::vector<uint32_t> told = {o.program().locations[o.op.locations.first].site};
+    for (uint32_t i = 1; i < o.op.locations.count; ++i) {
+      Op part = o.op;
+      part.locations = {o.op.locations.first + i, 1};
+      const uint32_t site = o.program().locations[part.locations.first].site;
+      if (std::ranges::find(told, site) != told.end()) continue;
+      told.push_back(site);
+      d.notes.push_back(op_note(o.program(), part, "that op has been fused with this one"));
+    }
+  }
+
+  void race() {
+    if (finding_.overlaid) return overlaid();
+    if (cut_at_one_side()) return not_cut_alike();
+    const Event &a = finding_.first, &b = finding_.second;
+    Diagnostic& d = error(
+        "race", fmt::format("race at {}{}: nothing orders two accesses", chunk(), placement()));
+    note(d, a, fmt::format("{} {} it{}", who(a), does(a, finding_.first_writes), place(a)));
+    note(d, b,
+         fmt::format("{}{} {} it{}", calls_apart(), who(b), does(b, finding_.second_writes),
+                     place(b)));
+    note_units(d);
+    note_semaphores(d);
+    d.notes.push_back({remedy()});
+    note_near_miss(d);
+  }
+
+  void note_near_miss(Diagnostic& d) const {
+    if (system_.joint()) return;
+    const std::optional<NearMiss> miss = near_miss(system_, finding_.first, finding_.second);
+    if (!miss) return;
+    d.notes.push_back(op_note(program_, program_.ranks[miss->rank].ops[miss->op], miss->why));
+  }
+
+  /// Are both ops of pipelines with equally many rounds, and is a round cut into other parts by one
+  /// of them than by the other? What orders the rounds is not seen to order the parts (lemma L3).
+  bool cut_at_one_side() const {
+    const Event &a = finding_.first, &b = finding_.second;
+    if (a.op == kNone || b.op == kNone || a.call != b.call) return false;
+    const Origin first = origin(a), second = origin(b);
+    if (first.op.loop == kNone || second.op.loop == kNone) return false;
+    return std::max(first.op.parts, uint16_t{1}) != std::max(second.op.parts, uint16_t{1}) &&
+           same_rate(first.program().loops[first.op.loop], second.program().loops[second.op.loop]);
+  }
+  void not_cut_alike() {
+    Diagnostic& d = error("undecided", fmt::format("not decided: the rounds of a pipeline are cut "
+                                                   "at one side only, at {}{}",
+                                                   chunk(), placement()));
+    for (const Event* e : {&finding_.first, &finding_.second}) {
+      const Op& op = origin(*e).op;
+      note(d, *e,
+           fmt::format("{} has {} of a round{}", who(*e),
+                       op.parts < 2 ? "all" : fmt::format("part {} of {}", op.part, op.parts),
+                       place(*e)));
+    }
+    d.notes.push_back(
+        {"what orders the rounds is not seen to order their parts: cut both sides "
+         "alike, so that each block has its part from one other"});
+  }
+
+  /// Why ops that seem to touch different units may touch the same.
+  void note_units(Diagnostic& d) const {
+    const ChunkName& c = finding_.chunk;
+    const uint32_t units = program_.ranks[c.rank].buffers[c.buffer].units;
+    const bool same_round = finding_.first.call == finding_.second.call &&
+                            finding_.first_round == finding_.second_round;
+    if (units == 0 || same_round) return;
+    d.notes.push_back(
+        {fmt::format("it holds {} units of the pipeline, and round i uses unit i % "
+                     "{}: one of the two may be {} rounds ahead, or more",
+                     units, units, units)});
+  }
+
+  /// Why a semaphore that the later block takes does not tell it of the earlier one: others release
+  /// it, too, in rounds, of which nobody knows how many are still to come (lemma R2).
+  void note_semaphores(Diagnostic& d) const {
+    if (finding_.first.op == kNone || finding_.second.op == kNone) return;
+    const Origin a = origin(finding_.first), b = origin(finding_.second);
+    if (a.rank != b.rank || &a.part != &b.part || a.op.block == b.op.block) return;
+    const Rank& rank = a.program().ranks[a.rank];
+    std::map<uint32_t, std::set<uint32_t>> releasers;  // by semaphore: blocks
+    std::set<uint32_t> taken;                          // by the later block
+    for (const Op& op : rank.ops) {
+      const bool releases = op.loop != kNone && info(op.kind).has(kReleases);
+      const bool takes = info(op.kind).has(kAcquires) && op.block == b.op.block;
+      for (const Operand& o : a.program().dsts(op)) {
+        if (releases) releasers[o.first].insert(op.block);
+        if (takes) taken.insert(o.first);
+      }
+    }
+    for (const auto& [semaphore, blocks] : releasers) {
+      if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
+      d.notes.push_back({fmt::format(
+          "tb {} release '{}' in a pipeline: who takes it does not know whose release "
+          "that was; use a semaphore for each",
+          fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
+    }
+  }
+
+  /// Two plans in one place of scratch.
+  void overlaid() {
+    const Event &a = finding_.first, &b = finding_.second;
+    Diagnostic& d =
+        error("race", fmt::format("race at {}: nothing orders it and what another plan does to the "
+                                  "same bytes of scratch",
+                                  chunk()));
+    note(d, a, fmt::format("{} may still be at work there{}", who(a), place(a)));
+    note(d, b, fmt::format("{}{} begins{}", calls_apart(), who(b), place(b)));
+    d.notes.push_back({remedy()});
+  }
+
+  /// Where a signal, semaphore or sync is missing.
+  std::string remedy() const {
+    const Process &a = process(finding_.first), &b = process(finding_.second);
+    const bool same_rank = a.rank == b.rank;
+    const bool blocks = a.kind == ProcessKind::block && b.kind == ProcessKind::block;
+    if (blocks && finding_.first.process == finding_.second.process) {
+      return "the threads of the block do not meet between the two: a 'sync' is missing";
+    }
+    if (a.kind == ProcessKind::port_reader) {
+      return same_rank ? "a 'flush' behind the put is missing, or word from the peer that the data "
+                         "has come"
+                       : fmt::format(
+                             "rank {} must be told, behind a 'flush', that the source may "
+                             "change",
+                             b.rank);
+    }
+    if (same_rank && blocks) {
+      return fmt::format("tb {} must 'acquire' what tb {} has released behind its op", b.index,
+                         a.index);
+    }
+    if (b.kind == ProcessKind::caller) {
+      return fmt::format(
+          "rank {} may leave the call before: it must wait for a signal, not relaxed, "
+          "that rank {} sends {}",
+          b.rank, a.rank, behind(a));
+    }
+    if (a.kind == ProcessKind::caller) {
+      return fmt::format(
+          "rank {} may not have entered the call: rank {} must wait for a signal from it first",
+          a.rank, b.rank);
+    }
+    return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
+                       b.rank, a.rank, behind(a), finding_.copies == 0 ? "" : ", or " + copies());
+  }
+  std::string copies() const {
+    return fmt::format("use {} copies of the buffer in turn (copies: {})", finding_.copies,
+                       finding_.copies);
+  }
+  /// Where a signal tells of the op.
+  static std::string behind(const Process& p) {
+    return p.kind == ProcessKind::port_writer ? "through the same port, behind the put"
+                                              : "behind its op and a 'sync'";
+  }
+
+  void slot_twice() {
+    const bool apart = finding_.first.call != finding_.second.call;
+    Diagnostic& d =
+        error("slot-twice",
+              apart ? fmt::format("packets are put into {} though those of the call before may "
+                                  "still be there: the reader has not emptied it yet",
+                                  chunk())
+                    : fmt::format("packets are put into {} twice in one call: a reader cannot tell "
+                                  "which it sees",
+                                  chunk()));
+    note(d, finding_.first,
+         fmt::format("first by {}{}", who(finding_.first), place(finding_.first)));
+    note(d, finding_.second,
+         fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
+    if (!apart) return;
+    d.notes.push_back({finding_.copies != 0
+                           ? copies()
+                           : "the writer must know that the reader's call has ended"});
+  }
+
+  void wrong_value() {
+    const bool harmless = finding_.only_often && repeats_are_harmless();
+    Diagnostic& d =
+        harmless ? error("undecided", fmt::format("not decided: {} is made of an input more than "
+                                                  "once; for min and max that changes nothing, but "
+                                                  "only results with each input once are proved",
+                                                  chunk()))
+                 : error("wrong-result",
+                         fmt::format("{} does not hold what {} promises at the end of a call{}",
+                                     chunk(), collective(), placement()));
+    constexpr size_t kShown = 8;
+    if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
+    d.notes.push_back({promise()});
+    if (finding_.reader.op != kNone) note_unwritten(d);
+    const std::vector<std::string>& texts = finding_.notes;
+    for (size_t i = 0; i < std::min(texts.size(), kShown); ++i) d.notes.push_back({texts[i]});
+    if (texts.size() > kShown) {
+      d.notes.push_back({fmt::format("and {} more", texts.size() - kShown)});
+    }
+    if (!finding_.alike.empty()) d.notes.push_back({alike()});
+  }
+
+  /// Is every reduction a minimum or a maximum?
+  bool repeats_are_harmless() const {
+    return std::ranges::all_of(program_.ranks, [](const Rank& rank) {
+      return std::ranges::all_of(rank.ops, [](const Op& op) {
+        return !info(op.kind).has(kReduces) || op.reduce == ReduceOp::min ||
+               op.reduce == ReduceOp::max;
+      });
+    });
+  }
+
+  void note_unwritten(Diagnostic& d) const {
+    const Event& e = finding_.reader;
+    note(d, e,
+         fmt::format("{} what was in {} before anybody wrote there: {} reads it{}",
+                     finding_.added ? "added up in it is" : "it holds", chunk(finding_.unwritten),
+                     who(e), place(e)));
+  }
+
+  /// "so it is with 2 more: output[0] of rank 1, output[0] of rank 2"
+  std::string alike() const {
+    constexpr size_t kShown = 8;
+    std::vector<ChunkName> names = finding_.alike;
+    std::ranges::sort(names, {}, [](const ChunkName& c) { return std::pair(c.rank, c.chunk); });
+    std::string text = fmt::format("so it is with {} more: ", names.size());
+    for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+      text += (i == 0 ? "" : ", ") + chunk(names[i]);
+    }
+    return names.size() > kShown ? text + ", ..." : text;
+  }
+
+  std::string collective() const {
+    if (!system_.joint()) return "the collective";
+    const ChunkName& c = finding_.chunk;
+    return fmt::format("'{}'", system_.part_of_buffer(c.rank, c.buffer).name);
+  }
+
+  /// "promised is the sum of input[0] of rank 0, input[0] of rank 1"
+  std::string promise() const {
+    constexpr size_t kShown = 8;
+    const Part& part = system_.part_of_buffer(finding_.chunk.rank, finding_.chunk.buffer);
+    const auto promise =
+        part.contract().promise(part.local[finding_.chunk.rank], finding_.chunk.chunk);
+    if (!promise) return "nothing is promised of it";
+    const std::vector<Place>& terms = promise->inputs;
+    std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
+    for (size_t i = 0; i < std::min(terms.size(), kShown); ++i) {
+      text +=
+          fmt::format("{}input[{}] of rank {}", i == 0 ? "" : ", ", terms[i].chunk, terms[i].rank);
+    }
+    if (terms.size() > kShown) text += fmt::format(" and {} more", terms.size() - kShown);
+    return text;
+  }
+
+  void stuck() {
+    if (system_.joint()) return stuck_together();
+    const bool before = diagnostics_.has_errors();
+    symbolic::SymbolicRun run(program_, false);
+    if (run.fits() && !run.run([](uint32_t, uint32_t, std::span<const symbolic::Symbol>) {})) {
+      run.report_stuck(diagnostics_);
+    } else if (!before) {
+      error("stuck", "the program gets stuck in its second call or in a pipeline");
+    }
+  }
+
+  /// Who is in which call, and waits for what.
+  void stuck_together() {
+    Diagnostic& d = error("stuck", "ranks wait for each other for ever");
+    constexpr size_t kTold = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+      const Event& e = finding_.waiting[i];
+      const Origin o = origin(e);
+      note(d, e,
+           fmt::format("rank {} is in its {}, '{}', and waits: '{}' ({})", process(e).rank,
+                       ordinal_call(e.call), o.part.name, print_op(o.program(), o.rank, o.op),
+                       print_place(o.program(), o.rank, o.op)));
+    }
+  }
+  static std::string ordinal_call(uint32_t call) {
+    constexpr std::array<std::string_view, 3> kNames = {"first", "second", "third"};
+    return call < kNames.size() ? fmt::format("{} call", kNames[call])
+                                : fmt::format("call {}", call + 1);
+  }
+
+  void unbalanced() {
+    const Rank& rank = program_.ranks[finding_.rank];
+    const bool channel = finding_.channel != kNone;
+    const std::string name = program_.text(channel ? rank.channels[finding_.channel].label
+                                                   : rank.semaphores[finding_.semaphore].label);
+    const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
+    diagnostics_.error(
+        "unbalanced", {},
+        fmt::format("in each call '{}' of rank {} is {} {} time{} {} than it is {}", name,
+                    finding_.rank, channel ? "signalled" : "released", many, many == 1 ? "" : "s",
+                    finding_.surplus > 0 ? "more" : "less", channel ? "waited for" : "acquired"));
+  }
+
+  void not_met() {
+    diagnostics_.error("not-met", {},
+                       fmt::format("rank {} may leave the barrier before rank {} has come",
+                                   finding_.rank, finding_.chunk.rank));
+  }
+
+  /// "in each round of a pipeline (unit 1024, chunks 2)", or "outside pipelines".
+  std::string rounds(const Event& e) const {
+    const Origin o = origin(e);
+    if (o.op.loop == kNone) return "outside pipelines";
+    const Loop& loop = o.program().loops[o.op.loop];
+    return fmt::format("in each round of a pipeline with unit: {}, chunks: {}", loop.unit,
+                       loop.chunks);
+  }
+  void note_rounds(Diagnostic& d, const Event& e) const {
+    note(d, e, fmt::format("{} runs {}{}", who(e), rounds(e), place(e)));
+  }
+
+  void unpaired() {
+    Diagnostic& d = error("unpaired-rounds", "not decided: " + finding_.text);
+    note_rounds(d, finding_.first);
+    note_rounds(d, finding_.second);
+    d.notes.push_back(
+        {"what one round gives, the same round of a pipeline with equally many rounds must take"});
+  }
+
+  void out_of_step() {
+    Diagnostic& d = error(
+        "out-of-step",
+        "not decided: pipelines that signal each other cannot do their rounds one by one together");
+    constexpr size_t kTold = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+      const Event& e = finding_.waiting[i];
+      note(d, e, fmt::format("waits for others' rounds: {}{}", who(e), place(e)));
+    }
+    d.notes.push_back(
+        {"one of them must end, or another begin, before they can; join them to one pipeline"});
+  }
+
+  void undecided() {
+    Diagnostic& d = error("undecided", "not decided: " + finding_.text);
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+  }
+
+  const System& system_;
+  const Program& program_;
+  const Finding& finding_;
+  Diagnostics& diagnostics_;
+};
+
+/// The place in the text that most ops come from.
+struct LargestPart {
+  uint32_t rank = 0;
+  const Op* op = nullptr;  ///< one of them; null if no op has a place
+  uint64_t ops = 0, all = 0;
+};
+
+LargestPart largest_part(const Program& program) {
+  std::vector<uint64_t> ops(program.sites.size(), 0);
+  LargestPart largest;
+  const auto each = [&](auto&& look) {
+    for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+      for (const Op& op : program.ranks[r].ops) {
+        if (op.locations.count != 0) look(r, op, program.locations[op.locations.first].site);
+      }
+    }
+  };
+  each([&](uint32_t, const Op&, uint32_t site) { ++ops[site]; });
+  each([&](uint32_t r, const Op& op, uint32_t site) {
+    if (ops[site] > largest.ops) largest = {r, &op, ops[site], 0};
+  });
+  for (const Rank& rank : program.ranks) largest.all += rank.ops.size();
+  return largest;
+}
+
+void add_remedy(Diagnostic& d) {
+  d.notes.push_back(
+      {"'mscclc compile --no-verify' compiles it without a proof; a proof takes less "
+       "with fewer ranks, thread blocks or instances"});
+}
+
+}  // namespace
+
+std::vector<Finding> causes(const std::vector<Finding>& findings) {
+  const auto rank = [](const Finding& f) {
+    return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
+  };
+  int cause = 2;
+  for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
+  std::vector<Finding> found;
+  std::ranges::copy_if(findings, std::back_inserter(found), [&](const Finding& finding) {
+    return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value;
+  });
+  return found;
+}
+
+void report_no_memory(const Program& program, Diagnostics& diagnostics) {
+  const std::string message =
+      fmt::format("not decided: '{}' takes more memory to prove than there is", program.name);
+  const LargestPart part = largest_part(program);
+  if (part.op == nullptr) return add_remedy(diagnostics.error("undecided", {}, message));
+  Diagnostic& d = op_error(diagnostics, "undecided", program, part.rank, *part.op, message);
+  d.notes.push_back({fmt::format("{} of its {} ops come from here", part.ops, part.all)});
+  add_remedy(d);
+}
+
+void report_no_memory(Diagnostics& diagnostics) {
+  add_remedy(diagnostics.error(
+      "undecided", {}, "not decided: the set of plans takes more memory to prove than there is"));
+}
+
+void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  Finding ordered = finding;
+  const bool call_before = finding.second.call < finding.first.call;
+  if (finding.kind == Finding::Kind::race && (call_before || finding.too_early)) {
+    std::swap(ordered.first, ordered.second);  // told in the order that is meant
+    std::swap(ordered.first_writes, ordered.second_writes);
+    std::swap(ordered.first_pair, ordered.second_pair);
+    std::swap(ordered.first_round, ordered.second_round);
+  }
+  Reporter(system, ordered, diagnostics).run();
+}
+
+std::optional<Unordered> unordered(const System& system, const Finding& finding) {
+  std::vector<Unordered::Place> places;
+  for (const Event& e : {finding.first, finding.second}) {
+    if (e.process == kNone || e.op == kNone) continue;
+    places.push_back({system.processes()[e.process].rank, e.op, e.call});
+  }
+  if (places.empty()) return std::nullopt;
+  Unordered pair{places[0], std::nullopt};
+  if (places.size() > 1) pair.second = places[1];
+  return pair;
+}
+
+}  // namespace mscclc::proof

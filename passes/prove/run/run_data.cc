@@ -1,0 +1,455 @@
+// Ops that move data: every chunk they touch is checked against what was done to it before.
+#include <algorithm>
+
+#include "passes/prove/run/run.h"
+
+namespace mscclc::proof {
+
+/// Calls each(chunk's name, its spot) for the `k`-th chunk of an operand: at a switch one of
+/// every member.
+template <class Each>
+void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const {
+  const auto at = [&](uint32_t owner, uint32_t buffer) {
+    const uint32_t chunk = o.first + k;
+    each(ChunkName{owner, buffer, chunk}, system_.spot(owner, buffer, chunk, calls_[rank]));
+  };
+  if (o.channel == kNone) return at(rank, o.buffer);
+  const Rank& here = program_.ranks[rank];
+  const Channel& channel = here.channels[o.channel];
+  if (channel.kind != ChannelKind::switch_) return at(channel.peer, o.buffer);
+  for (const int64_t q : program_.values(channel.group)) {
+    const uint32_t member = static_cast<uint32_t>(q);
+    at(member, member_buffer(program_, member, here.buffers[o.buffer], o.buffer));
+  }
+}
+
+// ---- packets ----
+
+/// Have packets of this call come for every byte of the extent?
+bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
+  Covering covering(cuts_, extent);
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.packets == kNone || (!sentinel && record.event.call != call)) continue;
+    if (covering.add(record.extent)) return true;
+  }
+  return false;
+}
+
+/// Waits for the packets that the op reads, and learns what they tell.
+bool Run::await_packets(uint32_t process, const Op& op) {
+  Block& block = blocks_[process];
+  const uint32_t call = calls_[block.rank];
+  for (const Operand& o : program_.srcs(op)) {
+    const Buffer& buffer = program_.ranks[block.rank].buffers[o.buffer];
+    if (o.channel != kNone || buffer.packets == PacketFormat::none) continue;
+    for (uint32_t k = 0; k < o.count; ++k) {
+      const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
+      const Extent extent = extent_of(block, op, o, k, {block.rank, o.buffer, o.first + k});
+      if (arrived(chunk, extent, call, is_sentinel(buffer.packets))) continue;
+      awaited_[chunk].push_back(process);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
+/// of which it has surely waited for some, a thread of those whose bytes it has read.
+void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
+    Packets& packets = history_.packets(record);
+    packets.observed = !packets.again;
+    if (record.node != kNone) {
+      nodes_.add(chains_, record.node, extent);
+      block.nodes.add(chains_, record.node, extent);
+    }
+    if (record.extent.covers(extent)) {
+      told_.push_back({packets.news, extent});
+    } else if (extent.covers(record.extent)) {
+      told_.push_back({packets.news, record.extent});
+    } else {
+      continue;
+    }
+    if (!told_.back().extent.sure) continue;
+    // What a port has delivered it has read, and what was posted before that, too.
+    const uint32_t from = record.event.process;
+    if (system_.processes()[from].kind == ProcessKind::port_writer) {
+      block.gains.push_back({.port = from - 1, .port_done = record.event.time});
+    }
+    if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
+      block.gains.push_back(packets.news);
+    }
+  }
+}
+
+/// Plain values of this call, too, depend on what they were made of. A thread that has stored one
+/// has waited for all packets that it was made of, also where the chunk is shorter than they are.
+void Run::take_values(const Event& event, uint64_t chunk, const Record& access) {
+  if (!chained_) return;
+  const uint32_t rank = system_.processes()[event.process].rank;
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& record = history_.record(i);
+    if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
+    const uint32_t owner = system_.processes()[record.event.process].rank;
+    if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
+    nodes_.add(chains_, record.node, access.extent);
+    if (record.event.process != event.process || !same_threads(rank, record, access)) continue;
+    for (const ReadValue& parent : chains_.parents(chains_.node(record.node))) nodes_.add(parent);
+  }
+}
+
+/// How much of a chunk's bytes an op moves that stores plain data at a position: 0 if all of them,
+/// else the class of chunks which may be shorter. The first of a part is as long as
+/// any.
+uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
+  const uint64_t length = length_of(rank, op, position, calls_[rank]);
+  const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
+  return length == 1 && !ragged ? 0 : length;
+}
+
+/// Whoever puts packets into a slot where some of this call are already.
+void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
+                     const Extent& extent, bool sentinel) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& old = history_.record(i);
+    if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
+    if (!sentinel && old.event.call != event.call) continue;
+    // What a port sends as it lies is looked at by nobody where it lay.
+    if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
+    if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
+    if (options_.suspects != nullptr) continue;
+    suspect(name, old, {.event = event, .write = true});
+    if (!may_report(report_key(old.event, event))) continue;
+    Finding& finding = add_finding(Finding::Kind::slot_twice);
+    finding.first = old.event;
+    finding.second = event;
+    finding.chunk = name;
+  }
+}
+
+/// Packets that are put into a slot again in one call, the same ones: who waits for them may have
+/// seen the first. What their arrival tells is what both tell.
+void Run::stand_for_the_first(uint64_t chunk, Record& access) {
+  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+    const Record& old = history_.record(i);
+    if (old.packets == kNone || old.event.call != access.event.call) continue;
+    if (!old.extent.may_touch(access.extent)) continue;
+    if (values_[chunk].read(access.extent, mixed_) != value_) continue;  // check_slot() tells
+    const bool alone = old.event.process == access.event.process &&
+                       old.extent.covers(access.extent) && !history_.packets(access).again;
+    access.node = alone ? old.node : kNone;
+    const News first = alone ? history_.packets(old).news : News{};
+    history_.packets(access).news = first;
+    history_.packets(access).again = true;
+  }
+}
+
+// ---- moving ----
+
+/// The format of the op's packets: it has one.
+PacketFormat Run::format_of(uint32_t rank, const Op& op) const {
+  for (const Operand& o : program_.all_operands(op)) {
+    const PacketFormat format = program_.buffer_of(rank, o).packets;
+    if (format != PacketFormat::none) return format;
+  }
+  return PacketFormat::none;
+}
+
+Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
+                      const ChunkName& name) {
+  if (op.parts == 0 && op.loop == kNone) return {};
+  const uint32_t rank = block.rank;
+  const uint32_t granule = is_packet_op(op) ? info(format_of(rank, op)).data : 0;
+  const uint32_t units = buffer_named(name).units;
+  Extent extent =
+      cuts_.extent(op, granule, k, o.count, block.round, units, instance(rank, calls_[rank]));
+  if (units != 0) extent.turn = turn_of(block);
+  return extent;
+}
+
+void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
+  const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
+  sentinel_ = is_packet_op(op) && is_sentinel(format_of(blocks_[process].rank, op));
+  if (row.srcs.slot[0].pairwise) {
+    for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
+      for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
+        move_chunk(process, op, row, dsts.subspan(pair_, 1), srcs.subspan(pair_, 1), k);
+      }
+    }
+    pair_ = 0;
+  } else {
+    for (uint32_t k = 0; k < dsts[0].count; ++k) move_chunk(process, op, row, dsts, srcs, k);
+  }
+  for (const Emptied& slot : std::exchange(emptied_, {})) {
+    Record reset = slot.reset;
+    reset.event = actor_of(process).event;
+    history_.add(slot.chunk, reset);
+  }
+  tell_of_move(process, op, row);
+}
+
+/// What an op that moves data tells when it has: the signals and flushes of its channels. One
+/// thread posts and signals; the others may be behind (lemma O9).
+void Run::tell_of_move(uint32_t process, const Op& op, const OpInfo& row) {
+  if (!row.has(kSignals)) return;
+  for (const Operand& o : program_.dsts(op)) signal(process, o, false);
+  if (!row.has(kFlushes)) return;
+  for (const Operand& o : program_.dsts(op)) flush(process, o.channel);
+}
+
+bool Run::is_port(uint32_t rank, const Operand& o) const {
+  return o.channel != kNone && program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
+}
+
+void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
+                     std::span<const Operand> dsts, std::span<const Operand> srcs, uint32_t k) {
+  Block& block = blocks_[process];
+  nodes_.clear();
+  told_.clear();
+  has_value_ = false;
+  round_ = round_of(block, op, dsts[0], k);
+  if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
+  if (copies_onto_itself(block.rank, op, k)) return;
+  const Actor actor = actor_of(process);
+  for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
+  if (row.has(kReduces)) {
+    const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
+    value_ =
+        turned_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
+    if (sentinel_) value_ = without_minus_zero(value_);
+    if (at_switch(block.rank, srcs[0])) {
+      value_ = summed_by_switch(
+          block.rank, value_,
+          extent_of(block, op, srcs[0], k, {block.rank, srcs[0].buffer, srcs[0].first + k}));
+    }
+  }
+  for (const Operand& o : dsts) size_value(block.rank, o, k);
+  for (const Operand& o : dsts) store(actor, op, o, k);
+}
+
+bool Run::at_switch(uint32_t rank, const Operand& o) const {
+  return o.channel != kNone &&
+         program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
+}
+
+/// In place, a copy may find its chunk where it should be, and leaves it alone.
+bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
+  if (op.kind != OpKind::copy) return false;
+  const Operand &to = program_.dsts(op)[0], &from = program_.srcs(op)[0];
+  return system_.chunk(rank, to.buffer, to.first + k, calls_[rank]) ==
+         system_.chunk(rank, from.buffer, from.first + k, calls_[rank]);
+}
+
+Run::Actor Run::actor_of(uint32_t process) const {
+  const Block& block = blocks_[process];
+  return {
+      {process, block.now + 1, block.op, calls_[block.rank]}, &block.known, process, block.settled};
+}
+
+void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, bool polls) {
+  Block& block = blocks_[actor.event.process];
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
+    const Extent extent = extent_of(block, op, o, k, name);
+    const PacketFormat format = buffer_named(name).packets;
+    const bool packets = polls && format != PacketFormat::none;
+    const Record access{
+        .event = actor.event, .extent = extent, .position = {pair_, k}, .round = block.round};
+    const Symbol symbol = value_at(actor.event, spot, extent, name);
+    add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
+    if (packets) {
+      report_overtaken(actor.event, spot.chunk, name, extent);
+      take_packets(block, spot.chunk, extent);
+    } else {
+      check(actor, spot, name, access);
+      take_values(actor.event, spot.chunk, access);
+    }
+    check_overlaid(actor, name);
+    keep(spot, access);
+    if (packets && is_sentinel(format)) empty_slot(actor, spot, name, access);
+  });
+  size_value(block.rank, o, k);
+}
+
+/// Who reads a sentinel slot empties it: a store like any other. An op that reads one twice waits
+/// for ever.
+void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
+                     const Record& load) {
+  if (!arrived(spot.chunk, load.extent, load.event.call, true)) {
+    if (!may_report(load.event.op)) return;
+    Finding& finding = add_finding(Finding::Kind::stuck);
+    finding.first = load.event;
+    finding.waiting.push_back(load.event);
+    return;
+  }
+  Record reset = load;
+  reset.write = true;
+  check(actor, spot, name, reset);
+  keep(spot, reset);
+}
+
+void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {
+  const Block& block = blocks_[actor.event.process];
+  each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
+    const Extent extent = extent_of(block, op, o, k, name);
+    store_at(actor, name, spot, extent, k, weak_news(actor.event.process));
+  });
+}
+
+void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
+                   const Extent& extent, uint32_t k, const News& news) {
+  const PacketFormat format = buffer_named(name).packets;
+  Record access{.event = actor.event,
+                .extent = extent,
+                .position = {pair_, k},
+                .write = true,
+                .round = blocks_[actor.knower].round};
+  if (format != PacketFormat::none) {
+    access.packets = history_.add_packets({news});
+    check_slot(actor.event, spot.chunk, name, extent, is_sentinel(format));
+  }
+  Symbol stored = turned_.turned(value_, system_.back(spot.turns));
+  access.bits = bits_of(stored);
+  if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
+    const uint32_t rank = rank_of(actor);
+    const bool packets = format != PacketFormat::none;
+    const uint64_t length =
+        packets ? 0 : limit_of(rank, program_.ranks[rank].ops[actor.event.op], access.position);
+    access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
+  }
+  if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);
+  check(actor, spot, name, access);
+  check_overlaid(actor, name);
+  keep(spot, access);
+  if (options_.suspects != nullptr &&
+      options_.suspects->stores.contains(Suspects::key(rank_of(actor), actor.event.op))) {
+    stored = raced_;
+  }
+  if (buffer_named(name).units != 0) stored.round = round_;
+  values_[spot.chunk].write(extent, cuts_.pieces(extent.way), stored, mixed_at(spot.chunk));
+  if (format == PacketFormat::none) return;
+  const auto waiting = awaited_.find(spot.chunk);
+  if (waiting == awaited_.end()) return;
+  for (const uint32_t p : waiting->second) wake(p);
+  awaited_.erase(waiting);
+}
+
+// A port moves its data later: its reader takes the source, its writer fills the far end. They know
+// what the block knew when it posted. Packets are sent as they lie.
+void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
+                     std::span<const Operand> dsts, const Operand& src, uint32_t k) {
+  Block& block = blocks_[process];
+  const uint32_t call = calls_[block.rank];
+  const uint64_t from = system_.chunk(block.rank, src.buffer, src.first + k, call);
+  const ChunkName from_name{block.rank, src.buffer, src.first + k};
+  const Extent extent = extent_of(block, op, src, k, from_name);
+  if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
+    report_overtaken(actor_of(process).event, from, from_name, extent);
+    take_packets(block, from, extent);
+    keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
+    ++block.now;
+    meet(process);
+  } else {
+    const Event posts = actor_of(process).event;
+    take_values(posts, from, {.event = posts, .extent = extent, .position = {pair_, k}});
+  }
+  add_value(value_at(actor_of(process).event, {from}, extent, from_name));
+  size_value(block.rank, src, k);
+  Provenance of_reader;  // it reads only
+  told_.clear();
+  for (const Operand& dst : dsts) {
+    const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
+    uint32_t& posted = posted_[r - system_.width()];
+    posted_[w - system_.width()] = ++posted;
+    const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
+    const Record read{
+        .event = reads.event, .extent = extent, .position = {pair_, k}, .round = block.round};
+    std::swap(nodes_, of_reader);
+    check(reads, {from}, from_name, read);
+    check_overlaid(reads, from_name);
+    keep({from}, read);
+    std::swap(nodes_, of_reader);
+    const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
+    size_value(block.rank, dst, k);
+    each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
+      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, weak_news(process));
+    });
+  }
+  const bool sentinel = is_sentinel(program_.ranks[block.rank].buffers[src.buffer].packets);
+  if (!row.has(kPolls) || !sentinel) return;
+  for (const Operand& dst : dsts) flush(process, dst.channel);  // then the slot is emptied
+  ++block.now;
+  meet(process);
+  const Actor resets = actor_of(process);
+  const Record reset{
+      .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
+  check(resets, {from}, from_name, reset);
+  emptied_.push_back({from, reset});  // some machines meet once for all chunks: it is over later
+}
+
+// ---- values ----
+
+/// What these bytes hold, as seen from the rank at hand.
+Symbol Run::symbol_at(const Spot& spot, const Extent& extent) const {
+  Symbol symbol = values_[spot.chunk].read(extent, mixed_);
+  if (symbol.same_contributions(mixed_)) symbol = mixed_at(spot.chunk);
+  return turned_.turned(symbol, spot.turns);
+}
+
+/// What an op loads there. Of a unit of scratch it is known only in the round that put it there
+/// (lemma R4).
+Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent,
+                     const ChunkName& name) {
+  Symbol symbol = symbol_at(spot, extent);
+  if (trace_) trace_->note_read(symbol, {name, reader, pair_});
+  if (buffer_named(name).units != 0) {
+    if (symbol.round != round_) symbol = mixed_with(symbol);
+    symbol.round = 0;
+  }
+  return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
+}
+
+/// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
+Symbol Run::without_minus_zero(const Symbol& symbol) {
+  if (no_minus_zero_.contains(symbol.order)) return symbol;
+  const Symbol result = symbols_.changed(symbol, 0);
+  no_minus_zero_.insert(result.order);
+  return result;
+}
+
+/// A switch may add up in another order each time it is asked: a sum of its own, for all parts of
+/// a group's op together.
+Symbol Run::summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent) {
+  const uint32_t times = switch_sums_[{rank, sum.order, extent.way, extent.piece}]++;
+  return symbols_.changed(symbols_.changed(symbols_.changed(sum, rank), extent.way), times);
+}
+
+void Run::add_value(const Symbol& symbol) {
+  if (!has_value_) {
+    value_ = symbol;
+  } else if (value_.size != 0 && symbol.size != 0 && value_.size != symbol.size) {
+    value_ = raced(value_) ? raced_ : mixed_with(symbol);
+  } else {
+    const uint64_t size = std::max(value_.size, symbol.size);
+    value_ = turned_.add(value_, symbol);
+    value_.size = size;
+  }
+  has_value_ = true;
+}
+
+/// A chunk of the caller has its own length. What goes through chunks of different lengths loses
+/// its end for some message sizes.
+void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
+  each_place(rank, o, k, [&](const ChunkName& name, const Spot&) {
+    if (!system_.is_callers(name.buffer)) return;
+    const Part& part = part_of(rank, calls_[rank]);
+    const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
+    const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
+    if (value_.size != 0 && value_.size != size) value_ = mixed_with(value_);
+    value_.size = size;
+  });
+}
+
+}  // namespace mscclc::proof

@@ -1,0 +1,26 @@
+// What the choice of a plan depends on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/collectives.h"
+#include "ir/dtypes.h"
+#include "ir/link_kind.h"
+
+namespace mscclc {
+
+/// A call, as far as the choice depends on it. The same on all ranks.
+struct LibraryCall {
+  CollectiveKind kind;
+  uint32_t ranks = 0;
+  uint64_t bytes = 0;  ///< the larger of input and output of a rank, as in `select sizes`
+  Dtype dtype = Dtype::f32;
+  bool in_place = false;
+  uint32_t root = 0;                     ///< matters where the collective has a root
+  int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
+};
+
+}  // namespace mscclc

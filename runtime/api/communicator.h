@@ -1,0 +1,220 @@
+// Collectives at run time: ranks that have met load a plan together and call it on their streams.
+//
+//   // tests/runtime/example_test.cc compiles these lines, and runs them.
+//   std::string all_reduce(std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
+//                          std::string_view json, const void* in, void* out, StreamHandle stream) {
+//     Diagnostics problems;
+//     const auto failed = [&] { return render_text(problems, Sources{}); };
+//     const auto communicator = Communicator::create(std::move(bootstrap), device, {}, problems);
+//     if (communicator == nullptr) return failed();
+//     const auto plan = load_plan(json, "allreduce.json", problems);
+//     if (plan == nullptr) return failed();
+//     const auto allreduce = communicator->load(plan, {.max_bytes = 64 << 20}, problems);
+//     if (allreduce == nullptr) return failed();
+//     const BoundCall call = allreduce->bind(
+//         {.bytes = 4096, .dtype = Dtype::f16, .input = in, .output = out}, problems);
+//     if (!call) return failed();
+//     // Any number of times; does not wait.
+//     if (!allreduce->launch(call, stream, problems)) return failed();
+//     // Waits, and says what has gone wrong.
+//     return communicator->synchronize(stream, problems) ? "" : failed();
+//   }
+//
+// Every rank is a Communicator with a Bootstrap (how it finds the others) and a Device (where it
+// runs). *Collective* functions must be called by all ranks, in the same order; if one rank cannot
+// do its part, all ranks get an error that says which and why, and may go on.
+//
+// Plans, calls and buffers share nothing: an Executable has its own scratch memory, counts and
+// channels, so calls of several executables may run at once, on one stream or on several. But calls
+// share the room of their GPUs, and wait for one another there: all ranks must launch calls in one
+// order, whatever their streams, executables and communicators. A call that does not fit beside
+// those launched before it begins when they have begun; so nothing that they wait for on their
+// streams may wait for it. Calls of one capture are ordered so, too. A graph that is replayed
+// beside other calls, and kernels of other libraries that wait for ranks, are not seen: order them
+// on all ranks, or leave room for both (docs/runtime.md, "Calls share GPUs").
+//
+// Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
+// gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
+// communicator end, synchronize() and check() of every rank report it, and nothing more can be
+// loaded or launched. No kernel stays behind. A watchdog notices such a failure though nobody asks,
+// tells the other ranks, and writes down the last calls (docs/runtime.md).
+//
+// Thread safety. A Communicator, and all that it has made, is for one thread at a time, whichever;
+// a second one that comes in meanwhile gets an error (two-threads) and changes nothing. abort()
+// alone may come from any thread at any time. Several communicators know nothing of each other.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "ir/dtypes.h"
+#include "ir/link_kind.h"
+#include "runtime/api/proof_policy.h"
+#include "runtime/api/stream.h"
+
+namespace mscclc {
+
+class Bootstrap;
+class Device;
+struct Program;
+
+struct CommunicatorOptions {
+  /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md);
+  /// 49 days or more: for ever.
+  std::chrono::milliseconds timeout{0};
+};
+
+struct LoadOptions {
+  /// The largest message (the larger of input and output, in bytes) of any call. Scratch memory is
+  /// laid out for it.
+  uint64_t max_bytes = uint64_t{64} << 20;
+  /// The type of the calls' elements. Matters for plans with sentinel packets only: they tell by
+  /// the width of an element that data has come, and serve types of this width alone.
+  Dtype dtype = Dtype::f32;
+  /// Plans whose ops address the caller's buffers of other ranks. True: buffers are mapped where
+  /// they are (register_buffer()) and bind() is collective. False: calls go through buffers of the
+  /// executable, with a copy in and out; bind() is local and takes any pointers.
+  bool zero_copy = false;
+  /// Whether the plan must be proved right: load() does not take its file's word for it, and proves
+  /// it, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
+  std::optional<ProofPolicy> proof = {};
+};
+
+/// One call of a collective, as one rank makes it. A value.
+struct CallOptions {
+  /// Message size: bytes of the larger of input and output.
+  uint64_t bytes = 0;
+  Dtype dtype = Dtype::f32;
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  /// Memory that the device can address; any alignment. nullptr only where the collective has no
+  /// such buffer at this rank. In place: where the contract says that one lies in the other.
+  const void* input = nullptr;
+  void* output = nullptr;
+};
+
+/// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
+/// go as soon as it is launched, or captured in a graph: what launches still read is kept for them.
+/// Thread safety: a value that copies share and nothing changes; it may go in any thread.
+class BoundCall {
+ public:
+  struct State;
+  BoundCall() = default;
+  explicit BoundCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit operator bool() const { return state_ != nullptr; }
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A plan that all ranks of a communicator have loaded.
+///
+/// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
+/// of the same message size, type and reduction in the same order, one after the other (on one
+/// stream, or on streams that wait for each other). It may be destroyed while its calls run: its
+/// memory then goes when they have ended, at the communicator's next synchronize(), load() or
+/// register_buffer(), or with it. It must outlive graphs that have captured its calls.
+/// Thread safety: its functions are the communicator's, for one thread at a time.
+/// After an error free the buffers of its calls behind it: its proxy may still read them.
+/// Peers may still use memory of this rank that they have mapped: it is given back when the last of
+/// them has let go of it.
+class Executable {
+ public:
+  struct State;
+  explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// Fits the plan to a call. Collective if binds_together(), else local.
+  [[nodiscard]] BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
+  /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers.
+  bool binds_together() const;
+  /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
+  [[nodiscard]] bool launch(const BoundCall& binding, StreamHandle stream,
+                            Diagnostics& diagnostics);
+
+  const Program& plan() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
+/// ranks, when no binding is launched any more that uses it, and free its memory when all have: a
+/// peer may still be in a call that uses it (memory of cudaMalloc goes under that call). It may be
+/// destroyed while calls run: what they use stays mapped until they have ended, as an Executable's
+/// memory does. Memory that comes to lie at the same address later is not what peers have mapped,
+/// and bind() refuses it (stale-registration). On the host the memory stays until then, and its
+/// address with it.
+/// Thread safety: the communicator's.
+class RegisteredBuffer {
+ public:
+  struct State;
+  explicit RegisteredBuffer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// One rank of a group. Its functions may be called by one thread at a time, abort() by any.
+class Communicator {
+ public:
+  /// Collective. nullptr: reported. A rank whose device cannot be opened calls it too, with nullptr
+  /// and the reason in `diagnostics`: then all ranks learn it. Errors: no-bootstrap, no-device,
+  /// no-thread, bad-variable, out-of-memory …
+  [[nodiscard]] static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
+                                                            std::shared_ptr<Device> device,
+                                                            const CommunicatorOptions& options,
+                                                            Diagnostics& diagnostics);
+  /// Waits for what destroyed executables have left running; all of it ends.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  uint32_t rank() const;
+  uint32_t size() const;
+  /// The worst link between any two ranks' devices, the same on all: LibraryCall::links.
+  LinkKind worst_link() const;
+  Device& device() const;
+  Bootstrap& bootstrap() const;
+
+  /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits
+  /// for calls that run, if executables or buffers have been destroyed since they began. Errors:
+  /// no-plan, plan-differs, wrong-size (the plan is for another number of ranks), not-proved
+  /// (behind what the prover finds), what verify_structure() finds, out-of-memory …
+  [[nodiscard]] std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan,
+                                                 const LoadOptions& options,
+                                                 Diagnostics& diagnostics);
+
+  /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
+  /// between ranks, and be 0. May wait as load() does.
+  [[nodiscard]] std::unique_ptr<RegisteredBuffer> register_buffer(void* address, uint64_t bytes,
+                                                                  Diagnostics& diagnostics);
+
+  /// Waits for all work on a stream, and for what its calls have handed to proxies, then check().
+  /// Then nothing of this rank reads or writes the calls' buffers any more.
+  [[nodiscard]] bool synchronize(StreamHandle stream, Diagnostics& diagnostics);
+  /// Says whether anything has gone wrong so far: hang, peer-failed, aborted, proxy. Of a hang, the
+  /// first line is the same on all ranks and names the rank that did not answer; notes say who
+  /// waits for whom, and for every thread block that gave up its op, where that stands in the
+  /// program, and what it waited for. Waits some seconds at most for the reports of the other
+  /// ranks.
+  [[nodiscard]] bool check(Diagnostics& diagnostics);
+  /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
+  void abort(const std::string& why);
+  /// The same for a rank that cannot go on, for the last error of these.
+  void abort(const Diagnostics& why);
+
+ private:
+  struct State;
+  explicit Communicator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,187 @@
+// What the runtime needs of a device: memory that peers can map, streams, and launches. One per
+// rank: a GPU (runtime/cuda), or this machine's processor and shared memory (runtime/host).
+//
+// All calls set the device that they need and put back what was current.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "runtime/api/link.h"
+#include "runtime/api/stream.h"
+
+namespace mscclc {
+
+class Bootstrap;
+struct MemoryHandle;
+namespace device {
+struct LaunchPlan;
+}
+
+/// Memory that frees itself. Freeing never throws and never fails a teardown.
+/// Thread safety: nothing changes it; it may go in any thread.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  uint8_t* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+ protected:
+  uint8_t* data_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+/// Memory of this rank, of any allocator, that peers have mapped. Holds the allocation where the
+/// device can, so that its memory is no other allocation's as long as this lives.
+class HeldMemory {
+ public:
+  virtual ~HeldMemory() = default;
+  /// Does the same allocation still lie at the address? False: it was freed; whatever is there now
+  /// is not what peers have mapped.
+  [[nodiscard]] virtual bool is_there() const = 0;
+};
+
+/// A place in the work of a stream. Thread safety: one thread at a time.
+class StreamMark {
+ public:
+  virtual ~StreamMark() = default;
+  /// Is all that was on the stream before known to have been done? Does not wait.
+  [[nodiscard]] virtual bool reached() = 0;
+};
+
+/// Does what blocks ask of a port channel's proxy; called by the proxy's thread alone. A lane keeps
+/// its orders in order; each peer has its own lane.
+class CopyLane {
+ public:
+  virtual ~CopyLane() = default;
+  /// Begins to copy; the source may not change before a signal behind it has come, or flush() has
+  /// returned.
+  [[nodiscard]] virtual bool put(void* to, const void* from, uint64_t bytes,
+                                 Diagnostics& diagnostics) = 0;
+  /// When all puts so far have been done: sets `*count`, a count of the peer or of this rank, to
+  /// `value`. Does not wait for that.
+  [[nodiscard]] virtual bool signal(uint64_t* count, uint64_t value, Diagnostics& diagnostics) = 0;
+  /// Waits until all that was begun has been done.
+  [[nodiscard]] virtual bool flush(Diagnostics& diagnostics) = 0;
+};
+
+/// Memory of a rank, in one allocation; nullptr: this rank has none.
+struct SwitchRegion {
+  const void* address;
+  uint64_t bytes;
+};
+
+/// Memory of several ranks' devices that a switch between them reads and writes at once. Ends
+/// when no rank of the team launches any more. Thread safety: nothing changes it.
+class SwitchTeam {
+ public:
+  virtual ~SwitchTeam() = default;
+  /// Byte 0 of the i-th region of all members (device::BaseAddress::multicast); nullptr: these
+  /// cannot be used at once.
+  virtual uint8_t* address(size_t region) const = 0;
+};
+
+/// Thread safety: of one device one thread at a time, but for memory and marks that free
+/// themselves, and drain(), which may come from any. Devices know nothing of each other.
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// For reports: "host", "cuda:0 (NVIDIA H200)".
+  virtual std::string name() const = 0;
+  /// Makes the device the calling thread's own until the thread ends: first thing in a thread that
+  /// calls nothing but this device, such as a proxy. Other threads need not call it.
+  [[nodiscard]] virtual bool bind_thread(Diagnostics&) { return true; }
+  /// How long the device may wait for another process, such as for a descriptor: a communicator
+  /// sets its own.
+  virtual void set_timeout(std::chrono::milliseconds) {}
+  /// Such a wait asks `over` now and then, and ends when it is true. Empty: it asks nobody.
+  virtual void set_end_of_waits(std::function<bool()> /*over*/) {}
+
+  /// What other ranks' devices need to know of this one for link_to(). nullopt: reported.
+  virtual std::optional<std::vector<uint8_t>> link_name(Diagnostics&) {
+    return std::vector<uint8_t>();
+  }
+  /// What joins this device to the one of another rank, which gave `peer`. nullopt: reported.
+  virtual std::optional<Link> link_to(std::span<const uint8_t> /*peer*/, Diagnostics&) {
+    return Link{};
+  }
+
+  /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                                         Diagnostics& diagnostics) = 0;
+  /// Host memory, all zeros, that the host and running blocks see at the same address.
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes,
+                                                                 const std::string& what,
+                                                                 Diagnostics& diagnostics) = 0;
+
+  /// How peers may map `bytes` bytes at `address`, which any allocator has made. Errors
+  /// (cannot-share): with the ways that were tried, and why each failed. The offers are good while
+  /// the handle's `keep` lives.
+  [[nodiscard]] virtual std::optional<MemoryHandle> export_memory(const void* address,
+                                                                  uint64_t bytes,
+                                                                  Diagnostics& diagnostics) = 0;
+  /// Remembers which allocation lies at an address now. nullptr: reported.
+  [[nodiscard]] virtual std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
+                                                                Diagnostics& diagnostics) = 0;
+  /// Maps a peer's piece; data() is the piece itself. The mapping may outlive the exporter.
+  [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
+                                                              Diagnostics& diagnostics) = 0;
+
+  /// Copies between host and device memory, and waits.
+  [[nodiscard]] virtual bool write(void* to, const void* from, uint64_t bytes,
+                                   Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool read(void* to, const void* from, uint64_t bytes,
+                                  Diagnostics& diagnostics) = 0;
+
+  /// Copies between any two places that the device can address, in order on a stream. Does not
+  /// wait.
+  [[nodiscard]] virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
+                                  Diagnostics& diagnostics) = 0;
+
+  /// Names what the blocks of this device take their room of: ranks of a communicator that say the
+  /// same share it. Empty: there is room for any number.
+  virtual std::vector<uint8_t> room() const { return {}; }
+  /// Checks that a launch like `plan` is resident as a whole, beside those of plan.ranks_here - 1
+  /// other ranks; returns how many blocks like its own are at once. Errors (too-many-blocks).
+  [[nodiscard]] virtual std::optional<uint32_t> fits(const device::LaunchPlan& plan,
+                                                     Diagnostics& diagnostics) = 0;
+  /// Does a launch take short programs along (LaunchPlan::carried)?
+  virtual bool carries_programs() const { return false; }
+  /// May launches begin early (LaunchPlan::early)? launch() knows which of them.
+  virtual bool launches_early() const { return false; }
+  /// Starts one call on a stream. Does not wait.
+  [[nodiscard]] virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
+                                    Diagnostics& diagnostics) = 0;
+  /// Waits until all work on a stream has ended.
+  [[nodiscard]] virtual bool synchronize(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// Waits until all work on all streams has ended that is not in a graph yet to be launched.
+  [[nodiscard]] virtual bool drain(Diagnostics&) { return true; }
+  /// Marks the end of what is on a stream by now: with `mark`, which nobody asks any more, or with
+  /// a new one if it is nullptr. REQUIRES: the stream is not captured.
+  [[nodiscard]] virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
+                                  Diagnostics& diagnostics) = 0;
+  /// Does what is put on a stream now go into a graph?
+  virtual bool is_capturing(StreamHandle) { return false; }
+  [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
+  virtual void destroy_stream(StreamHandle stream) = 0;
+
+  [[nodiscard]] virtual std::unique_ptr<CopyLane> open_lane(Diagnostics& diagnostics) = 0;
+
+  /// Collective, of all ranks: joins the regions of the ranks `members`, the same number on each,
+  /// at a switch. `team` stays nullptr on all members where that cannot be, or on ranks that are no
+  /// members: plans are right without. False: the ranks could not talk (errors of the bootstrap).
+  [[nodiscard]] virtual bool join_switch(Bootstrap&, const std::vector<uint32_t>& /*members*/,
+                                         const std::vector<SwitchRegion>& /*regions*/,
+                                         std::unique_ptr<SwitchTeam>& /*team*/, Diagnostics&) {
+    return true;
+  }
+};
+
+}  // namespace mscclc

@@ -1,0 +1,21 @@
+// The way to a GPU for programs that run plans: driver, kernel and descriptor server put together.
+// In a build without the GPU part it says so.
+#pragma once
+
+#include <memory>
+
+#include "runtime/api/device.h"
+
+namespace mscclc::cuda {
+
+/// False: this build cannot open GPUs.
+bool has_gpu_part();
+
+/// GPUs that this process sees; 0 with the reason reported: no-gpu-part (this build has none),
+/// or what load_driver() says.
+[[nodiscard]] int count_gpus(Diagnostics& diagnostics);
+
+/// A device for one rank on GPU `ordinal`. nullptr: reported.
+[[nodiscard]] std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics);
+
+}  // namespace mscclc::cuda

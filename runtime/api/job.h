@@ -1,0 +1,45 @@
+// The two ways into a job whose ranks are given a unique id: someone hosts it, all join it.
+//
+//   auto job = host_job({.size = 4}, diagnostics);      // one process; then job->id.text() to all
+//   auto bootstrap = join_job(id, rank, 4, timeout, nullptr, diagnostics);          // all ranks
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/bootstrap/address/unique_id.h"
+
+namespace mscclc {
+
+class Hub;
+
+struct HostOptions {
+  uint32_t size = 0;                     ///< ranks of the job; 0: what the first rank says
+  uint32_t rank = kNoRank;               ///< the rank that this process will be, for messages
+  bool one_machine = false;              ///< listen at a unix socket only
+  std::string interface = {};            ///< see choose_address()
+  std::chrono::milliseconds timeout{0};  ///< of every step of the job
+  std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
+};
+
+struct HostedJob {
+  UniqueId id;
+  std::shared_ptr<Hub> hub;  ///< runs until it is destroyed; a rank of this process may take it
+};
+
+/// Makes an id that nobody can guess, and starts the hub that serves it. Errors: no-interface,
+/// cannot-listen.
+[[nodiscard]] std::optional<HostedJob> host_job(const HostOptions& options,
+                                                Diagnostics& diagnostics);
+
+/// Collective: returns when all ranks are here. `hub`: the job's, if this rank is to close it.
+[[nodiscard]] std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
+                                                  std::chrono::milliseconds timeout,
+                                                  std::shared_ptr<Hub> hub,
+                                                  Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,107 @@
+#include "runtime/base/environment.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace mscclc {
+namespace {
+
+constexpr VariableInfo kTable[] = {
+#define ENV(name, group, kind, fallback, least, most, help) \
+  {Variable::name, #name, VariableGroup::group, VariableKind::kind, fallback, least, most, help},
+#include "runtime/base/environment.def"
+#undef ENV
+};
+
+constexpr std::string_view kOurs = "MSCCLC_";
+
+bool is_printable(char c) { return c >= 0x20 && c != 0x7f; }
+
+void report(const VariableInfo& variable, std::string_view value, const std::string& allowed,
+            Diagnostics& diagnostics) {
+  const std::string shown = variable.kind == VariableKind::secret
+                                ? fmt::format("has {} bytes", value.size())
+                                : "is " + quoted(value);
+  diagnostics.error("bad-variable", {},
+                    fmt::format("{} {}; allowed is {}", variable.name, shown, allowed));
+}
+
+}  // namespace
+
+std::span<const VariableInfo> variable_table() { return kTable; }
+
+const VariableInfo& info(Variable variable) { return kTable[static_cast<size_t>(variable)]; }
+
+Environment Environment::of_process() {
+  Values values;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    values.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return Environment(std::move(values));
+}
+
+std::string_view Environment::raw(Variable variable) const {
+  const auto found = values_.find(info(variable).name);
+  return found == values_.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::optional<uint64_t> Environment::number(Variable variable, Diagnostics& diagnostics) const {
+  const VariableInfo& row = info(variable);
+  const std::string_view value = has(variable) ? raw(variable) : row.fallback;
+  if (value.empty()) return std::nullopt;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool plain = error == std::errc() && end == value.data() + value.size() &&
+                     (value.size() == 1 || value.front() != '0');
+  if (plain && number >= row.least && number <= row.most) return number;
+  report(row, value,
+         fmt::format("a whole number{} from {} to {}",
+                     row.kind == VariableKind::seconds ? " of seconds" : "", row.least, row.most),
+         diagnostics);
+  return std::nullopt;
+}
+
+std::optional<std::string> Environment::text(Variable variable, Diagnostics& diagnostics) const {
+  const VariableInfo& row = info(variable);
+  const std::string_view value = has(variable) ? raw(variable) : row.fallback;
+  if (value.empty()) return std::nullopt;
+  if (value.size() >= row.least && value.size() <= row.most &&
+      std::all_of(value.begin(), value.end(), is_printable)) {
+    return std::string(value);
+  }
+  report(row, value, fmt::format("printable text of {} to {} bytes", row.least, row.most),
+         diagnostics);
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagnostics) const {
+  const auto seconds = number(Variable::MSCCLC_TIMEOUT, diagnostics);
+  if (!seconds) return std::nullopt;
+  return *seconds == 0 ? kForEver : std::chrono::milliseconds(std::chrono::seconds(*seconds));
+}
+
+void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
+  std::vector<std::string_view> names;
+  for (const VariableInfo& row : kTable) {
+    if (row.group == VariableGroup::ours) names.push_back(row.name.substr(kOurs.size()));
+  }
+  for (const auto& [name, value] : values_) {
+    if (!name.starts_with(kOurs)) continue;
+    const std::string_view own = std::string_view(name).substr(kOurs.size());
+    if (std::find(names.begin(), names.end(), own) != names.end()) continue;
+    const std::string near = nearest(own, names);  // what all begin with makes nothing near
+    diagnostics.warning(
+        "unknown-variable", {},
+        fmt::format("nobody reads the environment variable {}{}", quoted(name),
+                    near.empty() ? "" : fmt::format("; did you mean '{}{}'?", kOurs, near)));
+  }
+}
+
+}  // namespace mscclc

@@ -1,0 +1,70 @@
+// Environment variables, read strictly: a value that is not allowed is an error that names the
+// variable, the value and what is allowed. runtime/base/environment.def lists them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostic.h"
+#include "ir/printable.h"
+
+namespace mscclc {
+
+enum class Variable : uint8_t {
+#define ENV(name, group, kind, fallback, least, most, help) name,
+#include "runtime/base/environment.def"
+#undef ENV
+};
+
+enum class VariableGroup : uint8_t { ours, torchrun, openmpi, slurm, system };
+enum class VariableKind : uint8_t { count, seconds, text, secret };
+
+struct VariableInfo {
+  Variable variable;
+  std::string_view name;
+  VariableGroup group;
+  VariableKind kind;
+  std::string_view fallback;
+  uint64_t least, most;
+  std::string_view help;
+};
+
+/// All rows, in the order of the table.
+std::span<const VariableInfo> variable_table();
+const VariableInfo& info(Variable variable);
+
+/// A limit of time that stands for none: 49 days, the longest that ranks can tell one another.
+inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 49);
+
+/// The variables of a process at one time. Thread safety: a value that nothing changes.
+class Environment {
+ public:
+  using Values = std::map<std::string, std::string, std::less<>>;
+
+  /// What is set now. Not to be called while another thread changes the environment.
+  static Environment of_process();
+  explicit Environment(Values values) : values_(std::move(values)) {}
+
+  bool has(Variable variable) const { return !raw(variable).empty(); }
+  /// The value, or the fallback. nullopt: neither is there, or the value is wrong (reported).
+  /// Errors (bad-variable).
+  [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
+  [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
+  /// MSCCLC_TIMEOUT; 0 there is kForEver.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
+
+  /// Warns of variables that begin with MSCCLC_ and that nobody reads: most are misspelt.
+  void warn_of_unknown(Diagnostics& diagnostics) const;
+
+ private:
+  std::string_view raw(Variable variable) const;
+
+  Values values_;
+};
+
+}  // namespace mscclc

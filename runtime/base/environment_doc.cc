@@ -1,0 +1,91 @@
+#include "runtime/base/environment_doc.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/base/environment.h"
+
+namespace mscclc {
+namespace {
+
+constexpr std::string_view kPageHead = R"(# Environment variables
+
+<!-- Made from runtime/base/environment.def by: mscclc env --format=markdown > docs/environment.md -->
+
+What the runtime reads. A value that is not allowed is an error that names the variable; nothing is
+guessed. A variable that is set to nothing counts as not set. Of names that begin with `MSCCLC_` and
+are not listed here, the runtime warns. How ranks meet is told in
+[runtime.md](runtime.md#how-ranks-meet).
+)";
+
+struct Section {
+  VariableGroup group;
+  std::string_view title;
+};
+constexpr Section kSections[] = {
+    {VariableGroup::ours, "Set by you"},
+    {VariableGroup::torchrun, "Set by torchrun, or by you in its manner"},
+    {VariableGroup::openmpi, "Set by Open MPI's mpirun"},
+    {VariableGroup::slurm, "Set by Slurm's srun"},
+    {VariableGroup::system, "Set by the system"},
+};
+
+std::string allowed(const VariableInfo& row) {
+  switch (row.kind) {
+    case VariableKind::count:
+      return fmt::format("{} to {}", row.least, row.most);
+    case VariableKind::seconds:
+      return fmt::format("{} to {} seconds", row.least, row.most);
+    case VariableKind::text:
+    case VariableKind::secret:
+      return fmt::format("text, at most {} bytes", row.most);
+  }
+  return "";
+}
+
+/// Lines of at most kWidth characters, each behind `indent` spaces.
+std::string wrapped(std::string_view text, size_t indent) {
+  constexpr size_t kWidth = 100;
+  const std::string margin(indent, ' ');
+  std::string out;
+  while (!text.empty()) {
+    size_t end = text.size();
+    if (indent + end > kWidth) end = text.rfind(' ', kWidth - indent);
+    out += fmt::format("{}{}\n", margin, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string environment_reference() {
+  std::string out(kPageHead);
+  for (const Section& section : kSections) {
+    out += fmt::format("\n## {}\n\n| variable | allowed | default | meaning |\n|---|---|---|---|\n",
+                       section.title);
+    for (const VariableInfo& row : variable_table()) {
+      if (row.group != section.group) continue;
+      out += fmt::format("| `{}` | {} | {} | {} |\n", row.name, allowed(row),
+                         row.fallback.empty() ? "" : fmt::format("`{}`", row.fallback), row.help);
+    }
+  }
+  return out;
+}
+
+std::string environment_text() {
+  std::string out;
+  for (const Section& section : kSections) {
+    out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", section.title);
+    for (const VariableInfo& row : variable_table()) {
+      if (row.group != section.group) continue;
+      out += fmt::format("  {} ({}{})\n{}", row.name, allowed(row),
+                         row.fallback.empty() ? "" : fmt::format("; default {}", row.fallback),
+                         wrapped(row.help, 6));
+    }
+  }
+  return out;
+}
+
+}  // namespace mscclc

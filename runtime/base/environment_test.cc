@@ -1,0 +1,137 @@
+// Environment variables: what is allowed, what is not and how that is told; the committed page.
+#include "runtime/base/environment.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/base/environment_doc.h"
+
+namespace mscclc {
+namespace {
+
+struct Read {
+  std::optional<uint64_t> number;
+  std::optional<std::string> text;
+  std::string error;
+};
+
+Read read(Variable variable, const std::string& value) {
+  const Environment environment(Environment::Values{{std::string(info(variable).name), value}});
+  Diagnostics diagnostics;
+  Read out;
+  const VariableKind kind = info(variable).kind;
+  if (kind == VariableKind::count || kind == VariableKind::seconds) {
+    out.number = environment.number(variable, diagnostics);
+  } else {
+    out.text = environment.text(variable, diagnostics);
+  }
+  if (diagnostics.has_errors()) {
+    CHECK(diagnostics.all().front().code == "bad-variable");
+    out.error = diagnostics.all().front().message;
+  }
+  return out;
+}
+
+TEST_CASE("docs/environment.md is current (mscclc env --format=markdown > docs/environment.md)") {
+  std::ifstream file("docs/environment.md", std::ios::binary);
+  REQUIRE(file);
+  std::stringstream text;
+  text << file.rdbuf();
+  CHECK(text.str() == environment_reference());
+}
+
+TEST_CASE("the page and the terminal name every variable") {
+  for (const VariableInfo& row : variable_table()) {
+    CHECK(&info(row.variable) == &row);
+    CHECK(environment_reference().find(fmt::format("| `{}` |", row.name)) != std::string::npos);
+    CHECK(environment_text().find(fmt::format("\n  {} (", row.name)) != std::string::npos);
+    CHECK(row.least <= row.most);
+  }
+}
+
+TEST_CASE("fallbacks are allowed values") {
+  for (const VariableInfo& row : variable_table()) {
+    if (!row.fallback.empty()) CHECK(read(row.variable, std::string(row.fallback)).error.empty());
+  }
+}
+
+TEST_CASE("a timeout of 0 is none") {
+  const auto timeout = [](const char* text) {
+    Diagnostics diagnostics;
+    return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
+  };
+  CHECK(timeout("0") == kForEver);
+  CHECK(timeout("7") == std::chrono::seconds(7));
+  CHECK(timeout("") == std::chrono::seconds(600));
+  CHECK(!timeout("soon"));
+}
+
+TEST_CASE("numbers are whole, plain and in range") {
+  CHECK(read(Variable::MSCCLC_TIMEOUT, "1").number == 1);
+  CHECK(read(Variable::MSCCLC_TIMEOUT, "86400").number == 86400);
+  CHECK(read(Variable::RANK, "0").number == 0);
+  CHECK(read(Variable::MSCCLC_TIMEOUT, "0").number == 0);
+  for (const char* wrong : {"86401", "-1", "+5", " 5", "5 ", "5s", "0x10", "1e3", "010", "1.5",
+                            "18446744073709551617", "ten"}) {
+    const Read out = read(Variable::MSCCLC_TIMEOUT, wrong);
+    CHECK_FALSE(out.number);
+    CHECK(out.error == fmt::format("MSCCLC_TIMEOUT is '{}'; allowed is a whole number of seconds "
+                                   "from 0 to 86400",
+                                   wrong));
+  }
+  CHECK(read(Variable::RANK, "70000").error ==
+        "RANK is '70000'; allowed is a whole number from 0 to 65535");
+}
+
+TEST_CASE("text is printable and not too long") {
+  CHECK(read(Variable::MASTER_ADDR, "node-1.cluster").text == "node-1.cluster");
+  CHECK(read(Variable::MASTER_ADDR, "a\nb").error ==
+        "MASTER_ADDR is 'a\\x0ab'; allowed is printable text of 1 to 255 bytes");
+  const Read longer = read(Variable::MASTER_ADDR, std::string(256, 'x'));
+  CHECK(longer.error == "MASTER_ADDR is '" + std::string(80, 'x') +
+                            "…'; allowed is printable text of 1 to 255 bytes");
+}
+
+TEST_CASE("secrets are not shown") {
+  const Read out = read(Variable::MSCCLC_SECRET, "hush\x01");
+  CHECK(out.error == "MSCCLC_SECRET has 5 bytes; allowed is printable text of 1 to 1024 bytes");
+}
+
+TEST_CASE("what is not set, or set to nothing, has the fallback or nothing") {
+  Diagnostics diagnostics;
+  const Environment environment({{"MSCCLC_TIMEOUT", ""}, {"RANK", ""}});
+  CHECK(environment.number(Variable::MSCCLC_TIMEOUT, diagnostics) == 600);
+  CHECK_FALSE(environment.has(Variable::RANK));
+  CHECK_FALSE(environment.number(Variable::RANK, diagnostics));
+  CHECK_FALSE(environment.text(Variable::MASTER_ADDR, diagnostics));
+  CHECK(diagnostics.all().empty());
+}
+
+TEST_CASE("variables that nobody reads are warned of") {
+  Diagnostics diagnostics;
+  const Environment environment(
+      {{"MSCCLC_TIMOUT", "5"}, {"MSCCLC_X_Y_Z", ""}, {"MSCCLC_FOO", "1"}, {"OTHER", "1"}});
+  environment.warn_of_unknown(diagnostics);
+  REQUIRE(diagnostics.all().size() == 3);
+  CHECK_FALSE(diagnostics.has_errors());
+  // Of such a name nothing is near but what all names have.
+  CHECK(diagnostics.all()[0].message == "nobody reads the environment variable 'MSCCLC_FOO'");
+  CHECK(diagnostics.all()[1].message ==
+        "nobody reads the environment variable 'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?");
+  CHECK(diagnostics.all()[2].message == "nobody reads the environment variable 'MSCCLC_X_Y_Z'");
+}
+
+TEST_CASE("the environment of this process") {
+  ::setenv("MSCCLC_TIMEOUT", "77", 1);
+  Diagnostics diagnostics;
+  CHECK(Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics) == 77);
+  ::unsetenv("MSCCLC_TIMEOUT");
+  CHECK(Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics) == 600);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,92 @@
+// Which address others should use, by MSCCLC_SOCKET_IFNAME or without it.
+#include <catch2/catch.hpp>
+
+#include "runtime/bootstrap/address/address.h"
+
+namespace mscclc {
+namespace {
+
+Interface interface(const std::string& name, const std::string& host) {
+  return {name, Address::parse(host, 0).value()};
+}
+
+/// A machine with everything.
+std::vector<Interface> machine() {
+  return {interface("lo", "127.0.0.1"),      interface("docker0", "172.17.0.1"),
+          interface("eth0", "2001:db8::10"), interface("eth0", "10.0.0.1"),
+          interface("eth0", "fe80::1"),      interface("eth1", "10.0.1.1"),
+          interface("ib0", "10.1.0.1"),      interface("lo", "::1")};
+}
+
+/// The address picked, or "error: …".
+std::string pick(const std::string& pattern, const std::vector<Interface>& interfaces = machine()) {
+  Diagnostics diagnostics;
+  const auto address = choose_address(interfaces, pattern, diagnostics);
+  CHECK(address.has_value() != diagnostics.has_errors());
+  if (address) return address->host();
+  const Diagnostic& error = diagnostics.all().front();
+  std::string out = "error: " + error.message;
+  for (const Note& note : error.notes) out += "; " + note.text;
+  return out;
+}
+
+TEST_CASE("without a pattern: no containers, IPv4 first, loopback last") {
+  CHECK(pick("") == "10.0.0.1");
+  CHECK(pick("", {interface("lo", "127.0.0.1"), interface("veth12", "10.9.0.1")}) == "127.0.0.1");
+  CHECK(pick("", {interface("lo", "::1"), interface("lo", "127.0.0.1")}) == "127.0.0.1");
+  CHECK(pick("", {interface("lo", "127.0.0.1"), interface("eth0", "2001:db8::1")}) ==
+        "2001:db8::1");
+}
+
+TEST_CASE("prefixes; earlier ones win") {
+  CHECK(pick("eth1") == "10.0.1.1");
+  CHECK(pick("eth") == "10.0.0.1");
+  CHECK(pick("ib,eth") == "10.1.0.1");
+  CHECK(pick("nothing,eth1") == "10.0.1.1");
+  CHECK(pick("docker") == "172.17.0.1");
+  CHECK(pick("lo") == "127.0.0.1");
+}
+
+TEST_CASE("'=' takes whole names, '^' leaves out") {
+  CHECK(pick("=ib0") == "10.1.0.1");
+  CHECK(pick("^eth0") == "10.0.1.1");
+  CHECK(pick("^eth,ib") == "172.17.0.1");
+  CHECK(pick("^=eth0,eth1,ib0,docker0") == "127.0.0.1");
+}
+
+TEST_CASE("link-local addresses are of no use to others") {
+  CHECK(pick("eth", {interface("eth0", "fe80::1"), interface("eth0", "169.254.0.9")})
+            .starts_with("error: no network interface"));
+}
+
+TEST_CASE("what fits nothing is an error with what there is") {
+  CHECK(pick("=eth", {interface("eth0", "10.0.0.1"), interface("lo", "127.0.0.1")}) ==
+        "error: no network interface with an address that others can use fits "
+        "MSCCLC_SOCKET_IFNAME='=eth'; interfaces that are up: eth0 (10.0.0.1), lo (127.0.0.1)");
+  CHECK(pick("", {}) ==
+        "error: this machine has no network interface that others can use; interfaces that are up: "
+        "none");
+  for (const char* wrong : {",", "eth,", "^", "=", "^=", "a,,b"}) {
+    CHECK(pick(wrong) == "error: MSCCLC_SOCKET_IFNAME is '" + std::string(wrong) +
+                             "', which has an empty name; allowed are names separated by commas, "
+                             "with '=' or '^' in front of the first");
+  }
+}
+
+TEST_CASE("this machine has a loopback interface") {
+  bool found = false;
+  for (const Interface& i : list_interfaces()) found |= i.address.is_loopback();
+  CHECK(found);
+}
+
+TEST_CASE("names are resolved") {
+  Diagnostics diagnostics;
+  const auto addresses = resolve("127.0.0.1", 80, diagnostics);
+  REQUIRE(addresses.size() == 1);
+  CHECK(addresses[0].text() == "127.0.0.1:80");
+  CHECK(resolve("no.such.host.invalid", 80, diagnostics).empty());
+  CHECK(diagnostics.all().front().code == "unknown-host");
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,22 @@
+// Where the ranks of a job look for its hub.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/bootstrap/address/unique_id.h"
+
+namespace mscclc {
+
+struct Rendezvous {
+  std::string host = {};             ///< address or name; "": only at unix sockets
+  std::vector<uint16_t> ports = {};  ///< it listens on one of these
+  Secret secret{};
+  bool local = false;                 ///< it may listen at a unix socket of this machine
+  bool served = false;                ///< it listens already: where nobody does, it is gone
+  std::vector<Address> exactly = {};  ///< at one of these, as well
+  static Rendezvous of(const UniqueId& id);
+};
+
+}  // namespace mscclc

@@ -1,0 +1,38 @@
+// What a job's ranks must know to meet: where, and a secret that keeps strangers out.
+//
+//   mscclc1/10.0.0.1/41234/5f0c7a3e9d6b48a1b2c3d4e5f6071829
+//   version  address  port  secret: 32 hexadecimal digits
+//
+//   mscclc1/local/0/5f0c7a3e9d6b48a1b2c3d4e5f6071829       ranks of one machine: a unix socket
+//
+// One line without characters that shells or environment variables mind. Whoever makes an id runs
+// the job's hub (hub.h), and gives the text to all ranks by a way of his own.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostic.h"
+#include "runtime/bootstrap/address/address.h"
+
+namespace mscclc {
+
+/// A key of 128 bits. Known to the ranks of one job.
+using Secret = std::array<uint8_t, 16>;
+
+struct UniqueId {
+  static constexpr uint64_t kMostText = 128;  ///< text() is shorter
+  Address address;
+  Secret secret{};
+  bool local = false;  ///< ranks meet at a unix socket, whose name comes of the secret
+
+  std::string text() const;
+  /// Reads exactly what text() writes. Errors (bad-unique-id): which part is wrong. They do not
+  /// show the secret.
+  [[nodiscard]] static std::optional<UniqueId> parse(std::string_view text,
+                                                     Diagnostics& diagnostics);
+};
+
+}  // namespace mscclc

@@ -1,0 +1,488 @@
+// A hub among strangers: whatever they send, they are refused, and the job does not notice.
+#include "runtime/bootstrap/tcp/hub.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+
+#include "runtime/api/job.h"
+#include "runtime/bootstrap/tcp/tcp_bootstrap.h"
+#include "runtime/testing/descriptors.h"
+#include "runtime/testing/raw_rank.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::RawRank;
+
+/// A job of `size` ranks, of which none has come.
+struct TestJob {
+  explicit TestJob(uint32_t size, std::chrono::milliseconds hello_time = 10s) : size(size) {
+    fill_random(id.secret);
+    hub = Hub::start({.addresses = {Address::loopback(0)},
+                      .secret = id.secret,
+                      .size = size,
+                      .timeout = 20s,
+                      .hello_time = hello_time},
+                     diagnostics);
+    REQUIRE(hub);
+    id.address = hub->address();
+  }
+
+  /// All ranks come, each a thread, and go through a step.
+  bool works() {
+    std::atomic<uint32_t> good = 0;
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < size; ++r) {
+      threads.emplace_back([&, r] {
+        Diagnostics errors;
+        const auto bootstrap = join_job(id, r, size, 20s, nullptr, errors);
+        if (bootstrap && bootstrap->barrier("step", errors)) ++good;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return good == size;
+  }
+
+  const uint32_t size;
+  Diagnostics diagnostics;
+  UniqueId id{};
+  std::unique_ptr<Hub> hub;
+};
+
+TEST_CASE("noise is refused at once") {
+  TestJob job(2);
+  std::vector<wire::Bytes> noises = {
+      {'G', 'E', 'T', ' ', '/', ' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'},
+      wire::Bytes(16, 0),
+      wire::Bytes(16, 0xff),
+      wire::Bytes(100000, 0x41),
+      {2, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f},  // a hello of 2 GiB
+      wire::frame(wire::FrameKind::goodbye),
+      wire::frame(wire::FrameKind::heartbeat),
+      wire::frame(wire::Gather{.step = 0, .name = "x", .data = {}}),
+      wire::frame(wire::Welcome{}),
+  };
+  for (const wire::Bytes& noise : noises) {
+    RawRank stranger(job.id);
+    REQUIRE(stranger.connected());
+    stranger.send(noise);
+    CHECK(stranger.ended());
+  }
+  CHECK(job.works());
+}
+
+TEST_CASE("who does not know the secret is refused, and goes on trying") {
+  TestJob job(2);
+  UniqueId wrong = job.id;
+  wrong.secret[0] ^= 1;
+  RawRank stranger(wrong);
+  stranger.send(stranger.hello(0, 2));
+  CHECK(stranger.receive() == wire::FrameKind::refused);
+  CHECK(wire::read_refused(stranger.payload())->code == wire::Refusal::wrong_secret);
+  CHECK(stranger.ended());
+
+  Diagnostics diagnostics;
+  CHECK_FALSE(join_job(wrong, 1, 2, 500ms, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-timeout");
+  CHECK(diagnostics.all().front().message ==
+        fmt::format("rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} within 0.5 s: at "
+                    "127.0.0.1:{0}: it says that this rank's secret is another job's",
+                    job.id.address.port()));
+  CHECK(job.works());
+}
+
+// Who is in between cannot put anything behind a rank's hello.
+TEST_CASE("what comes with a hello and is not sealed ends the connection at once") {
+  TestJob job(1);
+  RawRank rank(job.id);
+  wire::Bytes sent = rank.hello(0, 1);
+  wire::Sealer(wire::SessionKey{}).seal(wire::frame(wire::FrameKind::joined), sent);
+  REQUIRE(rank.send(sent));
+  CHECK(rank.ended());
+  CHECK(job.works());
+}
+
+TEST_CASE("a proof is good for one connection") {
+  TestJob job(2);
+  RawRank honest(job.id), thief(job.id);
+  const wire::Bytes hello = honest.hello(0, 2);
+  REQUIRE(thief.receive() == wire::FrameKind::challenge);
+  thief.send(hello);
+  CHECK(thief.receive() == wire::FrameKind::refused);
+  CHECK(job.works());
+}
+
+TEST_CASE("a proof is good for the place that the rank has meant") {
+  TestJob job(2);
+  RawRank rank(job.id);
+  Address elsewhere = job.id.address;
+  elsewhere.set_port(1);
+  rank.send(rank.hello(0, 2, elsewhere));
+  REQUIRE(rank.receive() == wire::FrameKind::refused);
+  CHECK(wire::read_refused(rank.payload())->code == wire::Refusal::other_ends);
+  CHECK(job.works());
+}
+
+TEST_CASE("a rank that goes before it has joined is no rank that has died") {
+  TestJob job(2);
+  {
+    RawRank hasty(job.id);
+    hasty.send(hasty.hello(0, 2));
+    REQUIRE(hasty.welcomed());
+  }
+  CHECK(job.works());
+}
+
+/// Rank 1 of two is there; another comes, and both hear the same, at once.
+void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
+  TestJob job(2);
+  RawRank first(job.id);
+  REQUIRE(first.come(1, 2));
+  // Until the hub has taken in this one.
+  Diagnostics diagnostics;
+  std::this_thread::sleep_for(50ms);
+  CHECK_FALSE(join_job(job.id, rank, size, 20s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  const std::string who = fmt::format("process {} on 127.0.0.1", ::getpid());
+  CHECK(diagnostics.all().front().message == fmt::format(fmt::runtime(expected), who));
+  REQUIRE(first.receive() == wire::FrameKind::failed);
+  CHECK(wire::read_failure(first.payload())->why == diagnostics.all().front().message);
+}
+
+TEST_CASE("a rank that does not belong to the job ends it at once, for all") {
+  check_misfit(0, 3, "the job has 2 ranks, rank 0 ({}) says 3");
+  check_misfit(5, 2, "there is no rank 5 ({}) in a job of 2 ranks");
+  check_misfit(1, 2, "rank 1 ({0}) has come twice: {0} says that it is the same rank");
+}
+
+TEST_CASE("ranks that come after a failure hear why, though the hub is closing") {
+  TestJob job(3);
+  RawRank first(job.id), twin(job.id);
+  REQUIRE(first.come(0, 3));
+  REQUIRE(twin.come(0, 3));
+  REQUIRE(first.receive() == wire::FrameKind::failed);
+  std::thread closer([&] { job.hub.reset(); });
+  Diagnostics diagnostics;  // of the third process of the job
+  CHECK_FALSE(join_job(job.id, 1, 3, 20s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  closer.join();
+}
+
+TEST_CASE("frames that were changed, repeated, dropped or reordered end the connection") {
+  const std::string how = GENERATE("changed", "repeated", "dropped", "reordered");
+  TestJob job(2);
+  RawRank rank(job.id), other(job.id);
+  REQUIRE(other.come(0, 2));
+  REQUIRE(rank.come(1, 2, true));
+  REQUIRE(rank.receive() == wire::FrameKind::ready);
+  REQUIRE(other.receive() == wire::FrameKind::ready);
+  const wire::Bytes one = rank.sealed(wire::frame(wire::FrameKind::heartbeat));
+  wire::Bytes two = rank.sealed(wire::give_up_frame("forged"));
+  if (how == "changed") two.back() ^= 1, rank.send(one), rank.send(two);
+  if (how == "repeated") rank.send(one), rank.send(one);
+  if (how == "dropped") rank.send(two);
+  if (how == "reordered") rank.send(two), rank.send(one);
+  REQUIRE(other.receive() == wire::FrameKind::failed);
+  const auto failure = wire::read_failure(other.payload());
+  CHECK(failure->kind == wire::FailureKind::protocol);
+  const int record = how == "changed" || how == "repeated" ? 3 : 2;
+  CHECK(failure->why ==
+        fmt::format("rank 1 (process {} on 127.0.0.1): what came as record {} is not what the "
+                    "other end has sent: it was changed, dropped, repeated or reordered on its way",
+                    ::getpid(), record));
+}
+
+TEST_CASE("a hub at all addresses of its machine") {
+  Diagnostics diagnostics;
+  UniqueId id{.address = {}};
+  fill_random(id.secret);
+  const auto hub =
+      Hub::start({.ports = {0}, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  REQUIRE(hub);
+  // One socket for both families: both ends must see the same addresses all the same.
+  Rendezvous where{.host = "127.0.0.2", .ports = {hub->address().port()}, .secret = id.secret};
+  std::unique_ptr<Bootstrap> one;
+  std::thread thread([&] {
+    Diagnostics problems;
+    one = join(where, 1, 2, 20s, nullptr, problems);
+  });
+  Rendezvous here = where;
+  here.host = "127.0.0.1";
+  const auto bootstrap = join(here, 0, 2, 20s, nullptr, diagnostics);
+  thread.join();
+  CHECK((bootstrap && one));
+}
+
+TEST_CASE("a unix socket takes ranks without a port") {
+  Diagnostics diagnostics;
+  UniqueId id{.address = {}, .local = true};
+  fill_random(id.secret);
+  const auto hub =
+      Hub::start({.local = true, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  REQUIRE(hub);
+  CHECK(hub->address() == Address::local(wire::local_name(id.secret), 1));
+  id.address = hub->address();
+  RawRank rank(id);
+  REQUIRE(rank.come(1, 2));
+  const auto bootstrap = join_job(id, 0, 2, 20s, nullptr, diagnostics);
+  CHECK(bootstrap);
+  CHECK(rank.receive() == wire::FrameKind::ready);
+}
+
+TEST_CASE("connections that say nothing do not hold up the job") {
+  TestJob job(4, 300ms);
+  std::vector<std::unique_ptr<RawRank>> silent;
+  for (int i = 0; i < 50; ++i) silent.push_back(std::make_unique<RawRank>(job.id));
+  RawRank slow(job.id);
+  const wire::Bytes hello = slow.hello(0, 4);
+  slow.send(hello, 20);
+  CHECK(silent.front()->ended());  // its time is over
+  CHECK(slow.ended());
+  silent.push_back(std::make_unique<RawRank>(job.id));
+  CHECK(job.works());
+}
+
+TEST_CASE("a flood of connections pushes out its own oldest") {
+  TestJob job(2);
+  std::vector<std::unique_ptr<RawRank>> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(std::make_unique<RawRank>(job.id));
+  CHECK(flood.front()->ended());
+  CHECK(job.works());
+}
+
+TEST_CASE("a refused connection that goes on sending takes no memory") {
+  TestJob job(2, 500ms);
+  UniqueId wrong = job.id;
+  wrong.secret[0] ^= 1;
+  RawRank stranger(wrong);
+  stranger.send(stranger.hello(0, 2));
+  CHECK(stranger.receive() == wire::FrameKind::refused);
+  const wire::Bytes noise(1 << 20, 1);
+  for (int i = 0; i < 64 && stranger.send(noise); ++i) {
+  }
+  CHECK(job.works());
+}
+
+TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
+  TestJob job(2);
+  RawRank rogue(job.id);
+  REQUIRE(rogue.come(1, 2));
+  Diagnostics errors;
+  std::thread other([&] {
+    const auto bootstrap = join_job(job.id, 0, 2, 20s, nullptr, errors);
+    if (bootstrap) (void)bootstrap->barrier("step", errors);
+  });
+  REQUIRE(rogue.receive() == wire::FrameKind::ready);
+  wire::Bytes endless = wire::frame(wire::FrameKind::heartbeat);
+  endless[0] = static_cast<uint8_t>(wire::FrameKind::gather);
+  endless[7] = 0x7f;  // two GiB
+  rogue.say(endless);
+  other.join();
+  REQUIRE(errors.has_errors());
+  CHECK(errors.all().front().code == "bootstrap-protocol");
+  CHECK(errors.all().front().message.starts_with("rank 1 (process"));
+}
+
+TEST_CASE("a rank that dies with much to read takes nobody with it") {
+  TestJob job(2);
+  auto lazy = std::make_unique<RawRank>(job.id);
+  RawRank other(job.id);
+  REQUIRE(lazy->come(0, 2));
+  REQUIRE(other.come(1, 2));
+  const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
+  const wire::Bytes gather = wire::frame(wire::Gather{.step = 0, .name = "x", .data = data});
+  REQUIRE(lazy->say(gather));
+  REQUIRE(other.receive() == wire::FrameKind::ready);
+  REQUIRE(other.say(gather));
+  REQUIRE(other.receive() == wire::FrameKind::gathered);
+  lazy.reset();
+  REQUIRE(other.receive() == wire::FrameKind::failed);
+  CHECK(wire::read_failure(other.payload())->why.starts_with("rank 0 (process "));
+}
+
+TEST_CASE("a rank that falls silent counts as dead") {
+  const UniqueId id = testing::spare_id();
+  Diagnostics diagnostics;
+  const auto hub = Hub::start(
+      {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 60s, .silence = 2s},
+      diagnostics);
+  REQUIRE(hub);
+  // It waits for the other, whose silence begins when he has come.
+  std::unique_ptr<Bootstrap> living;
+  std::thread joining([&] { living = join_job(id, 1, 2, 60s, nullptr, diagnostics); });
+  RawRank silent(id);
+  const bool came = silent.come(0, 2);
+  joining.join();
+  REQUIRE(came);
+  REQUIRE(living);
+  CHECK(silent.welcome().silence_ms == 2000);
+  std::mutex mutex;
+  std::condition_variable told;
+  std::string why;
+  living->on_failure([&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    why = text;
+    told.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  told.wait_for(lock, 60s, [&] { return !why.empty(); });
+  CHECK(why.find("rank 0 (process ") == 0);
+  CHECK(why.find(") has died: it has been silent for ") != std::string::npos);
+}
+
+TEST_CASE("once all ranks have come, the hub no longer listens") {
+  TestJob job(1);
+  Diagnostics diagnostics;
+  const auto bootstrap = join_job(job.id, 0, 1, 20s, nullptr, diagnostics);
+  REQUIRE(bootstrap);
+  CHECK_FALSE(join_job(job.id, 0, 1, 60s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-gone");
+  CHECK(diagnostics.all().front().message ==
+        fmt::format("rank 0 finds nobody at 127.0.0.1 port {0}, where its job's id was made: the "
+                    "process that serves it has ended, or all ranks have come already: at "
+                    "127.0.0.1:{0}: Connection refused (111)",
+                    job.id.address.port()));
+}
+
+TEST_CASE("a hub that closes leaves no rank waiting") {
+  TestJob job(2);
+  Diagnostics diagnostics;
+  std::thread closer([&] {
+    std::this_thread::sleep_for(100ms);
+    job.hub.reset();
+  });
+  CHECK_FALSE(join_job(job.id, 0, 2, 20s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "rank-left");
+  closer.join();
+}
+
+TEST_CASE("a hub needs an address that is free") {
+  TestJob job(1);
+  Diagnostics diagnostics;
+  CHECK_FALSE(Hub::start({.addresses = {job.id.address}, .timeout = 1s}, diagnostics));
+  CHECK(diagnostics.all().front().message ==
+        fmt::format("the bootstrap cannot listen at {}: Address already in use (98)",
+                    job.id.address.text()));
+  // It takes the next one that is free.
+  const auto hub =
+      Hub::start({.addresses = {job.id.address, Address::loopback(0)}, .timeout = 1s}, diagnostics);
+  REQUIRE(hub);
+  CHECK(hub->address().port() != job.id.address.port());
+  // And says so: ranks look there first, and somebody else listens.
+  CHECK(diagnostics.all().back().code == "port-taken");
+  CHECK(diagnostics.all().back().message ==
+        fmt::format("somebody else listens where this job's ranks look for it first ({}: Address "
+                    "already in use (98)); the bootstrap listens at {}",
+                    job.id.address.text(), hub->address().text()));
+}
+
+TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  constexpr uint32_t kSize = 3;
+  TestJob job(kSize);
+  RawRank first(job.id);
+  REQUIRE(first.come(0, kSize));
+  std::this_thread::sleep_for(50ms);
+  // This process runs the hub and the ranks: the next rank has a socket, the hub has none for it,
+  // and no stranger whose socket it could take.
+  std::vector<Fd> rest;
+  rlimit low = before;
+  low.rlim_cur = testing::open_descriptors() + 32;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  for (Fd fd = make_waker(); fd.valid(); fd = make_waker()) rest.push_back(std::move(fd));
+  const Fd none = begin_connect(job.id.address);
+  rest.pop_back();
+  const Fd late = begin_connect(job.id.address);
+  const auto kind = first.receive();
+  rest.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_FALSE(none.valid());
+  REQUIRE(kind == wire::FrameKind::failed);
+  CHECK(wire::read_failure(first.payload())->why ==
+        "the process of the bootstrap's hub cannot go on: it has no room for another connection: "
+        "Too many open files (24)");
+}
+
+TEST_CASE("a hub needs a descriptor for each rank") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = 100;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  Diagnostics diagnostics;
+  const HubOptions options{.addresses = {Address::loopback(0)}, .size = 37, .timeout = 1s};
+  const auto hub = Hub::start(options, diagnostics);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_FALSE(hub);
+  REQUIRE(diagnostics.has_errors());
+  CHECK(diagnostics.all().front().message ==
+        "the bootstrap of 37 ranks needs 101 file descriptors in the process that runs its hub, "
+        "which may have 100");
+  CHECK(diagnostics.all().front().notes.front().text == "'ulimit -n 101' raises the limit");
+  CHECK(Hub::start(options, diagnostics));
+}
+
+TEST_CASE("somebody has all unix sockets of a job that has a port, too") {
+  const UniqueId id = testing::spare_id();
+  std::vector<Fd> others;
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    others.push_back(listen_on(Address::local(wire::local_name(id.secret), number)));
+    REQUIRE(others.back().valid());
+  }
+  HubOptions options{
+      .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
+  Diagnostics diagnostics;
+  const auto hub = Hub::start(options, diagnostics);
+  REQUIRE(hub);
+  REQUIRE(diagnostics.all().size() == 1);
+  const Diagnostic& warning = diagnostics.all().front();
+  CHECK(warning.code == "port-taken");
+  CHECK_THAT(warning.message,
+             Catch::StartsWith("somebody else has all unix sockets of this job (@mscclc-hub-"));
+  CHECK_THAT(warning.message, Catch::EndsWith("-16: Address already in use (98)); its ranks meet "
+                                              "over TCP alone"));
+  RawRank rank(id);
+  CHECK(rank.come(0, 1));
+  options.addresses.clear();
+  CHECK_FALSE(Hub::start(options, diagnostics));
+}
+
+TEST_CASE("a thousand jobs leave no descriptor open") {
+  const size_t before = testing::open_descriptors();
+  for (int i = 0; i < 1000; ++i) {
+    TestJob job(2);
+    if (i % 4 == 0) RawRank(job.id).send({1, 2, 3});
+    REQUIRE(job.works());
+  }
+  CHECK(testing::open_descriptors() == before);
+}
+
+TEST_CASE("many ranks meet at one hub") {
+  constexpr uint32_t kSize = 400;
+  TestJob job(kSize);
+  std::vector<std::unique_ptr<RawRank>> ranks;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    ranks.push_back(std::make_unique<RawRank>(job.id));
+    REQUIRE(ranks[r]->come(r, kSize));
+  }
+  const wire::Bytes data(100, 7);
+  for (uint64_t step = 0; step < 3; ++step) {
+    for (uint32_t r = 0; r < kSize; ++r) {
+      if (step == 0) REQUIRE(ranks[r]->receive() == wire::FrameKind::ready);
+      ranks[r]->say(wire::frame(wire::Gather{.step = step, .name = "x", .data = data}));
+    }
+    for (uint32_t r = 0; r < kSize; ++r) {
+      REQUIRE(ranks[r]->receive() == wire::FrameKind::gathered);
+      CHECK(wire::read_gathered(ranks[r]->payload())->all.size() == kSize);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,199 @@
+// Jobs of processes and of threads that meet by a unique id.
+#include "runtime/api/job.h"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/tcp/hub.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Processes;
+
+using Bytes = std::vector<uint8_t>;
+
+/// What rank `rank` gives at a step: of different length for each rank, none for rank 0.
+Bytes given(uint32_t rank, uint32_t step) {
+  return Bytes(rank * 1000 + (rank > 0 ? step : 0), static_cast<uint8_t>(rank * 7 + step));
+}
+
+/// Goes through some steps; 0: all was right.
+int exchange(Bootstrap& bootstrap, uint32_t steps) {
+  Diagnostics diagnostics;
+  for (uint32_t step = 0; step < steps; ++step) {
+    std::vector<Bytes> all;
+    if (!bootstrap.all_gather(given(bootstrap.rank(), step), "exchange", all, diagnostics))
+      return 2;
+    if (all.size() != bootstrap.size()) return 3;
+    for (uint32_t r = 0; r < all.size(); ++r) {
+      if (all[r] != given(r, step)) return 4;
+    }
+  }
+  return bootstrap.barrier("end", diagnostics) ? 0 : 5;
+}
+
+int run_rank(const UniqueId& id, uint32_t rank, uint32_t size, uint32_t steps,
+             std::shared_ptr<Hub> hub = nullptr) {
+  Diagnostics diagnostics;
+  const auto bootstrap = join_job(id, rank, size, 20s, std::move(hub), diagnostics);
+  if (!bootstrap) return 1;
+  return exchange(*bootstrap, steps);
+}
+
+TEST_CASE("processes exchange bytes") {
+  const uint32_t size = GENERATE(1, 2, 4, 8);
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  Processes processes;
+  processes.start([&] {
+    Diagnostics diagnostics;
+    auto job =
+        host_job({.size = size, .rank = 0, .one_machine = true, .timeout = 20s}, diagnostics);
+    if (!job) return 1;
+    for (uint32_t r = 1; r < size; ++r) {
+      std::string text = job->id.text();
+      text.resize(UniqueId::kMostText);
+      if (::write(pipe[1], text.data(), text.size()) < 0) return 1;
+    }
+    return run_rank(job->id, 0, size, 20, std::move(job->hub));
+  });
+  for (uint32_t r = 1; r < size; ++r) {
+    processes.start([&, r] {
+      char text[UniqueId::kMostText];
+      Diagnostics diagnostics;
+      if (::read(pipe[0], text, sizeof text) != sizeof text) return 1;
+      const auto id = UniqueId::parse(text, diagnostics);
+      return id ? run_rank(*id, r, size, 20) : 1;
+    });
+  }
+  for (uint32_t r = 0; r < size; ++r) CHECK(processes.wait(r, 20s) == 0);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_CASE("threads exchange bytes; the hub need not know how many ranks there are") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+  REQUIRE(job);
+  constexpr uint32_t kSize = 32;
+  std::vector<int> results(kSize, -1);
+  std::vector<std::thread> threads;
+  for (uint32_t r = 0; r < kSize; ++r) {
+    threads.emplace_back([&, r] { results[r] = run_rank(job->id, r, kSize, 50); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(results == std::vector<int>(kSize, 0));
+}
+
+TEST_CASE("a job over IPv6") {
+  const auto here = Address::parse("::1", 0);
+  Diagnostics diagnostics;
+  UniqueId id{};
+  fill_random(id.secret);
+  const auto hub = Hub::start(
+      {.addresses = {*here}, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  if (!hub) {
+    WARN("this machine has no IPv6: " << diagnostics.all().front().message);
+    return;
+  }
+  id.address = hub->address();
+  CHECK(id.text().starts_with("mscclc1/::1/"));
+  int other = -1;
+  std::thread thread([&] { other = run_rank(id, 1, 2, 3); });
+  CHECK(run_rank(id, 0, 2, 3) == 0);
+  thread.join();
+  CHECK(other == 0);
+}
+
+TEST_CASE("ranks of one machine need no port: their id has none") {
+  Diagnostics diagnostics;
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
+  REQUIRE(job);
+  CHECK(job->id.text().starts_with("mscclc1/local/0/"));
+  const auto id = UniqueId::parse(job->id.text(), diagnostics);
+  REQUIRE(id);
+  int other = -1;
+  std::thread thread([&] { other = run_rank(*id, 1, 2, 3); });
+  CHECK(run_rank(*id, 0, 2, 3) == 0);
+  thread.join();
+  CHECK(other == 0);
+}
+
+TEST_CASE("an id whose process has ended is an error at once") {
+  Diagnostics diagnostics;
+  const bool one_machine = GENERATE(false, true);
+  auto job = host_job({.size = 2, .one_machine = one_machine, .interface = "=lo", .timeout = 20s},
+                      diagnostics);
+  REQUIRE(job);
+  const UniqueId id = job->id;
+  job.reset();
+  CHECK_FALSE(join_job(id, 1, 2, 60s, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-gone");
+  CHECK(diagnostics.all().front().message.starts_with("rank 1 finds nobody at "));
+}
+
+TEST_CASE("an id has the address of the interface that was asked for") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.interface = "=lo", .timeout = 20s}, diagnostics);
+  REQUIRE(job);
+  CHECK(job->id.address.host() == "127.0.0.1");
+  CHECK(run_rank(job->id, 0, 1, 1) == 0);
+  CHECK_FALSE(host_job({.interface = "=no-such-interface", .timeout = 20s}, diagnostics));
+  CHECK(diagnostics.all().front().code == "no-interface");
+}
+
+TEST_CASE("two ids are never the same") {
+  Diagnostics diagnostics;
+  const auto a = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+  const auto b = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+  CHECK(a->id.secret != b->id.secret);
+}
+
+TEST_CASE("what is too long is not sent, and the job goes on") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.size = 1, .one_machine = true, .timeout = 20s}, diagnostics);
+  const auto bootstrap = join_job(job->id, 0, 1, 20s, nullptr, diagnostics);
+  REQUIRE(bootstrap);
+  std::vector<Bytes> all;
+  CHECK_FALSE(bootstrap->all_gather(Bytes(Bootstrap::kMostBytes + 1), "x", all, diagnostics));
+  CHECK(diagnostics.all().front().code == "message-too-long");
+  CHECK(diagnostics.all().front().message ==
+        "rank 0 gives 16777217 bytes to a step, at most 16777216 are allowed");
+  CHECK_FALSE(bootstrap->all_gather({}, std::string(wire::kMostName + 1, 'n'), all, diagnostics));
+  CHECK(diagnostics.all().back().message ==
+        "rank 0 gives a step a name of 257 bytes, at most 256 are allowed");
+  Diagnostics none;
+  CHECK(bootstrap->all_gather(Bytes(Bootstrap::kMostBytes, 3), "x", all, none));
+  CHECK(all == std::vector<Bytes>{Bytes(Bootstrap::kMostBytes, 3)});
+}
+
+TEST_CASE("one who asks after the failure is told at once") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
+  Diagnostics errors;  // of the other rank
+  std::thread other([&] {
+    const auto bootstrap = join_job(job->id, 1, 2, 20s, nullptr, errors);
+    bootstrap->fail("enough");
+    (void)bootstrap->barrier("x", errors);  // it has given up
+  });
+  const auto bootstrap = join_job(job->id, 0, 2, 20s, nullptr, diagnostics);
+  REQUIRE(bootstrap);
+  CHECK_FALSE(bootstrap->barrier("x", diagnostics));
+  int told = 0;
+  const auto tell = [&](const std::string& why) {
+    told += why.ends_with(") has given up: enough") ? 1 : 100;
+  };
+  bootstrap->on_failure(tell);
+  bootstrap->on_failure(tell);
+  CHECK(told == 2);
+  other.join();
+  REQUIRE(errors.has_errors());
+  CHECK(errors.all().front().message == "this rank has given up: enough");
+}
+
+}  // namespace
+}  // namespace mscclc

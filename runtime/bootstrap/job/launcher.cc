@@ -1,0 +1,435 @@
+#include "runtime/bootstrap/job/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "runtime/bootstrap/job/joining_log.h"
+#include "runtime/bootstrap/tcp/hub.h"
+#include "runtime/bootstrap/tcp/listener.h"
+#include "runtime/bootstrap/tcp/tcp_bootstrap.h"
+#include "runtime/bootstrap/tcp/times.h"
+#include "runtime/bootstrap/wire/handshake.h"
+
+namespace mscclc {
+namespace {
+
+/// A launcher's names for the same things. A job is told from others by `job`.
+struct Names {
+  std::string_view launcher;
+  Variable rank, size, size_else, local_rank;
+  std::optional<Variable> local_size, machines;
+  std::array<Variable, 2> job;
+};
+
+constexpr Names kLaunchers[] = {
+    {"MSCCLC_RANK",
+     Variable::MSCCLC_RANK,
+     Variable::MSCCLC_WORLD_SIZE,
+     Variable::MSCCLC_WORLD_SIZE,
+     Variable::MSCCLC_LOCAL_RANK,
+     std::nullopt,
+     std::nullopt,
+     {Variable::MASTER_PORT, Variable::MASTER_PORT}},
+    {"torchrun",
+     Variable::RANK,
+     Variable::WORLD_SIZE,
+     Variable::WORLD_SIZE,
+     Variable::LOCAL_RANK,
+     Variable::LOCAL_WORLD_SIZE,
+     std::nullopt,
+     {Variable::TORCHELASTIC_RUN_ID, Variable::MASTER_PORT}},
+    {"Open MPI",
+     Variable::OMPI_COMM_WORLD_RANK,
+     Variable::OMPI_COMM_WORLD_SIZE,
+     Variable::OMPI_COMM_WORLD_SIZE,
+     Variable::OMPI_COMM_WORLD_LOCAL_RANK,
+     Variable::OMPI_COMM_WORLD_LOCAL_SIZE,
+     std::nullopt,
+     {Variable::PMIX_NAMESPACE, Variable::OMPI_MCA_ess_base_jobid}},
+    {"Slurm",
+     Variable::SLURM_PROCID,
+     Variable::SLURM_STEP_NUM_TASKS,
+     Variable::SLURM_NTASKS,
+     Variable::SLURM_LOCALID,
+     std::nullopt,
+     Variable::SLURM_STEP_NUM_NODES,
+     {Variable::SLURM_JOB_ID, Variable::SLURM_STEP_ID}},
+};
+
+/// Ports that Linux gives to no outgoing connection, and that hardly anyone has registered.
+constexpr uint32_t kFirstPort = 20000, kPorts = 12000;
+/// Ports are tried in turn: another job may have worked out the same one.
+constexpr uint32_t kCandidates = 4;
+constexpr uint32_t kAboveMasterPort = 1000;
+constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
+/// How long rank 0 looks for another process that serves its job's id on another machine.
+constexpr std::chrono::milliseconds kForeignPatience{5000};
+/// How long rank 0 looks for another process that serves its job's id on this machine, if anything
+/// listens there; nothing is found out at once.
+constexpr std::chrono::milliseconds kServerPatience{8000};
+/// How long rank 0, where its first place is taken, looks who has it.
+constexpr std::chrono::milliseconds kTwinPatience{1000};
+
+class Reader {
+ public:
+  Reader(const Environment& environment, std::string_view group, Diagnostics& diagnostics)
+      : environment_(environment), group_(group), diagnostics_(diagnostics) {}
+
+  std::optional<LaunchedRank> read() {
+    environment_.warn_of_unknown(diagnostics_);
+    const Names* names = find_launcher();
+    if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
+    const auto timeout = environment_.timeout(diagnostics_);
+    const auto silence = environment_.number(Variable::MSCCLC_SILENCE, diagnostics_);
+    if (failed_ || !timeout || !silence) return std::nullopt;
+    launch_.timeout = *timeout;
+    launch_.silence = std::chrono::seconds(*silence);
+    warn_of_secret();
+    return std::move(launch_);
+  }
+
+ private:
+  bool has(Variable variable) const { return environment_.has(variable); }
+
+  /// nullopt: not set, or wrong, which ends the reading.
+  std::optional<uint32_t> number(Variable variable) {
+    if (!has(variable)) return std::nullopt;
+    const auto value = environment_.number(variable, diagnostics_);
+    if (!value) failed_ = true;
+    return value;
+  }
+  std::optional<std::string> text(Variable variable) {
+    if (!has(variable)) return std::nullopt;
+    auto value = environment_.text(variable, diagnostics_);
+    if (!value) failed_ = true;
+    return value;
+  }
+
+  const Names* find_launcher() {
+    for (const Names& names : kLaunchers) {
+      const bool rank = has(names.rank), size = has(names.size) || has(names.size_else);
+      if (rank && size) return &names;
+      if ((rank || size) && names.rank == Variable::MSCCLC_RANK) {
+        diagnostics_.error("bad-variable", {},
+                           rank ? "MSCCLC_RANK is set, but MSCCLC_WORLD_SIZE is not"
+                                : "MSCCLC_WORLD_SIZE is set, but MSCCLC_RANK is not");
+        return nullptr;
+      }
+    }
+    diagnostics_.error("no-launcher", {}, "nothing says which rank this process is")
+        .notes.push_back({"start it with torchrun, mpirun or srun, or set MSCCLC_RANK, "
+                          "MSCCLC_WORLD_SIZE and MSCCLC_ID"});
+    return nullptr;
+  }
+
+  bool read_ranks(const Names& names) {
+    launch_.launcher = names.launcher;
+    const Variable size_name = has(names.size) ? names.size : names.size_else;
+    const auto rank = number(names.rank), size = number(size_name);
+    launch_.local_rank = number(names.local_rank);
+    if (failed_) return false;
+    if (*rank >= *size) {
+      diagnostics_.error(
+          "bad-variable", {},
+          fmt::format("{} is {}, but {} is {}: ranks are 0 to {}", info(names.rank).name, *rank,
+                      info(size_name).name, *size, *size - 1));
+      return false;
+    }
+    launch_.rank = *rank;
+    launch_.size = *size;
+    const auto here = names.local_size ? number(*names.local_size) : std::nullopt;
+    const auto machines = names.machines ? number(*names.machines) : std::nullopt;
+    launch_.one_machine = *size == 1 || here == size || machines == 1;
+    return !failed_;
+  }
+
+  bool read_place(const Names& names) {
+    if (has(Variable::MSCCLC_ID)) return read_id();
+    const bool master =
+        has(Variable::MASTER_ADDR) && (has(Variable::MASTER_PORT) || has(Variable::MSCCLC_PORT));
+    if (!master && !launch_.one_machine && names.launcher != "Slurm") return no_place();
+    read_secret(names);
+    launch_.where.local = true;
+    if (launch_.one_machine) return !failed_;
+    if (master) {
+      launch_.where.host = text(Variable::MASTER_ADDR).value_or("");
+    } else {
+      launch_.where.host = first_host(text(Variable::SLURM_STEP_NODELIST).value_or(""));
+      if (!failed_ && launch_.where.host.empty()) return no_place();
+    }
+    read_ports();
+    return !failed_;
+  }
+
+  bool read_id() {
+    const auto value = text(Variable::MSCCLC_ID);
+    const auto id = value ? UniqueId::parse(*value, diagnostics_) : std::nullopt;
+    if (!id) return false;
+    launch_.by_id = true;
+    launch_.where = Rendezvous::of(*id);
+    launch_.where.local = true;
+    if (!group_.empty()) derive_secret(id->secret, "");
+    return true;
+  }
+
+  /// From what only the job knows, if the user says it, and from what tells jobs apart.
+  void read_secret(const Names& names) {
+    const std::string key = text(Variable::MSCCLC_SECRET).value_or("");
+    std::string job(names.launcher);
+    for (const Variable variable : names.job) {
+      job += fmt::format("\n{}={}", info(variable).name, text(variable).value_or(""));
+    }
+    derive_secret({reinterpret_cast<const uint8_t*>(key.data()), key.size()}, job);
+  }
+
+  void derive_secret(std::span<const uint8_t> key, const std::string& job) {
+    const std::string message = fmt::format("mscclc job\n{}\n{}", group_, job);
+    const Digest digest =
+        hmac_sha256(key, {{reinterpret_cast<const uint8_t*>(message.data()), message.size()}});
+    std::copy_n(digest.begin(), launch_.where.secret.size(), launch_.where.secret.begin());
+  }
+
+  void read_ports() {
+    std::vector<uint16_t>& ports = launch_.where.ports;
+    if (const auto port = number(Variable::MSCCLC_PORT)) {
+      ports = {static_cast<uint16_t>(*port)};
+      return;
+    }
+    const auto master = number(Variable::MASTER_PORT);
+    // Secrets of jobs differ, so ports that are worked out from them do, mostly.
+    const Secret& secret = launch_.where.secret;
+    const uint32_t random = secret[0] << 8 | secret[1];
+    for (uint32_t i = 0; i < kCandidates; ++i) {
+      const uint32_t above = kAboveMasterPort * (i + 1);
+      const uint32_t port = master ? *master + above : kFirstPort + (random + above) % kPorts;
+      ports.push_back(
+          static_cast<uint16_t>(port < kEndOfPorts ? port : kFirstFreePort + (port - kEndOfPorts)));
+    }
+  }
+
+  void warn_of_secret() {
+    if (launch_.by_id || launch_.one_machine || launch_.rank != 0) return;
+    if (has(Variable::MSCCLC_SECRET)) return;
+    diagnostics_.warning(
+        "guessable-secret", {},
+        "the ranks of this job run on several machines and know each other by what its launcher "
+        "says, which others on the network may guess: set MSCCLC_SECRET to something random, the "
+        "same for all ranks, or MSCCLC_ID");
+  }
+
+  bool no_place() {
+    diagnostics_
+        .error("no-rendezvous", {},
+               fmt::format("{} says that this is rank {} of {}, but nothing says where the "
+                           "ranks meet",
+                           launch_.launcher, launch_.rank, launch_.size))
+        .notes.push_back(
+            {"set MASTER_ADDR and MASTER_PORT (with mpirun: -x MASTER_ADDR=… -x "
+             "MASTER_PORT=…) to rank 0's machine and a free port there, or MSCCLC_ID"});
+    return false;
+  }
+
+  const Environment& environment_;
+  const std::string group_;
+  Diagnostics& diagnostics_;
+  LaunchedRank launch_;
+  bool failed_ = false;
+};
+
+bool is_local_name(const std::string& host) {
+  return host == "localhost" || host == "127.0.0.1" || host == "::1";
+}
+
+HubOptions hub_options(const LaunchedRank& launch) {
+  const Rendezvous& where = launch.where;
+  HubOptions options{.local = where.local,
+                     .secret = where.secret,
+                     .size = launch.size,
+                     .rank = launch.rank,
+                     .timeout = launch.timeout,
+                     .silence = launch.silence};
+  if (where.host.empty()) return options;
+  if (!launch.by_id && !is_local_name(where.host)) {
+    // The host's name may mean another address here than elsewhere.
+    options.ports = where.ports;
+    return options;
+  }
+  const std::string host = where.host == "localhost" ? "127.0.0.1" : where.host;
+  for (const uint16_t port : where.ports) {
+    if (const auto address = Address::parse(host, port)) options.addresses.push_back(*address);
+  }
+  return options;
+}
+
+/// Is it an address of this machine? One that nobody listens at can be bound, if only to any port.
+bool is_here(const Address& address) {
+  Address any_port = address;
+  any_port.set_port(0);
+  return listen_on(any_port).valid() || errno != EADDRNOTAVAIL;
+}
+
+/// Rank 0 is looked for at an address that is not of this machine: there may be a rank 0, too. (Or
+/// addresses are translated on the way here.)
+bool is_looked_for_elsewhere(const LaunchedRank& launch) {
+  if (launch.by_id || launch.where.host.empty()) return false;
+  Diagnostics unknown;
+  const std::vector<Address> addresses = resolve(launch.where.host, 0, unknown);
+  return !addresses.empty() && std::none_of(addresses.begin(), addresses.end(), is_here);
+}
+
+/// The hub of this job where its ranks look for rank 0. REQUIRES: this process runs none yet.
+std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
+  Diagnostics nobody;
+  Rendezvous where = launch.where;
+  where.local = false;
+  where.served = true;
+  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kTwinPatience),
+                        nobody);
+}
+
+/// A hub of this job on this machine that is not `own`.
+std::optional<Connected> find_hub_here(const LaunchedRank& launch, const Hub* own,
+                                       std::chrono::milliseconds patience) {
+  Diagnostics nobody;
+  Rendezvous where{.secret = launch.where.secret, .served = true};
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    const Address address = Address::local(wire::local_name(where.secret), number);
+    if (own == nullptr || address != own->address()) where.exactly.push_back(address);
+  }
+  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, patience),
+                        nobody);
+}
+
+/// For rank 0, where the job cannot be: tells those that look for it at some places, for some
+/// seconds.
+void tell_ranks(HubOptions places, const std::string& why) {
+  Diagnostics ignored;
+  places.failed = why;
+  const auto hub = Hub::start(places, ignored);
+}
+
+/// Rank 0, where somebody else holds the address of the job's id: he serves it, or nobody does.
+std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnostic& listening,
+                                       Diagnostics& diagnostics) {
+  const auto address = Address::parse(launch.where.host, 0);  // none: the id is of this machine
+  if (!address || is_here(*address)) {
+    return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
+  }
+  // Whoever made an id serves it before he gives it away.
+  Diagnostics nobody;
+  Rendezvous where = launch.where;
+  where.local = false;
+  auto connected = connect_to_hub(where, launch.rank, launch.size,
+                                  std::min(launch.timeout, kForeignPatience), nobody);
+  if (connected) return join(std::move(*connected), launch.rank, launch.size, nullptr, diagnostics);
+  Diagnostic error;
+  error.code = "foreign-id";
+  error.message = fmt::format(
+      "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and nobody serves "
+      "the id there",
+      launch.where.host);
+  error.notes = {{listening.message}, {nobody.all().front().message}};
+  HubOptions here = hub_options(launch);
+  here.local = true;
+  here.addresses.clear();  // none of this machine's
+  tell_ranks(std::move(here), error.message);
+  diagnostics.add(std::move(error));
+  return nullptr;
+}
+
+std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnostics) {
+  if (launch.rank != 0) {
+    return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
+  }
+  // Whoever made an id of this machine serves it before he gives it away. Rank 0 looks before it
+  // listens itself, as ranks that found both would meet in two places.
+  if (launch.by_id && launch.where.local) {
+    if (auto server = find_hub_here(launch, nullptr, kServerPatience)) {
+      return join(std::move(*server), launch.rank, launch.size, nullptr, diagnostics);
+    }
+  }
+  if (is_looked_for_elsewhere(launch)) {
+    if (auto twin = find_hub_elsewhere(launch)) {
+      return join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
+    }
+    diagnostics.warning("rank-0-elsewhere", {},
+                        fmt::format("rank 0 runs here, but the ranks look for it at {}, which is "
+                                    "not an address of this machine",
+                                    launch.where.host));
+  }
+  Diagnostics listening;
+  std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
+  if (!hub) {
+    Diagnostic error = listening.all().back();  // warnings come before it
+    const bool taken = error.code == "cannot-listen";
+    if (taken && launch.by_id) return join_served(launch, error, diagnostics);
+    if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+    tell_ranks(hub_options(launch), error.message);
+    diagnostics.add(std::move(error));
+    return nullptr;
+  }
+  // Another process may take itself for rank 0, too: who joins it ends both jobs, and all that wait
+  // for them.
+  const bool others = !listening.all().empty();
+  for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
+  if (auto twin = others ? find_hub_here(launch, hub.get(), kTwinPatience) : std::nullopt) {
+    auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
+    hub->fail(diagnostics.all().back().message);  // for ranks that have come here
+    return bootstrap;
+  }
+  // Its own hub, and no other: this is who a second rank 0 is told from.
+  const Rendezvous where{.secret = launch.where.secret, .exactly = {hub->address()}};
+  return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
+}
+
+}  // namespace
+
+std::optional<LaunchedRank> read_launch(const Environment& environment, std::string_view group,
+                                        Diagnostics& diagnostics) {
+  return Reader(environment, group, diagnostics).read();
+}
+
+std::optional<LaunchedRank> read_launch(std::string_view group, Diagnostics& diagnostics) {
+  return read_launch(Environment::of_process(), group, diagnostics);
+}
+
+std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
+  begin_joining_log();
+  return logged(meet(launch, diagnostics), launch.rank, diagnostics);
+}
+
+std::optional<HostOptions> read_host_options(const Environment& environment,
+                                             Diagnostics& diagnostics) {
+  environment.warn_of_unknown(diagnostics);
+  const auto timeout = environment.timeout(diagnostics);
+  auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
+  const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
+  if (!timeout || !silence || wrong) return std::nullopt;
+  return HostOptions{.interface = std::move(interface).value_or(""),
+                     .timeout = *timeout,
+                     .silence = std::chrono::seconds(*silence)};
+}
+
+std::optional<HostOptions> read_host_options(Diagnostics& diagnostics) {
+  return read_host_options(Environment::of_process(), diagnostics);
+}
+
+std::string first_host(std::string_view list) {
+  std::string out;
+  for (size_t i = 0; i < list.size() && list[i] != ','; ++i) {
+    if (list[i] != '[') {
+      out += list[i];
+      continue;
+    }
+    const size_t end = std::min(list.find(']', i), list.size());
+    out += list.substr(i + 1, list.find_first_of(",-]", i) - i - 1);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,236 @@
+#include "runtime/bootstrap/tcp/connect.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/bootstrap/tcp/attempt.h"
+#include "runtime/bootstrap/tcp/times.h"
+#include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/observe/log.h"
+
+namespace mscclc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{5}, kLongestPause{250};
+/// How often a name is resolved again, which may become known later, or mean another address.
+constexpr milliseconds kResolveAgain{2000};
+/// How often all places must say that nobody listens before that is believed.
+constexpr int kRefusalsBelieved = 3;
+
+/// A place where the hub may be, and how attempts there have gone.
+struct Place {
+  Address address;
+  std::unique_ptr<Attempt> attempt = {};
+  SteadyTime again = {};  ///< when to try next
+  milliseconds pause = kFirstPause;
+  std::string met = {};  ///< why the last attempt failed
+  int refusals = 0;      ///< in a row
+  bool late = false;     ///< who listens there only says that all ranks have come
+};
+
+class Search {
+ public:
+  Search(const Rendezvous& where, uint32_t rank, uint32_t size, milliseconds timeout,
+         Diagnostics& diagnostics)
+      : where_(where),
+        hello_{.rank = rank, .size = size, .process = static_cast<uint32_t>(::getpid())},
+        timeout_(timeout),
+        deadline_(Clock::now() + timeout),
+        diagnostics_(diagnostics) {
+    if (where.local) add_local();
+    for (const Address& address : where.exactly) places_.push_back({address});
+  }
+
+  std::optional<Connected> run() {
+    do {
+      resolve_again();
+      begin_attempts();
+      wait();
+      for (Place& place : places_) {
+        if (auto connected = settle(place)) return connected;
+        if (out_of_descriptors_) return report_descriptors();
+      }
+      if (where_.served && gone()) return report_gone();
+    } while (left_ms(deadline_) > 0);
+    return report_timeout();
+  }
+
+ private:
+  void add_local() {
+    const auto key = wire::local_name(where_.secret);
+    for (uint16_t number = 1; number <= kLocalNames; ++number) {
+      places_.push_back({Address::local(key, number)});
+    }
+    places_.push_back({.address = Address::local(key, kLateName), .late = true});
+  }
+
+  void resolve_again() {
+    if (where_.host.empty() || Clock::now() < resolve_at_) return;
+    resolve_at_ = Clock::now() + kResolveAgain;
+    Diagnostics unknown;
+    const std::vector<Address> addresses = resolve(where_.host, 0, unknown);
+    unresolved_ = addresses.empty() ? unknown.all().front().message : "";
+    for (Address address : addresses) {
+      for (const uint16_t port : where_.ports) {
+        address.set_port(port);
+        const bool known = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
+          return place.address == address;
+        });
+        if (!known) places_.push_back({address});
+      }
+    }
+  }
+
+  void begin_attempts() {
+    const SteadyTime now = Clock::now();
+    for (Place& place : places_) {
+      if (place.attempt == nullptr && now >= place.again) {
+        place.attempt = std::make_unique<Attempt>(place.address, where_.secret, hello_);
+      }
+    }
+  }
+
+  /// Until something has come, or something is due.
+  void wait() {
+    std::vector<pollfd> polled;
+    SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
+    for (const Place& place : places_) {
+      const bool waits = place.attempt != nullptr && !place.attempt->ended();
+      next = std::min(next, waits                      ? place.attempt->deadline()
+                            : place.attempt != nullptr ? Clock::now()
+                                                       : place.again);
+      if (waits) polled.push_back({place.attempt->fd(), place.attempt->events(), 0});
+    }
+    ::poll(polled.data(), polled.size(), left_ms(next));
+    size_t i = 0;
+    for (Place& place : places_) {
+      if (place.attempt == nullptr || place.attempt->ended()) continue;
+      place.attempt->go_on(polled[i++].revents != 0);
+    }
+  }
+
+  std::optional<Connected> settle(Place& place) {
+    if (place.attempt == nullptr || !place.attempt->ended()) return std::nullopt;
+    const std::unique_ptr<Attempt> attempt = std::move(place.attempt);
+    if (attempt->state() == Attempt::State::proved) {
+      trace(place, "the job's hub");
+      return Connected{attempt->take_connection(), attempt->welcome(), place.address};
+    }
+    out_of_descriptors_ |= attempt->out_of_descriptors();
+    // The hub takes one of the unix sockets; that nobody is at the others says nothing.
+    const bool expected = place.address.is_local() && attempt->refused();
+    if (place.met != attempt->why() && !expected) trace(place, attempt->why());
+    place.met = attempt->why();
+    place.refusals = attempt->refused() ? place.refusals + 1 : 0;
+    place.again = Clock::now() + place.pause;
+    place.pause = std::min(2 * place.pause, kLongestPause);
+    return std::nullopt;
+  }
+
+  void trace(const Place& place, const std::string& met) const {
+    log(LogLevel::trace, LogArea::bootstrap, hello_.rank,
+        fmt::format("at {}: {}", place.address.text(), met));
+  }
+
+  bool gone() const {
+    return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [](const Place& p) {
+             return p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty());
+           });
+  }
+
+  /// "127.0.0.1 port 30500, 31500", "a unix socket of this machine", or both.
+  std::string everywhere() const {
+    std::string text = where_.local ? "a unix socket of this machine" : "";
+    for (const Address& address : where_.exactly) {
+      text += (text.empty() ? "" : ", ") + address.text();
+    }
+    if (where_.host.empty()) return text;
+    std::string ports;
+    for (const uint16_t port : where_.ports) {
+      ports += fmt::format("{}{}", ports.empty() ? "" : ", ", port);
+    }
+    return fmt::format("{}{}{} port {}", text, text.empty() ? "" : " or ", where_.host, ports);
+  }
+
+  /// What was met at each place; of unix sockets, where anything was.
+  std::vector<Note> met() const {
+    std::vector<Note> notes;
+    if (!unresolved_.empty()) notes.push_back({unresolved_});
+    for (const Place& place : places_) {
+      if (place.address.is_local() && place.refusals > 0) continue;
+      if (place.met.empty() && place.attempt == nullptr) continue;
+      notes.push_back({fmt::format("at {}: {}", place.address.text(),
+                                   place.met.empty() ? "no answer" : place.met)});
+    }
+    return notes;
+  }
+
+  /// A unix socket is found by a name that comes of the secret, which a rank may have wrong.
+  std::string nobody_text() const {
+    std::string text = "nobody listens there";
+    if (where_.local && !where_.served) {
+      text +=
+          ", or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the job is not "
+          "that of rank 0";
+    }
+    return text;
+  }
+
+  std::nullopt_t report(const char* code, std::string message) {
+    std::vector<Note> notes = met();
+    if (notes.empty()) notes.push_back({nobody_text()});
+    // One line where one says all: others may see no more of it.
+    if (notes.size() == 1) {
+      message += ": " + notes.front().text;
+      notes.clear();
+    }
+    diagnostics_.error(code, {}, std::move(message)).notes = std::move(notes);
+    return std::nullopt;
+  }
+
+  std::nullopt_t report_timeout() {
+    return report("bootstrap-timeout",
+                  fmt::format("rank {} cannot reach the bootstrap at {} within {}", hello_.rank,
+                              everywhere(), seconds_text(timeout_)));
+  }
+  std::nullopt_t report_gone() {
+    return report(
+        "bootstrap-gone",
+        fmt::format("rank {} finds nobody at {}, where its job's id was made: the process "
+                    "that serves it has ended, or all ranks have come already",
+                    hello_.rank, everywhere()));
+  }
+  std::nullopt_t report_descriptors() {
+    return report(
+        "no-descriptors",
+        fmt::format("rank {} cannot connect to the bootstrap at {}, as its process has no "
+                    "file descriptors left ('ulimit -n' raises the limit)",
+                    hello_.rank, everywhere()));
+  }
+
+  const Rendezvous& where_;
+  const wire::Hello hello_;
+  const milliseconds timeout_;
+  const SteadyTime deadline_;
+  Diagnostics& diagnostics_;
+  std::vector<Place> places_;
+  SteadyTime resolve_at_{};
+  std::string unresolved_;
+  bool out_of_descriptors_ = false;
+};
+
+}  // namespace
+
+std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank, uint32_t size,
+                                        milliseconds timeout, Diagnostics& diagnostics) {
+  return Search(where, rank, size, timeout, diagnostics).run();
+}
+
+}  // namespace mscclc

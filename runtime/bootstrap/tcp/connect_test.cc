@@ -1,0 +1,115 @@
+// What a rank makes of who answers where the hub should be.
+#include "runtime/bootstrap/tcp/connect.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "runtime/testing/raw_rank.h"
+
+namespace mscclc {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Answers every connection with the same bytes, then keeps it open.
+class Impostor {
+ public:
+  explicit Impostor(wire::Bytes answer) : listener_(listen_on(Address::loopback(0))) {
+    thread_ = std::thread([this, answer = std::move(answer)] {
+      while (!stop_) {
+        pollfd polled{listener_.get(), POLLIN, 0};
+        if (::poll(&polled, 1, 5) != 1) continue;
+        open_.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        ::send(open_.back().get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~Impostor() {
+    stop_ = true;
+    thread_.join();
+  }
+  Rendezvous where() const {
+    return {.host = "127.0.0.1", .ports = {local_port(listener_)}, .secret = {}};
+  }
+
+ private:
+  const Fd listener_;
+  std::atomic<bool> stop_ = false;
+  std::vector<Fd> open_;
+  std::thread thread_;
+};
+
+constexpr auto kTimeout = 3s;  // in which something is met at every place, on any machine
+
+std::string error(const Rendezvous& where) {
+  Diagnostics diagnostics;
+  if (connect_to_hub(where, 1, 2, kTimeout, diagnostics)) return "connected";
+  if (!diagnostics.has_errors()) return "no error";
+  return diagnostics.all().front().code + ": " + diagnostics.all().front().message;
+}
+
+TEST_CASE("who is not a hub is told from one") {
+  struct Case {
+    wire::Bytes answer;
+    std::string met;
+    std::string said = {};
+  };
+  wire::Bytes later = wire::frame(wire::Challenge{});
+  later[16] = 1;  // its version
+  wire::Bytes impostor = wire::frame(wire::Challenge{});
+  const wire::Bytes welcome =
+      wire::frame(wire::Welcome{.timeout_ms = 1000, .silence_ms = 2000, .hub_rank = 0});
+  impostor.insert(impostor.end(), welcome.begin(), welcome.end());
+  wire::Bytes refusing = wire::frame(wire::Challenge{});
+  const wire::Bytes refused = wire::frame(wire::Refused{wire::Refusal::wrong_secret});
+  refusing.insert(refusing.end(), refused.begin(), refused.end());
+  const wire::Bytes half(refusing.begin(), refusing.end() - 1);
+  std::vector<Case> cases = {
+      {{}, "no answer"},
+      {{'S', 'S', 'H', '-', '2', '.', '0', '-', 'O', 'p'},
+       "what answers there is not a bootstrap: it says 'SSH-2.0-Op'"},
+      {{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff},
+       "what answers there is not a bootstrap: it says "
+       "'\\x01\\x00\\x00\\x00\\xff\\xff\\xff\\xff'"},
+      {{'\x1b', '[', '2', 'J', '\r', '\n', 'x', 'x'},
+       "what answers there is not a bootstrap: it says '\\x1b[2J\\x0d\\x0axx'"},
+      {wire::Bytes(1 << 20, 'A'),
+       "what answers there is not a bootstrap: it says '" + std::string(32, 'A') + "…'"},
+      {wire::frame(wire::FrameKind::ready),
+       "what answers there is not a bootstrap of this version"},
+      {later, "what answers there is not a bootstrap of this version"},
+      {impostor, "what answers there does not know the job's secret"},
+      {refusing, "it says that this rank's secret is another job's"},
+      {half, "no answer"}};
+  std::vector<std::thread> threads;  // each waits for the whole timeout
+  for (Case& c : cases) {
+    threads.emplace_back([&c] {
+      const Impostor listening(c.answer);
+      c.said = error(listening.where());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Case& c : cases) {
+    CHECK_THAT(c.said, Catch::StartsWith("bootstrap-timeout: rank 1 cannot reach the bootstrap at "
+                                         "127.0.0.1 port "));
+    CHECK_THAT(c.said, Catch::EndsWith(": " + c.met));
+  }
+}
+
+TEST_CASE("nobody listens, or the host has no address") {
+  const UniqueId id = testing::spare_id();
+  CHECK(error(Rendezvous::of(id)) ==
+        fmt::format("bootstrap-timeout: rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} "
+                    "within 3 s: at 127.0.0.1:{0}: Connection refused (111)",
+                    id.address.port()));
+  CHECK(error({.host = "no.such.host.invalid", .ports = {1}, .secret = {}})
+            .find("cannot resolve host 'no.such.host.invalid'") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace mscclc

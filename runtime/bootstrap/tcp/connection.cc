@@ -1,0 +1,163 @@
+#include "runtime/bootstrap/tcp/connection.h"
+
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+namespace mscclc {
+namespace {
+
+constexpr size_t kReadAtOnce = 64 << 10;
+constexpr int kReadsInARow = 4;
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+}  // namespace
+
+Connection::Connection(Fd socket, uint64_t limit) : socket_(std::move(socket)), in_(limit) {}
+
+bool Connection::seal(const wire::SessionKey& out, const wire::SessionKey& in) {
+  sealer_.emplace(out);
+  opener_.emplace(in);
+  const wire::Bytes rest = in_.take_rest();
+  return take(rest);
+}
+
+/// false: it is not what the other end has sealed.
+bool Connection::take(wire::Payload bytes) {
+  if (!opener_) return in_.feed(bytes), true;
+  opener_->feed(bytes);
+  wire::Bytes plain;
+  for (;;) {
+    const wire::Opener::Next next = opener_->next(plain);
+    if (next == wire::Opener::Next::more) return true;
+    if (next == wire::Opener::Next::bad) break;
+    in_.feed(plain);
+  }
+  tampered_ = true;
+  why_ = fmt::format(
+      "what came as record {} is not what the other end has sent: it was changed, dropped, "
+      "repeated "
+      "or reordered on its way",
+      opener_->opened() + 1);
+  return false;
+}
+
+bool Connection::read_some() {
+  // Not on the stack: the caller's may be small ('ulimit -s').
+  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kReadAtOnce);
+  for (int i = 0; i < kReadsInARow && !tampered_; ++i) {
+    const ssize_t got = ::recv(socket_.get(), buffer.get(), kReadAtOnce, 0);
+    if (got > 0) {
+      if (!take({buffer.get(), static_cast<size_t>(got)})) return false;
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && would_block(errno)) return true;
+    why_ = got == 0 ? "its connection was closed" : error_text(errno);
+    return false;
+  }
+  return !tampered_;
+}
+
+/// Makes the next bytes ready. Frames are sealed when their turn comes, so that those which many
+/// are sent are in memory once. false: there are none.
+bool Connection::prepare() {
+  ready_.clear();
+  written_ = 0;
+  if (out_.empty()) return false;
+  const auto& [frame, sealed] = out_.front();
+  if (!sealed) {
+    ready_ = *frame;
+    out_.pop_front();
+    return true;
+  }
+  const uint64_t count = std::min(frame->size() - taken_, wire::kMostRecord);
+  sealer_->seal(wire::Payload(*frame).subspan(taken_, count), ready_);
+  taken_ += count;
+  if (taken_ < frame->size()) return true;
+  out_.pop_front();
+  taken_ = 0;
+  return true;
+}
+
+bool Connection::write_some() {
+  while (written_ < ready_.size() || prepare()) {
+    const ssize_t put =
+        ::send(socket_.get(), ready_.data() + written_, ready_.size() - written_, MSG_NOSIGNAL);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && would_block(errno)) return true;
+    if (put < 0) {
+      why_ = error_text(errno);
+      return false;
+    }
+    written_ += static_cast<uint64_t>(put);
+  }
+  return true;
+}
+
+void Connection::end_writing() { ::shutdown(socket_.get(), SHUT_WR); }
+
+Fd open_stream(int family) {
+  return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void set_option(const Fd& socket, int level, int option, int value) {
+  ::setsockopt(socket.get(), level, option, &value, sizeof value);
+}
+
+void set_options(const Fd& socket) {
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kDeadMachineSeconds / 3);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kDeadMachineSeconds / 6);
+  // Also while data is on its way, when keepalive does not ask.
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kDeadMachineSeconds * 1000);
+}
+
+namespace {
+
+Address end_of(const Fd& socket, decltype(::getsockname)* ask) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  auto* raw = reinterpret_cast<sockaddr*>(&storage);
+  if (ask(socket.get(), raw, &length) != 0) return {};
+  return Address::from(raw).value_or(Address());
+}
+
+}  // namespace
+
+Address own_end(const Fd& socket) { return end_of(socket, ::getsockname); }
+
+Address other_end(const Fd& socket) { return end_of(socket, ::getpeername); }
+
+uint16_t local_port(const Fd& socket) {
+  const Address own = own_end(socket);
+  return own.family() == AF_UNSPEC ? uint16_t{0} : own.port();
+}
+
+Fd begin_connect(const Address& address) {
+  Fd socket = open_stream(address.family());
+  if (!socket.valid()) return socket;
+  // EINTR: it goes on all the same, as if EINPROGRESS.
+  if (::connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
+    socket.reset();
+  }
+  return socket;
+}
+
+int connect_error(const Fd& socket) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  return error;
+}
+
+}  // namespace mscclc

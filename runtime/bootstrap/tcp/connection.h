@@ -1,0 +1,82 @@
+// One connection of a bootstrap: frames in, frames out, without ever waiting. The hub and the ranks
+// use it alike. It begins in the clear; what comes after the proofs goes in sealed records.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/address/address.h"
+#include "runtime/bootstrap/wire/records.h"
+
+namespace mscclc {
+
+/// Frames are shared: the hub sends the same bytes to all ranks.
+using SharedBytes = std::shared_ptr<const wire::Bytes>;
+
+class Connection {
+ public:
+  /// `socket` does not block. `limit`: most bytes of a payload that is taken.
+  Connection(Fd socket, uint64_t limit);
+
+  int fd() const { return socket_.get(); }
+  wire::FrameReader& in() { return in_; }
+
+  /// From here on, behind the frame of the last in().next(), both directions are sealed. What was
+  /// sent before goes in the clear. false: what has come behind it already is not what the other
+  /// end has sealed; why() says so.
+  [[nodiscard]] bool seal(const wire::SessionKey& out, const wire::SessionKey& in);
+
+  /// Reads what has come, but at most a few hundred KiB. false: the other end has closed, or the
+  /// connection broke; why() says which.
+  [[nodiscard]] bool read_some();
+  /// Writes what can be written now. false: the connection broke.
+  [[nodiscard]] bool write_some();
+  void send(SharedBytes frame) { out_.push_back({std::move(frame), sealer_.has_value()}); }
+  void send(wire::Bytes frame) { send(std::make_shared<const wire::Bytes>(std::move(frame))); }
+  bool wants_write() const { return written_ < ready_.size() || !out_.empty(); }
+  /// Says that nothing more will be written; what is read still comes.
+  void end_writing();
+  const std::string& why() const { return why_; }
+  /// True if it ended because what came was not what the other end had sealed.
+  bool tampered() const { return tampered_; }
+
+ private:
+  struct Outgoing {
+    SharedBytes frame;
+    bool sealed;
+  };
+  [[nodiscard]] bool take(wire::Payload bytes);
+  [[nodiscard]] bool prepare();
+
+  Fd socket_;
+  wire::FrameReader in_;
+  std::optional<wire::Sealer> sealer_;
+  std::optional<wire::Opener> opener_;
+  std::deque<Outgoing> out_;
+  uint64_t taken_ = 0;    ///< bytes of the first of out_ that have been sealed
+  wire::Bytes ready_;     ///< as they go over the wire
+  uint64_t written_ = 0;  ///< bytes of ready_
+  std::string why_;
+  bool tampered_ = false;
+};
+
+/// Time without an answer from a machine after which its connections break.
+constexpr int kDeadMachineSeconds = 30;
+/// Sets what all connections of a bootstrap have: no delays, dead machines noticed.
+void set_options(const Fd& socket);
+/// A stream socket that does not block. Invalid: errno says why.
+[[nodiscard]] Fd open_stream(int family);
+void set_option(const Fd& socket, int level, int option, int value);
+/// Where this end of a socket is; nowhere: it has no name.
+Address own_end(const Fd& socket);
+Address other_end(const Fd& socket);
+uint16_t local_port(const Fd& socket);
+/// Begins to connect. Invalid: errno says why. Writable: connected, or connect_error() says why
+/// not.
+[[nodiscard]] Fd begin_connect(const Address& address);
+[[nodiscard]] int connect_error(const Fd& socket);
+
+}  // namespace mscclc

@@ -1,0 +1,49 @@
+// The hub of a bootstrap: one thread in one process of the job, to which every rank connects, also
+// those of the same process. It serves one job and then ends.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "runtime/bootstrap/tcp/times.h"
+#include "runtime/bootstrap/wire/frames.h"
+
+namespace mscclc {
+
+struct HubOptions {
+  /// Listen at a unix socket whose name comes of the secret, for ranks of this machine and user.
+  bool local = false;
+  /// Where else to listen; port 0: any that is free. With several, the first that is free.
+  std::vector<Address> addresses = {};
+  /// Instead: on all addresses of this machine, at the first of these ports that is free.
+  std::vector<uint16_t> ports = {};
+  Secret secret{};
+  uint32_t size = 0;                             ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;                 ///< the rank of this process, for messages
+  std::chrono::milliseconds timeout{0};          ///< of every step of the job
+  std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
+  std::chrono::milliseconds hello_time{5000};    ///< in which a connection must prove itself
+  /// Why the job cannot be: all that comes of it is that ranks hear this, from the calling thread
+  /// if there is no other. "": it can.
+  std::string failed = {};
+};
+
+class Hub {
+ public:
+  /// Listens and starts the thread. Errors: cannot-listen (with what was tried),
+  /// too-few-descriptors (each rank needs one). Warns: port-taken.
+  [[nodiscard]] static std::unique_ptr<Hub> start(const HubOptions& options,
+                                                  Diagnostics& diagnostics);
+  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
+  /// five if the job has failed before all ranks had come, so that they hear why.
+  virtual ~Hub() = default;
+  /// Ends the job, for all ranks that have come or still come: there cannot be one.
+  virtual void fail(const std::string& why) = 0;
+  /// Where this process reaches it: its unix socket, if it has one.
+  virtual Address address() const = 0;
+};
+
+}  // namespace mscclc

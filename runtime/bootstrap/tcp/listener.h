@@ -1,0 +1,28 @@
+// Where a hub listens.
+#pragma once
+
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "runtime/base/fd.h"
+#include "runtime/bootstrap/tcp/hub.h"
+
+namespace mscclc {
+
+struct Listener {
+  Fd socket;        ///< does not block
+  Address address;  ///< where this process reaches it
+};
+
+/// Listens at the first place of `options` that is free, and (HubOptions::local) at the first unix
+/// socket of the job's. Warns (port-taken) where that is not the first place. Empty: reported
+/// (cannot-listen).
+[[nodiscard]] std::vector<Listener> open_listeners(const HubOptions& options,
+                                                   Diagnostics& diagnostics);
+
+/// At one address. Invalid: errno says why.
+[[nodiscard]] Fd listen_on(const Address& address);
+/// On all addresses of this machine, IPv4 and IPv6.
+[[nodiscard]] Fd listen_everywhere(uint16_t port);
+
+}  // namespace mscclc

@@ -1,0 +1,120 @@
+// The hub's part of a bootstrap without its sockets: who has come, at which step everyone is, and
+// what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
+// neither.
+//
+// A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
+// another step than the others. All who are still there are told.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/deadline.h"
+#include "runtime/bootstrap/wait_graph.h"
+#include "runtime/bootstrap/wire/frames.h"
+
+namespace mscclc {
+
+class RankMeeting {
+ public:
+  struct Options {
+    uint32_t size = 0;                     ///< 0: what the first rank says
+    uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
+    std::chrono::milliseconds timeout{0};  ///< of every step
+  };
+  /// A frame for a rank.
+  struct Message {
+    uint32_t rank;
+    std::shared_ptr<const wire::Bytes> frame;
+  };
+
+  explicit RankMeeting(const Options& options) : options_(options) {
+    members_.resize(options.size);
+  }
+
+  /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
+  /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
+  /// failed, as whoever knows the secret is part of the job.
+  [[nodiscard]] bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
+  /// Why a rank has no place that comes when all have come. nullopt: it may be for another hub:
+  /// this job is at its end, or the rank's process is here already, and now makes its next
+  /// bootstrap. REQUIRES: complete().
+  std::optional<wire::Failure> too_late(const wire::Hello& hello, const std::string& where) const;
+  void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
+  void give_up(uint32_t rank, const std::string& why);
+  /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
+  /// fails when they have come, or when the patience with who does not answer is at its end.
+  void waits(uint32_t rank, const WaitReport& report, SteadyTime now);
+  /// It has heard the question.
+  void answer(uint32_t rank);
+  /// There can be no such job.
+  void refuse_all(const std::string& why) { fail(wire::FailureKind::refused, why); }
+  /// The hub's process cannot go on.
+  void give_up_hub(const std::string& why);
+  /// The rank said goodbye.
+  void leave(uint32_t rank);
+  /// Its connection broke, without a goodbye.
+  void lose(uint32_t rank, const std::string& why);
+  /// It sent what no rank sends.
+  void misbehave(uint32_t rank);
+  /// What came over its connection is not what it had sent.
+  void distrust(uint32_t rank, const std::string& why);
+  void tick(SteadyTime now);
+
+  /// All ranks have come, whatever became of them.
+  bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
+  /// As many ranks as the job has have come, were they right or wrong.
+  bool all_heard() const { return !members_.empty() && heard_ >= members_.size(); }
+  /// There is a deadline that tick() must see.
+  bool waiting() const { return (deadline_ || graph_) && !failure_; }
+  const std::optional<wire::Failure>& failure() const { return failure_; }
+  /// What is to be sent, in order.
+  std::vector<Message> take_messages() { return std::exchange(messages_, {}); }
+
+ private:
+  enum class State : uint8_t { absent, present, left, lost };
+  struct Member {
+    State state = State::absent;
+    std::string where;
+    uint32_t process = 0;
+    bool given = false;  ///< has come to the present step
+    wire::Bytes data;
+  };
+
+  void send_all(const wire::Bytes& frame);
+  void fail(wire::FailureKind kind, std::string why);
+  void finish_step();
+  std::optional<std::string> misfit(const wire::Hello& hello, const std::string& where) const;
+  void judge(SteadyTime now);
+  std::string describe(uint32_t rank) const;
+  std::string missing(std::string_view verb) const;
+
+  const Options options_;
+  std::vector<Member> members_;
+  uint32_t admitted_ = 0, heard_ = 0;
+  std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
+  uint64_t step_ = 0;
+  std::string step_name_;
+  uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
+  uint64_t bytes_ = 0;
+  std::optional<uint32_t> left_;    ///< one that has left
+  std::optional<WaitGraph> graph_;  ///< since blocks of a rank have given up
+  SteadyTime asked_;                ///< when that was
+  std::optional<wire::Failure> failure_;
+  std::vector<Message> messages_;
+};
+
+/// How long ranks that answer may take to say for whom they wait, and those that do not, to answer.
+constexpr std::chrono::seconds kReportTime{10}, kAnswerTime{4};
+
+/// Why an end of a connection that has looked at nothing for so long counts as dead.
+std::string asleep_text(SteadyTime::duration time);
+
+/// "30 s", "1.5 s".
+std::string seconds_text(std::chrono::milliseconds time);
+
+}  // namespace mscclc

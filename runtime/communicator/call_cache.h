@@ -1,0 +1,51 @@
+// The calls that an executable has bound last, so that a caller who binds for every call (eager
+// mode) pays once for a message that comes again with the same buffers. Bounded: a new call puts
+// out the oldest. What nobody else holds any more is filled anew, with the memory that it has:
+// binding then allocates nothing.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "ir/program.h"
+#include "runtime/api/communicator.h"
+
+namespace mscclc {
+
+/// Thread safety: one thread at a time, as the executable's.
+class CallCache {
+ public:
+  /// The call that was kept for these options; nullptr: none.
+  std::shared_ptr<BoundCall::State> find(const CallOptions& options) const {
+    for (const Entry& entry : entries_) {
+      if (same(entry.options, options) && entry.call != nullptr) return entry.call;
+    }
+    return nullptr;
+  }
+  /// Puts out the oldest call: it may be filled anew. nullptr: somebody holds it, or there is none.
+  std::shared_ptr<BoundCall::State> take() {
+    std::shared_ptr<BoundCall::State> oldest = std::move(entries_[next_].call);
+    return oldest.use_count() == 1 ? oldest : nullptr;
+  }
+  /// REQUIRES: none is kept for these options.
+  void keep(const CallOptions& options, const std::shared_ptr<BoundCall::State>& call) {
+    entries_[next_] = {options, call};
+    next_ = (next_ + 1) % entries_.size();
+  }
+
+ private:
+  struct Entry {
+    CallOptions options;
+    std::shared_ptr<BoundCall::State> call;
+  };
+
+  static bool same(const CallOptions& a, const CallOptions& b) {
+    return a.input == b.input && a.output == b.output && a.bytes == b.bytes && a.dtype == b.dtype &&
+           a.op == b.op && a.accumulate == b.accumulate;
+  }
+
+  std::array<Entry, 32> entries_;
+  size_t next_ = 0;  ///< the oldest
+};
+
+}  // namespace mscclc

@@ -1,0 +1,110 @@
+#include "runtime/communicator/call_facts.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/environment.h"
+
+namespace mscclc {
+namespace {
+
+using Placement = CallFacts::Placement;
+
+constexpr size_t kMostName = 256;
+
+/// What two calls differ in; nullptr: they are the same.
+const char* difference(const CallFacts& a, const CallFacts& b) {
+  if (a.executable != b.executable) return "the plan";
+  if (a.number != b.number) return "the number of the call";
+  if (a.bytes != b.bytes) return "the message size";
+  if (a.dtype != b.dtype) return "the type";
+  if (a.reduce != b.reduce) return "the reduction";
+  if (a.accumulate != b.accumulate) return "the type to add up in";
+  if (a.placement == Placement::free || b.placement == Placement::free) return nullptr;
+  return a.placement == b.placement ? nullptr : "whether it is in place";
+}
+
+std::string text_of(const CallFacts& facts) {
+  std::string text = fmt::format("call {} of {} (load {}), {} bytes of {}", facts.number,
+                                 mscclc::quoted(facts.plan), facts.executable, facts.bytes,
+                                 info(facts.dtype).name);
+  if (facts.reduce != ReduceOp::call) {
+    text += fmt::format(", {} in {}", name(facts.reduce), info(facts.accumulate).name);
+  }
+  if (facts.placement == Placement::free) return text;
+  return text + (facts.placement == Placement::in_place ? ", in place" : ", out of place");
+}
+
+/// A number below `end` as an enum.
+template <class Enum>
+bool choice(ByteReader& reader, uint8_t end, Enum& out) {
+  const auto number = reader.number<uint8_t>();
+  if (number >= end) return false;
+  out = static_cast<Enum>(number);
+  return true;
+}
+
+constexpr uint8_t kDtypes = 0
+#define DTYPE(...) +1
+#include "ir/dtypes.def"
+#undef DTYPE
+    ;
+
+}  // namespace
+
+void encode(const CallFacts& facts, std::vector<uint8_t>& to) {
+  const std::string_view plan = std::string_view(facts.plan).substr(0, kMostName);
+  ByteWriter(to)
+      .number(facts.number)
+      .number(facts.executable)
+      .number(facts.bytes)
+      .number(static_cast<uint8_t>(facts.dtype))
+      .number(static_cast<uint8_t>(facts.reduce))
+      .number(static_cast<uint8_t>(facts.accumulate))
+      .number(static_cast<uint8_t>(facts.placement))
+      .number(static_cast<uint16_t>(plan.size()))
+      .text(plan);
+}
+
+bool decode(std::span<const uint8_t>& from, CallFacts& facts) {
+  ByteReader reader(from);
+  facts.number = reader.number<uint64_t>();
+  facts.executable = reader.number<uint64_t>();
+  facts.bytes = reader.number<uint64_t>();
+  if (!choice(reader, kDtypes, facts.dtype) ||
+      !choice(reader, static_cast<uint8_t>(ReduceOp::avg) + 1, facts.reduce) ||
+      !choice(reader, kDtypes, facts.accumulate) ||
+      !choice(reader, static_cast<uint8_t>(Placement::in_place) + 1, facts.placement)) {
+    return false;
+  }
+  facts.plan = reader.text(reader.number<uint16_t>());
+  from = reader.rest();
+  return reader.good();
+}
+
+bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
+                Diagnostics& diagnostics) {
+  // Ranks whose buffers cannot lie in each other say nothing of the placement: who stands for all
+  // others is the first that does.
+  size_t placed = 0;
+  while (placed < by_rank.size() && by_rank[placed].placement == Placement::free) ++placed;
+  for (size_t r = 1; r < by_rank.size(); ++r) {
+    size_t other = 0;
+    const char* what = difference(by_rank[0], by_rank[r]);
+    if (what == nullptr && placed < r) {
+      other = placed;
+      what = difference(by_rank[placed], by_rank[r]);
+    }
+    if (what == nullptr) continue;
+    diagnostics
+        .error("call-differs", {},
+               fmt::format("ranks {} different calls, which differ in {}: rank {} has {}; rank {} "
+                           "has {}",
+                           doing, what, other, text_of(by_rank[other]), r, text_of(by_rank[r])))
+        .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+    return false;
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,296 @@
+#include "runtime/api/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/program.h"
+#include "ir/verify.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/environment.h"
+#include "runtime/communicator/executable.h"
+#include "runtime/communicator/monitor.h"
+#include "runtime/memory/handle.h"
+#include "runtime/observe/file_name.h"
+#include "runtime/observe/log.h"
+
+namespace mscclc {
+
+struct RegisteredBuffer::State {
+  std::shared_ptr<Group> group;
+  uint64_t number;
+  /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
+  ~State() { group->retire(group->buffers.extract(number).mapped()); }
+};
+
+struct Communicator::State {
+  explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
+  ~State() { group->close(); }
+
+  const std::shared_ptr<Group> group;
+  Monitor monitor;
+};
+
+Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::~Communicator() = default;
+
+namespace {
+
+bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
+  diagnostics.error(code, {}, text);
+  return false;
+}
+
+bool read_flight_file(const Environment& environment, Group& group, Diagnostics& diagnostics) {
+  const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
+  if (!pattern) return false;
+  group.flight_file = *pattern;
+  if (!expand_file_name(*pattern, group.rank()).empty()) return true;
+  return refuse(
+      diagnostics, "bad-variable",
+      fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%, or '{}'",
+                  info(Variable::MSCCLC_FLIGHT_FILE).name, quoted(*pattern), kNoFlightFile));
+}
+
+/// What the environment says about this; false: reported.
+bool read_settings(Group& group, Diagnostics& diagnostics) {
+  const Environment environment = Environment::of_process();
+  const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
+  group.check_calls = check.value_or(0) == 1;
+  return check && start_log(environment, diagnostics) &&
+         read_flight_file(environment, group, diagnostics);
+}
+
+/// nullopt: reported.
+std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
+                                                    Diagnostics& diagnostics) {
+  if (options.timeout.count() > 0) return options.timeout;
+  return Environment::of_process().timeout(diagnostics);
+}
+
+/// Finds what joins this device to those of the other ranks, which have told their names.
+bool find_links(Group& group, const std::vector<std::span<const uint8_t>>& names,
+                Diagnostics& diagnostics) {
+  group.links.assign(names.size(), Link{});
+  for (uint32_t r = 0; r < names.size(); ++r) {
+    if (r == group.rank()) continue;
+    std::optional<Link> link = group.device->link_to(names[r], diagnostics);
+    if (!link) return false;
+    group.worst_link = std::max(group.worst_link, link->kind);
+    log(LogLevel::info, LogArea::init, group.rank(),
+        fmt::format("rank {} is joined by {}: {}", r, name(link->kind),
+                    link->why.empty() ? "the same memory" : link->why));
+    group.links[r] = *std::move(link);
+  }
+  return true;
+}
+
+/// Collective: the worst link of any two ranks, by which all pick the same plans.
+bool agree_on_links(Group& group, bool found, Diagnostics& diagnostics) {
+  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.worst_link)};
+  std::vector<std::vector<uint8_t>> all;
+  if (!group.exchange(found, own, "find what joins the devices", all, diagnostics)) return false;
+  for (const std::vector<uint8_t>& message : all) {
+    if (message.size() != 1 || message[0] > static_cast<uint8_t>(LinkKind::pcie)) {
+      return refuse(diagnostics, "bad-message", "a peer's message does not tell its links");
+    }
+    group.worst_link = std::max(group.worst_link, static_cast<LinkKind>(message[0]));
+  }
+  return true;
+}
+
+/// What a rank says of itself when it joins.
+struct Introduction {
+  uint8_t check_calls = 0;
+  std::span<const uint8_t> room;  ///< Device::room()
+  std::span<const uint8_t> name;  ///< Device::link_name()
+};
+
+std::optional<Introduction> read_introduction(std::span<const uint8_t> message) {
+  ByteReader reader(message);
+  Introduction said;
+  said.check_calls = reader.number<uint8_t>();
+  said.room = reader.bytes(reader.number<uint32_t>());
+  said.name = reader.rest();
+  if (!reader.good()) return std::nullopt;
+  return said;
+}
+
+/// Collective: what the environment says must be the same on all ranks. Counts those that share
+/// this rank's room, and finds what joins them.
+bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
+  std::vector<uint8_t> own;
+  const std::vector<uint8_t> room = able ? group.device->room() : std::vector<uint8_t>{};
+  ByteWriter writer(own);
+  writer.number<uint8_t>(group.check_calls ? 1 : 0);
+  writer.number(static_cast<uint32_t>(room.size())).bytes(room);
+  if (able) {
+    const auto name = group.device->link_name(diagnostics);
+    able = name.has_value();
+    if (able) writer.bytes(*name);
+  }
+  std::vector<std::vector<uint8_t>> all;
+  if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
+  std::vector<std::span<const uint8_t>> names;
+  uint32_t here = 0;
+  uint8_t check_calls = 0;  // as rank 0 has it
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    const std::optional<Introduction> said = read_introduction(all[r]);
+    if (!said) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
+    names.push_back(said->name);
+    here += std::ranges::equal(said->room, room) ? 1 : 0;
+    if (r == 0) check_calls = said->check_calls;
+    if (said->check_calls == check_calls) continue;
+    diagnostics.error("options-differ", {},
+                      fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
+    return false;
+  }
+  if (!room.empty()) group.ranks_here = here;
+  return agree_on_links(group, find_links(group, names, diagnostics), diagnostics);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
+                                                   std::shared_ptr<Device> device,
+                                                   const CommunicatorOptions& options,
+                                                   Diagnostics& diagnostics) {
+  if (bootstrap == nullptr) {
+    refuse(diagnostics, "no-bootstrap", "a communicator needs a bootstrap; it is nullptr");
+    return nullptr;
+  }
+  auto group = std::make_shared<Group>();
+  group->bootstrap = std::move(bootstrap);
+  group->device = std::move(device);
+  const auto timeout = timeout_of(options, diagnostics);
+  group->timeout = timeout.value_or(std::chrono::milliseconds(0));
+  bool able = read_settings(*group, diagnostics) && timeout.has_value();
+  if (group->device == nullptr) {
+    able = false;
+    if (!diagnostics.has_errors()) {  // else they say why there is none
+      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    }
+  }
+  std::unique_ptr<Memory> word;
+  if (able) {
+    group->device->set_timeout(*timeout);
+    word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+    able = word != nullptr;
+  }
+  if (able) {
+    log(LogLevel::info, LogArea::bootstrap, group->rank(),
+        fmt::format("rank {} of {} has met the others", group->rank(), group->size()));
+  }
+  auto state = std::make_unique<State>(group);
+  if (able) {
+    group->failure = std::make_shared<Failure>(std::move(word));
+    group->bootstrap->on_failure(
+        [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
+    able = state->monitor.start(diagnostics);
+  }
+  if (!agree_on_settings(*group, able, diagnostics)) return nullptr;
+  log(LogLevel::info, LogArea::init, group->rank(),
+      fmt::format("communicator of {} ranks on {}; waits end after {} s", group->size(),
+                  group->device->name(), std::chrono::duration<double>(group->timeout).count()));
+  return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
+}
+
+uint32_t Communicator::rank() const { return state_->group->rank(); }
+uint32_t Communicator::size() const { return state_->group->size(); }
+LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
+Device& Communicator::device() const { return *state_->group->device; }
+Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
+
+std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
+                                               const LoadOptions& options,
+                                               Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
+  bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
+                              : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
+  if (able && plan->ranks.size() != group.size()) {
+    diagnostics.error("wrong-size", {},
+                      fmt::format("the plan is for {} ranks; the communicator has {}",
+                                  plan->ranks.size(), group.size()));
+    able = false;
+  }
+  if (!group.agree(able, "take the plan", diagnostics)) return nullptr;
+  auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
+  if (!made->load(diagnostics)) return nullptr;
+  state_->monitor.add(made);
+  return std::make_unique<Executable>(std::move(made));
+}
+
+std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, uint64_t bytes,
+                                                                Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
+  auto buffer = std::make_shared<SharedBuffer>();
+  buffer->address = static_cast<uint8_t*>(address);
+  buffer->bytes = bytes;
+  std::optional<MemoryHandle> handle;
+  std::vector<uint8_t> message;
+  group.tell_joined(message);
+  if (bytes > 0) {
+    buffer->held = group.device->hold_memory(address, bytes, diagnostics);
+    if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
+  }
+  if (handle) encode(*handle, message);
+  std::vector<std::vector<uint8_t>> handles;
+  if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
+    return nullptr;
+  }
+  if (!group.forget_joined(handles)) {
+    diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
+    return nullptr;
+  }
+  const bool mapped = import_all(group, handles, buffer->peers, diagnostics);
+  if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
+  const uint64_t number = group.next_buffer++;
+  group.buffers[number] = std::move(buffer);
+  log(LogLevel::info, LogArea::reg, group.rank(),
+      fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));
+  auto state = std::make_shared<RegisteredBuffer::State>();
+  state->group = state_->group;
+  state->number = number;
+  return std::make_unique<RegisteredBuffer>(std::move(state));
+}
+
+bool Communicator::check(Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  return visit && state_->monitor.check(diagnostics);
+}
+
+bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit) return false;
+  const bool done = group.device->synchronize(stream, diagnostics);
+  for (const auto& executable : state_->monitor.executables()) {
+    if (executable->proxy != nullptr) executable->proxy->settle();
+  }
+  if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
+  const bool fine = state_->monitor.check(diagnostics);
+  // A call that has not run here is one that the others wait for.
+  if (!done && group.is_busy(stream)) group.fail(diagnostics);
+  if (done) group.ended(stream);  // last: what goes with it may be what check() asks
+  return fine && done;
+}
+
+void Communicator::abort(const Diagnostics& why) {
+  state_->group->fail(why);
+  state_->monitor.write_down();
+}
+
+void Communicator::abort(const std::string& why) {
+  state_->group->fail("aborted", why);
+  state_->monitor.write_down();
+}
+
+}  // namespace mscclc

@@ -1,0 +1,459 @@
+#include "runtime/communicator/executable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/early_launch.h"
+#include "ir/verify.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/environment.h"
+#include "runtime/device/links.h"
+#include "runtime/memory/handle.h"
+#include "runtime/observe/log.h"
+#include "runtime/proofs/check_proof.h"
+#include "runtime/proofs/policy.h"
+
+namespace mscclc {
+namespace {
+
+bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
+  diagnostics.error(code, {}, text);
+  return false;
+}
+
+uint64_t part_bytes(const Contract& contract, const LoadOptions& options) {
+  return Chunking::part_for_message(contract, options.max_bytes, 1);
+}
+
+uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank].blocks; }
+
+}  // namespace
+
+bool too_large(Diagnostics& diagnostics) {
+  return refuse(diagnostics, "too-large", "the program of a thread block would have 2 GiB");
+}
+
+Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+                         const LoadOptions& options)
+    : group(std::move(group)),
+      plan(std::move(plan)),
+      options(options),
+      rank(this->group->rank()),
+      element(info(options.dtype).bytes),
+      access(*this->plan),
+      capacity(this->plan->contract, part_bytes(this->plan->contract, options),
+               this->plan->launch.align),
+      use(use_of(*this->plan)),
+      parts(Chunking::parts_of_message(this->plan->contract)),
+      number(++this->group->loads) {}
+
+Executable::State::~State() { proxy.reset(); }
+
+bool Executable::State::check_plan(Diagnostics& diagnostics) {
+  if (plan->contract.kind == CollectiveKind::none) {
+    return refuse(diagnostics, "no-contract", "the plan does not say which collective it is");
+  }
+  if (!plan->split) {
+    return refuse(diagnostics, "not-split",
+                  "the program is no plan yet: compile it with the pass 'split'");
+  }
+  const Environment environment = Environment::of_process();
+  const auto policy = proof_policy(options.proof, environment, diagnostics);
+  const auto digest = policy ? plan_digest(*plan, diagnostics) : std::nullopt;
+  if (!digest) return false;
+  hash_ = hex(*digest);
+  if (*policy == ProofPolicy::require) {
+    return check_proof(*plan, *digest, environment, diagnostics).has_value();
+  }
+  warn_of_skipped(mscclc::quoted(plan->name), rank, diagnostics);
+  return true;
+}
+
+// Asks about the kernels that may run, with the memory that programs take: of all types, as they
+// add up by default. Other calls ask when they are bound.
+bool Executable::State::check_fit(Diagnostics& diagnostics) const {
+  device::LaunchPlan like;
+  like.blocks = blocks_of(*plan, rank);
+  like.threads = plan->launch.threads;
+  if (like.blocks == 0) return true;
+  BlockPrograms programs;
+  const std::vector<device::BaseAddress> bases(program.bases.size());
+  std::vector<device::ChannelEnd> ends(plan->ranks[rank].channels.size());
+  for (uint32_t c = 0; c < ends.size(); ++c) ends[c].port = goes_by_proxy(c) ? 1 : 0;
+  if (!programs.pack(program, {bases, ends}, *wait_slots)) return too_large(diagnostics);
+  like.programs = programs.data();
+  like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(program) / like.blocks);
+  like.uses = programs.uses();
+  like.ranks_here = group->ranks_here;
+  return std::all_of(dtype_table().begin(), dtype_table().end(), [&](const DtypeInfo& type) {
+    like.dtype = type.dtype;
+    like.accumulate = type.accumulate;
+    return group->device->fits(like, diagnostics).has_value();
+  });
+}
+
+bool Executable::State::together(uint32_t r) const {
+  return plan->contract.in_place == InPlace::yes && plan->contract.alias(r).has_value();
+}
+
+bool Executable::State::stages(uint32_t r, uint32_t side) const {
+  return access.touches(r, side) || (together(r) && access.touches(r, 1 - side));
+}
+
+bool Executable::State::lay_out(Diagnostics& diagnostics) {
+  layouts_.resize(group->size());
+  const auto add = [&](uint32_t r) {
+    if (layouts_[r] != nullptr) return true;
+    auto layout = std::make_shared<RegionLayout>();
+    layouts_[r] = layout;
+    return lay_out_region(*plan, r, capacity, *layout, diagnostics);
+  };
+  if (!add(rank)) return false;
+  for (const device::Base& base : program.bases) {
+    if (!add(base.rank)) return false;
+  }
+  for (const Channel& channel : plan->ranks[rank].channels) {
+    if (channel.partner != kNone && !add(channel.peer)) return false;
+  }
+  return true;
+}
+
+uint64_t Executable::State::memory_bytes() const {
+  const Rank& own = plan->ranks[rank];
+  return Image::bytes_of<device::RankContext>(1) +
+         Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
+         Image::bytes_of<uint64_t>(own.semaphores.size()) +
+         Image::bytes_of<device::Barrier>(program.barriers.size()) + Image::bytes_of<uint64_t>(1) +
+         Image::bytes_of<uint64_t>(own.channels.size()) + Image::bytes_of<uint64_t>(counts());
+}
+
+/// Counts that all blocks keep from call to call.
+uint64_t Executable::State::counts() const {
+  return uint64_t{blocks_of(*plan, rank)} * wait_slots->per_block();
+}
+
+bool Executable::State::allocate(Diagnostics& diagnostics) {
+  Device& device = *group->device;
+  const RegionLayout& layout = *layouts_[rank];
+  std::shared_ptr<Memory> region =
+      device.allocate(layout.bytes, "the scratch memory of a plan", diagnostics);
+  if (region == nullptr) return false;
+  connections.resize(group->size());
+  connections[rank] = {region, layouts_[rank]};
+  memory = device.allocate(memory_bytes(), "a plan's program", diagnostics);
+  faults = device.allocate_visible(blocks_of(*plan, rank) * sizeof(device::Fault),
+                                   "reports of thread blocks", diagnostics);
+  slots = std::make_shared<SlotPool>(group->device, BlockPrograms::most_bytes(program));
+  return memory != nullptr && faults != nullptr &&
+         fill_region(device, layout, region->data(), element, diagnostics);
+}
+
+// What bind() would find out each time.
+void Executable::State::prepare_binds() {
+  const Contract& contract = plan->contract;
+  const uint32_t chunks = contract.chunk_count(Side::output, rank);
+  Promise promise;
+  for (uint32_t c = 0; c < chunks; ++c) {
+    if (!contract.promise(rank, c, promise)) continue;
+    if (promised.empty() || promised.back().end != c) promised.push_back({c, c});
+    promised.back().end = c + 1;
+  }
+  addressed = {rank};
+  for (const device::Base& base : program.bases) {
+    if (base.buffer < kFirstScratch) addressed.push_back(base.rank);
+  }
+  std::sort(addressed.begin(), addressed.end());
+  addressed.erase(std::unique(addressed.begin(), addressed.end()), addressed.end());
+  places.resize(group->size());
+}
+
+bool Executable::State::prepare(Diagnostics& diagnostics) {
+  if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) {
+    return false;
+  }
+  if (!check_links(*plan, rank, group->links, diagnostics)) return false;
+  if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
+  wait_slots.emplace(program);
+  if (!check_fit(diagnostics)) return false;
+  prepare_binds();
+  return lay_out(diagnostics) && allocate(diagnostics);
+}
+
+bool Executable::State::offer_staging(uint32_t side, std::vector<uint8_t>& message,
+                                      Diagnostics& diagnostics) {
+  const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, rank);
+  staging[side] = group->device->allocate(bytes, "staging buffers", diagnostics);
+  if (staging[side] == nullptr) return false;
+  const auto handle = group->device->export_memory(staging[side]->data(), bytes, diagnostics);
+  if (!handle) return false;
+  exported_.push_back(handle->keep);
+  encode(*handle, message);
+  return true;
+}
+
+bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
+                                    Diagnostics& diagnostics) {
+  const auto handle = decode_handle(message, diagnostics);
+  if (!handle) return false;
+  if (!needs(peer) || handle->bytes == 0) return true;
+  peer_staging[side].resize(group->size());
+  const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, peer);
+  if (handle->bytes != bytes) {
+    return refuse(diagnostics, "bad-handle",
+                  fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
+                              handle->bytes, bytes));
+  }
+  peer_staging[side][peer] = import_from(*group, peer, *handle, diagnostics);
+  return peer_staging[side][peer] != nullptr;
+}
+
+// What ranks must agree on, then what they need of each other.
+bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
+  ByteWriter(message)
+      .text(hash_)
+      .number(options.max_bytes)
+      .number(element)
+      .number(static_cast<uint8_t>(options.zero_copy));
+  const auto handle = group->device->export_memory(connections[rank].arrived(0),
+                                                   layouts_[rank]->bytes, diagnostics);
+  if (!handle) return false;
+  exported_.push_back(handle->keep);
+  encode(*handle, message);
+  if (options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (stages(rank, side) && !offer_staging(side, message, diagnostics)) return false;
+  }
+  return true;
+}
+
+bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> message,
+                                     Diagnostics& diagnostics) {
+  ByteReader reader(message);
+  const std::string hash(reader.text(hash_.size()));
+  const auto max_bytes = reader.number<uint64_t>();
+  const auto width = reader.number<uint32_t>();
+  const auto zero_copy = reader.number<uint8_t>() != 0;
+  if (!reader.good()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
+  if (hash != hash_) {
+    return refuse(diagnostics, "plan-differs",
+                  fmt::format("rank {} has loaded another plan: its hash is {}, here it is {}",
+                              peer, hash, hash_));
+  }
+  if (max_bytes != options.max_bytes || width != element || zero_copy != options.zero_copy) {
+    return refuse(
+        diagnostics, "options-differ",
+        fmt::format("rank {} has loaded the plan for {} bytes at most, elements of {} bytes{}; "
+                    "here it is {}, {}{}",
+                    peer, max_bytes, width, zero_copy ? ", zero copy" : "", options.max_bytes,
+                    element, options.zero_copy ? ", zero copy" : ""));
+  }
+  std::span<const uint8_t> rest = reader.rest();
+  const auto handle = decode_handle(rest, diagnostics);
+  if (!handle) return false;
+  if (needs(peer)) {
+    if (handle->bytes != layouts_[peer]->bytes) {
+      return refuse(diagnostics, "bad-handle",
+                    fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
+                                layouts_[peer]->bytes));
+    }
+    std::shared_ptr<Memory> region = import_from(*group, peer, *handle, diagnostics);
+    if (region == nullptr) return false;
+    connections[peer] = {std::move(region), layouts_[peer]};
+  }
+  if (options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (stages(peer, side) && !map_staging(peer, side, rest, diagnostics)) return false;
+  }
+  return true;
+}
+
+bool Executable::State::connect(const std::vector<std::vector<uint8_t>>& messages,
+                                Diagnostics& diagnostics) {
+  for (uint32_t r = 0; r < messages.size(); ++r) {
+    if (r != rank && !connect_peer(r, messages[r], diagnostics)) return false;
+  }
+  return true;
+}
+
+bool Executable::State::goes_by_proxy(uint32_t channel) const {
+  const Channel& c = plan->ranks[rank].channels[channel];
+  return c.kind == ChannelKind::port || needs_stored_signals(c, group->links);
+}
+
+std::vector<device::ChannelEnd> Executable::State::channel_ends() const {
+  std::vector<device::ChannelEnd> ends;
+  const std::vector<Channel>& channels = plan->ranks[rank].channels;
+  for (uint32_t c = 0; c < channels.size(); ++c) {
+    const Channel& channel = channels[c];
+    uint64_t* partner =
+        channel.partner == kNone ? nullptr : connections[channel.peer].arrived(channel.partner);
+    ends.push_back({connections[rank].arrived(c), partner, 0,
+                    static_cast<uint64_t>(goes_by_proxy(c) ? 1 : 0)});
+  }
+  return ends;
+}
+
+bool Executable::State::start_proxy(Diagnostics& diagnostics) {
+  std::vector<Proxy::Port> ports;
+  bool any = false;
+  const std::vector<device::ChannelEnd> ends = channel_ends();
+  for (uint32_t c = 0; c < ends.size(); ++c) {
+    const Channel& channel = plan->ranks[rank].channels[c];
+    any |= ends[c].port != 0;
+    ports.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
+  }
+  if (!any) return true;
+  const std::weak_ptr<Group> weak = group;
+  const auto fail = [weak](const std::string& why) {
+    if (const auto held = weak.lock()) held->fail("proxy", why);
+  };
+  proxy = Proxy::start(group->device, std::move(ports), context.queue.claimed,
+                       context.queue.flushed, fail, diagnostics);
+  if (proxy == nullptr) return false;
+  context.queue = proxy->queue();
+  log(LogLevel::info, LogArea::proxy, rank,
+      fmt::format("executable {} has a proxy for its port channels, and for signals where peers "
+                  "take no atomics",
+                  number));
+  return true;
+}
+
+bool Executable::State::write_program(Diagnostics& diagnostics) {
+  Image image(memory->data(), memory_bytes());
+  std::vector<uint64_t> semaphores;
+  for (const Semaphore& s : plan->ranks[rank].semaphores) semaphores.push_back(s.initial);
+  std::vector<device::Barrier> barriers;
+  for (const BarrierMembers& b : program.barriers) barriers.push_back({0, b.blocks.size()});
+  const std::vector<uint64_t> zero(1, 0);
+  contexts = image.add(std::span<const device::RankContext>(&context, 1));
+  ends = channel_ends();
+  context.channels = image.add(ends);
+  where.semaphores = image.add(semaphores);
+  where.barriers = image.add(barriers);
+  calls_ended = image.add(std::vector<uint64_t>(counts()));
+  context.queue.claimed = image.add(zero);
+  context.queue.flushed = image.add(std::vector<uint64_t>(ends.size()));
+  context.faults = reinterpret_cast<device::Fault*>(faults->data());
+  context.abort = group->failure->word();
+  return image.write(*group->device, diagnostics);
+}
+
+bool Executable::State::load(Diagnostics& diagnostics) {
+  std::vector<uint8_t> message;
+  const bool able = prepare(diagnostics) && describe(message, diagnostics);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(able, message, "load a plan", messages, diagnostics)) return false;
+  const bool connected = connect(messages, diagnostics) && write_program(diagnostics) &&
+                         start_proxy(diagnostics) &&
+                         group->device->write(contexts, &context, sizeof context, diagnostics);
+  if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
+  group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
+  log(LogLevel::info, LogArea::load, rank,
+      fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
+                  plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));
+  exported_.clear();  // all have mapped it
+  return join_switches(diagnostics);
+}
+
+// Regions: 0 the plan's, 1 and 2 staging by side.
+bool Executable::State::join_switches(Diagnostics& diagnostics) {
+  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
+  for (const std::unique_ptr<Memory>& memory : staging) {
+    regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
+                                        : SwitchRegion{memory->data(), memory->bytes()});
+  }
+  return switches.join(
+      *plan, rank, program,
+      [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
+        return group->device->join_switch(*group->bootstrap, members, regions, team, diagnostics);
+      });
+}
+
+// Collective: all ranks learn of a call that is another one on some rank, and none launches it.
+bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnostics) const {
+  CallFacts own = facts;
+  own.number = ++group->checked_launches;
+  std::vector<uint8_t> message;
+  encode(own, message);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(true, message, "launch a call", messages, diagnostics)) return false;
+  std::vector<CallFacts> calls(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    std::span<const uint8_t> rest = messages[r];
+    if (decode(rest, calls[r]) && rest.empty()) continue;
+    return refuse(diagnostics, "bad-message", "a peer's message does not tell its call");
+  }
+  return same_calls(calls, "launch", diagnostics);
+}
+
+// Costs a launch a few stores.
+void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
+  group->launched(stream);
+  const FlightCall call{.executable = number,
+                        .call = ++launches,
+                        .dtype = binding.launch.dtype,
+                        .op = binding.launch.reduce,
+                        .bytes = binding.bytes,
+                        .stream = reinterpret_cast<uint64_t>(stream)};
+  group->recorder.add(call);
+  if (!logs(LogLevel::info, LogArea::call)) return;
+  log(LogLevel::info, LogArea::call, rank,
+      fmt::format("call {} of executable {}: {} of {} bytes, {}, {}, on stream {}", call.call,
+                  number, name(plan->contract.kind), call.bytes, info(call.dtype).name,
+                  name(call.op), fmt::ptr(stream)));
+}
+
+bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
+                               Diagnostics& diagnostics) {
+  if (group->failure->report(diagnostics) != nullptr) return false;
+  if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
+  note_launch(binding, stream);  // first: a part of a launch that fails may run, too
+  if (enqueue(binding, stream, diagnostics)) return true;
+  group->fail(diagnostics);  // the others wait for this call
+  return false;
+}
+
+bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,
+                                Diagnostics& diagnostics) {
+  Device& device = *group->device;
+  for (const StagingCopy& c : binding.before) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  if (binding.launch.blocks > 0 && !device.launch(binding.launch, stream, diagnostics)) {
+    return false;
+  }
+  if (binding.slot != nullptr) slots->launched(*binding.slot, stream);
+  for (const StagingCopy& c : binding.after) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  return true;
+}
+
+// Calls may still use its memory: that goes when they have ended.
+Executable::~Executable() {
+  if (state_->launches > 0) state_->group->retire(state_);
+}
+
+BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return {};
+  if (logs(LogLevel::trace, LogArea::bind)) {
+    log(LogLevel::trace, LogArea::bind, state_->rank,
+        fmt::format("executable {}: {} bytes of {}, input {}, output {}", state_->number,
+                    call.bytes, info(call.dtype).name, call.input, call.output));
+  }
+  return BoundCall(state_->bind(call, diagnostics));
+}
+bool Executable::binds_together() const { return state_->collective_bind(); }
+bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return false;
+  if (!binding || binding.state().executable != state_.get()) {
+    return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
+  }
+  return state_->launch(binding.state(), stream, diagnostics);
+}
+const Program& Executable::plan() const { return *state_->plan; }
+
+}  // namespace mscclc

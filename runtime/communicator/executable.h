@@ -1,0 +1,165 @@
+// Inside an Executable: what is made once when a plan is loaded (executable.cc), and what is made
+// for each call (bind.cc).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/block_programs.h"
+#include "executor/launch.h"
+#include "executor/lower.h"
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "runtime/communicator/call_cache.h"
+#include "runtime/communicator/call_facts.h"
+#include "runtime/communicator/placement.h"
+#include "runtime/device/image.h"
+#include "runtime/device/region.h"
+#include "runtime/device/slots.h"
+#include "runtime/device/switches.h"
+#include "runtime/group/group.h"
+#include "runtime/proxy/proxy.h"
+
+namespace mscclc {
+
+/// A copy that a call does before or after its kernel.
+struct StagingCopy {
+  void* to;
+  const void* from;
+  uint64_t bytes;
+};
+
+/// Reports that the program of a thread block is too long; false.
+[[nodiscard]] bool too_large(Diagnostics& diagnostics);
+
+/// What of a call decides which kernel runs it.
+struct KernelKey {
+  uint32_t uses;  ///< device::Uses
+  uint32_t program_bytes;
+  Dtype dtype, accumulate;
+  ReduceOp reduce;
+  auto operator<=>(const KernelKey&) const = default;
+};
+
+struct BoundCall::State {
+  const Executable::State* executable = nullptr;
+  CallFacts facts;      ///< `number` is set by each launch that is compared
+  SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
+  device::LaunchPlan launch{};
+  BlockPrograms programs;  ///< launch.programs
+  uint64_t bytes = 0;      ///< of the message
+  std::vector<StagingCopy> before, after;
+};
+
+struct Executable::State {
+  State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+        const LoadOptions& options);
+  ~State();
+
+  /// Collective: all that load() does.
+  [[nodiscard]] bool load(Diagnostics& diagnostics);
+  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CallOptions& options,
+                                                       Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
+                            Diagnostics& diagnostics);
+  /// Puts copies and launch of a call on a stream.
+  [[nodiscard]] bool enqueue(const BoundCall::State& binding, StreamHandle stream,
+                             Diagnostics& diagnostics);
+  bool collective_bind() const { return options.zero_copy && access.any(); }
+
+  const std::shared_ptr<Group> group;
+  const std::shared_ptr<const Program> plan;
+  const LoadOptions options;
+  const uint32_t rank;
+  const uint32_t element;  ///< bytes of an element of sentinel packets
+  const PeerAccess access;
+  const Chunking capacity;
+  const PlanUse use;
+  const uint64_t parts;   ///< Chunking::parts_of_message()
+  const uint32_t number;  ///< of this load in the communicator, the same on all ranks
+  uint64_t binds = 0;     ///< collective ones so far
+
+  uint64_t launches = 0;
+
+  RankProgram program;                   ///< patched for the last binding ...
+  std::optional<uint64_t> patched_part;  ///< ... whose parts have so many bytes
+  std::vector<PeerMemory> connections;   ///< by rank: own, and of those that ops address
+  std::unique_ptr<Memory> memory;        ///< what only this rank's blocks see
+  std::unique_ptr<Memory> faults;        ///< a device::Fault per block
+  std::shared_ptr<SlotPool> slots;       ///< for bindings
+  std::unique_ptr<Proxy> proxy;          ///< nullptr: no port channels
+  std::optional<WaitSlots> wait_slots;
+  device::RankContext context{};            ///< as it stands in `memory` ...
+  device::RankContext* contexts = nullptr;  ///< ... here
+  uint64_t* calls_ended = nullptr;          ///< LaunchPlan::calls
+  std::vector<device::ChannelEnd> ends;     ///< by channel
+  BlockPrograms::Places where;              ///< semaphores and barriers
+
+  /// Staging buffers of this rank, and those of peers as mapped here by rank; by side.
+  std::unique_ptr<Memory> staging[2];
+  std::vector<std::unique_ptr<Memory>> peer_staging[2];
+  /// Allocates staging and appends its handle to a message.
+  [[nodiscard]] bool offer_staging(uint32_t side, std::vector<uint8_t>& message,
+                                   Diagnostics& diagnostics);
+  /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
+  [[nodiscard]] bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
+                                 Diagnostics& diagnostics);
+  /// Collective: joins region and staging at the plan's switches.
+  [[nodiscard]] bool join_switches(Diagnostics& diagnostics);
+  Switches switches;
+
+  /// Output chunks of this rank that the collective promises, as runs [first, end).
+  struct ChunkRun {
+    uint32_t first, end;
+  };
+  std::vector<ChunkRun> promised;
+  /// Ranks whose input or output this rank's blocks address, and itself.
+  std::vector<uint32_t> addressed;
+  /// For bind(), which then allocates nothing: where all ranks' buffers lie; addresses of bases.
+  std::vector<RankPlaces> places;
+  std::vector<device::BaseAddress> bases;
+  /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
+  /// each.
+  std::map<KernelKey, uint32_t> fitting;
+  CallCache calls;  ///< unused if bind() is collective: ranks must do it together
+
+  /// True if a call that is not zero copy needs staging for this buffer.
+  bool stages(uint32_t rank, uint32_t side) const;
+  /// True if input and output of a rank always lie one in the other.
+  bool together(uint32_t rank) const;
+
+ private:
+  void note_launch(const BoundCall::State& binding, StreamHandle stream);
+  [[nodiscard]] bool prepare(Diagnostics& diagnostics);
+  [[nodiscard]] bool check_plan(Diagnostics& diagnostics);
+  [[nodiscard]] bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
+  [[nodiscard]] bool check_fit(Diagnostics& diagnostics) const;
+  [[nodiscard]] bool lay_out(Diagnostics& diagnostics);
+  void prepare_binds();
+  [[nodiscard]] bool allocate(Diagnostics& diagnostics);
+  [[nodiscard]] bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  [[nodiscard]] bool connect(const std::vector<std::vector<uint8_t>>& messages,
+                             Diagnostics& diagnostics);
+  [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,
+                                  Diagnostics& diagnostics);
+  [[nodiscard]] bool start_proxy(Diagnostics& diagnostics);
+  [[nodiscard]] bool write_program(Diagnostics& diagnostics);
+  std::vector<device::ChannelEnd> channel_ends() const;
+  /// Does the proxy send what this end of a channel signals?
+  bool goes_by_proxy(uint32_t channel) const;
+  uint64_t memory_bytes() const;
+  uint64_t counts() const;
+  bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
+
+  std::string hash_;  ///< plan_digest()
+  /// Of this rank and of those whose memory it addresses.
+  std::vector<std::shared_ptr<const RegionLayout>> layouts_;
+  std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive
+};
+
+}  // namespace mscclc

@@ -1,0 +1,136 @@
+// Real limits on processes and memory, in a process of its own: what cannot be had is an error, and
+// nothing aborts.
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
+#include <new>
+
+#include "ir/program.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/job.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience{60'000};
+constexpr uid_t kNobody = 65534;
+
+enum Exit : int { kMade, kNoThread, kNoMemory, kThrown, kOther, kNotLimited };
+
+/// One rank, with all the threads that it needs.
+Exit make_rank(Diagnostics& diagnostics) {
+  const std::shared_ptr<Device> device = make_host_device(diagnostics);
+  if (device == nullptr) return kOther;
+  auto job = host_job({.size = 1, .one_machine = true, .timeout = kPatience}, diagnostics);
+  if (!job) return kOther;
+  auto bootstrap = join_job(job->id, 0, 1, kPatience, std::move(job->hub), diagnostics);
+  if (bootstrap == nullptr) return kOther;
+  const auto communicator = Communicator::create(std::move(bootstrap), device, {}, diagnostics);
+  if (communicator == nullptr) return kOther;
+  const StreamHandle stream = device->create_stream(diagnostics);
+  if (stream == nullptr) return kOther;
+  const auto memory = device->allocate(uint64_t{1} << 30, "a buffer", diagnostics);
+  return memory == nullptr ? kOther : kMade;
+}
+
+Exit end_of(Exit (&fn)(Diagnostics&)) {
+  Diagnostics diagnostics;
+  try {
+    const Exit made = fn(diagnostics);
+    if (made == kMade) return kMade;
+  } catch (const std::bad_alloc&) {
+    return kThrown;  // to the caller, who may go on
+  }
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.code == "no-thread") return kNoThread;
+    if (d.code == "out-of-memory") return kNoMemory;
+    std::fprintf(stderr, "%s: %s\n", d.code.c_str(), d.message.c_str());
+  }
+  return kOther;
+}
+
+bool limit(int what, uint64_t most) {
+  const rlimit limits{most, most};
+  return ::setrlimit(static_cast<__rlimit_resource>(what), &limits) == 0;
+}
+
+/// The superuser is not limited in processes.
+bool become_nobody() {
+  if (::geteuid() != 0) return true;
+  return ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+         ::setresuid(kNobody, kNobody, kNobody) == 0;
+}
+
+uint64_t address_space() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("no more processes: an error says that there is no thread") {
+  testing::Processes processes;
+  processes.start([] {
+    if (!become_nobody() || !limit(RLIMIT_NPROC, 0)) return static_cast<int>(kNotLimited);
+    return static_cast<int>(end_of(make_rank));
+  });
+  const int ended = processes.wait(0, kPatience);
+  if (ended == kNotLimited) {
+    WARN("this user may not give up its rights; not tested");
+  } else {
+    CHECK(ended == kNoThread);
+  }
+}
+
+// From where nothing can be had to where all threads start, but a gigabyte cannot be had.
+TEST_CASE("little memory: an error says what could not be had") {
+  testing::Processes processes;
+  constexpr uint64_t kMegabytes[] = {0, 1, 4, 9, 17, 25, 33, 41, 60, 120, 400};
+  for (const uint64_t megabytes : kMegabytes) {
+    processes.start([megabytes] {
+      if (!limit(RLIMIT_AS, address_space() + (megabytes << 20)))
+        return static_cast<int>(kNotLimited);
+      return static_cast<int>(end_of(make_rank));
+    });
+  }
+  int no_thread = 0, no_memory = 0;
+  for (size_t i = 0; i < processes.count(); ++i) {
+    const int ended = processes.wait(i, kPatience);
+    INFO(kMegabytes[i] << " MiB more: " << ended);
+    CHECK((ended == kNoThread || ended == kNoMemory || ended == kThrown));
+    no_thread += ended == kNoThread;
+    no_memory += ended == kNoMemory;
+  }
+  CHECK(no_thread > 0);
+  CHECK(no_memory > 0);
+}
+
+TEST_CASE("files may not grow: shared memory is an error, and no signal") {
+  testing::Processes processes;
+  processes.start([] {
+    if (!limit(RLIMIT_FSIZE, 4096)) return static_cast<int>(kNotLimited);
+    Diagnostics diagnostics;
+    const auto device = make_host_device(diagnostics);
+    if (device == nullptr || device->allocate(8192, "a buffer", diagnostics) != nullptr) {
+      return static_cast<int>(kOther);
+    }
+    const Diagnostic& error = diagnostics.all().front();
+    const bool told = error.code == "out-of-memory" &&
+                      error.message ==
+                          "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
+                          "File too large (27); the limit is 'ulimit -f'";
+    return static_cast<int>(told ? kNoMemory : kOther);
+  });
+  CHECK(processes.wait(0, kPatience) == kNoMemory);
+}
+
+}  // namespace
+}  // namespace mscclc

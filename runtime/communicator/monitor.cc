@@ -1,0 +1,155 @@
+#include "runtime/communicator/monitor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "runtime/communicator/hang_report.h"
+#include "runtime/observe/file_name.h"
+#include "runtime/observe/flight_file.h"
+#include "runtime/observe/log.h"
+
+namespace mscclc {
+namespace {
+
+/// Looks of the watchdog between the first block that gives up and its own report: by then the
+/// others have given up too, and an application that waits has asked itself.
+constexpr int kGrace = 10;
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32] = {};
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string line_of(const Note& note) {
+  const std::string where = note.file.empty() ? "" : note.file + ": ";
+  return where + note.text;
+}
+
+}  // namespace
+
+bool Monitor::start(Diagnostics& diagnostics) {
+  watch_ = Watchdog::watch([this] { look(); }, diagnostics);
+  return watch_ != nullptr;
+}
+
+// A failure that nobody has asked about, and that the watchdog had no time for.
+Monitor::~Monitor() {
+  watch_.reset();
+  if (written_ || group_->failure == nullptr || !group_->failure->waits_end()) return;
+  write_down();
+}
+
+void Monitor::add(const std::shared_ptr<Executable::State>& executable) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(executables_, [](const auto& e) { return e.expired(); });
+  executables_.push_back(executable);
+}
+
+std::vector<std::shared_ptr<Executable::State>> Monitor::executables() {
+  std::vector<std::shared_ptr<Executable::State>> held;
+  const std::lock_guard lock(mutex_);
+  for (const auto& weak : executables_) {
+    if (auto executable = weak.lock()) held.push_back(std::move(executable));
+  }
+  return held;
+}
+
+Monitor::Waits Monitor::waits() {
+  Waits waits;
+  const uint32_t rank = group_->rank();
+  for (const auto& executable : executables()) {
+    const auto* faults = reinterpret_cast<const device::Fault*>(executable->faults->data());
+    const uint32_t blocks = executable->plan->ranks[rank].blocks;
+    waits.count += describe_faults(*executable->plan, rank, faults, blocks,
+                                   executable->connections[rank], waits.notes, waits.ranks);
+  }
+  const std::lock_guard lock(mutex_);
+  if (waits.count >= last_waits_.count) last_waits_ = std::move(waits);
+  return last_waits_;
+}
+
+// Blocks of executables that are gone have given up too, and what came behind them has not run.
+void Monitor::notice(const Waits& waits, bool wait) {
+  if (waits.count == 0 && !group_->failure->waits_end()) return;
+  const bool told = group_->failure->happened();  // then they ended when they were told to
+  std::string why = "no thread block waits";
+  if (waits.count > 0 || !told) {
+    const std::string limit =
+        fmt::format("longer than {} s ", std::chrono::duration<double>(group_->timeout).count());
+    why = fmt::format("{} thread block{} waited {}for what did not come",
+                      waits.count == 0 ? "a" : std::to_string(waits.count),
+                      waits.count > 1 ? "s" : "", told ? "" : limit);
+  }
+  group_->report_hang(waits.ranks, why, wait);
+}
+
+bool Monitor::check(Diagnostics& diagnostics) {
+  const Waits found = waits();
+  notice(found, true);
+  Diagnostic* error = group_->failure->report(diagnostics);
+  if (error == nullptr) return true;
+  write_log(*error, found);
+  error->notes.insert(error->notes.end(), found.notes.begin(), found.notes.end());
+  const std::lock_guard lock(mutex_);
+  if (!unwritten_.empty()) error->notes.push_back({unwritten_});
+  return false;
+}
+
+// All ranks of a process may share this thread: it waits for none of them, and asks again.
+void Monitor::look() {
+  if (written_ || !group_->failure->waits_end() || ++looks_ <= kGrace) return;
+  const Waits found = waits();
+  notice(found, false);
+  if (!group_->failure->is_open()) write_down(found);
+}
+
+void Monitor::write_down() {
+  const Waits found = waits();
+  notice(found, false);
+  write_down(found);
+}
+
+void Monitor::write_down(const Waits& found) {
+  Diagnostics diagnostics;
+  const Diagnostic* error = group_->failure->report(diagnostics);
+  if (error != nullptr) write_log(*error, found);
+}
+
+void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
+  if (written_.exchange(true)) return;
+  const uint32_t rank = group_->rank();
+  log(LogLevel::warn, LogArea::init, rank, fmt::format("{}: {}", error.code, error.message));
+  if (group_->flight_file == kNoFlightFile) return;
+  FlightLog flight{.rank = rank,
+                   .size = group_->size(),
+                   .host = host_name(),
+                   .process = ::getpid(),
+                   .time = utc_now(),
+                   .code = error.code,
+                   .reason = error.message,
+                   .launched = group_->recorder.count(),
+                   .calls = group_->recorder.calls(),
+                   .plans = group_->recorder.plans(),
+                   .waits = {},
+                   .awaited = waits.ranks};
+  for (const Note& note : waits.notes) flight.waits.push_back(line_of(note));
+  std::string why;
+  const std::string name = write_flight_log(flight, group_->flight_file, why);
+  if (!name.empty()) {
+    log(LogLevel::warn, LogArea::init, rank,
+        fmt::format("the last calls are in {}.txt and .json", name));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  unwritten_ = fmt::format(
+      "the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}", rank, why);
+  log(LogLevel::warn, LogArea::init, rank, unwritten_);
+}
+
+}  // namespace mscclc

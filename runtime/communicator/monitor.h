@@ -1,0 +1,61 @@
+// Finds out whether a communicator has failed, for check() and for the watchdog, and writes down
+// what there is to know when it has.
+//
+// Thread safety: from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/communicator/executable.h"
+#include "runtime/group/group.h"
+#include "runtime/observe/watchdog.h"
+
+namespace mscclc {
+
+class Monitor {
+ public:
+  explicit Monitor(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+  ~Monitor();
+  /// Begins to look by itself. False: reported.
+  [[nodiscard]] bool start(Diagnostics& diagnostics);
+
+  void add(const std::shared_ptr<Executable::State>& executable);
+  /// Those that are still there.
+  std::vector<std::shared_ptr<Executable::State>> executables();
+  /// Says what has gone wrong, if anything has; all ranks learn of a hang of this one, and it waits
+  /// some seconds at most until they have said what they wait for.
+  [[nodiscard]] bool check(Diagnostics& diagnostics);
+  /// Writes down what has gone wrong, if anything has, as far as it is known now: nobody may ask
+  /// again.
+  void write_down();
+
+ private:
+  /// What the blocks that gave up have waited for.
+  struct Waits {
+    size_t count = 0;
+    std::vector<Note> notes;
+    std::set<uint32_t> ranks;
+  };
+  /// Of executables that have gone since they were seen waiting, too.
+  Waits waits();
+  void notice(const Waits& waits, bool wait);
+  void look();
+  void write_down(const Waits& found);
+  void write_log(const Diagnostic& error, const Waits& waits);
+
+  const std::shared_ptr<Group> group_;
+  std::mutex mutex_;  ///< of the next three
+  std::vector<std::weak_ptr<Executable::State>> executables_;
+  Waits last_waits_;
+  std::string unwritten_;  ///< why there is no file of the last calls; "": there is one, or may be
+  int looks_ = 0;          ///< the watchdog's since waits have ended
+  std::atomic<bool> written_{false};
+  std::unique_ptr<Watchdog::Watch> watch_;  // goes first
+};
+
+}  // namespace mscclc

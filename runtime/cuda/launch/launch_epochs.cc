@@ -1,0 +1,42 @@
+#include "runtime/cuda/launch/launch_epochs.h"
+
+#include <algorithm>
+
+namespace mscclc::cuda {
+
+LaunchEpochs::Place LaunchEpochs::add(const Launch& launch) {
+  in_a_row_ =
+      launch.stream == last_stream_ || streams_.empty() ? std::min(in_a_row_ + 1, kAlone) : 0;
+  last_stream_ = launch.stream;
+  const bool frees = launch.would_free && in_a_row_ == kAlone;
+  const uint32_t needs = frees ? launch.room : std::min(launch.blocks, launch.room);
+  const auto found = streams_.find(launch.stream);
+  const bool joined = found != streams_.end();
+  const uint32_t own = joined ? found->second : 0;
+  const uint64_t used = used_ - own + std::max(own, needs);
+  const uint32_t room = std::min(room_, launch.room);
+  // A stream orders its launches itself: alone, it needs no epochs.
+  const bool alone = streams_.size() == (joined ? 1 : 0);
+  if (alone || used <= room) {
+    streams_[launch.stream] = std::max(own, needs);
+    used_ = used;
+    room_ = room;
+    return {frees, false, !joined && !first_epoch_ && launch.stream != had_last_to_itself_};
+  }
+  had_last_to_itself_.reset();
+  if (streams_.size() == 1) had_last_to_itself_ = streams_.begin()->first;
+  streams_ = {{launch.stream, needs}};
+  used_ = needs;
+  room_ = launch.room;
+  first_epoch_ = false;
+  return {frees, true, true};
+}
+
+void LaunchEpochs::forget(uint64_t stream) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  used_ -= found->second;
+  streams_.erase(found);
+}
+
+}  // namespace mscclc::cuda

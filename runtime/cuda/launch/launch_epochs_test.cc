@@ -1,0 +1,245 @@
+#include "runtime/cuda/launch/launch_epochs.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <random>
+#include <vector>
+
+namespace mscclc::cuda {
+namespace {
+
+using Launch = LaunchEpochs::Launch;
+using Place = LaunchEpochs::Place;
+
+constexpr uint32_t kRoom = 132;
+
+/// What of a place a test looks at.
+struct Seen {
+  bool frees, opens, behind;
+  bool operator==(const Seen&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Seen& seen) {
+  return out << (seen.frees ? "frees " : "") << (seen.opens ? "opens " : "")
+             << (seen.behind ? "behind" : "");
+}
+constexpr Seen kJoins = {false, false, false}, kFrees = {true, false, false},
+               kOpens = {false, true, true}, kBehind = {false, false, true};
+
+struct Launches {
+  Seen large(uint64_t stream, uint32_t blocks = 128) { return add({stream, blocks, kRoom, false}); }
+  Seen small(uint64_t stream, uint32_t blocks = 4) { return add({stream, blocks, kRoom, true}); }
+  Seen add(const Launch& launch) {
+    const Place place = epochs.add(launch);
+    return {place.frees, place.opens, place.behind};
+  }
+  LaunchEpochs epochs;
+};
+
+TEST_CASE("launches of one stream need no order, and small ones let the next begin at once") {
+  Launches on;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(on.large(1, 264) == kJoins);
+    CHECK(on.small(1) == kFrees);
+  }
+}
+
+TEST_CASE("launches that do not fit beside one another begin in order") {
+  Launches on;
+  CHECK(on.large(1) == kJoins);
+  CHECK(on.large(2) == kOpens);
+  CHECK(on.large(2) == kJoins);
+  CHECK(on.large(1) == kOpens);
+  CHECK(on.large(2) == kOpens);
+}
+
+TEST_CASE("launches that fit beside one another have no order") {
+  Launches on;
+  CHECK(on.large(1, 66) == kJoins);
+  CHECK(on.large(2, 33) == kJoins);
+  CHECK(on.large(3, 33) == kJoins);
+  CHECK(on.large(1, 66) == kJoins);
+  CHECK(on.large(4, 1) == kOpens);
+  CHECK(on.large(2, 100) == kBehind);  // behind all of the first epoch
+  CHECK(on.large(2, 100) == kJoins);
+}
+
+TEST_CASE("a stream that had an epoch to itself is behind it") {
+  Launches on;
+  CHECK(on.large(1, 128) == kJoins);
+  CHECK(on.large(2, 64) == kOpens);
+  CHECK(on.large(1, 64) == kJoins);
+  CHECK(on.large(3, 64) == kOpens);
+  CHECK(on.large(1, 64) == kBehind);
+}
+
+TEST_CASE("what lets the next launch begin at once has an epoch to itself") {
+  Launches on;
+  CHECK(on.small(1) == kFrees);
+  CHECK(on.small(2) == kOpens);
+  CHECK(on.small(1) == kJoins);
+  for (int i = 0; i < 63; ++i) CHECK(on.small(1) == kJoins);
+  CHECK(on.small(1) == Seen{true, true, true});  // nobody else has come for long
+  CHECK(on.small(1) == kFrees);
+  CHECK(on.small(2) == kOpens);
+}
+
+TEST_CASE("the stream with the least room counts") {
+  Launches on;
+  CHECK(on.add({1, 30, 60, false}) == kJoins);
+  CHECK(on.add({2, 30, kRoom, false}) == kJoins);
+  CHECK(on.add({3, 1, kRoom, false}) == kOpens);
+}
+
+TEST_CASE("a stream that could not be put behind the others is put there by its next launch") {
+  Launches on;
+  CHECK(on.large(1) == kJoins);
+  CHECK(on.large(2) == kOpens);
+  on.epochs.forget(2);
+  CHECK(on.large(2) == kBehind);
+  CHECK(on.large(2) == kJoins);
+}
+
+/// Calls on GPUs of kMost multiprocessors, a block on each, and behind some a kernel of the user's
+/// that begins as soon as it may, takes all that is free, and waits for the call's end.
+class Machine {
+ public:
+  static constexpr uint32_t kGpus = 2, kMost = 8;
+
+  struct Call {
+    Launch launch;
+    Place place;
+    uint32_t behind_blocks;  ///< begun before, if place.behind
+    bool user;               ///< a user's kernel follows
+    int ahead = -1;          ///< the call ahead of it on its stream
+  };
+
+  Machine(std::vector<Call> calls, bool ordered, uint32_t seed)
+      : calls_(std::move(calls)), ordered_(ordered), random_(seed) {
+    for (auto& gpu : gpus_) gpu.at.resize(calls_.size());
+  }
+
+  /// Does whatever can be done, in any order. True if all calls end.
+  bool run() {
+    for (;;) {
+      std::vector<Step> steps;
+      for (uint32_t g = 0; g < kGpus; ++g) {
+        for (uint32_t c = 0; c < calls_.size(); ++c) {
+          if (may_begin(g, c)) steps.push_back({g, c, 0});
+          if (may_end(g, c)) steps.push_back({g, c, 1});
+          if (user_may_begin(g, c)) steps.push_back({g, c, 2});
+        }
+      }
+      if (steps.empty()) break;
+      take(steps[random_() % steps.size()]);
+    }
+    return std::all_of(gpus_, gpus_ + kGpus, [](const Gpu& gpu) {
+      return std::all_of(gpu.at.begin(), gpu.at.end(), [](const At& at) { return at.ended; });
+    });
+  }
+
+ private:
+  struct At {
+    uint32_t begun = 0, of_user = 0;
+    bool ended = false;
+  };
+  struct Gpu {
+    std::vector<At> at;
+    uint32_t used = 0, begun = 0;
+  };
+  struct Step {
+    uint32_t gpu, call;
+    int what;
+  };
+
+  bool all_begun(uint32_t g, uint32_t c) const {
+    return gpus_[g].at[c].begun == calls_[c].launch.blocks;
+  }
+  bool begun_everywhere(uint32_t c) const {
+    for (uint32_t g = 0; g < kGpus; ++g) {
+      if (!all_begun(g, c)) return false;
+    }
+    return true;
+  }
+  bool ahead_ended(uint32_t g, uint32_t c) const {
+    const int ahead = calls_[c].ahead;
+    return ahead < 0 || gpus_[g].at[static_cast<size_t>(ahead)].ended;
+  }
+  /// May what is behind a call on its stream begin, if it may begin early?
+  bool lets_next_begin(uint32_t g, uint32_t c) const {
+    if (gpus_[g].at[c].ended) return true;
+    return ahead_ended(g, c) && (calls_[c].place.frees ? all_begun(g, c) : begun_everywhere(c));
+  }
+  bool may_begin(uint32_t g, uint32_t c) const {
+    const Call& call = calls_[c];
+    const Gpu& gpu = gpus_[g];
+    if (all_begun(g, c) || gpu.used == kMost) return false;
+    if (ordered_ && call.place.behind && gpu.begun < call.behind_blocks) return false;
+    if (call.ahead < 0) return true;
+    const auto ahead = static_cast<uint32_t>(call.ahead);
+    const bool early = !call.place.behind && !calls_[ahead].user;
+    return early ? lets_next_begin(g, ahead) : gpu.at[ahead].ended;
+  }
+  bool may_end(uint32_t g, uint32_t c) const {
+    return !gpus_[g].at[c].ended && begun_everywhere(c) && ahead_ended(g, c);
+  }
+  bool user_may_begin(uint32_t g, uint32_t c) const {
+    return calls_[c].user && !gpus_[g].at[c].ended && gpus_[g].used < kMost &&
+           lets_next_begin(g, c);
+  }
+  void take(const Step& step) {
+    Gpu& gpu = gpus_[step.gpu];
+    At& at = gpu.at[step.call];
+    if (step.what == 0) {
+      ++at.begun;
+      ++gpu.begun;
+      ++gpu.used;
+    } else if (step.what == 1) {
+      at.ended = true;
+      gpu.used -= at.begun + at.of_user;
+    } else {
+      at.of_user += kMost - gpu.used;
+      gpu.used = kMost;
+    }
+  }
+
+  const std::vector<Call> calls_;
+  const bool ordered_;
+  std::mt19937 random_;
+  Gpu gpus_[kGpus];
+};
+
+std::vector<Machine::Call> random_calls(std::mt19937& random) {
+  LaunchEpochs epochs;
+  std::vector<Machine::Call> calls;
+  int last[4] = {-1, -1, -1, -1};
+  uint32_t launched = 0, epoch_begins = 0, stream = 0;
+  const uint32_t stays = random() % 100;  // per cent of calls on the stream of the one before
+  const uint32_t warm = random() % 80;    // calls that came and went before, on one stream
+  for (uint32_t i = 0; i < warm; ++i) epochs.add({1, 1, Machine::kMost, true});
+  for (int i = 0; i < 8; ++i) {
+    if (random() % 100 >= stays) stream = random() % 4;
+    const uint32_t blocks = 1 + random() % (random() % 2 == 0 ? 2 : Machine::kMost);
+    const Launch launch{stream, blocks, Machine::kMost, blocks <= 2};
+    const Place place = epochs.add(launch);
+    if (place.opens) epoch_begins = launched;
+    calls.push_back({launch, place, epoch_begins, random() % 2 == 0, last[stream]});
+    last[stream] = i;
+    launched += blocks;
+  }
+  return calls;
+}
+
+TEST_CASE("every call ends, whichever begins first on which GPU") {
+  std::mt19937 random(5);
+  uint32_t stuck = 0;
+  for (uint32_t i = 0; i < 20000; ++i) {
+    const std::vector<Machine::Call> calls = random_calls(random);
+    INFO("trial " << i);
+    REQUIRE(Machine(calls, true, i).run());
+    stuck += !Machine(calls, false, i).run();
+  }
+  CHECK(stuck > 1000);  // without an order they often do not
+}
+
+}  // namespace
+}  // namespace mscclc::cuda

@@ -1,0 +1,44 @@
+// What joins two GPUs (runtime/device/links.h), as far as the driver and NVML know. Ranks exchange
+// the UUIDs of their GPUs, as each process may number them otherwise, or see only its own.
+//
+//   the peer's GPU ...               access, native atomics        NVLink
+//   is this one                      yes                           as good
+//   is visible to this process       the driver's attributes       where atomics are native: PCIe
+//   has
+//                                                                  none
+//   is hidden from it                NVML                          NVML
+//   is hidden, and there is no NVML  import will tell; no atomics  taken for PCIe, with a warning
+//   is another machine's             memory comes by fabric        yes: nothing else maps it
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver/context.h"
+#include "runtime/cuda/links/nvml.h"
+#include "runtime/device/links.h"
+
+namespace mscclc::cuda {
+
+/// A GPU among all machines: its machine's boot id, and its UUID.
+struct GpuName {
+  std::array<uint8_t, 36> machine;
+  abi::Uuid uuid;
+};
+/// The GPU of a context. nullopt: reported.
+std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
+std::vector<uint8_t> encode(const GpuName& name);
+/// nullopt: it is none.
+std::optional<GpuName> decode_name(std::span<const uint8_t> from);
+
+/// "GPU-00112233-4455-6677-8899-aabbccddeeff", as nvidia-smi writes it.
+std::string text_of(const abi::Uuid& uuid);
+
+/// What joins the GPU of `context` to another. nullopt: reported. Warns (unknown-link).
+std::optional<Link> find_link(const PrimaryContext& context, const GpuName& peer,
+                              const AskNvml& nvml, Diagnostics& diagnostics);
+
+}  // namespace mscclc::cuda

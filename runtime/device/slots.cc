@@ -1,0 +1,82 @@
+#include "runtime/device/slots.h"
+
+#include <algorithm>
+
+namespace mscclc {
+namespace {
+
+constexpr uint64_t kSlab = 256 << 10;
+constexpr uint64_t kLine = 128;
+
+}  // namespace
+
+SlotPool::SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes)
+    : device_(std::move(device)), slot_bytes_((slot_bytes + kLine - 1) / kLine * kLine) {}
+
+bool SlotPool::grow(Diagnostics& diagnostics) {
+  const uint64_t slots = std::max<uint64_t>(1, kSlab / slot_bytes_);
+  auto slab = device_->allocate(slots * slot_bytes_, "programs of calls", diagnostics);
+  if (slab == nullptr) return false;
+  for (uint64_t i = slots; i > 0; --i) free_.push_back(slab->data() + (i - 1) * slot_bytes_);
+  slabs_.push_back(std::move(slab));
+  return true;
+}
+
+// Frees what was given back and has ended by now.
+void SlotPool::collect() {
+  while (!marks_.empty() && marks_.front().mark->reached()) {
+    ended_ = marks_.front().launch;
+    spare_marks_.push_back(std::move(marks_.front().mark));
+    marks_.pop_front();
+  }
+  std::erase_if(given_back_, [this](const Entry& slot) {
+    if (slot.launch > ended_) return false;
+    free_.push_back(slot.data);
+    return true;
+  });
+}
+
+void SlotPool::give(const Entry& slot) {
+  const std::lock_guard lock(mutex_);
+  if (slot.captured) return;
+  if (slot.launch <= ended_) {
+    free_.push_back(slot.data);
+  } else {
+    given_back_.push_back(slot);
+  }
+}
+
+SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) collect();
+  if (free_.empty() && !grow(diagnostics)) return nullptr;
+  const Entry slot{free_.back()};
+  free_.pop_back();
+  return {new Entry(slot), [pool = shared_from_this()](Entry* given) {
+            pool->give(*given);
+            delete given;
+          }};
+}
+
+// A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
+// launches are under way: behind the most that are kept, the newest moves on to this launch.
+void SlotPool::launched(Entry& slot, StreamHandle stream) {
+  const bool captured = device_->is_capturing(stream);
+  const std::lock_guard lock(mutex_);
+  slot.launch = ++launches_;
+  slot.captured |= captured;
+  if (captured || launches_ % kMarkEvery != 0) return;
+  if (marks_.size() == kMostMarks) collect();
+  std::unique_ptr<StreamMark> mark;
+  if (marks_.size() == kMostMarks) {
+    mark = std::move(marks_.back().mark);
+    marks_.pop_back();
+  } else if (!spare_marks_.empty()) {
+    mark = std::move(spare_marks_.back());
+    spare_marks_.pop_back();
+  }
+  Diagnostics problems;
+  if (device_->mark(stream, mark, problems)) marks_.push_back({launches_, std::move(mark)});
+}
+
+}  // namespace mscclc

@@ -1,0 +1,68 @@
+// Equal pieces of device memory, for the programs of calls: given back and used again, so that a
+// new call seldom asks the device for memory.
+//
+// A program is read when its launch runs, which may be long after the call has been dropped. So a
+// slot that has been launched is not handed out again before that launch is known to have ended.
+// Launches of an executable run one after the other: every few of them the pool marks the stream,
+// and a mark that has been reached tells of all launches before it. There is a bound on the marks,
+// so that launches without end take no memory. What a graph has captured may run again at any time:
+// its slot stays out of use for as long as the pool lives.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "executor/launch.h"
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// Thread safety: from any thread.
+class SlotPool : public std::enable_shared_from_this<SlotPool> {
+ public:
+  /// A slot in use.
+  struct Entry {
+    uint8_t* data = nullptr;
+    uint64_t launch = 0;  ///< number of its last launch; 0: none
+    bool captured = false;
+  };
+  /// Given back when its last owner has gone.
+  using Slot = std::shared_ptr<Entry>;
+
+  SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes);
+  /// A slot that no launch reads any more. nullptr: reported.
+  [[nodiscard]] Slot take(Diagnostics& diagnostics);
+  /// A launch of what lies in a slot has just been put on a stream.
+  void launched(Entry& slot, StreamHandle stream);
+  uint64_t slot_bytes() const { return slot_bytes_; }
+
+  /// Launches from one mark to the next.
+  static constexpr uint64_t kMarkEvery = 8;
+  /// Marks that are not known to have been reached, at most.
+  static constexpr size_t kMostMarks = 64;
+
+ private:
+  struct Marked {
+    uint64_t launch;
+    std::unique_ptr<StreamMark> mark;
+  };
+
+  [[nodiscard]] bool grow(Diagnostics& diagnostics);
+  void give(const Entry& slot);
+  void collect();
+
+  const std::shared_ptr<Device> device_;
+  const uint64_t slot_bytes_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Memory>> slabs_;
+  std::vector<uint8_t*> free_;
+  std::vector<Entry> given_back_;  ///< whose launches may not have ended
+  uint64_t launches_ = 0;          ///< so many have been put on streams ...
+  uint64_t ended_ = 0;             ///< ... and so many are known to have ended
+  std::deque<Marked> marks_;       ///< not reached when last asked
+  std::vector<std::unique_ptr<StreamMark>> spare_marks_;
+};
+
+}  // namespace mscclc

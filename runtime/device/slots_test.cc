@@ -1,0 +1,131 @@
+// A slot is not handed out again while a launch may read it.
+#include "runtime/device/slots.h"
+
+#include "runtime/cuda/fake/test_world.h"
+
+namespace mscclc {
+namespace {
+
+constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
+
+/// A GPU whose streams do nothing until someone waits for them, and a pool on it.
+struct Gpu {
+  explicit Gpu(cuda::World& world) : device(world.open(0, 0)) {
+    stream = device->create_stream(diagnostics);
+    pool = std::make_shared<SlotPool>(device, 1000);
+  }
+  ~Gpu() { device->destroy_stream(stream); }
+
+  /// Launches from so many slots, each dropped at once; where they were.
+  std::vector<uint8_t*> launch(uint64_t slots) {
+    std::vector<uint8_t*> used;
+    for (uint64_t i = 0; i < slots; ++i) {
+      const SlotPool::Slot slot = pool->take(diagnostics);
+      REQUIRE(slot != nullptr);
+      used.push_back(slot->data);
+      pool->launched(*slot, stream);
+    }
+    return used;
+  }
+  Diagnostics diagnostics;
+  const std::shared_ptr<Device> device;
+  StreamHandle stream = nullptr;
+  std::shared_ptr<SlotPool> pool;
+};
+
+/// How many of two lists are in both.
+size_t common(const std::vector<uint8_t*>& a, const std::vector<uint8_t*>& b) {
+  size_t n = 0;
+  for (const uint8_t* slot : a) n += std::count(b.begin(), b.end(), slot);
+  return n;
+}
+
+TEST_CASE("slots: what was launched is not handed out before it has ended") {
+  cuda::World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    const auto first = gpu.launch(50 * kLaunches), second = gpu.launch(50 * kLaunches);
+    CHECK(common(first, first) == first.size());  // all different
+    CHECK(common(first, second) == 0);
+    CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+    const uint64_t before = world.fake.allocated(0);
+    for (int i = 0; i < 100; ++i) {
+      gpu.launch(kLaunches);
+      CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+    }
+    CHECK(world.fake.allocated(0) == before);
+    CHECK(cuda::text_of(gpu.diagnostics) == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: what was not launched is handed out at once") {
+  cuda::World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    const uint8_t* const first = gpu.pool->take(gpu.diagnostics)->data;
+    CHECK(gpu.pool->take(gpu.diagnostics)->data == first);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: what a graph has captured is not handed out again") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
+    const auto captured = gpu.launch(3 * kLaunches);
+    world.fake.end_capture();
+    const auto later = gpu.launch(1000);
+    CHECK(common(captured, later) == 0);
+    CHECK(common(later, later) > later.size());  // these are used again
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: launches without end take no memory") {
+  cuda::World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    const SlotPool::Slot slot = gpu.pool->take(gpu.diagnostics);
+    REQUIRE(slot != nullptr);
+    const auto launch = [&](uint64_t launches) {
+      for (uint64_t i = 0; i < launches; ++i) gpu.pool->launched(*slot, gpu.stream);
+    };
+    // Nothing ends meanwhile, or all of it now and then.
+    for (const uint64_t waits_every : {uint64_t{0}, uint64_t{100}, uint64_t{1000 * kLaunches}}) {
+      for (uint64_t i = 0; i < 100; ++i) {
+        launch(100 * kLaunches);
+        if (waits_every != 0 && i * 100 * kLaunches % waits_every == 0) {
+          CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+        }
+      }
+      CHECK(world.fake.calls("EventCreate") <= SlotPool::kMostMarks + 1);
+    }
+    // The newest mark has moved on to the last launches: they are known to have ended with it.
+    const auto used = gpu.launch(100 * kLaunches);
+    CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+    const uint64_t before = world.fake.allocated(0);
+    CHECK(common(used, gpu.launch(100 * kLaunches)) > 0);
+    CHECK(world.fake.allocated(0) == before);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: a driver that makes no events costs memory, nothing else") {
+  for (uint64_t n = 1; n < 40; ++n) {
+    cuda::World world({.deferred = true});
+    {
+      Gpu gpu(world);
+      gpu.launch(1);
+      world.fake.fail_call(n);
+      const auto used = gpu.launch(2 * kLaunches);
+      CHECK(common(used, used) == used.size());
+      CHECK(cuda::text_of(gpu.diagnostics) == "");
+    }
+    world.check_clean();
+  }
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,167 @@
+#include "runtime/group/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace mscclc {
+namespace {
+
+constexpr uint8_t kAble = 1, kUnable = 0;
+constexpr size_t kMostText = 4096;
+
+const Diagnostic* last_error(const Diagnostics& diagnostics) {
+  const auto& all = diagnostics.all();
+  const auto found = std::find_if(all.rbegin(), all.rend(),
+                                  [](const auto& d) { return d.severity == Severity::error; });
+  return found == all.rend() ? nullptr : &*found;
+}
+
+std::string text_of(const Diagnostic* error) {
+  if (error == nullptr) return "it does not say why";
+  std::string text = error->message;
+  for (const Note& note : error->notes) text += "; " + note.text;  // the cause may stand there
+  return text.substr(0, kMostText);
+}
+
+}  // namespace
+
+bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view what,
+                     std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) {
+  std::vector<uint8_t> message{able ? kAble : kUnable};
+  if (able) {
+    message.insert(message.end(), own.begin(), own.end());
+  } else {
+    const std::string text = text_of(last_error(diagnostics));
+    message.insert(message.end(), text.begin(), text.end());
+  }
+  Diagnostics failure;
+  if (!bootstrap->all_gather(message, what, all, failure)) {
+    // What this rank was not able to do is mostly what came of that: the cause comes first.
+    if (!able) std::swap(failure, diagnostics);
+    for (const Diagnostic& d : failure.all()) diagnostics.add(d);
+    return false;
+  }
+  bool all_able = able;
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    const bool good = !all[r].empty() && all[r][0] == kAble;
+    if (!good && r != rank()) {
+      const std::string text(all[r].begin() + (all[r].empty() ? 0 : 1), all[r].end());
+      diagnostics.error("peer-failed", {}, fmt::format("rank {} cannot {}: {}", r, what, text));
+    }
+    all_able &= good;
+    if (good) all[r].erase(all[r].begin());
+  }
+  return all_able;
+}
+
+bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
+  std::vector<std::vector<uint8_t>> all;
+  return exchange(able, {}, what, all, diagnostics);
+}
+
+void Group::tell_joined(std::vector<uint8_t>& message) const {
+  for (const auto& [number, members] : joined) {
+    message.push_back(static_cast<uint8_t>(buffers.count(number)));
+  }
+}
+
+bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
+  const auto told = static_cast<ptrdiff_t>(joined.size());
+  ptrdiff_t i = 0;
+  const auto is_gone = [&](const std::vector<uint8_t>& message) { return message[i] == 0; };
+  for (const auto& message : messages) {
+    if (message.size() < joined.size()) return false;
+  }
+  for (auto entry = joined.begin(); entry != joined.end(); ++i) {
+    entry = std::all_of(messages.begin(), messages.end(), is_gone) ? joined.erase(entry)
+                                                                   : std::next(entry);
+  }
+  for (auto& message : messages) message.erase(message.begin(), message.begin() + told);
+  return true;
+}
+
+void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait) {
+  if (!failure->is_open()) return;
+  failure->set("hang", why);  // its other blocks end, too
+  if (const auto verdict = bootstrap->report_waits({{awaited.begin(), awaited.end()}, why}, wait)) {
+    failure->conclude(*verdict);
+  }
+}
+
+void Group::fail(const std::string& code, const std::string& why) {
+  // The bootstrap tells the others who has said it.
+  if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
+}
+
+void Group::fail(const Diagnostics& diagnostics) {
+  const Diagnostic* error = last_error(diagnostics);
+  fail(error == nullptr ? "aborted" : error->code, text_of(error));
+}
+
+// Costs a launch a few loads: streams are few.
+void Group::launched(StreamHandle stream) {
+  if (!is_busy(stream)) busy_streams_.push_back(stream);
+}
+
+bool Group::is_busy(StreamHandle stream) const {
+  return std::find(busy_streams_.begin(), busy_streams_.end(), stream) != busy_streams_.end();
+}
+
+void Group::ended(StreamHandle stream) {
+  std::erase(busy_streams_, stream);
+  if (busy_streams_.empty()) retired_.clear();
+}
+
+void Group::retire(std::shared_ptr<void> used) {
+  if (busy_streams_.empty()) return;
+  retired_.push_back(std::move(used));
+  if (closed_) release();
+}
+
+void Group::close() {
+  release();
+  closed_ = true;
+}
+
+// If the device cannot even say that it is idle, it runs nothing any more.
+void Group::release() {
+  if (retired_.empty()) return;
+  Diagnostics ignored;
+  (void)device->drain(ignored);
+  busy_streams_.clear();
+  const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
+}
+
+std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,
+                                    Diagnostics& diagnostics) {
+  Diagnostics own;
+  Device& device = *group.device;
+  device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
+  auto memory = device.import_memory(handle, own);
+  device.set_end_of_waits({});
+  for (Diagnostic d : own.all()) {
+    if (d.severity == Severity::error)
+      d.message = fmt::format("memory of rank {}: {}", peer, d.message);
+    diagnostics.add(std::move(d));
+  }
+  return memory;
+}
+
+bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
+                std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
+  peers.resize(handles.size());
+  for (uint32_t r = 0; r < handles.size(); ++r) {
+    if (r == group.rank() || handles[r].empty()) continue;
+    std::span<const uint8_t> bytes = handles[r];
+    const auto handle = decode_handle(bytes, diagnostics);
+    if (!handle) return false;
+    if (handle->bytes == 0) continue;
+    peers[r] = import_from(group, r, *handle, diagnostics);
+    if (peers[r] == nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,112 @@
+// What a communicator shares with all that it has made: bootstrap, device, failure, and exchanges
+// in which every rank learns whether every rank could do its part.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
+#include "runtime/group/failure.h"
+#include "runtime/memory/handle.h"
+#include "runtime/observe/flight_recorder.h"
+#include "runtime/observe/one_thread.h"
+
+namespace mscclc {
+
+/// Memory of this rank that peers have mapped, and theirs as mapped here.
+struct SharedBuffer {
+  uint8_t* address = nullptr;  ///< own
+  uint64_t bytes = 0;
+  std::unique_ptr<HeldMemory> held;            ///< own; nullptr: 0 bytes
+  std::vector<std::unique_ptr<Memory>> peers;  ///< by rank; nullptr: own, or 0 bytes
+  /// The whole of it, joined at a switch as the only region, by members; nullptr: that cannot be.
+  std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
+};
+
+/// MSCCLC_FLIGHT_FILE: nothing is to be written.
+inline constexpr std::string_view kNoFlightFile = "none";
+
+/// Thread safety: one thread at a time, the communicator's, but for fail() and rank(), from any.
+struct Group {
+  std::unique_ptr<Bootstrap> bootstrap;
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Failure> failure;
+  std::chrono::milliseconds timeout;
+  std::vector<Link> links;              ///< by rank: what joins this device to that one's
+  LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
+  bool check_calls = false;             ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;        ///< so far
+  uint32_t ranks_here = 1;  ///< ranks whose blocks share the room of this one's: Device::room()
+  uint32_t loads = 0;       ///< Executable::State::number of the last
+  /// Registered buffers by number, which is the same on all ranks.
+  std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
+  uint64_t next_buffer = 0;
+  /// Buffers and members that all ranks have tried to join: the same on all of them.
+  std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
+
+  OneThread one_thread;
+  FlightRecorder recorder;
+  std::string flight_file;  ///< MSCCLC_FLIGHT_FILE
+
+  /// A call has been put on a stream.
+  void launched(StreamHandle stream);
+  /// There are calls on it whose end nobody has waited for.
+  bool is_busy(StreamHandle stream) const;
+  /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
+  void ended(StreamHandle stream);
+  /// Something that calls may still use goes when they have ended: at once, where none runs; at the
+  /// next ended() or release(); or after waiting, where the communicator has gone.
+  void retire(std::shared_ptr<void> used);
+  /// Waits until nothing runs, and lets go of what has been retired.
+  void release();
+  /// The communicator goes: there will be no more release().
+  void close();
+
+  uint32_t rank() const { return bootstrap->rank(); }
+  uint32_t size() const { return bootstrap->size(); }
+
+  /// Collective: gives every rank the messages of all. `able`: this rank could make its message;
+  /// otherwise the others learn the last error of `diagnostics`. False if any rank was not able:
+  /// reported (peer-failed) by the others.
+  [[nodiscard]] bool exchange(bool able, std::span<const uint8_t> own, std::string_view what,
+                              std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
+  /// Collective: true on all ranks if it is on all.
+  [[nodiscard]] bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
+  /// Says which of the joined buffers are still here, by a byte each.
+  void tell_joined(std::vector<uint8_t>& message) const;
+  /// Takes what every rank has told from the front of its message, and forgets joined buffers that
+  /// no rank has any more. False: a message is cut off.
+  [[nodiscard]] bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
+  /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
+  /// did not answer. `awaited`: ranks that they waited for. `wait`: some seconds at most for the
+  /// other ranks; otherwise failure->is_open() until they have spoken and it is asked again.
+  void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
+  /// Ends everything, here and on the other ranks.
+  void fail(const std::string& code, const std::string& why);
+  /// The same, for the last error of these.
+  void fail(const Diagnostics& diagnostics);
+
+ private:
+  /// Streams on which calls may still run; nobody has waited for them by the communicator.
+  std::vector<StreamHandle> busy_streams_;
+  std::vector<std::shared_ptr<void>> retired_;
+  bool closed_ = false;
+};
+
+/// Maps a peer's memory; errors name the peer. Ends when the communicator fails.
+[[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
+                                                  const MemoryHandle& handle,
+                                                  Diagnostics& diagnostics);
+/// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
+[[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
+                              std::vector<std::unique_ptr<Memory>>& peers,
+                              Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,79 @@
+// The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
+// (executor/launch.h), in order, each peer's over a lane of its own. It waits for no copy while
+// blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "executor/launch.h"
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// Thread safety: start(), settle() and the end of one are for one thread at a time; its own thread
+/// does the rest.
+class Proxy {
+ public:
+  /// A channel of this rank, and where its signals go.
+  struct Port {
+    bool used = false;  ///< false: not a port channel
+    uint32_t peer = 0;
+    uint64_t* arrived = nullptr;  ///< the partner's count; nullptr: nobody waits there
+    uint64_t sent = 0;
+  };
+  /// Requests that the queue holds: blocks wait when it is full.
+  static constexpr uint64_t kCapacity = 256;
+  /// Copies of a call take milliseconds; the proxy should not sleep when the next call asks for
+  /// its.
+  static constexpr std::chrono::milliseconds kAwake{10};
+
+  /// `ports`: by channel. `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
+  /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
+  /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
+  /// peers may count on it. `awake`: how long nobody asks for anything before it sleeps, and
+  /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
+  /// reported.
+  static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, std::vector<Port> ports,
+                                      uint64_t* claimed, uint64_t* flushed,
+                                      std::function<void(const std::string&)> fail,
+                                      Diagnostics& diagnostics,
+                                      std::chrono::microseconds awake = kAwake);
+  /// Settles, then ends. REQUIRES: no block runs any more.
+  ~Proxy();
+
+  /// Waits until all that was asked for has been done, copies and all, or the proxy has given up:
+  /// then it touches no memory any more. REQUIRES: no block runs.
+  void settle();
+  const device::PortQueue& queue() const { return queue_; }
+
+ private:
+  explicit Proxy(std::chrono::microseconds awake) : awake_(awake) {}
+  void serve();
+  [[nodiscard]] bool serve_all(Diagnostics& problems);
+  [[nodiscard]] bool serve_next(uint64_t number, Diagnostics& problems);
+  [[nodiscard]] bool flush_all(Diagnostics& problems);
+  bool asked(uint64_t number) const;
+  [[nodiscard]] bool handle(const device::PortRequest& request, uint64_t number,
+                            Diagnostics& problems);
+
+  const std::chrono::microseconds awake_;
+  std::shared_ptr<Device> device_;
+  std::vector<Port> ports_;
+  std::vector<std::unique_ptr<CopyLane>> lanes_;  ///< by peer
+  std::function<void(const std::string&)> fail_;
+  std::unique_ptr<Memory> memory_;  ///< slots, then the count of handled requests
+  device::PortQueue queue_{};
+  uint64_t* handled_ = nullptr;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
+  std::atomic<uint64_t> settled_{0};  ///< requests that have been done, copies and all
+  std::thread thread_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,323 @@
+// The proxy on lanes whose orders are held until the test lets them go: for what it waits, and for
+// what not.
+#include "runtime/proxy/proxy.h"
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "executor/words.h"
+#include "executor/launch.h"
+#include "runtime/memory/handle.h"
+
+namespace mscclc {
+namespace {
+
+using device::PortRequest;
+using device::PortWhat;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+/// The orders of a lane, on their way to a copy engine that does them when it is told.
+class Orders {
+ public:
+  void add(std::function<void()> order) {
+    const std::lock_guard lock(mutex_);
+    orders_.push_back(std::move(order));
+  }
+  size_t held() const {
+    const std::lock_guard lock(mutex_);
+    return orders_.size();
+  }
+  void do_next() {
+    const std::lock_guard lock(mutex_);
+    orders_.front()();
+    orders_.pop_front();
+    changed_.notify_all();
+  }
+  /// From now on all is done at once when somebody waits for it.
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    changed_.notify_all();
+  }
+  /// The copy engine has met an error: it does nothing more, and tells whoever waits.
+  void break_down() {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    changed_.notify_all();
+  }
+  /// False: the engine has broken down.
+  bool await_all() {
+    std::unique_lock lock(mutex_);
+    ++waits_;
+    changed_.wait(lock, [&] { return broken_ || free_ || orders_.empty(); });
+    if (broken_) return false;
+    for (; !orders_.empty(); orders_.pop_front()) orders_.front()();
+    return true;
+  }
+  /// How often somebody has begun to wait.
+  int waits() const {
+    const std::lock_guard lock(mutex_);
+    return waits_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> orders_;
+  bool free_ = false, broken_ = false;
+  int waits_ = 0;
+};
+
+/// The thread that has taken a device as its own.
+thread_local const Device* bound = nullptr;
+
+class HeldLane final : public CopyLane {
+ public:
+  HeldLane(std::shared_ptr<Orders> orders, const Device* device)
+      : orders_(std::move(orders)), device_(device) {}
+  bool put(void* to, const void* from, uint64_t bytes, Diagnostics&) override {
+    if (bound != device_) return false;
+    orders_->add(
+        [=] { copy_words(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes); });
+    return true;
+  }
+  bool signal(uint64_t* count, uint64_t value, Diagnostics&) override {
+    if (bound != device_) return false;
+    orders_->add([=] { store_release(count, value); });
+    return true;
+  }
+  bool flush(Diagnostics& diagnostics) override {
+    if (orders_->await_all()) return true;
+    diagnostics.error("test", {}, "the copy engine has broken down");
+    return false;
+  }
+
+ private:
+  const std::shared_ptr<Orders> orders_;
+  const Device* const device_;
+};
+
+class Zeros final : public Memory {
+ public:
+  explicit Zeros(uint64_t bytes) : words_(bytes / sizeof(uint64_t)) {
+    data_ = reinterpret_cast<uint8_t*>(words_.data());
+    bytes_ = bytes;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+/// A device that has what a proxy needs, and nothing else.
+class HeldDevice final : public Device {
+ public:
+  std::vector<std::shared_ptr<Orders>> lanes;  ///< in the order in which they were opened
+  bool can_bind = true;
+
+  std::string name() const override { return "held"; }
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string&,
+                                           Diagnostics&) override {
+    return std::make_unique<Zeros>(bytes);
+  }
+  std::unique_ptr<CopyLane> open_lane(Diagnostics&) override {
+    lanes.push_back(std::make_shared<Orders>());
+    return std::make_unique<HeldLane>(lanes.back(), this);
+  }
+  bool bind_thread(Diagnostics& diagnostics) override {
+    if (can_bind) {
+      bound = this;
+    } else {
+      diagnostics.error("test", {}, "the device is gone");
+    }
+    return can_bind;
+  }
+
+  std::unique_ptr<Memory> allocate(uint64_t, const std::string&, Diagnostics&) override {
+    return nullptr;
+  }
+  std::optional<MemoryHandle> export_memory(const void*, uint64_t, Diagnostics&) override {
+    return std::nullopt;
+  }
+  std::unique_ptr<HeldMemory> hold_memory(const void*, uint64_t, Diagnostics&) override {
+    return nullptr;
+  }
+  std::unique_ptr<Memory> import_memory(const MemoryHandle&, Diagnostics&) override {
+    return nullptr;
+  }
+  bool write(void*, const void*, uint64_t, Diagnostics&) override { return false; }
+  bool read(void*, const void*, uint64_t, Diagnostics&) override { return false; }
+  bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return false; }
+  std::optional<uint32_t> fits(const device::LaunchPlan&, Diagnostics&) override { return {}; }
+  bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return false; }
+  bool synchronize(StreamHandle, Diagnostics&) override { return false; }
+  bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
+  StreamHandle create_stream(Diagnostics&) override { return nullptr; }
+  void destroy_stream(StreamHandle) override {}
+};
+
+/// Waits for what another thread does.
+template <class Test>
+bool comes(Test test) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!test()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// A rank with a port to each of two peers, its proxy, and its only block.
+struct World {
+  explicit World(std::chrono::microseconds awake, bool can_bind = true) {
+    Diagnostics diagnostics;
+    device->can_bind = can_bind;
+    proxy = Proxy::start(
+        device, {{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, &claimed, flushed,
+        [this](const std::string& why) {
+          failure = why;
+          failed = true;
+        },
+        diagnostics, awake);
+    REQUIRE(proxy != nullptr);
+  }
+  ~World() {
+    for (const auto& lane : device->lanes) lane->let_go();
+  }
+  Orders& lane(uint32_t peer) { return *device->lanes[peer]; }
+
+  /// Posts requests, all of which the proxy finds when it finds the first.
+  void post(const std::vector<PortRequest>& requests) {
+    const device::PortQueue& queue = proxy->queue();
+    for (size_t i = requests.size(); i-- > 0;) {
+      PortRequest& slot = queue.slots[claimed + i];
+      const uint64_t ready = claimed + i + 1;
+      slot.what = requests[i].what;
+      slot.channel = requests[i].channel;
+      slot.to = requests[i].to;
+      slot.from = requests[i].from;
+      slot.bytes = requests[i].bytes;
+      store_release(&slot.ready, ready);
+    }
+    claimed += requests.size();
+  }
+  PortRequest put(uint32_t channel) {
+    return {PortWhat::put,
+            channel,
+            reinterpret_cast<uint64_t>(&there[channel]),
+            reinterpret_cast<uint64_t>(&source),
+            sizeof source,
+            0};
+  }
+  static PortRequest order(PortWhat what, uint32_t channel) { return {what, channel, 0, 0, 0, 0}; }
+  uint64_t handled() const { return load_acquire<uint64_t>(proxy->queue().handled); }
+  uint64_t seen(const uint64_t& word) const { return load_acquire<uint64_t>(&word); }
+
+  std::shared_ptr<HeldDevice> device = std::make_shared<HeldDevice>();
+  uint64_t claimed = 0, flushed[2] = {}, arrived[2] = {}, there[2] = {};
+  uint64_t source = 77;
+  std::string failure;
+  std::atomic<bool> failed{false};
+  std::unique_ptr<Proxy> proxy;  ///< ends first
+};
+
+TEST_CASE("a flush waits in its lane: the proxy goes on with other peers") {
+  World world(hours(1));
+  world.post({world.put(0), World::order(PortWhat::signal, 0), World::order(PortWhat::flush, 0),
+              world.put(1)});
+  REQUIRE(comes([&] { return world.handled() == 4; }));
+  CHECK(world.lane(1).held() == 1);
+  CHECK(world.lane(0).waits() == 0);
+  CHECK(world.seen(world.flushed[0]) == 0);
+  world.lane(0).do_next();
+  CHECK(world.seen(world.there[0]) == 77);
+  CHECK(world.seen(world.flushed[0]) == 0);
+  world.lane(0).do_next();
+  CHECK(world.seen(world.arrived[0]) == 1);
+  CHECK(world.seen(world.flushed[0]) == 0);
+  world.lane(0).do_next();
+  CHECK(world.seen(world.flushed[0]) == 3);  // the flush was request 2
+  CHECK(world.seen(world.flushed[1]) == 0);
+  CHECK(world.seen(world.there[1]) == 0);
+}
+
+TEST_CASE("copies are awaited when somebody settles, and not before") {
+  World world(hours(1));
+  world.post({world.put(0)});
+  REQUIRE(comes([&] { return world.handled() == 1; }));
+  std::this_thread::sleep_for(milliseconds(20));
+  world.post({world.put(1)});
+  REQUIRE(comes([&] { return world.lane(1).held() == 1; }));
+  CHECK(world.lane(0).waits() == 0);
+  std::atomic<bool> settled = false;
+  std::thread caller([&] {
+    world.proxy->settle();
+    settled = true;
+  });
+  const bool waits = comes([&] { return world.lane(0).waits() == 1; });
+  CHECK(!settled);
+  world.lane(0).do_next();
+  const bool waits_on = comes([&] { return world.lane(1).waits() == 1; });
+  CHECK(!settled);
+  world.lane(1).do_next();
+  caller.join();
+  CHECK(waits);
+  CHECK(waits_on);
+  CHECK(world.there[0] == 77);
+  CHECK(world.there[1] == 77);
+  world.proxy->settle();  // at once: there is nothing left
+  CHECK(world.lane(0).waits() == 1);
+}
+
+// Lanes take no order here of a thread that has not taken their device.
+TEST_CASE("the proxy's thread takes its device before its first order") {
+  World world(hours(1));
+  world.lane(0).let_go();
+  world.post({world.put(0), World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return world.handled() == 2; }));
+  world.proxy->settle();
+  CHECK(world.there[0] == 77);
+  CHECK(!world.failed);
+  CHECK(bound == nullptr);  // by that thread alone
+}
+
+TEST_CASE("a proxy whose thread cannot take its device says so") {
+  World world(hours(1), false);
+  REQUIRE(comes([&] { return world.failed.load(); }));
+  CHECK(world.failure == "the proxy cannot go on: the device is gone");
+}
+
+TEST_CASE("a proxy that ends waits for its copies") {
+  World world(hours(1));
+  world.lane(1).let_go();
+  world.post({world.put(1), World::order(PortWhat::flush, 1)});
+  world.proxy.reset();
+  CHECK(world.there[1] == 77);
+  CHECK(world.flushed[1] == 2);
+}
+
+// A block that waits for its flush asks for nothing more: only this can tell it.
+TEST_CASE("a copy that fails is found when nobody asks for anything, and never counts as done") {
+  World world(milliseconds(1));
+  world.lane(0).break_down();
+  world.post({world.put(0), World::order(PortWhat::signal, 0), World::order(PortWhat::flush, 0)});
+  REQUIRE(comes([&] { return world.failed.load(); }));
+  CHECK(world.failure == "the proxy cannot go on: the copy engine has broken down");
+  CHECK(world.seen(world.flushed[0]) == 0);
+  CHECK(world.seen(world.arrived[0]) == 0);
+  world.proxy->settle();  // returns: nothing is done any more
+}
+
+TEST_CASE("a copy that fails is found by who settles") {
+  World world(hours(1));
+  world.lane(1).break_down();
+  world.post({world.put(1), World::order(PortWhat::flush, 1)});
+  world.proxy->settle();
+  CHECK(world.failed);
+  CHECK(world.flushed[1] == 0);
+}
+
+}  // namespace
+}  // namespace mscclc
