@@ -33,8 +33,8 @@ TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
                                                  .schedule_seed = seed},
                                                 diagnostics);
             INFO(row.name << ' ' << type.name << ' ' << name(op) << ' ' << elements << " seed "
-                              << seed << '\n'
-                              << text_of(diagnostics));
+                          << seed << '\n'
+                          << text_of(diagnostics));
             REQUIRE(result.status == RunStatus::right);
             REQUIRE(result.count == elements);
           }

@@ -73,7 +73,7 @@ void SimMachine::empty_packets(uint8_t* units, uint32_t bytes) {
 }
 
 // The handlers are templates: these are all the formats there are.
-#define FORMAT(F, ...)                                                                           \
+#define FORMAT(F, ...)                                                                          \
   template void SimMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
   template void SimMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
 #include "ir/formats.def"
