@@ -125,7 +125,7 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   if (options.units != 0) s.here->layouts.back().traits = kUnitsTrait;
   b.declared = s.origin->span(mark);
   s.out->buffers.push_back(b);
-  if (options.packets == PacketFormat::sentinel) s.check_sentinel(mark);
+  if (is_sentinel(options.packets)) s.check_sentinel(mark);
   return true;
 }
 

@@ -84,13 +84,14 @@ bool Unroller::packets(const ast::Expr& e, PacketFormat& out) {
     return false;  // its mistake has been reported
   } else {
     const std::string_view text = ast_.text(e.place);
+    std::vector<std::string_view> known;
+    for (const PacketFormatInfo& row : packet_formats()) known.push_back(row.name);
     evaluator_.fail("unknown-packets", e.place,
-                    fmt::format("unknown packets '{}'{}", text,
-                                suggestion(text, {"LL8", "LL16", "LL128", "sentinel"})));
+                    fmt::format("unknown packets '{}'{}", text, suggestion(text, known)));
     return false;
   }
   std::vector<Dtype>& dtypes = builder_.program().select.dtypes;
-  if (out != PacketFormat::sentinel || !dtypes.empty() || main_.is_ir) return true;
+  if (!is_sentinel(out) || !dtypes.empty() || main_.is_ir) return true;
   for (const DtypeInfo& t : dtype_table()) {
     if (t.kind == DtypeKind::kFloat) dtypes.push_back(t.dtype);
   }

@@ -164,13 +164,13 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
 /// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
 /// them. A sentinel beside it would cost plain data its -0.0.
 bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
-  if (!unpacks(op) || op.format == PacketFormat::sentinel) return false;
+  if (!unpacks(op) || is_sentinel(op.format)) return false;
   if (steps_.size() == blocks_.back().steps) return false;
   const Step& copy = steps_.back();
   if (copy.kind != StepKind::copy) return false;
   if ((copy.flags & (device::kInLoop | device::kPosts)) != 0) return false;
   if (copy.dsts != step.dsts || copy.srcs != step.srcs || copy.length != step.length) return false;
-  const uint64_t data = packet_unit(op.format).data;
+  const uint64_t data = info(op.format).data;
   return copy.begin - copy.run_begin == (step.begin - step.run_begin) * data &&
          copy.end - copy.run_begin == std::min((step.end - step.run_begin) * data, step.length);
 }

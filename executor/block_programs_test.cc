@@ -111,7 +111,7 @@ class Recorder {
   void write_packets(uint8_t* slot, const device::Piece& piece, const Tile&) {
     note(slot, piece.unit << 32 | piece.bytes, 3);
   }
-  void empty_packets(uint8_t* slot, const device::Piece& piece) { note(slot, piece.unit, 4); }
+  void empty_packets(uint8_t* units, uint32_t bytes) { note(units, bytes, 4); }
   void drop_minus_zeros(Tile&, uint32_t) const {}
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
     note(to, bytes, 5);
@@ -222,7 +222,7 @@ TEST_CASE("a block's program holds what it names, and no more") {
   REQUIRE(p.pack(programs));
   // One step for 7 puts of the same data, one for the sum: 7 + 1 and 1 + 8 operands.
   CHECK(programs.stride() <= sizeof(StepHeader) + 2 * sizeof(Step) + 17 * 16 + 16);
-  CHECK(programs.uses() == (device::kUsesLL16 | device::kUsesSums));
+  CHECK(programs.uses() == (device::uses_of(PacketFormat::LL16) | device::kUsesSums));
 }
 
 TEST_CASE("moves that send the same data are one, with a destination for each") {
@@ -299,7 +299,7 @@ TEST_CASE("packets that ports send are told apart from plain data beside packets
     return programs.uses();
   };
   const uint32_t beside = uses_of_rank_0(two_shot_by_ports(4, PacketFormat::LL128));
-  CHECK(beside == (device::kUsesLL128 | device::kUsesSums | device::kUsesProxy));
+  CHECK(beside == (device::uses_of(PacketFormat::LL128) | device::kUsesSums | device::kUsesProxy));
   const auto plan = std::ranges::find(op_plans(), "put_packets by port", &OpPlan::name);
   REQUIRE(plan != op_plans().end());
   const uint32_t sent = uses_of_rank_0(plan->build(PacketFormat::LL16));
@@ -362,8 +362,8 @@ TestProgram copy_and_unpack(PacketFormat format, bool sync) {
 }
 
 TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
-  for (const PacketFormat format :
-       {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
+  for (const PacketFormatInfo& row : packet_formats()) {
+    const PacketFormat format = row.format;
     for (const bool sync : {false, true}) {
       INFO(static_cast<int>(format) << ", " << sync);
       TestProgram t = copy_and_unpack(format, sync);
@@ -374,7 +374,7 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
         REQUIRE(p.pack(programs));
         uint32_t count = 0;
         const Steps steps = steps_of(programs, 0, count);
-        if (sync || format == PacketFormat::sentinel) {
+        if (sync || is_sentinel(format)) {
           CHECK(count == (sync ? 4 : 3));
           check_programs(p, programs);
           continue;

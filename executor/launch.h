@@ -98,43 +98,39 @@ struct RankContext {
   const uint32_t* abort;  ///< host memory: not 0: every wait gives up
 };
 
+/// Bit i, from 1 on, is that of packet format i (uses_of()).
+inline constexpr uint32_t kUsesFormats = 1 + static_cast<uint32_t>(packet_formats().size());
+
 /// What the blocks of a launch do, as bits: a kernel that offers no more may be faster.
 enum Uses : uint32_t {
-  kUsesSums = 1,  ///< reductions
-  kUsesLL8 = 2,
-  kUsesLL16 = 4,
-  kUsesLL128 = 8,
-  kUsesSentinel = 16,
-  kUsesProxy = 32,          ///< port channels
-  kUsesSwitch = 64,         ///< ops of switch channels
-  kUsesUnits = 128,         ///< buffers that hold a few units of a pipeline
-  kUsesUneven = 256,        ///< plain data that does not begin or end at multiples of 16 bytes
-  kUsesOtherSums = 512,     ///< reductions that are always another than sum
-  kUsesCopies = 1024,       ///< buffers of more than two copies
-  kUsesLong = 2048,         ///< packets: more than kMostShort in one run
-  kUsesOdd = 4096,          ///< plain data that does not begin at multiples of 4 bytes
-  kUsesSentPackets = 8192,  ///< packets that the proxy sends as they lie
-  kUsesAll = 16383,
+  kUsesSums = 1,                            ///< reductions
+  kUsesProxy = 1u << kUsesFormats,          ///< port channels
+  kUsesSwitch = 2u << kUsesFormats,         ///< ops of switch channels
+  kUsesUnits = 4u << kUsesFormats,          ///< buffers that hold a few units of a pipeline
+  kUsesUneven = 8u << kUsesFormats,         ///< plain data, not from and to multiples of 16 bytes
+  kUsesOtherSums = 16u << kUsesFormats,     ///< reductions that are always another than sum
+  kUsesCopies = 32u << kUsesFormats,        ///< buffers of more than two copies
+  kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMostShort in one run
+  kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
+  kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
+  kUsesAll = (512u << kUsesFormats) - 1,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room
 /// for the strides of blocks.
 inline constexpr uint64_t kMostShort = (uint64_t{1} << 29) - 1024;
 
+/// The bit of a packet format; 0 for plain data.
 constexpr uint32_t uses_of(PacketFormat format) {
-  switch (format) {
-    case PacketFormat::none:
-      return 0;
-    case PacketFormat::LL8:
-      return kUsesLL8;
-    case PacketFormat::LL16:
-      return kUsesLL16;
-    case PacketFormat::LL128:
-      return kUsesLL128;
-    case PacketFormat::sentinel:
-      return kUsesSentinel;
-  }
-  return kUsesAll;
+  return format == PacketFormat::none ? 0 : 1u << static_cast<uint32_t>(format);
+}
+
+/// The bits of all packet formats for whose rows pick(row) is true.
+template <class Pick>
+constexpr uint32_t uses_of_formats(Pick pick) {
+  uint32_t uses = 0;
+  for (const PacketFormatInfo& row : packet_formats()) uses |= pick(row) ? uses_of(row.format) : 0;
+  return uses;
 }
 
 /// Bytes of the packed programs of all blocks that can travel with a launch: what is left of 4 KiB

@@ -24,14 +24,14 @@ uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * 
 struct Slots {
   uint64_t longest;  ///< W: bytes of a plain scratch chunk
   uint64_t units(PacketFormat f) const {
-    const PacketUnit unit = packet_unit(f);
+    const PacketFormatInfo& unit = info(f);
     return (longest + unit.data - 1) / unit.data;
   }
   /// Bytes of a scratch chunk that holds units of so many bytes in all.
   uint64_t units_stride(uint64_t bytes) const { return std::min(bytes, longest); }
   /// Bytes of a scratch chunk as it lies in memory.
   uint64_t stride(PacketFormat f) const {
-    return f == PacketFormat::none ? longest : units(f) * packet_unit(f).wire;
+    return f == PacketFormat::none ? longest : units(f) * info(f).wire;
   }
 };
 
@@ -41,8 +41,7 @@ struct FormatSizes {
       : format(format),
         size(format == PacketFormat::none ? slots.longest : slots.units(format)),
         stride(capacity.stride(format)),
-        whole_units(format == PacketFormat::none || slots.longest % packet_unit(format).data == 0) {
-  }
+        whole_units(format == PacketFormat::none || slots.longest % info(format).data == 0) {}
   PacketFormat format;
   uint64_t size;     ///< a chunk's share of the virtual range
   uint64_t stride;   ///< of packets: from one slot to the next
@@ -296,7 +295,7 @@ PlanUse use_of(const Program& program) {
   use.reduces = program.contract.reduces();
   if (use.reduces) use.contributions = program.contract.contributions();
   for (const Rank& rank : program.ranks) {
-    for (const Buffer& b : rank.buffers) use.sentinel |= b.packets == PacketFormat::sentinel;
+    for (const Buffer& b : rank.buffers) use.sentinel |= is_sentinel(b.packets);
     for (const Op& op : rank.ops) {
       if (!info(op.kind).has(kReduces)) continue;
       if (op.reduce != ReduceOp::call) {

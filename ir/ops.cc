@@ -61,7 +61,6 @@ constexpr DtypeInfo kDtypes[] = {
 };
 
 constexpr std::string_view kReduceOps[] = {"call", "sum", "min", "max", "prod", "avg"};
-constexpr std::string_view kFormats[] = {"none", "LL8", "LL16", "LL128", "sentinel"};
 constexpr std::string_view kChannelKinds[] = {"memory", "port", "switch"};
 
 /// Position of `name` in a table of names, from `first` on.
@@ -137,23 +136,11 @@ std::optional<ReduceOp> find_reduce_op(std::string_view name) {
   return find_in<ReduceOp>(kReduceOps, name, 1);
 }
 
-std::string_view name(PacketFormat format) { return kFormats[static_cast<size_t>(format)]; }
 std::optional<PacketFormat> find_packet_format(std::string_view name) {
-  return find_in<PacketFormat>(kFormats, name, 1);
-}
-
-PacketUnit packet_unit(PacketFormat format) {
-  switch (format) {
-    case PacketFormat::LL8:
-    case PacketFormat::LL16:
-      return {16, 32};
-    case PacketFormat::LL128:
-      return {120, 128};
-    case PacketFormat::none:
-    case PacketFormat::sentinel:
-      break;
+  for (const PacketFormatInfo& row : packet_formats()) {
+    if (row.name == name) return row.format;
   }
-  return {16, 16};
+  return std::nullopt;
 }
 
 std::string_view name(ChannelKind kind) { return kChannelKinds[static_cast<size_t>(kind)]; }

@@ -1,8 +1,9 @@
-// Ops, packet formats and channel kinds: enums and their tables, made from ops.def. Everything that
-// knows an op by name or shape asks here.
+// Ops, packet formats and channel kinds: enums and their tables, made from ops.def and formats.def.
+// Everything that knows an op by name or shape asks here.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -95,18 +96,64 @@ std::optional<OpKind> find_op(std::string_view name);
 /// Finds the row whose wire or relaxed wire name this is; `relaxed` says which.
 std::optional<OpKind> find_wire_op(std::string_view wire, bool& relaxed);
 
-/// How data in a packet buffer says that it has come.
-enum class PacketFormat : uint8_t { none, LL8, LL16, LL128, sentinel };
-std::string_view name(PacketFormat format);
-std::optional<PacketFormat> find_packet_format(std::string_view name);
-
-/// Geometry of a packet format: a unit of `data` payload bytes takes `wire` bytes in the slot.
-struct PacketUnit {
-  uint32_t data, wire;
+/// How data in a packet buffer says that it has come; none: a plain buffer.
+enum class PacketFormat : uint8_t {
+  none,
+#define FORMAT(name, ...) name,
+#include "ir/formats.def"
+#undef FORMAT
 };
-/// LL8: 16 -> 32 (four packets of 4 + 4); LL16: 16 -> 32 (two of 8 + 8, {data, flag, data, flag});
-/// LL128: 120 -> 128 (a line, its last 8 bytes the flag); sentinel: 16 -> 16; none: 16 -> 16.
-PacketUnit packet_unit(PacketFormat format);
+
+/// Where a unit of packets says that it has come.
+enum class PacketMark : uint8_t {
+  none,
+  flags,     ///< a 4-byte flag behind every 4 bytes of data
+  line,      ///< an 8-byte flag in the unit's last word
+  sentinel,  ///< no word of data holds the sentinel, -0.0; a reader puts it back
+};
+
+/// One row of the table of packet formats.
+struct PacketFormatInfo {
+  PacketFormat format;
+  std::string_view name;
+  uint32_t data, wire;  ///< a unit of `data` bytes takes `wire` bytes in the slot
+  PacketMark mark;
+  uint32_t store;             ///< bytes that a GPU stores at once
+  uint32_t whole;             ///< bytes that must become visible together
+  std::string_view protocol;  ///< "" if the peer's executor does not know it
+  std::string_view summary;
+
+  /// May ports send such packets, and links other than NVLink carry them? Copy engines and networks
+  /// keep words of 8 bytes whole, not lines: a flag may come before its data.
+  constexpr bool goes_everywhere() const { return whole <= 8; }
+  /// More data than flags: what large messages travel in.
+  constexpr bool is_dense() const { return mark != PacketMark::none && 2 * data > wire; }
+};
+
+namespace detail {
+inline constexpr PacketFormatInfo kFormats[] = {
+    {PacketFormat::none, "none", 16, 16, PacketMark::none, 16, 0, "", ""},
+#define FORMAT(name, data, wire, mark, store, whole, protocol, summary) \
+  {PacketFormat::name, #name, data, wire, PacketMark::mark, store, whole, protocol, summary},
+#include "ir/formats.def"
+#undef FORMAT
+};
+}  // namespace detail
+
+/// The row of a format; `none` has one too, whose units are those of plain data: 16 bytes.
+constexpr const PacketFormatInfo& info(PacketFormat format) {
+  return detail::kFormats[static_cast<size_t>(format)];
+}
+/// All rows, in table order, without `none`; row i is that of format i + 1.
+constexpr std::span<const PacketFormatInfo> packet_formats() {
+  return std::span(detail::kFormats).subspan(1);
+}
+constexpr std::string_view name(PacketFormat format) { return info(format).name; }
+std::optional<PacketFormat> find_packet_format(std::string_view name);
+/// Packets whose reader puts a sentinel back: a slot is filled and read once a call.
+constexpr bool is_sentinel(PacketFormat format) {
+  return info(format).mark == PacketMark::sentinel;
+}
 
 enum class ChannelKind : uint8_t { memory, port, switch_ };
 std::string_view name(ChannelKind kind);

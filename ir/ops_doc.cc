@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kPageHead = R"(# Ops
 
-<!-- Made from ir/ops.def and ir/dtypes.def by: mscclc ops --format=markdown > docs/ops.md -->
+<!-- Made from the tables ir/*.def by: mscclc ops --format=markdown > docs/ops.md -->
 
 What each op takes and does. [language.md](language.md) says how programs write them.
 
@@ -55,19 +55,6 @@ constexpr EffectName kEffects[] = {
     {kSignals, "signals"},   {kWaits, "waits"},       {kFlushes, "flushes"},
     {kReleases, "releases"}, {kAcquires, "acquires"}, {kMeets, "blocks meet"},
     {kSyncs, "syncs"},       {kReduces, "adds up"},   {kPolls, "waits for packets"},
-};
-
-struct FormatText {
-  PacketFormat format;
-  std::string_view text;
-};
-constexpr FormatText kFormats[] = {
-    {PacketFormat::LL8, "a 4-byte flag beside every 4 bytes, stored together"},
-    {PacketFormat::LL16, "two 4-byte flags in every 16 bytes, stored together"},
-    {PacketFormat::LL128, "an 8-byte flag at the end of every 128-byte line"},
-    {PacketFormat::sentinel,
-     "no flag: the slot no longer holds -0.0; float types only; a slot is "
-     "read once a call, which empties it"},
 };
 
 void append(std::string& list, std::string_view item) {
@@ -146,10 +133,8 @@ void append_formats(std::string& out) {
   out +=
       "\n## Packet formats\n\n"
       "| format | data | on the wire | how a reader knows |\n|---|--:|--:|---|\n";
-  for (const FormatText& f : kFormats) {
-    const PacketUnit unit = packet_unit(f.format);
-    out += fmt::format("| `{}` | {} bytes | {} bytes | {} |\n", name(f.format), unit.data,
-                       unit.wire, f.text);
+  for (const PacketFormatInfo& f : packet_formats()) {
+    out += fmt::format("| `{}` | {} bytes | {} bytes | {} |\n", f.name, f.data, f.wire, f.summary);
   }
 }
 

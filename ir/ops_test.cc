@@ -126,6 +126,20 @@ TEST_CASE("reductions, packet formats and channel kinds by name") {
   CHECK(find_channel_kind("switch") == ChannelKind::switch_);
   CHECK(name(ChannelKind::port) == "port");
   CHECK(bit(ChannelKind::switch_) == kSwitch);
-  CHECK(packet_unit(PacketFormat::LL128).data == 120);
-  CHECK(packet_unit(PacketFormat::LL8).wire == 32);
+}
+
+TEST_CASE("packet formats are rows of a table") {
+  CHECK(info(PacketFormat::LL128).data == 120);
+  CHECK(info(PacketFormat::LL8).wire == 32);
+  CHECK(name(PacketFormat::none) == "none");
+  for (const PacketFormatInfo& row : packet_formats()) {
+    INFO(row.name);
+    CHECK(&info(row.format) == &row);
+    CHECK(find_packet_format(row.name) == row.format);
+    CHECK(row.data <= row.wire);
+    CHECK(row.whole <= row.wire);
+    CHECK((row.wire % 16 == 0 && row.wire % row.store == 0));
+    CHECK(is_sentinel(row.format) == (row.mark == PacketMark::sentinel));
+    CHECK_FALSE(row.summary.empty());
+  }
 }

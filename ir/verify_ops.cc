@@ -27,6 +27,18 @@ std::string channel_kinds(uint8_t kinds) {
   return out;
 }
 
+/// "LL8, LL16 and sentinel": the formats that go through ports.
+std::string port_formats() {
+  std::string out;
+  std::string_view last;
+  for (const PacketFormatInfo& row : packet_formats()) {
+    if (!row.goes_everywhere()) continue;
+    if (!last.empty()) out += fmt::format("{}{}", out.empty() ? "" : ", ", last);
+    last = row.name;
+  }
+  return fmt::format("{} and {}", out, last);
+}
+
 class OpCheck {
  public:
   OpCheck(const Program& program, uint32_t rank, ProgramReport& report)
@@ -219,12 +231,10 @@ class OpCheck {
   bool check_packets(const Slot& slot, const Operand& o) {
     const Buffer& b = program_.buffer_of(id_, o);
     const bool wanted = slot.packets || (slot.port_packets && uses_port());
-    if (wanted && b.packets == PacketFormat::LL128 && uses_port()) {
-      // Copy engines and networks keep words of 8 bytes whole, not lines: a flag may come first.
-      return error("port-lines",
-                   fmt::format("'{}' holds LL128 packets, whose lines a port does not "
-                               "keep whole; LL8, LL16 and sentinel go through ports",
-                               name_of(b)));
+    if (wanted && !info(b.packets).goes_everywhere() && uses_port()) {
+      return error("port-lines", fmt::format("'{}' holds {} packets, whose lines a port does not "
+                                             "keep whole; {} go through ports",
+                                             name_of(b), name(b.packets), port_formats()));
     }
     if (wanted == (b.packets != PacketFormat::none)) return true;
     if (wanted) {

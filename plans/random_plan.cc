@@ -101,7 +101,8 @@ class Generator {
   }
 
   PacketFormat format() {
-    return chance(60) ? PacketFormat::LL16 : static_cast<PacketFormat>(pick(1, 4));
+    constexpr auto kLast = static_cast<uint32_t>(packet_formats().size());
+    return chance(60) ? PacketFormat::LL16 : static_cast<PacketFormat>(pick(1, kLast));
   }
 
   /// Two buffers are alike on all ranks, for switches; others differ in number and size.
@@ -308,7 +309,7 @@ class Generator {
       const bool common = b < kFirstScratch ? alike(b) : name == "stage" || name == "slots";
       const bool format_fits = format_ == PacketFormat::none || buffers[b].packets == format_;
       if ((buffers[b].packets != PacketFormat::none) != packets || buffers[b].chunks < chunks_ ||
-          (packets && !format_fits) || (port && buffers[b].packets == PacketFormat::LL128) ||
+          (packets && !format_fits) || (port && !info(buffers[b].packets).goes_everywhere()) ||
           (slot.kind == SlotKind::switched && !common)) {
         continue;
       }

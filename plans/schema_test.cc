@@ -203,6 +203,14 @@ TEST_CASE("the schema and docs/language.md know all kinds of collectives") {
   CHECK(schema["$defs"]["contract"]["properties"]["kind"]["enum"] == Json(expected));
 }
 
+TEST_CASE("the schema knows all packet formats") {
+  const Json schema = Json::parse(read_file("plans/schema.json").value());
+  Json expected = Json::array();
+  for (const PacketFormatInfo& row : packet_formats()) expected.push_back(row.name);
+  CHECK(schema["/$defs/rank/properties/buffers/items/properties/packets/enum"_json_pointer] ==
+        expected);
+}
+
 TEST_CASE("the schema is of the version that is written") {
   const Json schema = Json::parse(read_file("plans/schema.json").value());
   CHECK(schema["properties"]["mscclc"]["properties"]["schema"]["enum"] == Json{kPlanSchema});

@@ -31,7 +31,7 @@ class RankJob {
         communicator_(communicator),
         who_(who) {
     for (const Rank& rank : plan_->ranks) {
-      for (const Buffer& b : rank.buffers) sentinels_ |= b.packets == PacketFormat::sentinel;
+      for (const Buffer& b : rank.buffers) sentinels_ |= is_sentinel(b.packets);
     }
   }
 

@@ -98,7 +98,7 @@ uint64_t scratch_bytes(const Rank& rank, uint64_t longest) {
   uint64_t bytes = 0;
   for (const Buffer& b : rank.buffers) {
     if (b.kind != BufferKind::scratch) continue;
-    const PacketUnit unit = packet_unit(b.packets);
+    const PacketFormatInfo& unit = info(b.packets);
     const uint64_t plain = b.units == 0 ? longest : std::min(longest, b.units * b.unit);
     const uint64_t chunk =
         b.packets == PacketFormat::none ? plain : (longest + unit.data - 1) / unit.data * unit.wire;

@@ -32,14 +32,11 @@ Kernel fast_kernel_for(uint32_t formats) {
   switch (formats) {
     case 0:
       return fast_kernel_of<Arithmetic, PacketFormat::none, kUneven>();
-    case device::kUsesLL8:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL8, kUneven>();
-    case device::kUsesLL16:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL16, kUneven>();
-    case device::kUsesLL128:
-      return fast_kernel_of<Arithmetic, PacketFormat::LL128, kUneven>();
-    case device::kUsesSentinel:
-      return fast_kernel_of<Arithmetic, PacketFormat::sentinel, kUneven>();
+#define FORMAT(name, ...)                   \
+  case device::uses_of(PacketFormat::name): \
+    return fast_kernel_of<Arithmetic, PacketFormat::name, kUneven>();
+#include "ir/formats.def"
+#undef FORMAT
     default:
       return {};
   }

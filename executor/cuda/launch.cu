@@ -23,10 +23,13 @@ bool adds_up_as_usual(const LaunchPlan& plan) {
 
 bool adds(ReduceOp reduce) { return reduce == ReduceOp::sum || reduce == ReduceOp::avg; }
 
+constexpr uint32_t kSentinels =
+    device::uses_of_formats([](const PacketFormatInfo& row) { return is_sentinel(row.format); });
+
 /// The fast kernel of a plan's type, if there is one.
 Kernel fast_kernel_for(const LaunchPlan& plan) {
   // Sentinels of 8 bytes are rare.
-  if ((plan.uses & device::kUsesSentinel) != 0 && info(plan.dtype).bytes == 8) return {};
+  if ((plan.uses & kSentinels) != 0 && info(plan.dtype).bytes == 8) return {};
   // Longer programs are not settled in shared memory.
   if (plan.program_bytes > kMostShared) return {};
   if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses);
@@ -52,10 +55,10 @@ void for_each_kernel(Fn fn) {
 #undef FAST_DTYPE
   };
   for (Kernel (*const arithmetic)(uint32_t) : arithmetics) {
-    for (const PacketFormat format : {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL16,
-                                      PacketFormat::LL128, PacketFormat::sentinel}) {
-      for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
-        fn(arithmetic(device::uses_of(format) | uneven));
+    for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
+      fn(arithmetic(uneven));
+      for (const PacketFormatInfo& f : packet_formats()) {
+        fn(arithmetic(device::uses_of(f.format) | uneven));
       }
     }
   }

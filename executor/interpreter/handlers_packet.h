@@ -8,27 +8,6 @@
 
 namespace mscclc::device {
 
-/// Calls fn with the op's packet format as a constant: fn(FormatTag<F>{}).
-template <PacketFormat F>
-struct FormatTag {
-  static constexpr PacketFormat kFormat = F;
-};
-template <class Fn>
-MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
-  switch (format) {
-    case PacketFormat::LL8:
-      return fn(FormatTag<PacketFormat::LL8>{});
-    case PacketFormat::LL16:
-      return fn(FormatTag<PacketFormat::LL16>{});
-    case PacketFormat::LL128:
-      return fn(FormatTag<PacketFormat::LL128>{});
-    case PacketFormat::sentinel:
-      return fn(FormatTag<PacketFormat::sentinel>{});
-    case PacketFormat::none:
-      return;
-  }
-}
-
 /// The only source of a move, for a piece.
 template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline Source only_source(M& m, const P& p, const typename P::Stretch& s,
@@ -78,7 +57,7 @@ MSCCLC_RUN inline void move_all_packets(M& m, const P& p, const typename P::Op& 
 /// Hands the slots of a move to the proxies, as they lie.
 template <PacketFormat F, class M, class P>
 MSCCLC_BODY inline void post_packets(M& m, const P& p, const typename P::Op& op, uint32_t i) {
-  constexpr uint64_t kWire = Unit<F>::kWire;
+  constexpr uint64_t kWire = Format<F>::kWire;
   for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
     const uint8_t* from = address_of(m, p, s, dsts_of(s)) + s.skip * kWire;
     for (uint32_t k = 0; k < dsts_of(s); ++k) {
@@ -101,11 +80,13 @@ MSCCLC_BODY inline void await_packets(M& m, const P& p, const typename P::Op& op
 }
 
 /// Puts the sentinel back into the source of a move.
-template <class M, class P>
+template <PacketFormat F, class M, class P>
 MSCCLC_BODY inline void empty_source(M& m, const P& p, const typename P::Op& op, uint32_t i) {
-  for_each_stretch<PacketFormat::sentinel>(p, op, i, [&](const typename P::Stretch& s) {
-    m.template for_each_piece<PacketFormat::sentinel>(
-        s, [&](const Piece& piece) { m.empty_packets(address_of(m, p, s, dsts_of(s)), piece); });
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
+    m.template for_each_piece<F>(s, [&](const Piece& piece) {
+      m.empty_packets(address_of(m, p, s, dsts_of(s)) + piece.unit * Format<F>::kWire,
+                      piece.payload);
+    });
   });
 }
 
@@ -127,9 +108,9 @@ MSCCLC_RUN inline void run_post_packets(M& m, const P& p, const typename P::Op& 
 }
 
 /// Waits until the proxies have read what a move handed to them.
-template <class M, class P>
+template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void flush_posts(M& m, const P& p, const typename P::Op& op, uint32_t i) {
-  for_each_stretch<PacketFormat::sentinel>(p, op, i, [&](const typename P::Stretch& s) {
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch& s) {
     m.flush(dsts_of(s), [&](uint32_t k) { return channel_of(p, s, k); });
   });
 }
@@ -141,10 +122,10 @@ MSCCLC_RUN inline void forward_by_port(M& m, const P& p, const typename P::Op& o
   await_packets<F>(m, p, op, i);
   m.sync();
   post_packets<F>(m, p, op, i);
-  if constexpr (F == PacketFormat::sentinel) {
-    flush_posts(m, p, op, i);
+  if constexpr (Format<F>::kSentinel) {
+    flush_posts<F>(m, p, op, i);
     m.sync();
-    empty_source(m, p, op, i);
+    empty_source<F>(m, p, op, i);
   }
 }
 

@@ -21,7 +21,7 @@
 //   m.fetch<F>(sources, n, piece, tiles)  reads n sources; waits until all packets have come
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
-//   m.empty_packets(slot, piece)       puts the sentinel back
+//   m.empty_packets(units, bytes)      puts the sentinel back
 //   m.copy(to, from, bytes)            plain bytes
 //   m.signal(c, relaxed), m.wait(c, relaxed), m.release(s), m.acquire(s)
 //                                      channels and semaphores of this rank, by index (frames) or
@@ -69,7 +69,7 @@ struct Source {
 /// A piece of whole units: `first` counts from the run's begin, in bytes for plain stretches.
 template <PacketFormat F, class Stretch>
 MSCCLC_HD inline Piece piece_of(const Stretch& s, uint64_t first, uint32_t count) {
-  constexpr uint32_t kData = F == PacketFormat::none ? 1 : Unit<F>::kData;
+  constexpr uint32_t kData = F == PacketFormat::none ? 1 : Format<F>::kData;
   const uint64_t offset = first * kData;
   const uint32_t payload = count * kData;
   const uint64_t left = offset < s.length() ? s.length() - offset : 0;
@@ -100,9 +100,10 @@ MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_uni
 template <PacketFormat F, class M>
 MSCCLC_RUN inline void take_from(M& m, const Source& source, const Piece& piece,
                                  typename M::Tile& tile) {
-  if constexpr (F == PacketFormat::sentinel) {
+  if constexpr (Format<F>::kSentinel) {
     if (source.packets) {
-      m.empty_packets(const_cast<uint8_t*>(source.address), piece);
+      m.empty_packets(const_cast<uint8_t*>(source.address) + piece.unit * Format<F>::kWire,
+                      piece.payload);
     } else {
       m.drop_minus_zeros(tile, piece.payload);
     }

@@ -1,12 +1,16 @@
-// Packet formats: how a piece of data says that it has come.
+// Packet formats on machines: how a unit lies in its slot, and how it says that it has come. Which
+// formats there are, and their sizes, is in ir/formats.def; a way to say so (PacketMark) that has
+// no Marked<> here does not compile.
 //
-//   LL8, LL16  every 4 bytes of data are followed by a 4-byte flag, the number of the call. The two
-//              differ in how much a machine stores at once (8 or 16 bytes), not in bytes.
-//   LL128      a line of 120 bytes of data and one 8-byte flag behind them.
-//   sentinel   no flag: a word is there when it no longer holds -0.0. So a -0.0 is sent as +0.0,
-//              and who reads a word puts the sentinel back.
+//   flags     every 4 bytes of data are followed by a 4-byte flag, the number of the call. Formats
+//             differ in how much a machine stores at once (8 or 16 bytes), not in bytes.
+//   line      a line of data and one 8-byte flag behind it.
+//   sentinel  no flag: a word is there when it no longer holds -0.0. So a -0.0 is sent as +0.0,
+//             and who reads a word puts the sentinel back.
 //
-// Slots are written and read in whole units; beyond the data there are zeros.
+// Slots are written and read in whole units; beyond the data there are zeros. What a mark vouches
+// for stands in its own word of 8 bytes, or ahead of it: machines write units upwards, and read
+// them downwards.
 #pragma once
 
 #include <cstring>
@@ -17,8 +21,8 @@ namespace mscclc::device {
 
 /// What a machine writes beside the data of the present call, and expects there.
 struct Stamp {
-  uint32_t flag32;    ///< LL8, LL16: never 0, which is what fresh memory holds
-  uint64_t flag64;    ///< LL128
+  uint32_t flag32;    ///< flags: never 0, which is what fresh memory holds
+  uint64_t flag64;    ///< lines
   uint64_t sentinel;  ///< -0.0 of the data type, as often as it fits in 8 bytes
   uint32_t word;      ///< sentinel: bytes that are there or not as one: 4, or 8 for f64
 };
@@ -37,16 +41,7 @@ MSCCLC_HD inline Stamp stamp_of(uint64_t call, uint32_t element) {
   return s;
 }
 
-/// Bytes of data and of slot per unit; the same as packet_unit(), for device code.
-template <PacketFormat F>
-struct Unit {
-  static constexpr uint32_t kData = F == PacketFormat::LL128 ? 120 : 16;
-  static constexpr uint32_t kWire = F == PacketFormat::LL128                            ? 128
-                                    : F == PacketFormat::LL8 || F == PacketFormat::LL16 ? 32
-                                                                                        : 16;
-};
-
-/// A unit of LL8 or LL16.
+/// A unit with flags.
 struct FlaggedUnit {
   uint32_t words[8];  ///< data, flag, data, flag, ...
 
@@ -66,14 +61,139 @@ struct FlaggedUnit {
     }
   }
 };
-static_assert(sizeof(FlaggedUnit) == Unit<PacketFormat::LL16>::kWire);
-
-/// A unit of LL128.
-struct Line {
-  uint8_t data[120];
-  uint64_t flag;
+/// Where the marks of a unit stand: one of `bytes` bytes at `first`, and every `step` from there.
+struct Marks {
+  uint32_t first, step, bytes;
 };
-static_assert(sizeof(Line) == Unit<PacketFormat::LL128>::kWire);
+
+/// How units of kData bytes in kWire lie that have marks of one kind:
+///   stamp(s)              what a mark holds in a unit that has come; of a sentinel, what it does
+///   not marks(word)           where they stand; `word`: Stamp::word missing(unit, s)      0 if a
+///   unit in the host's memory has come, without a branch get(unit, data)       its data put(s,
+///   data, unit)    the reverse, with this call's marks
+template <PacketMark mark, uint32_t kData, uint32_t kWire>
+struct Marked;
+
+template <uint32_t kData, uint32_t kWire>
+struct Marked<PacketMark::none, kData, kWire> {};
+
+template <uint32_t kData, uint32_t kWire>
+struct Marked<PacketMark::flags, kData, kWire> {
+  static_assert(kData == 16 && kWire == sizeof(FlaggedUnit));
+  MSCCLC_HD static constexpr uint64_t stamp(const Stamp& s) { return s.flag32; }
+  MSCCLC_HD static constexpr Marks marks(uint32_t) { return {4, 8, 4}; }
+  static uint64_t missing(const uint8_t* unit, const Stamp& s) {
+    FlaggedUnit found;
+    memcpy(&found, unit, sizeof found);
+    uint64_t missing = 0;
+    for (uint32_t w = 1; w < 8; w += 2) missing |= found.words[w] ^ s.flag32;
+    return missing;
+  }
+  static void get(const uint8_t* unit, uint8_t* data) {
+    FlaggedUnit found;
+    memcpy(&found, unit, sizeof found);
+    found.get(data);
+  }
+  static void put(const Stamp& s, const uint8_t* data, uint8_t* unit) {
+    FlaggedUnit made;
+    made.set(data, s.flag32);
+    memcpy(unit, &made, sizeof made);
+  }
+};
+
+template <uint32_t kData, uint32_t kWire>
+struct Marked<PacketMark::line, kData, kWire> {
+  static_assert(kData % 8 == 0 && kWire == kData + 8);
+  MSCCLC_HD static constexpr uint64_t stamp(const Stamp& s) { return s.flag64; }
+  MSCCLC_HD static constexpr Marks marks(uint32_t) { return {kData, kWire, 8}; }
+  static uint64_t missing(const uint8_t* unit, const Stamp& s) {
+    uint64_t flag;
+    memcpy(&flag, unit + kData, sizeof flag);
+    return flag ^ s.flag64;
+  }
+  static void get(const uint8_t* unit, uint8_t* data) { memcpy(data, unit, kData); }
+  static void put(const Stamp& s, const uint8_t* data, uint8_t* unit) {
+    memcpy(unit, data, kData);
+    memcpy(unit + kData, &s.flag64, sizeof s.flag64);
+  }
+};
+
+template <uint32_t kData, uint32_t kWire>
+struct Marked<PacketMark::sentinel, kData, kWire> {
+  static_assert(kData % 8 == 0 && kWire == kData);
+  MSCCLC_HD static constexpr uint64_t stamp(const Stamp& s) { return s.sentinel; }
+  MSCCLC_HD static constexpr Marks marks(uint32_t word) { return {0, word, word}; }
+  static uint64_t missing(const uint8_t* unit, const Stamp& s) {
+    return s.word == 8 ? count<uint64_t>(unit, s) : count<uint32_t>(unit, s);
+  }
+  static void get(const uint8_t* unit, uint8_t* data) { memcpy(data, unit, kData); }
+  static void put(const Stamp&, const uint8_t* data, uint8_t* unit) { memcpy(unit, data, kData); }
+
+ private:
+  /// Words that hold the sentinel.
+  template <class Word>
+  static uint64_t count(const uint8_t* unit, const Stamp& s) {
+    uint64_t missing = 0;
+    for (uint32_t i = 0; i < kData; i += sizeof(Word)) {
+      Word word;
+      memcpy(&word, unit + i, sizeof word);
+      missing += word == static_cast<Word>(s.sentinel);
+    }
+    return missing;
+  }
+};
+
+/// What machines know of a packet format: its row, as constants, and how its units lie.
+template <PacketFormat F>
+struct Format : Marked<info(F).mark, info(F).data, info(F).wire> {
+  static constexpr PacketFormatInfo kInfo = info(F);
+  static constexpr uint32_t kData = kInfo.data, kWire = kInfo.wire, kStore = kInfo.store;
+  static constexpr PacketMark kMark = kInfo.mark;
+  static constexpr bool kFlags = kMark == PacketMark::flags;
+  static constexpr bool kLine = kMark == PacketMark::line;
+  static constexpr bool kSentinel = kMark == PacketMark::sentinel;
+  static constexpr bool kDense = kInfo.is_dense();
+  static constexpr uint32_t kRows = kWire / 16;  ///< of 16 bytes, as much as a GPU's thread handles
+};
+
+/// A mark as it was found, and what it should hold (a sentinel: should not).
+struct FoundMark {
+  uint64_t expected, seen;
+  bool missing;
+};
+
+/// The first mark of a unit that says that the unit has not come, else its last one. load(at, wide)
+/// reads the 4 bytes at `at` of the unit, or 8.
+template <PacketFormat F, class Load>
+MSCCLC_HD inline FoundMark find_missing_mark(uint64_t stamp, uint32_t word, Load load) {
+  const Marks marks = Format<F>::marks(word);
+  const bool wide = marks.bytes == 8;
+  FoundMark mark{wide ? stamp : static_cast<uint32_t>(stamp), 0, false};
+  for (uint32_t at = marks.first; at < Format<F>::kWire; at += marks.step) {
+    mark.seen = load(at, wide);
+    mark.missing = (mark.seen == mark.expected) == Format<F>::kSentinel;
+    if (mark.missing) break;
+  }
+  return mark;
+}
+
+/// Calls fn with a packet format as a constant: fn(FormatTag<F>{}); not at all for `none`.
+template <PacketFormat F>
+struct FormatTag {
+  static constexpr PacketFormat kFormat = F;
+};
+template <class Fn>
+MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
+  switch (format) {
+#define FORMAT(name, ...)  \
+  case PacketFormat::name: \
+    return fn(FormatTag<PacketFormat::name>{});
+#include "ir/formats.def"
+#undef FORMAT
+    case PacketFormat::none:
+      return;
+  }
+}
 
 /// Turns -0.0 into +0.0 in a row of elements, so that none looks like the sentinel.
 template <class Bits>

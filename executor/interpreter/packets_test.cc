@@ -5,17 +5,77 @@
 namespace mscclc::device {
 namespace {
 
+constexpr uint32_t kMostWire = 128;
+
+/// A unit gives back what it was given, and has come only with this call's marks, all of them.
 template <PacketFormat F>
-void check_unit() {
-  CHECK(Unit<F>::kData == packet_unit(F).data);
-  CHECK(Unit<F>::kWire == packet_unit(F).wire);
+void check_unit(uint32_t element) {
+  using Unit = Format<F>;
+  static_assert(Unit::kWire <= kMostWire);
+  const Stamp now = stamp_of(7, element), next = stamp_of(8, element);
+  alignas(8) uint8_t unit[kMostWire] = {}, data[kMostWire], back[kMostWire] = {};
+  for (uint32_t i = 0; i < Unit::kData; ++i) data[i] = static_cast<uint8_t>(i + 1);
+  Unit::put(now, data, unit);
+  CHECK(Unit::missing(unit, now) == 0);
+  CHECK((Unit::missing(unit, next) == 0) == Unit::kSentinel);  // which does not count calls
+  Unit::get(unit, back);
+  CHECK(std::equal(data, data + Unit::kData, back));
+
+  const auto load = [&unit](uint32_t at, bool wide) {
+    uint64_t mark = 0;
+    std::memcpy(&mark, unit + at, wide ? 8 : 4);
+    return mark;
+  };
+  CHECK_FALSE(find_missing_mark<F>(Unit::stamp(now), now.word, load).missing);
+  const Marks marks = Unit::marks(now.word);
+  uint64_t stamp = Unit::stamp(Unit::kSentinel ? now : next);
+  for (uint32_t at = marks.first; at < Unit::kWire; at += marks.step) {
+    INFO("mark at " << at);
+    REQUIRE(at + marks.bytes <= Unit::kWire);
+    uint8_t good[8];
+    std::memcpy(good, unit + at, marks.bytes);
+    std::memcpy(unit + at, &stamp, marks.bytes);
+    CHECK(Unit::missing(unit, now) != 0);
+    const FoundMark found = find_missing_mark<F>(Unit::stamp(now), now.word, load);
+    CHECK(found.missing);
+    CHECK((found.seen == found.expected) == Unit::kSentinel);
+    std::memcpy(unit + at, good, marks.bytes);
+  }
+  CHECK(Unit::missing(unit, now) == 0);
 }
 
-TEST_CASE("units are those of the table") {
-  check_unit<PacketFormat::LL8>();
-  check_unit<PacketFormat::LL16>();
-  check_unit<PacketFormat::LL128>();
-  check_unit<PacketFormat::sentinel>();
+TEST_CASE("units of every format go there and back, and show what is missing") {
+  for (const PacketFormatInfo& row : packet_formats()) {
+    for (const uint32_t element : {1, 2, 4, 8}) {
+      INFO(row.name << ", elements of " << element);
+      bool checked = false;
+      with_format(row.format, [&](auto tag) {
+        check_unit<decltype(tag)::kFormat>(element);
+        checked = true;
+      });
+      CHECK(checked);
+    }
+  }
+  with_format(PacketFormat::none, [](auto) { FAIL("plain data has no format"); });
+}
+
+TEST_CASE("marks stand where machines look for them") {
+  CHECK(Format<PacketFormat::LL8>::marks(4).first == 4);
+  CHECK(Format<PacketFormat::LL16>::marks(4).step == 8);
+  CHECK(Format<PacketFormat::LL128>::marks(4).first == 120);
+  CHECK(Format<PacketFormat::LL128>::marks(4).bytes == 8);
+  CHECK(Format<PacketFormat::sentinel>::marks(4).step == 4);
+  CHECK(Format<PacketFormat::sentinel>::marks(8).step == 8);
+}
+
+TEST_CASE("what a format is good for follows from its row") {
+  CHECK(info(PacketFormat::LL8).goes_everywhere());
+  CHECK(info(PacketFormat::sentinel).goes_everywhere());
+  CHECK_FALSE(info(PacketFormat::LL128).goes_everywhere());
+  CHECK_FALSE(Format<PacketFormat::LL16>::kDense);
+  CHECK(Format<PacketFormat::LL128>::kDense);
+  CHECK(Format<PacketFormat::sentinel>::kDense);
+  CHECK_FALSE(Format<PacketFormat::none>::kDense);
 }
 
 TEST_CASE("flags count calls and are never what fresh memory holds") {

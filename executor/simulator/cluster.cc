@@ -77,7 +77,7 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
     uint8_t* const data = addresses_[rank][b];
     const uint64_t bytes = layout[b].stride * layout[b].copies;
-    if (layout[b].packets == PacketFormat::sentinel) {
+    if (is_sentinel(layout[b].packets)) {
       for (uint64_t at = 0; at < bytes; at += sizeof stamp.sentinel) {
         std::memcpy(data + at, &stamp.sentinel, sizeof stamp.sentinel);
       }

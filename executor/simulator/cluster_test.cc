@@ -47,11 +47,9 @@ bool run_from(const Program& program, uint64_t first_call, uint64_t calls, uint6
 }
 
 TEST_CASE("packet flags and copies over many calls and round the end of 32 bits") {
-  constexpr PacketFormat kFormats[] = {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128,
-                                       PacketFormat::sentinel};
-  for (const PacketFormat format : kFormats) {
+  for (const PacketFormatInfo& row : packet_formats()) {
     for (const uint32_t copies : {2, 3}) {
-      const TestProgram t = one_shot(3, 1, format, copies);
+      const TestProgram t = one_shot(3, 1, row.format, copies);
       for (const uint64_t first : {uint64_t{0}, uint64_t{0xfffffff8}, uint64_t{1} << 40}) {
         for (uint64_t seed = 0; seed < 6; ++seed) {
           uint64_t wrong = 0;

@@ -30,7 +30,7 @@ TEST_CASE("every op, format, type and reduction") {
       Simulator runner(t.program);
       uint64_t seed = 0;
       for (const DtypeInfo& type : dtype_table()) {
-        if (format == PacketFormat::sentinel && type.kind != DtypeKind::kFloat) continue;
+        if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
         for (const ReduceOp op : kReductions) {
           if (op != ReduceOp::sum && !t.program.contract.reduces()) continue;
           for (const uint64_t elements : {0, 1, 3, 17, 1001}) {

@@ -182,15 +182,17 @@ std::string HangReport::packet_reason(const BlockTask& task) const {
     const Buffer& buffer = program.ranks[task.rank].buffers[b];
     const uint64_t slot = layout[b].bytes / buffer.chunks;
     const uint64_t at = static_cast<uint64_t>(w.packet - data) % layout[b].stride;
-    const uint64_t chunk = at / slot, unit = at % slot / packet_unit(buffer.packets).wire;
+    const uint64_t chunk = at / slot, unit = at % slot / info(buffer.packets).wire;
     std::string text =
         fmt::format("waits for packet {} of '{}[{}]'", unit, program.name_of(buffer.name), chunk);
-    if (buffer.packets == PacketFormat::sentinel) {
+    if (is_sentinel(buffer.packets)) {
       text += ", which is empty";
     } else {
-      const bool wide = buffer.packets == PacketFormat::LL128;
       uint64_t seen = 0;
-      std::copy_n(w.packet, wide ? 8 : 4, reinterpret_cast<uint8_t*>(&seen));
+      device::with_format(buffer.packets, [&](auto tag) {
+        const device::Marks marks = device::Format<decltype(tag)::kFormat>::marks(4);
+        std::copy_n(w.packet, marks.bytes, reinterpret_cast<uint8_t*>(&seen));
+      });
       text += fmt::format(", flag {}; it holds flag {}", w.expected, seen);
     }
     return text + packet_writers(task.plan, task.rank, b, chunk);

@@ -38,10 +38,9 @@ void measure(const std::string& what, const Program& program, const RunSpec& spe
 }
 
 void run() {
-  for (const PacketFormat format :
-       {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
-    measure(fmt::format("one-shot, 8 ranks, 1 MiB, {}", name(format)),
-            one_shot(8, 8, format).program, {.bytes = 1 << 20}, 20);
+  for (const PacketFormatInfo& f : packet_formats()) {
+    measure(fmt::format("one-shot, 8 ranks, 1 MiB, {}", f.name), one_shot(8, 8, f.format).program,
+            {.bytes = 1 << 20}, 20);
   }
   const Program small = one_shot(8, 8, PacketFormat::LL16).program;
   for (const uint64_t seed : {0, 1, 2, 3}) {

@@ -11,19 +11,17 @@ using namespace testing;
 
 constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
                                     ReduceOp::avg};
-constexpr PacketFormat kFormats[] = {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128,
-                                     PacketFormat::sentinel};
 
 std::string text_of(const Diagnostics& diagnostics) {
   return render_text(diagnostics, Sources{}, 100);
 }
 
 TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
-  for (const PacketFormat format : kFormats) {
-    const TestProgram t = one_shot(3, 2, format);
+  for (const PacketFormatInfo& row : packet_formats()) {
+    const TestProgram t = one_shot(3, 2, row.format);
     Simulator runner(t.program);
     for (const DtypeInfo& type : dtype_table()) {
-      if (format == PacketFormat::sentinel && type.kind != DtypeKind::kFloat) continue;
+      if (is_sentinel(row.format) && type.kind != DtypeKind::kFloat) continue;
       for (const ReduceOp op : kReductions) {
         for (const uint64_t elements : {0, 1, 3, 17, 1001}) {
           for (const uint64_t seed : {0, 1, 2, 3}) {
@@ -34,9 +32,9 @@ TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
                                                  .iterations = 3,
                                                  .schedule_seed = seed},
                                                 diagnostics);
-            INFO(name(format) << ' ' << type.name << ' ' << name(op) << ' ' << elements << " seed "
-                              << seed << '\n'
-                              << text_of(diagnostics));
+            INFO(row.name << ' ' << type.name << ' ' << name(op) << ' ' << elements << " seed "
+                          << seed << '\n'
+                          << text_of(diagnostics));
             REQUIRE(result.status == RunStatus::right);
             REQUIRE(result.count == elements);
           }

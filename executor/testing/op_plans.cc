@@ -403,9 +403,11 @@ const std::vector<OpPlan>& op_plans() {
 
 std::vector<PacketFormat> formats_of(const OpPlan& plan) {
   if (!plan.packets) return {PacketFormat::none};
-  std::vector<PacketFormat> formats{PacketFormat::LL8, PacketFormat::LL16, PacketFormat::sentinel};
-  // A port does not keep lines whole.
-  if (plan.name.find("by port") == std::string::npos) formats.push_back(PacketFormat::LL128);
+  const bool by_port = plan.name.find("by port") != std::string::npos;
+  std::vector<PacketFormat> formats;
+  for (const PacketFormatInfo& f : packet_formats()) {
+    if (!by_port || f.goes_everywhere()) formats.push_back(f.format);
+  }
   return formats;
 }
 

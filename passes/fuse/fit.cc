@@ -83,7 +83,7 @@ class Fitter {
     const Operands dsts(program_.dsts(op).begin(), program_.dsts(op).end());
     const Operands srcs(program_.srcs(op).begin(), program_.srcs(op).end());
     const bool one_source = srcs.size() == 1 && !row.srcs.slot[0].pairwise;
-    if (one_source && format_of(srcs[0]) == PacketFormat::sentinel) return;
+    if (one_source && is_sentinel(format_of(srcs[0]))) return;
     const bool by_kind = mixes_sources(op);
     const size_t limit = most(op);
     for (size_t begin = 0, end = 0; begin < dsts.size(); begin = end) {
@@ -116,7 +116,7 @@ class Fitter {
     const Operands srcs(program_.srcs(op).begin(), program_.srcs(op).end());
     const size_t limit = most(op);
     if (limit < 2 || (srcs.size() > limit && !can_cut_sources(op, limit))) return;
-    if (dsts.size() > limit && format_of(dsts.back()) == PacketFormat::sentinel) return;
+    if (dsts.size() > limit && is_sentinel(format_of(dsts.back()))) return;
     size_t next = std::min(limit, srcs.size());
     Operands some(srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(next));
     Op part = op;

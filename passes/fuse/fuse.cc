@@ -186,7 +186,7 @@ class Fuser {
     if (rule.form != Form::forward) return alone;
     // A sentinel slot is emptied by its one reader: kept for nobody, it would never be.
     const PacketFormat format = program_.buffer_of(rank_, match.gone[0]).packets;
-    if (!alone) return format != PacketFormat::sentinel;
+    if (!alone) return !is_sentinel(format);
     match.keeps_packets = false;
     match.result = OpKind::reduce_send_packets;
     return true;

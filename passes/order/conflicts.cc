@@ -131,7 +131,7 @@ uint32_t Conflicts::find_granule(const Op& op) const {
     const Operand* o = program_.operands.at(op.operands);
     for (const Operand* end = o + op.dsts + op.srcs; o != end; ++o) {
       const PacketFormat format = program_.buffer_of(rank_, *o).packets;
-      if (format != PacketFormat::none) return packet_unit(format).data;
+      if (format != PacketFormat::none) return info(format).data;
     }
   }
   return program_.launch.align;

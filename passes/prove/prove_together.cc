@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
@@ -102,8 +103,8 @@ class TogetherProver {
   bool share_sentinels(size_t a, size_t b) const {
     const auto has_slots = [&](size_t part, uint32_t rank) {
       return joint_.parts[part].has(rank) && plans_[part].program->launch.reuse_scratch &&
-             std::ranges::count(joint_.parts[part].rank(rank).buffers, PacketFormat::sentinel,
-                                &Buffer::packets) > 0;
+             std::ranges::any_of(joint_.parts[part].rank(rank).buffers, is_sentinel,
+                                 &Buffer::packets);
     };
     for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
       if (has_slots(a, r) && has_slots(b, r)) return true;
@@ -111,15 +112,16 @@ class TogetherProver {
     return false;
   }
 
-  /// Flags of LL8 and LL16 stand in the same words, and count the same calls.
-  static uint32_t family(PacketFormat format) {
-    return format == PacketFormat::LL8 ? static_cast<uint32_t>(PacketFormat::LL16)
-                                       : static_cast<uint32_t>(format);
+  /// Formats of one family, LL8 and LL16, have their flags in the same words, and count the same
+  /// calls.
+  using Family = std::tuple<PacketMark, uint32_t, uint32_t>;
+  static Family family(PacketFormat format) {
+    return {info(format).mark, info(format).data, info(format).wire};
   }
   bool mixes_formats(const System& system, size_t a, size_t b) const {
     for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
       if (!system.overlaid(r, a, b)) continue;
-      std::set<uint32_t> families;
+      std::set<Family> families;
       for (const size_t part : {a, b}) {
         const std::vector<Buffer>& buffers = joint_.parts[part].rank(r).buffers;
         for (size_t i = kFirstScratch; i < buffers.size(); ++i) {

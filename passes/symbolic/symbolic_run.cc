@@ -31,7 +31,7 @@ void SymbolicRun::lay_out() {
     for (const Buffer& buffer : rank.buffers) {
       Place place;
       const uint64_t cells = uint64_t{buffer.chunks} * per_chunk_;
-      place.sentinel = buffer.packets == PacketFormat::sentinel;
+      place.sentinel = is_sentinel(buffer.packets);
       if (symbolic_) place.symbols = symbols;
       if (symbolic_) symbols += cells;
       if (buffer.packets != PacketFormat::none) {

@@ -113,7 +113,7 @@ PeerRules::PeerRules(const Program& program, const WireLayout& layout)
 
 PeerFault PeerRules::judge_buffer(const WireBuffer& buffer) const {
   if (buffer.type != WireType::scratch) return PeerFault::none;
-  if (buffer.packets == PacketFormat::LL128 || buffer.packets == PacketFormat::sentinel) {
+  if (buffer.packets != PacketFormat::none && info(buffer.packets).protocol.empty()) {
     return PeerFault::packet_format;
   }
   if (buffer.units != 0) return PeerFault::units;

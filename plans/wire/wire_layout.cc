@@ -9,9 +9,7 @@
 namespace mscclc {
 namespace {
 
-bool is_ll(PacketFormat format) {
-  return format == PacketFormat::LL8 || format == PacketFormat::LL16;
-}
+bool is_ll(PacketFormat format) { return info(format).protocol == "LL"; }
 
 WireType type_of(const Buffer& buffer) {
   switch (buffer.kind) {

@@ -122,12 +122,11 @@ std::string packet_text(const Program& program, uint32_t rank, const Fault& faul
   const auto [index, chunk] = *place;
   const Buffer& buffer = program.ranks[rank].buffers[index];
   const std::string writers = writers_of(program, rank, index, chunk);
-  return fmt::format(
-      "waits for a packet in '{}[{}]'{}; {}", program.name_of(buffer.name), chunk,
-      buffer.packets == PacketFormat::sentinel
-          ? ", which is empty"
-          : fmt::format(" with flag {}; it holds flag {}", fault.expected, fault.seen),
-      writers.empty() ? "no op writes it" : "it is written by " + writers);
+  return fmt::format("waits for a packet in '{}[{}]'{}; {}", program.name_of(buffer.name), chunk,
+                     is_sentinel(buffer.packets) ? ", which is empty"
+                                                 : fmt::format(" with flag {}; it holds flag {}",
+                                                               fault.expected, fault.seen),
+                     writers.empty() ? "no op writes it" : "it is written by " + writers);
 }
 
 std::string reason(const Program& program, uint32_t rank, const Fault& fault,

@@ -7,9 +7,9 @@
 namespace mscclc {
 namespace {
 
-/// Does the op store lines of LL128 at the far end `o`?
-bool sends_lines(const Program& plan, uint32_t rank, const Operand& o) {
-  return plan.buffer_of(rank, o).packets == PacketFormat::LL128;
+/// The format of the packets that the op stores at the far end `o`.
+const PacketFormatInfo& format_at(const Program& plan, uint32_t rank, const Operand& o) {
+  return info(plan.buffer_of(rank, o).packets);
 }
 
 void report_access(const Program& plan, uint32_t rank, const Op& op, uint32_t peer,
@@ -21,11 +21,11 @@ void report_access(const Program& plan, uint32_t rank, const Op& op, uint32_t pe
 }
 
 void report_lines(const Program& plan, uint32_t rank, const Op& op, uint32_t peer, const Link& link,
-                  Diagnostics& diagnostics) {
+                  const PacketFormatInfo& format, Diagnostics& diagnostics) {
   op_error(diagnostics, "no-nvlink", plan, rank, op,
-           fmt::format("packets in LL128 from rank {} to rank {} need NVLink: elsewhere a line of "
-                       "128 bytes may come in pieces ({})",
-                       rank, peer, link.why))
+           fmt::format("packets in {} from rank {} to rank {} need NVLink: elsewhere a line of {} "
+                       "bytes may come in pieces ({})",
+                       format.name, rank, peer, format.whole, link.why))
       .notes.push_back(
           {"use LL16 or LL8 there; 'mscclc select --links pcie' shows what the library takes"});
 }
@@ -44,8 +44,9 @@ bool check_op(const Program& plan, uint32_t rank, const Op& op, std::span<const 
       return false;
     }
     if (!info(op.kind).moves_data() || link.kind != LinkKind::pcie) continue;
-    if (!sends_lines(plan, rank, o)) continue;
-    report_lines(plan, rank, op, channel.peer, link, diagnostics);
+    const PacketFormatInfo& format = format_at(plan, rank, o);
+    if (format.goes_everywhere()) continue;
+    report_lines(plan, rank, op, channel.peer, link, format, diagnostics);
     return false;
   }
   return true;

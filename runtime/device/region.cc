@@ -44,7 +44,7 @@ bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, ui
                                     device::stamp_of(0, element).sentinel);
   for (uint32_t b = kFirstScratch; b < layout.buffers.size(); ++b) {
     const BufferLayout& buffer = layout.buffers[b];
-    if (buffer.packets != PacketFormat::sentinel) continue;
+    if (!is_sentinel(buffer.packets)) continue;
     const uint64_t bytes = buffer.stride * buffer.copies;
     for (uint64_t at = 0; at < bytes; at += kFillBytes) {
       const uint64_t n = std::min(kFillBytes, bytes - at);

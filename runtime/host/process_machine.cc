@@ -4,8 +4,8 @@
 
 namespace mscclc {
 
+using device::Format;
 using device::Piece;
-using device::Unit;
 using device::WaitFor;
 
 ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t block, Fiber& fiber)
@@ -71,50 +71,34 @@ void ProcessMachine::stop() {
   for (;;) fiber_.suspend();
 }
 
-template <class Word>
-bool ProcessMachine::take_words(const uint8_t* unit, uint8_t* data) const {
-  const auto empty = static_cast<Word>(stamp_.sentinel);
-  for (uint32_t i = 0; i < Unit<PacketFormat::sentinel>::kData; i += sizeof(Word)) {
-    const Word word = load_acquire<Word>(unit + i);
-    if (word == empty) return false;
-    std::memcpy(data + i, &word, sizeof word);
-  }
-  return true;
-}
-
 /// Takes a unit's data; false if it has not come.
 template <PacketFormat F>
 bool ProcessMachine::take_unit(const uint8_t* unit, uint8_t* data, uint64_t& seen) const {
-  if constexpr (F == PacketFormat::sentinel) {
-    seen = stamp_.sentinel;
-    return stamp_.word == 8 ? take_words<uint64_t>(unit, data) : take_words<uint32_t>(unit, data);
-  } else if constexpr (F == PacketFormat::LL128) {
-    seen = load_acquire<uint64_t>(unit + Unit<F>::kData);
-    if (seen != stamp_.flag64) return false;
-    for (uint32_t i = 0; i < Unit<F>::kData; i += 8) {
-      const uint64_t word = shared_word<uint64_t>(unit + i).load(std::memory_order_relaxed);
-      std::memcpy(data + i, &word, sizeof word);
-    }
-    return true;
-  } else {
-    for (uint32_t i = 0; i < 4; ++i) {
-      const uint64_t word = load_acquire<uint64_t>(unit + 8 * i);
-      seen = word >> 32;
-      if (seen != stamp_.flag32) return false;
-      const auto value = static_cast<uint32_t>(word);
-      std::memcpy(data + 4 * i, &value, sizeof value);
-    }
-    return true;
+  alignas(8) uint8_t copy[Format<F>::kWire];
+  // Downwards: what a mark vouches for stands in its word or ahead of it.
+  for (uint32_t at = Format<F>::kWire; at > 0;) {
+    at -= 8;
+    const uint64_t word = load_acquire<uint64_t>(unit + at);
+    std::memcpy(copy + at, &word, sizeof word);
   }
+  const auto load = [&copy](uint32_t at, bool wide) {
+    uint64_t mark = 0;
+    std::memcpy(&mark, copy + at, wide ? 8 : 4);
+    return mark;
+  };
+  const device::FoundMark mark =
+      device::find_missing_mark<F>(Format<F>::stamp(stamp_), stamp_.word, load);
+  seen = mark.seen;
+  if (mark.missing) return false;
+  Format<F>::get(copy, data);
+  return true;
 }
 
 template <PacketFormat F>
 void ProcessMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
-  const uint8_t* from = slot + piece.unit * Unit<F>::kWire;
-  const uint64_t expected = F == PacketFormat::LL128      ? stamp_.flag64
-                            : F == PacketFormat::sentinel ? 0
-                                                          : stamp_.flag32;
-  for (uint32_t at = 0; at < piece.payload; at += Unit<F>::kData, from += Unit<F>::kWire) {
+  const uint8_t* from = slot + piece.unit * Format<F>::kWire;
+  const uint64_t expected = Format<F>::stamp(stamp_);
+  for (uint32_t at = 0; at < piece.payload; at += Format<F>::kData, from += Format<F>::kWire) {
     uint64_t seen = 0;
     if (take_unit<F>(from, tile.bytes + at, seen)) continue;
     const auto unit = reinterpret_cast<uint64_t>(from);
@@ -126,37 +110,27 @@ void ProcessMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile&
 
 template <PacketFormat F>
 void ProcessMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
-  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
-  uint8_t* to = slot + piece.unit * kWire;
-  for (uint32_t at = 0; at < piece.payload; at += kData, to += kWire) {
-    if constexpr (F == PacketFormat::LL8 || F == PacketFormat::LL16) {
-      device::FlaggedUnit unit;
-      unit.set(tile.bytes + at, stamp_.flag32);
-      copy_words(to, reinterpret_cast<const uint8_t*>(unit.words), kWire);
-    } else {
-      copy_words(to, tile.bytes + at, kData);
-      if constexpr (F == PacketFormat::LL128) store_release<uint64_t>(to + kData, stamp_.flag64);
-    }
+  uint8_t* to = slot + piece.unit * Format<F>::kWire;
+  for (uint32_t at = 0; at < piece.payload; at += Format<F>::kData, to += Format<F>::kWire) {
+    alignas(8) uint8_t unit[Format<F>::kWire];
+    Format<F>::put(stamp_, tile.bytes + at, unit);
+    copy_words(to, unit, sizeof unit);
   }
 }
 
-void ProcessMachine::empty_packets(uint8_t* slot, const Piece& piece) {
-  uint8_t* at = slot + piece.unit * Unit<PacketFormat::sentinel>::kWire;
-  for (uint32_t i = 0; i < piece.payload; i += sizeof stamp_.sentinel) {
-    store_release<uint64_t>(at + i, stamp_.sentinel);
+void ProcessMachine::empty_packets(uint8_t* units, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += sizeof stamp_.sentinel) {
+    store_release<uint64_t>(units + i, stamp_.sentinel);
   }
 }
 
 // The handlers are templates: these are all the formats there are.
-#define MSCCLC_FORMAT(F)                                                                    \
+#define FORMAT(F, ...)                                                                      \
   template void ProcessMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, \
                                                               Tile&);                       \
   template void ProcessMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
-MSCCLC_FORMAT(LL8)
-MSCCLC_FORMAT(LL16)
-MSCCLC_FORMAT(LL128)
-MSCCLC_FORMAT(sentinel)
-#undef MSCCLC_FORMAT
+#include "ir/formats.def"
+#undef FORMAT
 
 void ProcessMachine::signal(const device::StepTarget& target, bool) {
   if ((target.flags & device::kPort) != 0) {

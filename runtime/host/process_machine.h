@@ -45,7 +45,7 @@ class ProcessMachine {
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::StepStretch& s, Fn fn) {
-    constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Unit<F>::kData;
+    constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Format<F>::kData;
     constexpr uint32_t kMost = kTileBytes / kData;
     const uint64_t end = s.skip + s.count;
     for (uint64_t at = s.skip; at < end;) {
@@ -76,7 +76,7 @@ class ProcessMachine {
   }
   template <PacketFormat F>
   void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile);
-  void empty_packets(uint8_t* slot, const device::Piece& piece);
+  void empty_packets(uint8_t* units, uint32_t bytes);
   void drop_minus_zeros(Tile& tile, uint32_t bytes) const {
     device::drop_minus_zeros(tile.bytes, bytes, element_);
   }
@@ -111,8 +111,6 @@ class ProcessMachine {
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
   template <PacketFormat F>
   bool take_unit(const uint8_t* unit, uint8_t* data, uint64_t& seen) const;
-  template <class Word>
-  bool take_words(const uint8_t* unit, uint8_t* data) const;
   /// Returns when ready(seen) is true; `seen` is what it saw.
   template <class Ready>
   void await(const Waiting& waiting, Ready ready);

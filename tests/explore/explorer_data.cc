@@ -101,7 +101,7 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     known &= c.value != 0;
     from |= c.from;
     sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
-    if (polled && cell.packets == PacketFormat::sentinel) {  // it is emptied
+    if (polled && is_sentinel(cell.packets)) {  // it is emptied
       c.stamp = 0;
       c.writer = event;
       c.readers.reset();
@@ -110,8 +110,7 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
   const uint16_t value = known ? number(std::move(sum)) : 0;
   for (const Cell& cell : e.dsts) {
     CellState& c = s.cells[cell.at(call)];
-    const bool flagged =
-        cell.packets != PacketFormat::none && cell.packets != PacketFormat::sentinel;
+    const bool flagged = cell.packets != PacketFormat::none && !is_sentinel(cell.packets);
     const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
     const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
     if (same && (flagged || c.writer != kNobody)) {  // changes nothing
@@ -142,7 +141,7 @@ bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
     for (const Cell& cell : e.srcs) {
       const uint16_t stamp = s.cells[cell.at(call)].stamp;
       if (cell.packets == PacketFormat::none) continue;
-      if (cell.packets == PacketFormat::sentinel ? stamp == 0 : stamp != call + 1) return false;
+      if (is_sentinel(cell.packets) ? stamp == 0 : stamp != call + 1) return false;
     }
   }
   return true;

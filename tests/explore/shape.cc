@@ -13,7 +13,7 @@ uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 bool has_lines(const Program& program) {
   return std::ranges::any_of(program.ranks, [](const Rank& rank) {
     return std::ranges::any_of(rank.buffers,
-                               [](const Buffer& b) { return b.packets == PacketFormat::LL128; });
+                               [](const Buffer& b) { return info(b.packets).data % kPiece != 0; });
   });
 }
 
@@ -57,9 +57,7 @@ void Shape::make_plain(const Program& program) {
   }
 }
 
-uint64_t Shape::packet(PacketFormat format) const {
-  return chunking_ ? packet_unit(format).data : kPiece;
-}
+uint64_t Shape::packet(PacketFormat format) const { return chunking_ ? info(format).data : kPiece; }
 
 uint32_t Shape::cells(const Buffer& buffer) const {
   uint64_t bytes = longest_;

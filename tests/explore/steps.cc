@@ -257,10 +257,7 @@ class Maker {
   void forward(const Op& op, std::vector<Element> own) {
     add_sync(op);
     add_posts(op);
-    if (program_.buffer_of(process_->rank, program_.srcs(op)[0]).packets !=
-        PacketFormat::sentinel) {
-      return;
-    }
+    if (!is_sentinel(program_.buffer_of(process_->rank, program_.srcs(op)[0]).packets)) return;
     add_targets(Kind::flush, op, program_.dsts(op));
     add_sync(op);
     for (Element& e : own) e.dsts.clear();

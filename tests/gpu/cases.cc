@@ -59,7 +59,7 @@ void add_peers(const StageOptions& options, std::vector<Case>& cases,
 bool Case::holds_sentinels() const {
   for (const Rank& rank : plan->ranks) {
     for (const Buffer& buffer : rank.buffers) {
-      if (buffer.packets == PacketFormat::sentinel) return true;
+      if (is_sentinel(buffer.packets)) return true;
     }
   }
   return false;

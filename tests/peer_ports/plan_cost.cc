@@ -48,7 +48,7 @@ double scratch_of(const Program& program, uint32_t rank) {
   const std::vector<Buffer>& buffers = program.ranks[rank].buffers;
   double chunks = 0;
   for (uint32_t b = kFirstScratch; b < buffers.size(); ++b) {
-    const PacketUnit unit = packet_unit(buffers[b].packets);
+    const PacketFormatInfo& unit = info(buffers[b].packets);
     chunks += 1.0 * buffers[b].chunks * buffers[b].copies * unit.wire / unit.data;
   }
   return chunks / std::max(buffers[kInput].chunks, buffers[kOutput].chunks);

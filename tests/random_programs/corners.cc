@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
+#include "ir/ops.h"
 #include "tests/random_programs/families.h"
 
 namespace mscclc::random_programs {
 namespace {
 
-constexpr std::array<const char*, 4> kFormats = {"LL8", "LL16", "LL128", "sentinel"};
+const PacketFormatInfo& any_format(Dice& dice) {
+  return packet_formats()[dice.below(static_cast<uint32_t>(packet_formats().size()))];
+}
 
 /// Copies and sums of one block, or two that meet, in an order that one thread would keep.
 class Locals {
@@ -126,18 +128,19 @@ Sketch make_tokens(Dice& dice) {
   Sketch sketch{.family = "tokens",
                 .collective = "custom(ranks: 2, input: 1, output: 1, inplace: false)",
                 .ranks = std::vector<RankSketch>(2)};
-  const std::string format = kFormats[dice.below(4)];
+  const PacketFormatInfo& format = any_format(dice);
   const bool by_packets = !one_in(dice, 4), both = one_in(dice, 2);
   const uint32_t copies = one_in(dice, 3) ? 1 + dice.below(3) : 2;
   const std::string part = draw_part(dice);
   const bool twice = one_in(dice, 4), pairwise = one_in(dice, 6);
   connect(sketch, "memory", "c", 0, 1);
-  if (format == "sentinel") sketch.types = "[f32]";
+  if (is_sentinel(format.format)) sketch.types = "[f32]";
   for (uint32_t r = 0; r < 2; ++r) {
     RankSketch& rank = sketch.ranks[r];
-    rank.buffers = {{.name = fmt::format("s{}", r), .copies = copies, .packets = format},
-                    {.name = "t"},
-                    {.name = "v"}};
+    rank.buffers = {
+        {.name = fmt::format("s{}", r), .copies = copies, .packets = std::string(format.name)},
+        {.name = "t"},
+        {.name = "v"}};
     if (by_packets) {
       const std::string put = fmt::format("put_packets c.s{}[0] <- input[0]{}", 1 - r, part);
       rank.op(0, put);
@@ -165,12 +168,12 @@ Sketch make_relays(Dice& dice) {
                 .collective = "custom(ranks: 3, input: 1, output: 1, inplace: false)",
                 .promises = {"output[0] at 2 = input[0] at 0"},
                 .ranks = std::vector<RankSketch>(3)};
-  const std::string first = kFormats[dice.below(4)];
-  const std::string second = one_in(dice, 2) ? first : kFormats[dice.below(4)];
-  if (first == "sentinel" || second == "sentinel") sketch.types = "[f32]";
+  const PacketFormatInfo& first = any_format(dice);
+  const PacketFormatInfo& second = one_in(dice, 2) ? first : any_format(dice);
+  if (is_sentinel(first.format) || is_sentinel(second.format)) sketch.types = "[f32]";
   const uint32_t copies = one_in(dice, 3) ? 1 + dice.below(3) : 2;
   const uint32_t parts = 1 + dice.below(3);
-  const bool meets = one_in(dice, 2), box = one_in(dice, 4) && second != "LL128";
+  const bool meets = one_in(dice, 2), box = one_in(dice, 4) && second.goes_everywhere();
   const auto part = [&](uint32_t i) {
     return parts == 1 ? "" : fmt::format(" part: [{}, {}]", i, parts);
   };
@@ -178,9 +181,12 @@ Sketch make_relays(Dice& dice) {
   connect(sketch, box ? "port" : "memory", "b", 1, 2);
   connect(sketch, "memory", "w", 1, 2);
   auto& ranks = sketch.ranks;
-  ranks[1].buffers = {{.name = "s1", .copies = copies, .packets = first}, {.name = "t"}};
-  ranks[2].buffers = {{.name = "s2", .copies = copies, .packets = second}};
-  if (box) ranks[1].buffers.push_back({.name = "o", .copies = copies, .packets = second});
+  ranks[1].buffers = {{.name = "s1", .copies = copies, .packets = std::string(first.name)},
+                      {.name = "t"}};
+  ranks[2].buffers = {{.name = "s2", .copies = copies, .packets = std::string(second.name)}};
+  if (box)
+    ranks[1].buffers.push_back(
+        {.name = "o", .copies = copies, .packets = std::string(second.name)});
   for (uint32_t i = 0; i < parts; ++i) {
     ranks[0].op(0, "put_packets a.s1[0] <- input[0]" + part(i));
     ranks[1].op(0, "unpack_packets t[0] <- s1[0]" + part(i));
@@ -194,7 +200,7 @@ Sketch make_relays(Dice& dice) {
     }
   }
   if (box && one_in(dice, 2)) ranks[1].op(0, "flush b");
-  if (box && second == "sentinel" && one_in(dice, 2)) {
+  if (box && is_sentinel(second.format) && one_in(dice, 2)) {
     ranks[1].op(0, "unpack_packets t[0] <- o[0]");
   }
   const uint32_t whole = one_in(dice, 2) ? 1 : parts;

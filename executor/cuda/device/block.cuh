@@ -63,10 +63,11 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
         }
         fn(piece);
       }
-    } else if constexpr (F == PacketFormat::LL128) {
-      // Eight lanes to a line; the last has 8 bytes of data and the flag.
-      for (uint64_t i = threadIdx.x; i < s.count * 8; i += blockDim.x) {
-        fn(lane_of_line(s, s.skip + i / 8, static_cast<uint32_t>(i % 8)));
+    } else if constexpr (Format<F>::kLine) {
+      // Several lanes to a line; the last has 8 bytes of data and the flag.
+      constexpr uint32_t kLanes = Format<F>::kRows;
+      for (uint64_t i = threadIdx.x; i < s.count * kLanes; i += blockDim.x) {
+        fn(lane_of_line<F>(s, s.skip + i / kLanes, static_cast<uint32_t>(i % kLanes)));
       }
     } else {
       for (uint64_t i = threadIdx.x; i < s.count; i += blockDim.x) {
@@ -107,9 +108,9 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
   }
   template <PacketFormat F>
   __device__ void write_packets(uint8_t* slot, const Piece& piece, const Tile& tile);
-  __device__ void empty_packets(uint8_t* slot, const Piece& piece) {
+  __device__ void empty_packets(uint8_t* unit, uint32_t) {
     const uint64_t empty[2] = {stamp_.sentinel, stamp_.sentinel};
-    store_volatile16(slot + piece.unit * 16, empty);
+    store_volatile16(unit, empty);
   }
   __device__ void drop_minus_zeros(Tile& tile, uint32_t) const {
     device::drop_minus_zeros(tile.bytes(), 16, this->element());
@@ -133,16 +134,14 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
   /// Which of the sources has not come, and what its slot holds instead.
   template <PacketFormat F>
   __device__ Fault missing(const Source* sources, uint32_t n, const Piece& piece) const {
-    const uint64_t stamp = F == PacketFormat::LL128      ? stamp_.flag64
-                           : F == PacketFormat::sentinel ? stamp_.sentinel
-                                                         : stamp_.flag32;
+    const uint64_t stamp = Format<F>::stamp(stamp_);
     Fault fault{WaitFor::packet, 0, source_, 0, stamp, stamp};
     bool found = false;
 #pragma unroll
     for (uint32_t i = 0; i < kTogether; ++i) {
       if (i >= n || !sources[i].packets || found) continue;
-      const uint8_t* unit = sources[i].address + piece.unit * Unit<F>::kWire;
-      const Mark mark = missing_mark<F>(unit, stamp, stamp_.word);
+      const uint8_t* unit = sources[i].address + piece.unit * Format<F>::kWire;
+      const FoundMark mark = missing_mark<F>(unit, stamp, stamp_.word);
       const auto address = reinterpret_cast<uint64_t>(unit);
       fault.index = static_cast<uint32_t>(address);
       fault.high = static_cast<uint32_t>(address >> 32);
@@ -155,40 +154,47 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
 
   /// Bytes between the rows of a plain piece.
   __device__ static uint64_t row_step() { return blockDim.x * 16ull; }
+  template <PacketFormat F>
   __device__ static Piece lane_of_line(const device::StepStretch& s, uint64_t unit, uint32_t lane) {
-    Piece piece = device::piece_of<PacketFormat::LL128>(s, unit, 1);
+    Piece piece = device::piece_of<F>(s, unit, 1);
     const uint32_t at = lane * 16;
     piece.offset += at;
-    piece.payload = lane < 7 ? 16 : 8;
+    piece.payload = lane < kLast<F> ? 16 : 8;
     const uint32_t left = piece.bytes > at ? piece.bytes - at : 0;
     piece.bytes = left < piece.payload ? left : piece.payload;
     piece.lane = lane;
     return piece;
   }
+  /// The lane that has a line's flag.
+  template <PacketFormat F>
+  static constexpr uint32_t kLast = Format<F>::kRows - 1;
   template <PacketFormat F>
   __device__ bool take(const uint8_t* slot, const Piece& piece, Tile& tile) const;
+  template <PacketFormat F>
   __device__ bool take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const;
 };
 
-// A line's eight loads are one instruction, and all eight lanes go by its flag, which the last of
-// them holds. A lane that has given up votes no more, so that the others wait on, and give up too.
+// A line's loads are one instruction, and all its lanes go by its flag, which the last of them
+// holds. A lane that has given up votes no more, so that the others wait on, and give up too.
 template <class A>
+template <PacketFormat F>
 __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const {
   uint64_t words[2];
-  __syncwarp(line_mask());
-  load_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
-  const bool come = piece.lane != 7 || words[1] == stamp_.flag64;
-  if (piece.lane == 7) words[1] = 0;
+  __syncwarp(line_mask<F>());
+  load_volatile16(slot + piece.unit * Format<F>::kWire + piece.lane * 16, words);
+  const bool come = piece.lane != kLast<F> || words[1] == stamp_.flag64;
+  if (piece.lane == kLast<F>) words[1] = 0;
   tile.set(words);
-  return __ballot_sync(line_mask(), come) == line_mask();
+  return __ballot_sync(line_mask<F>(), come) == line_mask<F>();
 }
 
 template <class A>
 template <PacketFormat F>
 __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile& tile) const {
-  if constexpr (F == PacketFormat::LL128) {
-    return take_line(slot, piece, tile);
-  } else if constexpr (F == PacketFormat::sentinel) {
+  if constexpr (Format<F>::kLine) {
+    return take_line<F>(slot, piece, tile);
+  } else if constexpr (Format<F>::kSentinel) {
+    static_assert(Format<F>::kWire == 16);
     uint64_t words[2];
     load_volatile16(slot + piece.unit * 16, words);
     tile.set(words);
@@ -199,6 +205,7 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
     return quarters[0] != empty && quarters[1] != empty && quarters[2] != empty &&
            quarters[3] != empty;
   } else {
+    static_assert(Format<F>::kFlags);
     device::FlaggedUnit unit;
     uint64_t words[4];
     load_volatile16(slot + piece.unit * 32, words);
@@ -212,23 +219,25 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
 template <class A>
 template <PacketFormat F>
 __device__ void CudaBlock<A>::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
-  if constexpr (F == PacketFormat::LL128) {
+  if constexpr (Format<F>::kLine) {
     uint64_t words[2];
     tile.get(words);
-    if (piece.lane == 7) words[1] = stamp_.flag64;
-    __syncwarp(line_mask());  // a line's eight stores are one instruction
-    store_volatile16(slot + piece.unit * 128 + piece.lane * 16, words);
-  } else if constexpr (F == PacketFormat::sentinel) {
+    if (piece.lane == kLast<F>) words[1] = stamp_.flag64;
+    __syncwarp(line_mask<F>());  // a line's stores are one instruction
+    store_volatile16(slot + piece.unit * Format<F>::kWire + piece.lane * 16, words);
+  } else if constexpr (Format<F>::kSentinel) {
+    static_assert(Format<F>::kWire == 16);
     uint64_t words[2];
     tile.get(words);
     store_volatile16(slot + piece.unit * 16, words);
   } else {
+    static_assert(Format<F>::kFlags);
     device::FlaggedUnit unit;
     unit.set(tile.bytes(), stamp_.flag32);
     uint64_t words[4];
     memcpy(words, &unit, sizeof unit);
     uint8_t* to = slot + piece.unit * 32;
-    if constexpr (F == PacketFormat::LL8) {
+    if constexpr (Format<F>::kStore == 8) {
       for (uint32_t i = 0; i < 4; ++i) store_volatile8(to + 8 * i, words[i]);
     } else {
       store_volatile16(to, words);

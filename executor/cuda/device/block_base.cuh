@@ -14,6 +14,7 @@
 namespace mscclc::cuda {
 
 using device::Barrier;
+using device::Format;
 using device::LaunchPlan;
 using device::Piece;
 using device::RankContext;
@@ -22,7 +23,6 @@ using device::Step;
 using device::StepFamily;
 using device::StepKind;
 using device::StepTarget;
-using device::Unit;
 
 /// What the threads of a block share, in shared memory.
 struct BlockState : BlockClock {

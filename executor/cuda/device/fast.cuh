@@ -27,8 +27,8 @@ template <PacketFormat F>
   for (uint32_t i = 0; i < n; ++i) {
     const StepOperand from = shared_operand(line + i * apart, call);
     if ((from.flags & device::kPackets) == 0) continue;
-    const uint8_t* at = from.address + uint64_t{unit} * Unit<F>::kWire;
-    const Mark mark = missing_mark<F>(at, stamp, 4);
+    const uint8_t* at = from.address + uint64_t{unit} * Format<F>::kWire;
+    const FoundMark mark = missing_mark<F>(at, stamp, 4);
     fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
     fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
     fault.expected = mark.expected;
@@ -56,7 +56,8 @@ static_assert(device::kinds_of(StepFamily::target) == 4);   // synchronise()
 
 /// Packets of plans whose steps may post to the proxy: what copy engines hand on is made of many
 /// bytes, which come in these formats.
-inline constexpr uint32_t kFormatsWithPorts = device::kUsesLL128 | device::kUsesSentinel;
+inline constexpr uint32_t kFormatsWithPorts =
+    device::uses_of_formats([](const PacketFormatInfo& row) { return row.is_dense(); });
 constexpr bool has_ports(PacketFormat F) { return (device::uses_of(F) & kFormatsWithPorts) != 0; }
 
 /// `kUneven`: plain data begins at multiples of 4 bytes, and ends anywhere; else both at multiples
@@ -311,7 +312,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
 
   template <class Fn>
   __device__ void for_each_part(const Step& step, Fn fn) {
-    constexpr uint32_t kData = Unit<F>::kData;
+    constexpr uint32_t kData = Format<F>::kData;
     uint64_t begin, end;
     if (!range(step, begin, end)) return;
     const auto lanes = static_cast<uint32_t>(end) * Rows::kLanes;
@@ -326,7 +327,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
         part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
       }
       part.offset = uint64_t{part.unit} * kData + part.lane * Rows::kPart;
-      part.bytes = Rows::kLine && part.lane == 7 ? 8 : Rows::kPart;
+      part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
       if (part.offset + part.bytes > step.length) {
         part.bytes =
             part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
@@ -364,14 +365,12 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
     meanwhile();
     if (from.packets != 0) {
       poll(step, from, line, apart, n, part, rows);
-      if constexpr (Rows::kHalves) {
 #pragma unroll
-        for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (from.holds_packets(j)) rows[j] = {rows[j].x, rows[j].z, 0, 0};
-        }
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
       }
     }
-    if constexpr (F == PacketFormat::sentinel) {
+    if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
         if (j < n && !from.holds_packets(j)) {
@@ -392,10 +391,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
       }
       if (start == 0) {
         give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
-                           Rows::kLine                   ? stamp_.flag64
-                           : F == PacketFormat::sentinel ? stamp_.sentinel
-                                                         : stamp_.flag32,
-                           call32());
+                           Format<F>::stamp(stamp_), call32());
       }
       left = kPollsPerLook;
     }
@@ -476,7 +472,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
         check_call_ahead();
         if (i + 1 == step.count) free_next();
         uint4 row = Arithmetic::finish(sums, divisor(step));
-        if constexpr (F == PacketFormat::sentinel) row = drop_minus_zeros(row, this->element());
+        if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
         // Words of several destinations, one between the other, travel a tenth slower.
         if constexpr (kUneven) {
           write_rest(line, sources, part, row);

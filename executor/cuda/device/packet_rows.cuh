@@ -13,11 +13,12 @@ namespace mscclc::cuda {
 /// else both at multiples of 16; `kTails`: it may end inside a word.
 template <PacketFormat F, bool kUneven, bool kTails>
 struct PacketRows {
-  static constexpr bool kLine = F == PacketFormat::LL128;
+  static constexpr bool kLine = Format<F>::kLine;
   /// Data stands beside flags, half of a row.
-  static constexpr bool kHalves = F == PacketFormat::LL8 || F == PacketFormat::LL16;
-  static constexpr uint32_t kLanes = kLine ? 8 : kHalves ? 2 : 1;  ///< threads that share a unit
-  static constexpr uint32_t kPart = kHalves ? 8 : 16;              ///< bytes of data in a row
+  static constexpr bool kHalves = Format<F>::kFlags;
+  static constexpr uint32_t kLanes = Format<F>::kRows;  ///< threads that share a unit
+  static constexpr uint32_t kLast = kLanes - 1;         ///< the lane that has a line's flag
+  static constexpr uint32_t kPart = kHalves ? 8 : 16;   ///< bytes of data in a row
 
   /// A thread's part of a unit.
   struct Part {
@@ -38,7 +39,7 @@ struct PacketRows {
   // 8 bytes for all are faster than one of 16 for every other line.
   static __device__ uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
-    if constexpr (F == PacketFormat::sentinel) {
+    if constexpr (Format<F>::kSentinel) {
       return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
     }
     uint2 low = {0, 0}, high = {0, 0};
@@ -48,7 +49,7 @@ struct PacketRows {
   }
   static __device__ void store_part(uint8_t* to, const Part& part, const uint4& row) {
     if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
-    if constexpr (F == PacketFormat::sentinel) {
+    if constexpr (Format<F>::kSentinel) {
       if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
       return;
     }
@@ -62,7 +63,7 @@ struct PacketRows {
   static __device__ bool take(const Stamp& stamp, const Places& from, const Part& part,
                               uint4* rows) {
     uint32_t all = 1;
-    if constexpr (kLine) __syncwarp(part.warp);  // a line's eight loads are one instruction
+    if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
@@ -81,26 +82,32 @@ struct PacketRows {
       return static_cast<uint32_t>(row.y == stamp.flag32) &
              static_cast<uint32_t>(row.w == stamp.flag32);
     } else if constexpr (kLine) {
-      return static_cast<uint32_t>(part.lane != 7) |
+      return static_cast<uint32_t>(part.lane != kLast) |
              (static_cast<uint32_t>(row.z == static_cast<uint32_t>(stamp.flag64)) &
               static_cast<uint32_t>(row.w == static_cast<uint32_t>(stamp.flag64 >> 32)));
     } else {
+      static_assert(Format<F>::kSentinel);
       const auto empty = static_cast<uint32_t>(stamp.sentinel);
       return static_cast<uint32_t>(row.x != empty) & static_cast<uint32_t>(row.y != empty) &
              static_cast<uint32_t>(row.z != empty) & static_cast<uint32_t>(row.w != empty);
     }
   }
+  /// The data of a row that has come, from its beginning on.
+  static __device__ uint4 data_of(const uint4& row) {
+    if constexpr (kHalves) return {row.x, row.z, 0, 0};
+    return row;
+  }
   static __device__ void put(const Stamp& stamp, uint8_t* slot, const Part& part, uint4 row) {
     if constexpr (kHalves) {
       row = {row.x, stamp.flag32, row.y, stamp.flag32};
     } else if constexpr (kLine) {
-      if (part.lane == 7) {
+      if (part.lane == kLast) {
         row.z = static_cast<uint32_t>(stamp.flag64);
         row.w = static_cast<uint32_t>(stamp.flag64 >> 32);
       }
-      __syncwarp(part.warp);  // a line's eight stores are one instruction
+      __syncwarp(part.warp);  // a line's stores are one instruction
     }
-    if constexpr (F == PacketFormat::LL8) {
+    if constexpr (Format<F>::kStore == 8) {
       store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
       store_volatile8(slot + 8, uint64_t{row.w} << 32 | row.z);
     } else {
@@ -108,13 +115,13 @@ struct PacketRows {
     }
   }
   static __device__ uint64_t slot_offset(const Part& part) {
-    return uint64_t{part.unit} * Unit<F>::kWire + part.lane * 16;
+    return uint64_t{part.unit} * Format<F>::kWire + part.lane * 16;
   }
 
   /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
   /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
   static __device__ void empty(const Stamp& stamp, const Places& from) {
-    if constexpr (F == PacketFormat::sentinel) {
+    if constexpr (Format<F>::kSentinel) {
       const auto word = static_cast<uint32_t>(stamp.sentinel);
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {

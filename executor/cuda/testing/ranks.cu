@@ -120,7 +120,7 @@ bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
   const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
   const device::Stamp stamp = device::stamp_of(0, info(call.dtype).bytes);
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
-    if (layout[b].packets != PacketFormat::sentinel) continue;
+    if (!is_sentinel(layout[b].packets)) continue;
     const std::vector<uint64_t> empty(layout[b].stride * layout[b].copies / 8, stamp.sentinel);
     if (!ranks[rank].buffers[b].upload(empty, d)) return false;
     ranks[rank].addresses[b] = ranks[rank].buffers[b].data();

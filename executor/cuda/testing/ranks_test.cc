@@ -89,9 +89,6 @@ template <class Fn>
 void for_each_plan(Fn fn) {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
-      // A copy engine does not keep lines whole.
-      const bool port = plan.name.find("by port") != std::string::npos;
-      if (port && format == PacketFormat::LL128) continue;
       const TestProgram t = plan.build(format);
       Pair pair(t.program);
       fn(plan, format, pair);
@@ -100,7 +97,7 @@ void for_each_plan(Fn fn) {
 }
 
 bool carries(PacketFormat format, const DtypeInfo& type) {
-  return format != PacketFormat::sentinel || type.kind == DtypeKind::kFloat;
+  return !is_sentinel(format) || type.kind == DtypeKind::kFloat;
 }
 
 TEST_CASE("every op, type and reduction on the GPU") {
@@ -154,11 +151,10 @@ TEST_CASE("whole collectives, in place and not, on the GPU") {
   if (no_gpu()) return;
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::e5m2, Dtype::f64}) {
     for (const bool in_place : {false, true}) {
-      for (const PacketFormat format :
-           {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
-        const TestProgram t = one_shot(7, 3, format);
+      for (const PacketFormatInfo& row : packet_formats()) {
+        const TestProgram t = one_shot(7, 3, row.format);
         Pair pair(t.program);
-        run_places("one-shot " + std::string(name(format)), pair, dtype, in_place);
+        run_places("one-shot " + std::string(row.name), pair, dtype, in_place);
       }
       const TestProgram t = with_syncs(two_shot(4));
       Pair pair(t.program);

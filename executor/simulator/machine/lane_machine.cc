@@ -114,8 +114,8 @@ template <PacketFormat F>
 void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
                                  std::vector<Touch>& touches) {
   constexpr bool kPlain = F == PacketFormat::none;
-  constexpr uint32_t kData = kPlain ? 1 : device::Unit<F>::kData;
-  constexpr uint32_t kWire = kPlain ? 1 : device::Unit<F>::kWire;
+  constexpr uint32_t kData = kPlain ? 1 : device::Format<F>::kData;
+  constexpr uint32_t kWire = kPlain ? 1 : device::Format<F>::kWire;
   const auto add = [&](const FrameStretch& s, uint32_t k) {
     const DeviceOperand& operand = frame.rank.operands[s.move->operands + k];
     const bool write = k < s.move->dsts;
@@ -126,7 +126,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
     if (!packets) {
       bytes = begin < s.run->length ? std::min(bytes, s.run->length - begin) : 0;
     }
-    const bool empties = packets && !write && F == PacketFormat::sentinel;
+    const bool empties = packets && !write && device::Format<F>::kSentinel;
     for (uint32_t member = 0; member < operand.members && bytes > 0; ++member) {
       const uint8_t* address = device::address_of(*this, frame, s, k, member);
       touches.push_back({address + begin, bytes, write || empties, packets});
@@ -156,11 +156,9 @@ void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool p
   }
 }
 
-void LaneMachine::empty_packets(uint8_t* slot, const device::Piece& piece) {
-  constexpr uint32_t kWire = device::Unit<PacketFormat::sentinel>::kWire;
-  const uint64_t empty[2] = {stamp_.sentinel, stamp_.sentinel};
-  static_assert(sizeof empty == kWire);
-  write(slot + piece.unit * kWire, reinterpret_cast<const uint8_t*>(empty), kWire, true);
+void LaneMachine::empty_packets(uint8_t* units, uint32_t bytes) {
+  const std::vector<uint64_t> empty(bytes / sizeof stamp_.sentinel, stamp_.sentinel);
+  write(units, reinterpret_cast<const uint8_t*>(empty.data()), bytes, true);
 }
 
 void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {

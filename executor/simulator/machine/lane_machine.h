@@ -57,13 +57,13 @@ class LaneMachine : public SimMachine {
   void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile) {
     if (!captures_) return SimMachine::write_packets<F>(slot, piece, tile);
     // One unit: its data and flag arrive together.
-    constexpr uint32_t kWire = device::Unit<F>::kWire;
+    constexpr uint32_t kWire = device::Format<F>::kWire;
     uint8_t unit[kWire];
     const device::Piece first{0, piece.offset, piece.payload, piece.bytes, 0};
     SimMachine::write_packets<F>(unit, first, tile);
     write(slot + piece.unit * kWire, unit, kWire, true);
   }
-  void empty_packets(uint8_t* slot, const device::Piece& piece);
+  void empty_packets(uint8_t* units, uint32_t bytes);
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes);
 
   void signal(uint32_t channel, bool relaxed);

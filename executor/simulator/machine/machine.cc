@@ -4,8 +4,8 @@
 
 namespace mscclc {
 
+using device::Format;
 using device::Piece;
-using device::Unit;
 
 void SimMachine::park(const Wait& wait, const Waiting& reason) {
   if (wait.over()) return;
@@ -24,109 +24,60 @@ namespace {
 /// No branch per unit: almost always all have come.
 template <PacketFormat F>
 bool take(const uint8_t* from, uint32_t units, const device::Stamp& stamp, uint8_t* to) {
-  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
   uint64_t missing = 0;
-  for (uint32_t u = 0; u < units; ++u, from += kWire, to += kData) {
-    if constexpr (F == PacketFormat::LL128) {
-      uint64_t flag;
-      std::memcpy(&flag, from + kData, sizeof flag);
-      missing |= flag ^ stamp.flag64;
-      std::memcpy(to, from, kData);
-    } else {
-      device::FlaggedUnit unit;
-      std::memcpy(&unit, from, sizeof unit);
-      for (uint32_t w = 1; w < 8; w += 2) missing |= unit.words[w] ^ stamp.flag32;
-      unit.get(to);
-    }
+  for (uint32_t u = 0; u < units; ++u, from += Format<F>::kWire, to += Format<F>::kData) {
+    missing |= Format<F>::missing(from, stamp);
+    Format<F>::get(from, to);
   }
   return missing == 0;
-}
-
-template <class Word>
-bool take_words(const uint8_t* from, uint32_t bytes, uint64_t sentinel, uint8_t* to) {
-  std::memcpy(to, from, bytes);
-  const auto empty = static_cast<Word>(sentinel);
-  Word missing = 0;
-  for (uint32_t i = 0; i < bytes; i += sizeof(Word)) {
-    Word word;
-    std::memcpy(&word, to + i, sizeof word);
-    missing |= static_cast<Word>(word == empty);
-  }
-  return missing == 0;
-}
-
-template <>
-bool take<PacketFormat::sentinel>(const uint8_t* from, uint32_t units, const device::Stamp& stamp,
-                                  uint8_t* to) {
-  const uint32_t bytes = units * Unit<PacketFormat::sentinel>::kData;
-  return stamp.word == 8 ? take_words<uint64_t>(from, bytes, stamp.sentinel, to)
-                         : take_words<uint32_t>(from, bytes, stamp.sentinel, to);
 }
 
 }  // namespace
 
 template <PacketFormat F>
 void SimMachine::await_unit(const uint8_t* unit) {
-  if constexpr (F == PacketFormat::LL128) {
-    await_packet(Wait::Test::equal64, unit + Unit<F>::kData, stamp_.flag64);
-  } else if constexpr (F == PacketFormat::sentinel) {
-    const bool wide = stamp_.word == 8;
-    for (uint32_t w = 0; w < Unit<F>::kData; w += stamp_.word) {
-      await_packet(wide ? Wait::Test::differs64 : Wait::Test::differs32, unit + w,
-                   wide ? stamp_.sentinel : static_cast<uint32_t>(stamp_.sentinel));
-    }
-  } else {
-    for (uint32_t w = 4; w < Unit<F>::kWire; w += 8) {
-      await_packet(Wait::Test::equal32, unit + w, stamp_.flag32);
+  using Test = Wait::Test;
+  const device::Marks marks = Format<F>::marks(stamp_.word);
+  const uint64_t stamp = Format<F>::stamp(stamp_);
+  for (uint32_t at = marks.first; at < Format<F>::kWire; at += marks.step) {
+    if (marks.bytes == 8) {
+      await_packet(Format<F>::kSentinel ? Test::differs64 : Test::equal64, unit + at, stamp);
+    } else {
+      await_packet(Format<F>::kSentinel ? Test::differs32 : Test::equal32, unit + at,
+                   static_cast<uint32_t>(stamp));
     }
   }
 }
 
 template <PacketFormat F>
 void SimMachine::read_packets(const uint8_t* slot, const Piece& piece, Tile& tile) {
-  const uint8_t* from = slot + piece.unit * Unit<F>::kWire;
-  const uint32_t units = piece.payload / Unit<F>::kData;
+  const uint8_t* from = slot + piece.unit * Format<F>::kWire;
+  const uint32_t units = piece.payload / Format<F>::kData;
   if (take<F>(from, units, stamp_, tile.bytes)) return;
-  for (uint32_t u = 0; u < units; ++u) await_unit<F>(from + uint64_t{u} * Unit<F>::kWire);
+  for (uint32_t u = 0; u < units; ++u) await_unit<F>(from + uint64_t{u} * Format<F>::kWire);
   take<F>(from, units, stamp_, tile.bytes);
 }
 
 template <PacketFormat F>
 void SimMachine::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
-  constexpr uint32_t kData = Unit<F>::kData, kWire = Unit<F>::kWire;
-  uint8_t* to = slot + piece.unit * kWire;
-  if constexpr (F == PacketFormat::sentinel) {
-    std::memcpy(to, tile.bytes, piece.payload);
-    return;
-  }
-  for (uint32_t at = 0; at < piece.payload; at += kData, to += kWire) {
-    if constexpr (F == PacketFormat::LL128) {
-      std::memcpy(to, tile.bytes + at, kData);
-      std::memcpy(to + kData, &stamp_.flag64, sizeof stamp_.flag64);
-    } else {
-      device::FlaggedUnit unit;
-      unit.set(tile.bytes + at, stamp_.flag32);
-      std::memcpy(to, &unit, sizeof unit);
-    }
+  uint8_t* to = slot + piece.unit * Format<F>::kWire;
+  for (uint32_t at = 0; at < piece.payload; at += Format<F>::kData, to += Format<F>::kWire) {
+    Format<F>::put(stamp_, tile.bytes + at, to);
   }
 }
 
-void SimMachine::empty_packets(uint8_t* slot, const Piece& piece) {
-  uint8_t* at = slot + piece.unit * Unit<PacketFormat::sentinel>::kWire;
-  for (uint32_t i = 0; i < piece.payload; i += sizeof stamp_.sentinel) {
-    std::memcpy(at + i, &stamp_.sentinel, sizeof stamp_.sentinel);
+void SimMachine::empty_packets(uint8_t* units, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += sizeof stamp_.sentinel) {
+    std::memcpy(units + i, &stamp_.sentinel, sizeof stamp_.sentinel);
   }
 }
 
 // The handlers are templates: these are all the formats there are.
-#define MSCCLC_FORMAT(F)                                                                        \
+#define FORMAT(F, ...)                                                                          \
   template void SimMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
   template void SimMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
-MSCCLC_FORMAT(LL8)
-MSCCLC_FORMAT(LL16)
-MSCCLC_FORMAT(LL128)
-MSCCLC_FORMAT(sentinel)
-#undef MSCCLC_FORMAT
+#include "ir/formats.def"
+#undef FORMAT
 
 void SimMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (!scheduler_.shuffles()) {

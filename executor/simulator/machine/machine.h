@@ -60,7 +60,7 @@ class SimMachine {
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::FrameStretch& s, Fn fn) {
-    constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Unit<F>::kData;
+    constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Format<F>::kData;
     constexpr uint32_t kMost = kTileBytes / kData;
     constexpr uint32_t kGrain = F == PacketFormat::none ? 16 : 1;  // keeps elements whole
     const uint64_t end = s.skip + s.count;
@@ -102,7 +102,7 @@ class SimMachine {
   }
   template <PacketFormat F>
   void write_packets(uint8_t* slot, const device::Piece& piece, const Tile& tile);
-  void empty_packets(uint8_t* slot, const device::Piece& piece);
+  void empty_packets(uint8_t* units, uint32_t bytes);
   void drop_minus_zeros(Tile& tile, uint32_t bytes) const {
     device::drop_minus_zeros(tile.bytes, bytes, element_);
   }

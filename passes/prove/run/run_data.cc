@@ -46,7 +46,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
     for (uint32_t k = 0; k < o.count; ++k) {
       const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
       const Extent extent = extent_of(block, op, o, k, {block.rank, o.buffer, o.first + k});
-      if (arrived(chunk, extent, call, buffer.packets == PacketFormat::sentinel)) continue;
+      if (arrived(chunk, extent, call, is_sentinel(buffer.packets))) continue;
       awaited_[chunk].push_back(process);
       return false;
     }
@@ -162,7 +162,7 @@ Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32
                       const ChunkName& name) {
   if (op.parts == 0 && op.loop == kNone) return {};
   const uint32_t rank = block.rank;
-  const uint32_t granule = is_packet_op(op) ? packet_unit(format_of(rank, op)).data : 0;
+  const uint32_t granule = is_packet_op(op) ? info(format_of(rank, op)).data : 0;
   const uint32_t units = buffer_named(name).units;
   Extent extent =
       cuts_.extent(op, granule, k, o.count, block.round, units, instance(rank, calls_[rank]));
@@ -172,7 +172,7 @@ Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32
 
 void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
-  sentinel_ = is_packet_op(op) && format_of(blocks_[process].rank, op) == PacketFormat::sentinel;
+  sentinel_ = is_packet_op(op) && is_sentinel(format_of(blocks_[process].rank, op));
   if (row.srcs.slot[0].pairwise) {
     for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
       for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
@@ -268,7 +268,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     }
     check_overlaid(actor, name);
     keep(spot, access);
-    if (packets && format == PacketFormat::sentinel) empty_slot(actor, spot, name, access);
+    if (packets && is_sentinel(format)) empty_slot(actor, spot, name, access);
   });
   size_value(block.rank, o, k);
 }
@@ -308,7 +308,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
                 .round = blocks_[actor.knower].round};
   if (format != PacketFormat::none) {
     access.packets = history_.add_packets({news});
-    check_slot(actor.event, spot.chunk, name, extent, format == PacketFormat::sentinel);
+    check_slot(actor.event, spot.chunk, name, extent, is_sentinel(format));
   }
   Symbol stored = turned_.turned(value_, system_.back(spot.turns));
   access.bits = bits_of(stored);
@@ -377,8 +377,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
       store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, weak_news(process));
     });
   }
-  const bool sentinel =
-      program_.ranks[block.rank].buffers[src.buffer].packets == PacketFormat::sentinel;
+  const bool sentinel = is_sentinel(program_.ranks[block.rank].buffers[src.buffer].packets);
   if (!row.has(kPolls) || !sentinel) return;
   for (const Operand& dst : dsts) flush(process, dst.channel);  // then the slot is emptied
   ++block.now;
