@@ -95,7 +95,8 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
       ->check(CLI::PositiveNumber);
   app.add_option("--collective", w.collectives, "allreduce, allgather, …, or all (default)")
       ->allow_extra_args(false);
-  app.add_option("--contender", w.contenders, "nccl, nccl-symmetric, torch, copy, handwritten")
+  app.add_option("--contender,--peer", w.contenders,
+                 "nccl, nccl-symmetric, torch, copy, handwritten")
       ->allow_extra_args(false);
   app.add_option("--recorded", o.recorded,
                  "a file of --json with baselines that were measured earlier, shown as well")

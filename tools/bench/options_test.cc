@@ -83,6 +83,8 @@ TEST_CASE("contenders and collectives are lists, and plans may be left out then"
   CHECK(o.contenders == std::vector<std::string>{"nccl", "copy", "torch"});
   CHECK(o.collectives == std::vector{CollectiveKind::allreduce, CollectiveKind::allgather});
   CHECK(o.plans.empty());
+  CHECK(parsed("--peer nccl --collective all p.mscl").contenders ==
+        std::vector<std::string>{"nccl"});
   CHECK(parsed("--collective all p.mscl").collectives.empty());
 }
 
