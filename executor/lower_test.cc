@@ -253,7 +253,7 @@ TEST_CASE("what cannot run is refused") {
     t.op_in(0, 0, Kind::put, {far(0, kOutput, 0), far(1, kOutput, 1)},
             {local(kInput, 0), local(kInput, 1)});
     check_refused(t,
-                  "error: destinations behind ports and others in one op\n"
+                  "error: destinations through ports and others in one op\n"
                   "note: in 'put ch.output[0], net.output[1] <- input[0], input[1]' (rank 0, tb "
                   "0)\n");
   }
