@@ -308,7 +308,7 @@ bool Executable::State::blocks_reach(uint32_t peer) const {
 std::unique_ptr<Memory> Executable::State::take_memory(uint32_t peer, const MemoryHandle& handle,
                                                        Diagnostics& diagnostics) {
   return import_from(*group, peer, handle, diagnostics,
-                     blocks_reach(peer) ? Access::blocks : Access::lanes);
+                     blocks_reach(peer) ? ReachedBy::blocks : ReachedBy::lanes);
 }
 
 bool Executable::State::proxy_sends_from(uint32_t from) const {

@@ -104,7 +104,7 @@ struct Group {
 };
 
 /// Who writes, and reads, a peer's memory.
-enum class Access {
+enum class ReachedBy {
   blocks,  ///< blocks, or the proxy: it must be mapped
   lanes    ///< the proxy alone
 };
@@ -114,7 +114,7 @@ enum class Access {
 [[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics,
-                                                  Access access = Access::blocks);
+                                                  ReachedBy reached = ReachedBy::blocks);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 [[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                               std::vector<std::unique_ptr<Memory>>& peers,
