@@ -135,12 +135,12 @@ void Group::release() {
 }
 
 std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,
-                                    Diagnostics& diagnostics, ReachedBy by) {
+                                    Diagnostics& diagnostics, ReachedBy reached) {
   Diagnostics own;
   Device& device = *group.device;
   device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
-  auto memory = by == ReachedBy::blocks ? device.import_memory(handle, own)
-                                        : device.reach_memory(handle, own);
+  auto memory = reached == ReachedBy::blocks ? device.import_memory(handle, own)
+                                             : device.reach_memory(handle, own);
   device.set_end_of_waits({});
   for (Diagnostic d : own.all()) {
     if (d.severity == Severity::error)

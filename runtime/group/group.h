@@ -114,7 +114,7 @@ enum class ReachedBy {
 [[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics,
-                                                  ReachedBy by = ReachedBy::blocks);
+                                                  ReachedBy reached = ReachedBy::blocks);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 [[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                               std::vector<std::unique_ptr<Memory>>& peers,
