@@ -28,6 +28,7 @@
 
 namespace fs = std::filesystem;
 using namespace mscclc::testing;
+using mscclc::read_file;
 
 namespace {
 

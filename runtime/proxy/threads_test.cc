@@ -71,7 +71,9 @@ TEST_CASE("no thread: a proxy") {
   REQUIRE(device != nullptr);
   uint64_t claimed = 0, flushed = 0;
   const NoThreads none(0);
-  CHECK(Proxy::start(device, {{true, 0, nullptr}}, &claimed, &flushed, {}, diagnostics) == nullptr);
+  Proxy::Ports ports;
+  ports.channels.push_back({.used = true});
+  CHECK(Proxy::start(device, std::move(ports), &claimed, &flushed, {}, diagnostics) == nullptr);
   check_told(diagnostics, "the proxy of port channels");
 }
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "tests/shell.h"
+#include "ir/read_file.h"
 
 namespace mscclc::structure {
 
@@ -13,7 +13,7 @@ std::map<std::string, std::string> sources() {
     const fs::path path = entry.path().lexically_relative(".");
     const std::string extension = path.extension();
     if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh") {
-      texts[path.string()] = testing::read_whole(path);
+      texts[path.string()] = read_file(path).value();
     }
   }
   return texts;
