@@ -27,7 +27,7 @@ std::unique_ptr<Device> open_messages(uint32_t, Diagnostics& diagnostics) {
 
 /// As on two machines: nothing but lanes leads to the peers.
 std::unique_ptr<Device> open_apart(uint32_t, Diagnostics& diagnostics) {
-  const Link link{.kind = LinkKind::pcie, .access = false, .lanes = true, .why = "it is far away"};
+  const Link link{.kind = LinkKind::pcie, .access = false, .why = "it is far away", .lanes = true};
   return make_host_device(diagnostics, link, HostLanes::messages);
 }
 
