@@ -22,6 +22,7 @@ using device::Fault;
 using device::LaunchPlan;
 using device::PortRequest;
 using device::RankContext;
+using device::StepKind;
 using device::WaitFor;
 
 constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
@@ -145,8 +146,9 @@ void CudaRanks::State::number_channels(uint32_t rank) {
     if (operand.channel != device::kNoChannel) operand.channel += ranks[rank].first_channel;
   }
   for (const DeviceOp& op : own.ops) {
-    const bool targets = !info(op.kind).moves_data() && op.kind != OpKind::pipeline;
-    if (!targets || info(op.kind).dsts.slot[0].kind != SlotKind::channel) continue;
+    const bool channels =
+        op.kind == StepKind::signal || op.kind == StepKind::wait || op.kind == StepKind::flush;
+    if (!channels) continue;
     for (uint32_t t = 0; t < op.count; ++t) own.targets[op.first + t] += ranks[rank].first_channel;
   }
 }
