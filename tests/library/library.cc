@@ -219,7 +219,6 @@ const std::vector<LibraryProgram>& library() {
       {"gather_packets", with_roots_and_formats()},
       {"reduce_2shot_packets", with_roots_and_formats()},
       {"reduce_chain_packets", with_roots_formats_and_copies()},
-      {"reduce_copy_engine", with_roots()},
       {"reduce_direct", with_roots_and_leaves()},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
