@@ -277,6 +277,7 @@ class EpollHub final : public Hub {
     }
     if (client.leaving) client.connection.in().clear();
     if (alive) return;
+    look();  // it may have been stopped since this turn began
     if (client.rank != wire::kNoRank && !client.leaving) {
       if (client.connection.tampered()) {
         meeting_.distrust(client.rank, client.connection.why());

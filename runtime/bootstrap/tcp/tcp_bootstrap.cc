@@ -234,7 +234,7 @@ class SocketBootstrap final : public Bootstrap {
   // The thread.
 
   void serve() {
-    spoke_ = heard_ = Clock::now();
+    now_ = spoke_ = heard_ = Clock::now();
     take_frames();  // what came behind the welcome
     while (!ended_) {
       collect();
@@ -255,10 +255,10 @@ class SocketBootstrap final : public Bootstrap {
 
   /// A rank that was stopped as a whole has been thrown out by the others, whatever came of them.
   void look() {
-    const SteadyTime now = Clock::now();
-    if (!stops_.look(now)) return;
-    heard_ = now;  // what the hub has said meanwhile is not read yet
-    if (now - spoke_ >= silence_) blame_itself(*stops_.just_stopped());
+    now_ = Clock::now();
+    if (!stops_.look(now_)) return;
+    heard_ = now_;  // what the hub has said meanwhile is not read yet
+    if (now_ - spoke_ >= silence_) blame_itself(*stops_.just_stopped());
   }
   void blame_itself(SteadyTime::duration asleep) {
     fail_with(wire::FailureKind::died,
@@ -282,6 +282,7 @@ class SocketBootstrap final : public Bootstrap {
     take_frames();
     if (alive || ended_) return;
     ended_ = true;
+    look();  // it may have been stopped since this turn began
     if (connection_.tampered()) {
       fail_with(wire::FailureKind::protocol,
                 fmt::format("the connection to {} is broken: {}", hub_name_, connection_.why()));
@@ -359,20 +360,21 @@ class SocketBootstrap final : public Bootstrap {
     changed_.notify_all();
   }
 
+  /// By the time at which the turn began: were this rank stopped since, it would seem to be the
+  /// hub that was silent.
   void check_times() {
-    const auto now = Clock::now();
-    if (said_goodbye_ && now >= goodbye_deadline_) ended_ = true;
-    if (now - heard_ >= silence_ && !ended_) {
+    if (said_goodbye_ && now_ >= goodbye_deadline_) ended_ = true;
+    if (now_ - heard_ >= silence_ && !ended_) {
       fail_with(
           wire::FailureKind::died,
           fmt::format("{} has died: it has been silent for {}: it is stopped, or its machine is",
                       hub_name_,
-                      seconds_text(std::chrono::duration_cast<milliseconds>(now - heard_))));
+                      seconds_text(std::chrono::duration_cast<milliseconds>(now_ - heard_))));
       ended_ = true;
     }
-    if (now - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {
+    if (now_ - spoke_ >= heartbeat(silence_) && !connection_.wants_write() && !said_goodbye_) {
       connection_.send(wire::frame(FrameKind::heartbeat));
-      spoke_ = now;
+      spoke_ = now_;
     }
   }
 
@@ -395,7 +397,7 @@ class SocketBootstrap final : public Bootstrap {
 
   // The thread's own.
   Connection connection_;
-  SteadyTime spoke_, heard_, goodbye_deadline_;
+  SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
