@@ -21,6 +21,8 @@ class Symmetric {
     ranks_ = step_ * (2 + dice_.below(step_ == 1 ? 4 : 2));
     sketch_.ranks.resize(ranks_);
     for (RankSketch& rank : sketch_.ranks) rank.blocks.resize(1);
+    port_ = one_in(dice_, 3);
+    flushes_ = port_ && !one_in(dice_, 4);
     switch (dice_.below(4)) {
       case 0:
         ring();
@@ -43,12 +45,17 @@ class Symmetric {
 
   /// Rank r's end towards r + distance is `name`; that towards r - distance is `name`b.
   void turn_channel(const std::string& name, uint32_t distance) {
+    const char* kind = port_ ? "port" : "memory";
     for (uint32_t r = 0; r < ranks_; ++r) {
       rank(r).channels.push_back(
-          fmt::format("channel {} = memory({}) to {}b", name, (r + distance) % ranks_, name));
+          fmt::format("channel {} = {}({}) to {}b", name, kind, (r + distance) % ranks_, name));
       rank(r).channels.push_back(
-          fmt::format("channel {}b = memory({}) to {}", name, from(r, distance), name));
+          fmt::format("channel {}b = {}({}) to {}", name, kind, from(r, distance), name));
     }
+  }
+  /// What a port was given to send has been read.
+  void flush(uint32_t r, const std::string& channel) {
+    if (flushes_) rank(r).op(0, "flush " + channel);
   }
 
   void promise(uint32_t r, uint32_t chunk, const std::string& what) {
@@ -86,8 +93,10 @@ class Symmetric {
         send(m, r);
         if (sends(m, from(r, m.distance))) receive(m, r, from(r, m.distance));
       }
-      for (uint32_t r = 0; r < ranks_ && m.closes; ++r) {
-        if (sends(m, r)) rank(r).op(0, "wait " + m.channel);
+      for (uint32_t r = 0; r < ranks_; ++r) {
+        if (!sends(m, r)) continue;
+        if (m.closes) rank(r).op(0, "wait " + m.channel);
+        flush(r, m.channel);
       }
     }
   }
@@ -148,6 +157,7 @@ class Symmetric {
       if (ring.opens) rank(r).ops(0, {"signal nb relaxed", "wait n relaxed", "sync"});
       ring.sums ? sum_round(ring, r) : gather_round(ring, r);
       if (ring.closes) rank(r).ops(0, {"sync", "signal nb", "wait n"});
+      flush(r, "n");
     }
   }
 
@@ -221,6 +231,7 @@ class Symmetric {
         own.blocks[0].push_back({unit, 0, send});
       }
       for (uint32_t i = 0; i < credits; ++i) own.op(0, "wait c");
+      flush(r, "c");
       promise(r, 0, fmt::format("input[0] at {}", from(r, distance)));
     }
   }
@@ -228,6 +239,7 @@ class Symmetric {
   Dice& dice_;
   Sketch sketch_;
   uint32_t ranks_ = 2, step_ = 1, chunks_ = 1;
+  bool port_ = false, flushes_ = false;
   bool turned_ = false;  ///< chunks are as many as ranks, and turn with them
 };
 

@@ -50,8 +50,8 @@ class SymmetryFinder {
              x.copies == y.copies && x.units == y.units && x.unit == y.unit && x.chunks == y.chunks;
     };
     const auto same_channel = [&](const Channel& x, const Channel& y) {
-      return x.kind == ChannelKind::memory && y.kind == ChannelKind::memory &&
-             x.partner == y.partner && x.peer != kNone && y.peer == next(x.peer);
+      return x.kind == y.kind && x.kind != ChannelKind::switch_ && x.partner == y.partner &&
+             x.peer != kNone && y.peer == next(x.peer);
     };
     const auto same_semaphore = [](const Semaphore& x, const Semaphore& y) {
       return x.initial == y.initial;

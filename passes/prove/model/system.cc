@@ -46,6 +46,7 @@ void System::build() {
 void System::add_ports() {
   ports_.assign(ends(), kNone);
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    if (r == ranks()) port_turn_ = static_cast<uint32_t>(processes_.size()) - width_;
     const std::vector<Channel>& channels = program_.ranks[r].channels;
     for (uint32_t c = 0; c < channels.size(); ++c) {
       if (channels[c].kind != ChannelKind::port || ports_[end(r, c)] != kNone) continue;
@@ -162,6 +163,7 @@ News System::turned(const News& news, uint32_t turns) const {
   News result = news;
   result.known = news.known.rotated(turned(0, turns), width_);
   if (news.process != kNone) result.process = turned(news.process, turns);
+  if (news.port != kNone) result.port = turned(news.port, turns);
   return result;
 }
 

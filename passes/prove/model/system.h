@@ -48,10 +48,15 @@ class System {
   /// Ranks that are run: all, or those that stand for all.
   uint32_t ranks() const { return symmetry_.step(); }
   uint32_t turns_of(uint32_t rank) const { return rank / symmetry_.step(); }
-  /// The process that `process` becomes when ranks turn. No process of a port turns.
+  /// The process that `process` becomes when ranks turn.
   uint32_t turned(uint32_t process, uint32_t turns) const {
-    if (turns == 0 || process >= width_) return process;
-    return static_cast<uint32_t>((process + uint64_t{turns} * turn_) % width_);
+    if (turns == 0) return process;
+    if (process < width_) {
+      return static_cast<uint32_t>((process + uint64_t{turns} * turn_) % width_);
+    }
+    const uint32_t of_ports = static_cast<uint32_t>(processes_.size()) - width_;
+    return width_ +
+           static_cast<uint32_t>((process - width_ + uint64_t{turns} * port_turn_) % of_ports);
   }
   /// So many turns back.
   uint32_t back(uint32_t turns) const { return turns == 0 ? 0 : symmetry_.turns() - turns; }
@@ -117,7 +122,8 @@ class System {
   const Symmetry& symmetry_;
   bool in_place_;
   std::vector<Part> parts_;
-  uint32_t width_ = 0, turn_ = 0;  ///< processes of all ranks; of those that one turn passes
+  uint32_t width_ = 0;                 ///< processes of all ranks, but those of ports
+  uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;

@@ -217,6 +217,7 @@ class Run {
   void flush(uint32_t process, uint32_t channel);
   bool arrive(uint32_t process, const Op& op);
   void meet(uint32_t process);
+  void learn_of_port(uint32_t process, uint32_t port, uint32_t done);
   News strong_news(uint32_t process) const;
   News weak_news(uint32_t process) const;
   void find_sharing();

@@ -42,12 +42,19 @@ void Run::meet(uint32_t process) {
   for (const News& news : block.gains) {
     learn(block.known, news, system_.width());
     if (news.port == kNone) continue;
-    const uint32_t port = news.port - system_.width();
-    arrivals_.add(port, process, news.port_done, block.settled);
+    learn_of_port(process, news.port, news.port_done);
     // What a port has delivered it has read.
-    if (port % 2 == 1) arrivals_.add(port - 1, process, news.port_done, block.settled);
+    const bool writer = system_.processes()[news.port].kind == ProcessKind::port_writer;
+    if (writer) learn_of_port(process, news.port - 1, news.port_done);
   }
   block.gains.clear();
+}
+
+/// Notes it of the port that stands for this one: the block is turned back as far.
+void Run::learn_of_port(uint32_t process, uint32_t port, uint32_t done) {
+  const uint32_t back = system_.back(system_.turns_of(system_.processes()[port].rank));
+  arrivals_.add(system_.turned(port, back) - system_.width(), system_.turned(process, back), done,
+                blocks_[process].settled);
 }
 
 Run::Token Run::Counter::take() {

@@ -164,7 +164,12 @@ bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& eve
     return row[process] >= count || (process == knower && done >= count);
   };
   if (event.process < system_.width()) return reached(event.process, event.time);
-  return arrivals_.known(event.process - system_.width(), event.time, reached);
+  // It is kept of the port that stands for this one, and so many turns back who has learnt it.
+  const uint32_t turns = system_.turns_of(system_.processes()[event.process].rank);
+  const uint32_t port = system_.turned(event.process, system_.back(turns));
+  return arrivals_.known(port - system_.width(), event.time, [&](uint32_t block, uint32_t count) {
+    return reached(system_.turned(block, turns), count);
+  });
 }
 
 /// Is it so of packets that have been read: of those that this op stores a value of (a load of it
