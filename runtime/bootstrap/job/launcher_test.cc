@@ -297,6 +297,22 @@ TEST_CASE("ranks meet as each launcher would start them") {
   }
 }
 
+/// Lets one process wait for what another has done.
+class Signal {
+ public:
+  Signal() { REQUIRE(::pipe(ends_) == 0); }
+  ~Signal() { ::close(ends_[0]), ::close(ends_[1]); }
+  void give() const { (void)!::write(ends_[1], "", 1); }
+  /// As often as it was given.
+  void take() const {
+    char byte;
+    (void)!::read(ends_[0], &byte, 1);
+  }
+
+ private:
+  int ends_[2];
+};
+
 /// How a rank of a job of two meets whose rank 0 cannot serve it: all hear `why`.
 int hear(const Values& values, const std::string& code, const std::string& why) {
   Diagnostics diagnostics;
@@ -330,11 +346,13 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                         {"no-thread", no_thread, "1", "23001"},
                         {"too-few-descriptors", too_few, "2", "23002"},
                         {"too-few-descriptors", too_few, "1", "23003"}};
+  const Signal look;
   testing::Processes processes;
   // Rank 0 tells for five seconds, which may be few on a busy machine: the others look already.
   for (const char* rank : {"1", "0"}) {
     for (const Case& c : cases) {
-      processes.start([&] {
+      processes.start([&, rank] {
+        if (rank[0] == '1') look.give();
         return hear({{"MSCCLC_TIMEOUT", "600"},
                      {"RANK", rank},
                      {"WORLD_SIZE", "2"},
@@ -345,7 +363,7 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                     c.code, c.why);
       });
     }
-    std::this_thread::sleep_for(500ms);
+    for (size_t i = 0; rank[0] == '1' && i < std::size(cases); ++i) look.take();
   }
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 700s) == 0);
 }
@@ -367,24 +385,23 @@ TEST_CASE("a rank that nobody listens for may have another secret") {
 }
 
 TEST_CASE("an id with an address of another machine is an error at once, at every rank") {
-  // An address for documentation, which no machine has.
-  const auto job = ranks_of({{"MSCCLC_TIMEOUT", "600"},
-                             {"MSCCLC_WORLD_SIZE", "3"},
-                             {"MSCCLC_ID",
-                              "mscclc1/192.0.2.1/41234/"
-                              "5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
-                            "MSCCLC_RANK", 3);
+  const std::string far(testing::kFarAddress);
+  const auto job =
+      ranks_of({{"MSCCLC_TIMEOUT", "600"},
+                {"MSCCLC_WORLD_SIZE", "3"},
+                {"MSCCLC_ID", "mscclc1/" + far + "/41234/5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
+               "MSCCLC_RANK", 3);
   testing::Processes processes;
   for (const Values& values : job) {
-    processes.start([&values] {
+    processes.start([&] {
+      const testing::FarAddress elsewhere;
       Diagnostics diagnostics;
       const auto launch = read_launch(Environment(values), "", diagnostics);
       if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
       const Diagnostic& error = diagnostics.all().front();
       const bool named =
-          error.message ==
-          "rank 0 should serve MSCCLC_ID, but 192.0.2.1 is not an address of its machine, and "
-          "nobody serves the id there";
+          error.message == "rank 0 should serve MSCCLC_ID, but " + far +
+                               " is not an address of its machine, and nobody serves the id there";
       const bool coded = error.code == (launch->rank == 0 ? "foreign-id" : "bootstrap-refused");
       if (!named || !coded) fmt::print(stderr, "{}: {}\n", error.code, error.message);
       return named && coded ? 0 : 2;
@@ -421,21 +438,6 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
   }
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
-
-/// Lets one process wait for what another has done.
-class Signal {
- public:
-  Signal() { REQUIRE(::pipe(ends_) == 0); }
-  ~Signal() { ::close(ends_[0]), ::close(ends_[1]); }
-  void give() const { (void)!::write(ends_[1], "", 1); }
-  void take() const {
-    char byte;
-    (void)!::read(ends_[0], &byte, 1);
-  }
-
- private:
-  int ends_[2];
-};
 
 TEST_CASE("who comes when all have come hears it at once; who has come may come again") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
