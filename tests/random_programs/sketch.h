@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/dice.h"
 
 namespace mscclc::random_programs {
 
