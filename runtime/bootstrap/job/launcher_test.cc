@@ -297,22 +297,6 @@ TEST_CASE("ranks meet as each launcher would start them") {
   }
 }
 
-/// Lets one process wait for what another has done.
-class Signal {
- public:
-  Signal() { REQUIRE(::pipe(ends_) == 0); }
-  ~Signal() { ::close(ends_[0]), ::close(ends_[1]); }
-  void give() const { (void)!::write(ends_[1], "", 1); }
-  /// As often as it was given.
-  void take() const {
-    char byte;
-    (void)!::read(ends_[0], &byte, 1);
-  }
-
- private:
-  int ends_[2];
-};
-
 /// How a rank of a job of two meets whose rank 0 cannot serve it: all hear `why`.
 int hear(const Values& values, const std::string& code, const std::string& why) {
   Diagnostics diagnostics;
@@ -346,13 +330,13 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                         {"no-thread", no_thread, "1", "23001"},
                         {"too-few-descriptors", too_few, "2", "23002"},
                         {"too-few-descriptors", too_few, "1", "23003"}};
-  const Signal look;
+  const testing::Signal look;
   testing::Processes processes;
   // Rank 0 tells for five seconds, which may be few on a busy machine: the others look already.
   for (const char* rank : {"1", "0"}) {
     for (const Case& c : cases) {
       processes.start([&, rank] {
-        if (rank[0] == '1') look.give();
+        if (rank[0] == '1' && !look.give()) return 3;
         return hear({{"MSCCLC_TIMEOUT", "600"},
                      {"RANK", rank},
                      {"WORLD_SIZE", "2"},
@@ -363,7 +347,7 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                     c.code, c.why);
       });
     }
-    for (size_t i = 0; rank[0] == '1' && i < std::size(cases); ++i) look.take();
+    for (size_t i = 0; rank[0] == '1' && i < std::size(cases); ++i) REQUIRE(look.take());
   }
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 700s) == 0);
 }
@@ -448,7 +432,7 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
     Diagnostics ignored;
     return *read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", ignored);
   };
-  const Signal complete, told;
+  const testing::Signal complete, told;
   testing::Processes processes;
   for (const char* rank : {"0", "1"}) {
     processes.start([&, rank] {
@@ -457,16 +441,15 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
       // Of the same name, while the first is there.
       const auto second = make_bootstrap(launch_of(rank), diagnostics);
       if (!first || !second) return 1;
-      if (rank[0] == '0') complete.give(), told.take();
+      if (rank[0] == '0' && (!complete.give() || !told.take())) return 3;
       return first->barrier("end", diagnostics) && second->barrier("end", diagnostics) ? 0 : 2;
     });
   }
   processes.start([&] {
-    complete.take();
+    if (!complete.take()) return 3;
     Diagnostics diagnostics;
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
-    told.give();
-    if (late) return 1;
+    if (!told.give() || late) return 1;
     return names_twin(diagnostics, "all 2 ranks of the job have come already: rank 1 (process ",
                       " on this machine says that it is the same rank");
   });
