@@ -1,4 +1,4 @@
-// For tests: ranks as processes. Each is a fork of the test; it tells how it ended by its exit
+// For tests: ranks as processes. Each is a fork of the test; it says how it ended by its exit
 // code.
 #pragma once
 

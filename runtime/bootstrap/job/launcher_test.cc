@@ -76,7 +76,7 @@ TEST_CASE("torchrun") {
   CHECK(launch.timeout == 600s);
   CHECK(launch.silence == 30s);
   CHECK(read(with(kTorchrun, {{"MSCCLC_SILENCE", "5"}})).silence == 5s);
-  // Not torchrun's own port; wrapped round behind the last one.
+  // Not torchrun's own port; wrapped round after the last one.
   CHECK(launch.where.ports == std::vector<uint16_t>{30500, 31500, 32500, 33500});
   CHECK(read(with(kTorchrun, {{"MASTER_PORT", "64000"}})).where.ports ==
         std::vector<uint16_t>{65000, 1488, 2488, 3488});
