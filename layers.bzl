@@ -109,6 +109,7 @@ _MAY_INCLUDE = {
         "runtime/observe",
     ],
     "runtime/testing": [
+        "ir",
         "executor",
         "runtime/api",
         "runtime/base",
@@ -116,6 +117,7 @@ _MAY_INCLUDE = {
         "runtime/bootstrap/tcp",
         "runtime/bootstrap/wire",
         "runtime/memory",
+        "runtime/observe",
     ],
     "runtime/device": ["ir", "executor", "executor/interpreter", "runtime/api"],
     "runtime/group": [
@@ -261,6 +263,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/memory": ["runtime/testing"],
+    "runtime/observe": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
 }
 

@@ -33,7 +33,7 @@ uint32_t File::line_at(uint32_t offset) const {
       lines_.push_back(static_cast<uint32_t>(++at));
     }
   }
-  // Places are mostly asked for in text order: try the line of last time and the one behind it.
+  // Places are mostly asked for in text order: try the line of last time and the next one.
   const uint32_t last = last_.load(std::memory_order_relaxed);
   for (uint32_t line = last; line < last + 2 && line < lines_.size(); ++line) {
     const bool below = line + 1 == lines_.size() || offset < lines_[line + 1];
@@ -41,8 +41,8 @@ uint32_t File::line_at(uint32_t offset) const {
     last_.store(line, std::memory_order_relaxed);
     return line;
   }
-  const auto behind = std::upper_bound(lines_.begin(), lines_.end(), offset);
-  const uint32_t line = static_cast<uint32_t>(behind - lines_.begin() - 1);
+  const auto after = std::upper_bound(lines_.begin(), lines_.end(), offset);
+  const uint32_t line = static_cast<uint32_t>(after - lines_.begin() - 1);
   last_.store(line, std::memory_order_relaxed);
   return line;
 }

@@ -137,13 +137,13 @@ void BuilderState::default_ends(NameId id) {
   cursor = begin;
   for (uint32_t r = 0; r < n; ++r) {
     for (uint32_t i = begin[r]; i < begin[r + 1]; ++i) {
-      const uint32_t c = sorted[i], peer = peer_of(r, c), behind = begin[peer + 1];
+      const uint32_t c = sorted[i], peer = peer_of(r, c), past = begin[peer + 1];
       ChannelEnd& end = ranks[r].ends[c];
       if (end.to != kNone) continue;
       uint32_t& at = cursor[peer];
-      while (at < behind && peer_of(peer, sorted[at]) < r) ++at;
-      if (at == behind || peer_of(peer, sorted[at]) != r) continue;
-      if (at + 1 < behind && peer_of(peer, sorted[at + 1]) == r) {
+      while (at < past && peer_of(peer, sorted[at]) < r) ++at;
+      if (at == past || peer_of(peer, sorted[at]) != r) continue;
+      if (at + 1 < past && peer_of(peer, sorted[at + 1]) == r) {
         end.ambiguous = true;
       } else {
         program.ranks[r].channels[c].partner = sorted[at];

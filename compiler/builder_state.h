@@ -100,7 +100,7 @@ struct Accepted {
   void set(std::span<const Ref> d, std::span<const Ref> s);
 };
 
-/// What one walk over an op's operands tells.
+/// What one walk over an op's operands shows.
 struct OperandFacts {
   uint32_t traits = 0;
   uint32_t least = 0xffffffffu, most = 0;  ///< chunks of an operand

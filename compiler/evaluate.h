@@ -140,7 +140,7 @@ class Evaluator {
   // ---- context ----
   /// Bindings in force: of statements, and of operands and comprehensions being evaluated.
   std::vector<Binding> bindings;
-  /// Set when a tracked binding changes; whoever uses it clears it.
+  /// Set when a tracked binding changes; its user clears it.
   bool bindings_changed = true;
   /// Places of the calls of defs that led here, with the def's name.
   struct Expansion {

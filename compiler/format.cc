@@ -1,6 +1,6 @@
-// Lays out the tokens of a text again: first into lines, then the comments behind them are aligned.
-// The result depends on the tokens, on blank lines, and on which blocks were written on one line;
-// on no other white space of the text.
+// Lays out the tokens of a text again: first into lines, then the comments that follow them are
+// aligned. The result depends on the tokens, on blank lines, and on which blocks were written on
+// one line; on no other white space of the text.
 #include "compiler/format.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class Formatter {
     comments(end, indent, first);
   }
 
-  /// Comments in front of `token`: the first may stand behind the last line. Lines from `first` on
+  /// Comments in front of `token`: the first may follow the last line. Lines from `first` on
   /// are of the same block.
   void comments(uint32_t token, size_t indent, size_t first) {
     for (; comments_before(token + 1); ++next_comment_) {
@@ -181,7 +181,7 @@ class Formatter {
   }
 
   /// The token that begins the next line: of those before `stop`, which did not all fit, the last
-  /// one at the outermost place that leaves the line half full. One behind `stop` if need be.
+  /// one at the outermost place that leaves the line half full. One after `stop` if need be.
   uint32_t break_point(uint32_t at, uint32_t stop, uint32_t end,
                        const std::vector<size_t>& starts) const {
     uint32_t best = at;
@@ -196,10 +196,11 @@ class Formatter {
     return best;
   }
 
-  /// How far inside a break before this token is: behind '<-', in no bracket, in one …
+  /// How far inside a break before this token is: after '<-', in no bracket, in one …
   int depth(uint32_t i) const { return t_[i - 1].kind == Tok::arrow ? 0 : 1 + t_[i].brackets; }
 
-  /// The lines as text. Comments behind neighbouring lines stand two columns past the longest.
+  /// The lines as text. Comments at the ends of neighbouring lines stand two columns past the
+  /// longest.
   std::string write() const {
     std::string out;
     size_t column = 0, aligned = 0;  // lines before `aligned` have their comments at `column`
@@ -222,7 +223,7 @@ class Formatter {
     return out;
   }
 
-  /// True if the comment behind line `i` stands below those from line `first` on.
+  /// True if the comment at the end of line `i` stands below those from line `first` on.
   bool in_run(size_t first, size_t i) const {
     return lines_[i].has_code() && !lines_[i].comment.empty() &&
            (i == first || !lines_[i].blank_before);

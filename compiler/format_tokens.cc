@@ -8,14 +8,14 @@ namespace {
 bool arithmetic(Tok kind) { return kind >= Tok::add && kind <= Tok::bit_xor; }
 bool binary(Tok kind) { return kind >= kFirstOperator && kind <= kLastOperator; }
 
-/// Ends an operand, so that a '-' behind it is no sign.
+/// Ends an operand, so that a '-' after it is no sign.
 bool ends_operand(const FormatToken& t) {
   return t.kind == Tok::name || t.kind == Tok::integer || t.kind == Tok::string ||
          t.kind == Tok::rparen || t.kind == Tok::rbracket || t.symbol == ast::w_true ||
          t.symbol == ast::w_false;
 }
 
-/// A newline behind these does not end a statement.
+/// A newline after these does not end a statement.
 bool continues(Tok kind) {
   return kind == Tok::comma || kind == Tok::arrow || kind == Tok::assign ||
          (binary(kind) && kind != Tok::range);
@@ -47,9 +47,9 @@ class Spacing {
            (i == 1 || !arithmetic(t_[i - 2].kind));
   }
   bool plain_right(uint32_t i) const {
-    const Tok behind = t_[i + 2].kind;
-    return (t_[i + 1].kind == Tok::name || t_[i + 1].kind == Tok::integer) && !arithmetic(behind) &&
-           behind != Tok::lparen && behind != Tok::lbracket;
+    const Tok next = t_[i + 2].kind;
+    return (t_[i + 1].kind == Tok::name || t_[i + 1].kind == Tok::integer) && !arithmetic(next) &&
+           next != Tok::lparen && next != Tok::lbracket;
   }
   bool open_range(uint32_t i) const {
     const FormatToken& next = t_[i + 1];
@@ -76,7 +76,7 @@ class Spacing {
   }
 
   std::vector<FormatToken>& t_;
-  bool location_ = false;  // behind the first '@' of a statement
+  bool location_ = false;  // after the first '@' of a statement
 };
 
 /// Newlines of `gap` on top of `before`, at most 2.

@@ -232,7 +232,7 @@ void Lexer::long_integer(Token& out, const char* begin) {
   finish(out, Tok::integer, begin);
 }
 
-/// The unit behind a number: its bytes; 1 after an error.
+/// The unit after a number: its bytes; 1 after an error.
 uint64_t Lexer::unit(const char* begin) {
   while (in_word(*at_)) ++at_;
   const std::string_view name(begin, at_ - begin);

@@ -63,7 +63,7 @@ TEST_CASE("numbers") {
   CHECK(number("3GiB") == uint64_t{3} << 30);
   CHECK(number("999999999999999999") == 999999999999999999u);
   CHECK(number("9223372036854775807") == INT64_MAX);
-  CHECK(number("9223372036854775808") == uint64_t{1} << 63);  // good behind a '-'
+  CHECK(number("9223372036854775808") == uint64_t{1} << 63);  // good after a '-'
 }
 
 TEST_CASE("numbers end where they must") {

@@ -1,4 +1,4 @@
-// Which options there are where, and how to find one. Their values are read by who uses them.
+// Which options there are where, and how to find one. Their values are read where they are used.
 #pragma once
 
 #include <optional>

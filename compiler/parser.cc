@@ -110,7 +110,7 @@ bool Parser::begins_statement(const Token& token) const {
   return token.kind == Tok::op || (token.kind == Tok::keyword && token.symbol <= ast::w_if);
 }
 
-/// Goes on behind the present statement: at its end, or at what must be the next one. Blocks on the
+/// Goes on after the present statement: at its end, or at what must be the next one. Blocks on the
 /// way are parsed, for the mistakes in them. `begin` is where the statement begins, so that it is
 /// passed even if nothing of it was.
 void Parser::recover(uint32_t begin) {

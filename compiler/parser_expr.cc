@@ -175,7 +175,7 @@ bool Parser::begins_expression(const Token& token) {
   }
 }
 
-/// A minus, a primary and the indexes behind it.
+/// A minus, a primary and the indexes after it.
 bool Parser::unary(Expr& out) {
   if (!here(Tok::sub)) return indexed(out);
   const uint32_t begin = tok_.place.begin;
@@ -270,7 +270,7 @@ bool Parser::word(Expr& out) {
   return !called || call_arguments(out);
 }
 
-/// `( expr, … )` behind the callee's name `out`, which becomes a call.
+/// `( expr, … )` after the callee's name `out`, which becomes a call.
 bool Parser::call_arguments(Expr& out) {
   const Token opened = tok_;
   const size_t mark = exprs_.mark();
@@ -334,7 +334,7 @@ bool Parser::list(Expr& out) {
   return list_node(out, ExprKind::list, mark, since(opened.place.begin));
 }
 
-/// Behind `[ element`, at `for`.
+/// After `[ element`, at `for`.
 bool Parser::comprehension(Expr& out, const Expr& element, const Token& opened) {
   ast::Comprehension* loop = ast_.arena().make<ast::Comprehension>();
   loop->element = element;

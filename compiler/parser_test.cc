@@ -346,7 +346,7 @@ TEST_CASE("blocks") {
   CHECK(def.parameters.size() == 3);
 }
 
-TEST_CASE("newlines inside brackets and behind '{', ',', '<-', '=' and operators") {
+TEST_CASE("newlines inside brackets and after '{', ',', '<-', '=' and operators") {
   const Parsed p(
       "collective allreduce(\n  ranks\n:\n2\n)\n"
       "let a =\n  1 +\n  2 and\n  b,\n  c = [\n1\n,\n2\n]\n"

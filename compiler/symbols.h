@@ -1,5 +1,5 @@
-// Words as integers: the lexer interns every word once, everybody else compares symbols. Words that
-// mean something to the language have fixed symbols, from the tables of words and of ops.
+// Words as integers: the lexer interns every word once, everything else compares symbols. Words
+// that mean something to the language have fixed symbols, from the tables of words and of ops.
 #pragma once
 
 #include <cstdint>

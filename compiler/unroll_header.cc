@@ -50,7 +50,7 @@ bool read_list(std::string_view text, std::vector<int64_t>& out) {
     int64_t v = 0;
     if (!read_number(item, v)) return false;
     out.push_back(v);
-    if (comma + 1 == text.size()) return false;  // a comma with nothing behind
+    if (comma + 1 == text.size()) return false;  // a comma with nothing after
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return true;

@@ -27,7 +27,7 @@ uint64_t count_things(const Program& program) {
 
 }  // namespace
 
-/// In how many parts to unroll the ranks behind rank 0, which is unrolled.
+/// In how many parts to unroll the ranks after rank 0, which is unrolled.
 uint32_t Unroller::count_parts() const {
   const BuilderState& state = builder_.state();
   const uint64_t ops = state.ops * bodies_.size();
@@ -38,7 +38,7 @@ uint32_t Unroller::count_parts() const {
   return std::min({threads, kMostParts, static_cast<uint32_t>(bodies_.size()) - 1});
 }
 
-/// Unrolls the ranks behind the first. False if that was in vain.
+/// Unrolls the ranks after the first. False if that was in vain.
 bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
   const uint64_t ranks = bodies_.size() - 1;
   const auto range = [&](uint32_t p) {

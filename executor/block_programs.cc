@@ -279,7 +279,7 @@ void BlockPrograms::add_moves(const DeviceOp& op) {
   settle_early_launch(op, steps, whole);
 }
 
-/// The next launch may begin behind the last of an op's `count` steps, and only if the block has
+/// The next launch may begin after the last of an op's `count` steps, and only if the block has
 /// polled what shows it that its peers have begun: `whole` says that no move is empty.
 void BlockPrograms::settle_early_launch(const DeviceOp& op, uint32_t count, bool whole) {
   Block& block = blocks_.back();

@@ -103,7 +103,7 @@ class BlockPrograms {
   const RankProgram* rank_ = nullptr;
   const WaitSlots* slots_ = nullptr;
   Places places_;
-  // Of all blocks, one behind the other.
+  // Of all blocks, one after the other.
   std::vector<device::Step> steps_;
   std::vector<device::StepOperand> operands_;
   std::vector<device::StepExtra> extras_;  ///< parallel to operands

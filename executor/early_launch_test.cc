@@ -36,7 +36,7 @@ TEST_CASE("packets of all peers let the next launch begin") {
   CHECK(free_next(one_shot(4, 2, PacketFormat::LL128).program, 1) == Ops{1, 3});
 }
 
-TEST_CASE("waits let the next launch begin where the block meets behind them") {
+TEST_CASE("waits let the next launch begin where the block meets after them") {
   CHECK(free_next(exchange().program, 0) == Ops{2});
   TestProgram t = exchange();
   for (uint32_t r = 0; r < 2; ++r) erase(t.program, r, 2);  // the first meeting

@@ -41,7 +41,7 @@ TEST_CASE("scratch lies as the largest message needs it") {
     CHECK(rank.buffers[s].bytes == 1024);
     CHECK(rank.buffers[kInput].bytes == bytes);
     const device::Move& m = rank.moves[0];
-    // Chunks that are not full leave room behind them.
+    // Chunks that are not full leave room after them.
     REQUIRE(m.run_count == (bytes == 1024 ? 1 : 4));
     for (uint32_t k = 0; k < m.run_count; ++k) {
       CHECK(rank.offsets[rank.runs[m.runs + k].offsets] == 256 * k);
@@ -126,7 +126,7 @@ TEST_CASE("packet ops count units of whole slots") {
   CHECK(l.rank().buffers[s].stride == 3 * 3 * 128);
 }
 
-TEST_CASE("pipelines turn once per unit, their bodies stand behind them") {
+TEST_CASE("pipelines turn once per unit, their bodies stand after them") {
   TestProgram t(1, 1);
   t.program.loops.push_back({.unit = 64, .chunks = 1});
   t.op_in(0, 0, Kind::sync, {});

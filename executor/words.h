@@ -1,5 +1,5 @@
 // Memory that threads and processes share while they write it: counts, and words of packets. Every
-// access is atomic; the orders say who pairs with whom.
+// access is atomic; the orders say which access pairs with which.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ inline void add_release(uint64_t* count) {
   shared_word<uint64_t>(count).fetch_add(1, std::memory_order_release);
 }
 
-/// Copies whole words upwards, so that a packet's flag, which stands behind its data, is never seen
+/// Copies whole words upwards, so that a packet's flag, which stands after its data, is never seen
 /// before them. What lies across words' bounds is plain data, which signals publish.
 inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   constexpr uint64_t kWord = sizeof(uint64_t);

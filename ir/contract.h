@@ -79,9 +79,9 @@ struct Contract {
   /// True if output chunks hold reductions.
   bool reduces() const;
   /// How many inputs every promised reduction has: what `avg` divides by. 0 if they differ, so that
-  /// nobody may ask for `avg`, or if none is promised.
+  /// no call may ask for `avg`, or if none is promised.
   uint32_t contributions() const;
-  /// True if chunk c of the output promises the same at every rank: who asks for rank 0 knows all.
+  /// True if chunk c of the output promises the same at every rank: rank 0 stands for all.
   bool uniform() const;
   /// The promise about output chunk `chunk` at `rank`, or nothing if none is made.
   std::optional<Promise> promise(uint32_t rank, uint32_t chunk) const;

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace mscclc {
 namespace {
 
 constexpr CodeInfo kTable[] = {
-#define CODE(area, severity, name, meaning) {CodeArea::area, Severity::severity, name, meaning},
+#define CODE(area, severity, name, meaning, ...) \
+  {CodeArea::area, Severity::severity, name, meaning __VA_OPT__(, CodeCause::__VA_ARGS__)},
 #include "ir/diagnostic_codes.def"
 #undef CODE
 };
@@ -20,6 +22,11 @@ constexpr std::array<std::string_view, 6> kTitles = {
 }  // namespace
 
 std::span<const CodeInfo> code_table() { return kTable; }
+
+bool is_of_job(std::string_view code) {
+  return std::ranges::any_of(
+      kTable, [&](const CodeInfo& row) { return row.name == code && row.cause == CodeCause::job; });
+}
 
 std::string code_reference() {
   std::string out =

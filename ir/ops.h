@@ -107,7 +107,7 @@ enum class PacketFormat : uint8_t {
 /// Where a unit of packets says that it has come.
 enum class PacketMark : uint8_t {
   none,
-  flags,     ///< a 4-byte flag behind every 4 bytes of data
+  flags,     ///< a 4-byte flag after every 4 bytes of data
   line,      ///< an 8-byte flag in the unit's last word
   sentinel,  ///< no word of data holds the sentinel, -0.0; a reader puts it back
 };

@@ -185,7 +185,7 @@ std::string ops_text(std::span<const OpKind> only) {
   if (only.empty()) {
     out +=
         "\nL chunk of this rank, R chunk at the far end of a channel, S chunk at a switch,\n"
-        "C channel, M semaphore, B thread block. Behind: p in a packet buffer, * one or more,\n"
+        "C channel, M semaphore, B thread block. Suffix: p in a packet buffer, * one or more,\n"
         "= as many as destinations, / in packets if the channels are ports.\n"
         "In front: ~ anywhere among its neighbours.\n";
   }

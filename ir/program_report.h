@@ -1,5 +1,5 @@
 // Where checks of a whole program report. A broken program may have millions of faults: after some
-// hundreds nobody reads on, so a check stops once there are enough.
+// hundreds no one reads on, so a check stops once there are enough.
 #pragma once
 
 #include <cstdint>

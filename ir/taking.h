@@ -3,7 +3,7 @@
 // executor alike.
 //
 //  - One gives and one takes: the k-th taken is the k-th given.
-//  - Several give: nobody knows whose came first, but see certain_gives().
+//  - Several give: it is not known whose came first, but see certain_gives().
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace mscclc {
 
-/// Who does something, if one alone does: a thread block, a place, a process, by number.
+/// The one that does something, if only one does: a thread block, a place, a process, by number.
 class Sole {
  public:
   void add(uint32_t who) { who_ = who_ == kNone || who_ == who ? who : kSeveral; }
@@ -23,7 +23,7 @@ class Sole {
 
  private:
   static constexpr uint32_t kSeveral = kNone - 1;
-  uint32_t who_ = kNone;  ///< kNone: nobody so far
+  uint32_t who_ = kNone;  ///< kNone: none so far
 };
 
 /// How many gives of one giver are over for certain once `taken` have been taken, of a count that

@@ -17,7 +17,7 @@ struct Example {
   std::string program, result;
 };
 
-/// The next fenced block from `at` on, which moves behind it.
+/// The next fenced block from `at` on, which moves to its end.
 std::string fenced(const std::string& page, size_t& at) {
   const size_t begin = page.find("```mscl\n", at) + 8, end = page.find("```\n", begin);
   REQUIRE(end != std::string::npos);

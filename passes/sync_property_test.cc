@@ -110,7 +110,7 @@ class HappensBefore {
     end_.push_back(nodes_.size());
   }
 
-  /// In a block only a meeting of its threads orders what stands before and behind it.
+  /// In a block only a meeting of its threads orders what stands before and after it.
   void add_block_edges() {
     for (size_t b = 0; b < begin_.size(); ++b) {
       for (size_t i = begin_[b]; i < end_[b]; ++i) {
@@ -139,7 +139,7 @@ class HappensBefore {
     }
   }
 
-  /// The k-th arrivals at a barrier are one event: each is before all that is behind the others.
+  /// The k-th arrivals at a barrier are one event: each is before all that is after the others.
   void add_barriers() {
     std::map<std::vector<uint32_t>, std::map<uint32_t, std::vector<size_t>>> arrivals;
     for (size_t n = 0; n < nodes_.size(); ++n) {
@@ -323,7 +323,7 @@ class Generator {
     return static_cast<uint32_t>(p.groups.size() - 1);
   }
 
-  /// The author orders one block behind another, sometimes against the written order.
+  /// The author orders one block after another, sometimes against the written order.
   void add_pair() {
     const uint32_t s = pick(2);
     const OpKind kinds[] = {OpKind::release, OpKind::acquire};

@@ -87,6 +87,20 @@ TEST_CASE("the table has each code once") {
   }
 }
 
+TEST_CASE("the runtime has errors for which no program is to blame") {
+  CHECK(is_of_job("call-differs"));
+  CHECK(is_of_job("out-of-memory"));
+  CHECK_FALSE(is_of_job("hang"));
+  CHECK_FALSE(is_of_job("no such code"));
+  for (const CodeInfo& row : code_table()) {
+    INFO(row.name);
+    if (row.cause == CodeCause::job) {
+      CHECK(row.area == CodeArea::runtime);
+      CHECK(row.severity == Severity::error);
+    }
+  }
+}
+
 TEST_CASE("a code that is not in the table is found") {
   CHECK(codes_in("diagnostics.error(\"brand-new\", {}, text);").count("brand-new") == 1);
   CHECK(codes_in("refuse(diagnostics, \"novel\", text)").count("novel") == 1);

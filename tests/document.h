@@ -8,8 +8,8 @@
 //   ```
 //
 // Commands of one document run in one folder, which has the repository's plans/. A file that the
-// repository has, too, must be the same but for comments at its head. Times and rates may differ,
-// and with them the width of columns: numbers with a point, and those columns of a table of
+// repository has, too, must be the same except for comments at its head. Times and rates may
+// differ, and with them the width of columns: numbers with a point, and those columns of a table of
 // results.
 #pragma once
 

@@ -133,7 +133,7 @@ run_queues() {
 # ended.) Errors in kernels alone: the runtime probes what the driver can do, and is refused at times.
 cannot=77  # exit code: it cannot be done on this machine
 found=9    # exit code: errors in kernels
-memcheck() {  # test case, a comma in its name behind a backslash
+memcheck() {  # test case, a comma in its name is preceded by a backslash
   local code=0 said
   said=$(compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode "$found" \
     "$ranks_test" "$1" 2>&1) || code=$?

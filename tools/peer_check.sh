@@ -12,7 +12,7 @@
 #   --checker FILE    a peer_check that was built elsewhere; without it g++ builds one
 #   --only REGEX      programs whose name matches
 #   --seconds N       of a plan at most (default: 120)
-#   PLAN.json …       behind LOGS: these plans instead of the library's
+#   PLAN.json …       after LOGS: these plans instead of the library's
 #
 # Every plan runs in chunks of three sizes, in and out of place, with buffers that are allocations of
 # their own and buffers inside larger ones; plans with packets run in LL16 and LL8 each. Programs that

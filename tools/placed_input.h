@@ -19,7 +19,7 @@ struct PlacedInput {
   /// What --together and messages call it: FILE or FILE@RANKS. Before load(): takes it apart.
   /// Returns what is wrong with it, or "".
   std::string split_name();
-  /// Once the program is there: the ranks behind '@', or as many as it has, from 0. Returns what is
+  /// Once the program is there: the ranks after '@', or as many as it has, from 0. Returns what is
   /// wrong, or "".
   std::string choose_ranks();
   PlacedPlan placed() const { return {&input.program, name, ranks}; }

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
+#include "ir/diagnostic_codes.h"
 #include "tools/rank_report.h"
 
 namespace mscclc {
 namespace {
 
-/// Errors for which the program is not to blame: ranks call differently, or a machine has not what
-/// a call needs.
-constexpr std::string_view kNotOfTheProgram[] = {
-    "bad-message", "call-differs",   "cannot-map", "cannot-share",
-    "fd-offer",    "no-descriptors", "no-thread",  "out-of-memory",
-};
-
-bool is_of_the_job(const Diagnostics& diagnostics) {
-  return std::ranges::any_of(diagnostics.all(), [](const Diagnostic& d) {
-    return std::ranges::find(kNotOfTheProgram, d.code) != std::end(kNotOfTheProgram);
-  });
+bool has_cause_in_job(const Diagnostics& diagnostics) {
+  return std::ranges::any_of(diagnostics.all(),
+                             [](const Diagnostic& d) { return is_of_job(d.code); });
 }
 
 class RankJob {
@@ -89,7 +81,7 @@ bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
   all.in_place = sizes.in_place;
   count_result(all, totals);
   const bool refused = all.status == RunStatus::refused;
-  if (refused && is_of_the_job(input_.diagnostics)) totals.code = kWrongResult;
+  if (refused && has_cause_in_job(input_.diagnostics)) totals.code = kWrongResult;
   if (communicator_.rank() == 0) {
     print_result(plan_->contract, spec, all, totals);
     input_.report();

@@ -14,7 +14,7 @@ struct FileOfRanks {
   std::vector<uint32_t> ranks;  ///< empty: none are named
 };
 
-/// Splits at the last '@' if digits, commas and dots stand behind it; all else is the file's name.
+/// Splits at the last '@' if digits, commas and dots follow it; all else is the file's name.
 /// Ranks are numbers and ranges without their end (0..4), separated by commas. On failure false,
 /// and says why.
 [[nodiscard]] bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error);

@@ -23,7 +23,7 @@ FileOfRanks split(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("ranks behind a file's name") {
+TEST_CASE("ranks after a file's name") {
   CHECK(split("a.json@0,1").file == "a.json");
   CHECK(split("a.json@0,1").ranks == Ranks{0, 1});
   CHECK(split("a.json@7").ranks == Ranks{7});

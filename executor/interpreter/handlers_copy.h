@@ -1,6 +1,6 @@
 // Plain moves: to and from this rank and others, also through ports.
 //
-// A put over a port only tells the proxy what to move; the source is read later, until a flush.
+// A put over a port only asks the proxy to move the data; the source is read later, until a flush.
 #pragma once
 
 #include "executor/interpreter/frame.h"

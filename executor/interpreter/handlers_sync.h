@@ -12,7 +12,7 @@ MSCCLC_RUN inline void on_targets(M& m, const P& p, const typename P::Op& op, Fn
   m.for_each_target(op.count, [&](uint32_t i) { fn(target_of(p, op, i)); });
 }
 
-/// The same by the thread that posts, behind what it has posted.
+/// The same by the thread that posts, after what it has posted.
 template <class M, class P, class Fn>
 MSCCLC_RUN inline void on_posts(M& m, const P& p, const typename P::Op& op, Fn fn) {
   m.for_each_post(op.count, [&](uint32_t i) { fn(target_of(p, op, i)); });

@@ -37,7 +37,7 @@ enum OpFlags : uint8_t {
   kComplete = 2,     ///< the result holds every contribution: avg divides here
   kInLoop = 4,       ///< part of a pipeline's body
   kPosts = 8,        ///< sends through the proxy: one thread of a block does, in order
-  kFreesNext = 16,   ///< CUDA: behind it this block lets the next launch on the stream begin ...
+  kFreesNext = 16,   ///< CUDA: after it this block lets the next launch on the stream begin ...
   kShowsPeers = 32,  ///< ... which it knows by the packets of this op, among others
 };
 
@@ -79,7 +79,7 @@ static_assert(sizeof(Stretch) == 32);
 
 enum OperandFlags : uint32_t {
   kPackets = 1,  ///< in a packet buffer
-  kPort = 2,     ///< behind a port channel: a proxy moves it
+  kPort = 2,     ///< reached through a port channel: a proxy moves it
   kCounted = 4,  ///< a wait's target: what was taken follows from the number of the call
 };
 /// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.

@@ -4,9 +4,9 @@
 //
 //   flags     every 4 bytes of data are followed by a 4-byte flag, the number of the call. Formats
 //             differ in how much a machine stores at once (8 or 16 bytes), not in bytes.
-//   line      a line of data and one 8-byte flag behind it.
+//   line      a line of data and one 8-byte flag after it.
 //   sentinel  no flag: a word is there when it no longer holds -0.0. So a -0.0 is sent as +0.0,
-//             and who reads a word puts the sentinel back.
+//             and the reader of a word puts the sentinel back.
 //
 // Slots are written and read in whole units; beyond the data there are zeros. What a mark vouches
 // for stands in its own word of 8 bytes, or ahead of it: machines write units upwards, and read

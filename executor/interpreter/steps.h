@@ -77,7 +77,7 @@ struct StepHeader {
   uint32_t steps, operands, targets;  ///< how many
   uint32_t extras;                    ///< as many as operands, or 0
   uint32_t align;                     ///< granule in which rounds are cut
-  /// Plain operands of sums begin row_shift bytes behind multiples of row_line, all alike: 128, 16,
+  /// Plain operands of sums begin row_shift bytes after multiples of row_line, all alike: 128, 16,
   /// or else 4, the least that the executors for words take.
   uint32_t row_shift, row_line;
   uint32_t reserved;

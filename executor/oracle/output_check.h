@@ -31,7 +31,7 @@ class OutputCheck {
   void count_early(uint32_t rank);
 
   uint64_t wrong() const { return wrong_; }
-  /// Adds an error for every rank with wrong elements. `of_plan` is put behind the rank: "" or
+  /// Adds an error for every rank with wrong elements. `of_plan` is put after the rank: "" or
   /// " of 'a.json'".
   void report(Diagnostics& diagnostics, const std::string& of_plan = "") const;
 

@@ -164,7 +164,7 @@ TEST_CASE("a port reads its source late") {
   CHECK(run_held(t.program, {hold(Hold::What::proxy, 0, 2)}) == RunStatus::wrong);
 }
 
-TEST_CASE("what an op stores plain may land behind its packets") {
+TEST_CASE("what an op stores plain may land after its packets") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   for (uint32_t r = 0; r < 2; ++r) {

@@ -12,11 +12,9 @@
 
 #include "executor/simulator/cluster.h"
 #include "executor/simulator/machine/machine.h"
+#include "executor/simulator/run_spec.h"
 
 namespace mscclc {
-
-/// By rank of the world: the plan of each of its calls.
-using CallsByRank = std::vector<std::vector<uint32_t>>;
 
 /// A plan in a run.
 struct RunningPlan {

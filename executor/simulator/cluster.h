@@ -46,7 +46,7 @@ class Cluster {
   [[nodiscard]] bool check_guards(Diagnostics& diagnostics) const;
 
   const Program& program() const { return program_; }
-  /// " of 'a.json'", to be put behind a rank; "" if the plan is alone.
+  /// " of 'a.json'", to be put after a rank; "" if the plan is alone.
   std::string of_plan() const { return name_.empty() ? "" : " of '" + name_ + "'"; }
   const DeviceProgram& device() const { return device_; }
   const Call& call() const { return call_; }
@@ -73,7 +73,7 @@ class Cluster {
   [[nodiscard]] bool fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics);
   /// Makes memory at all ranks; `poison` as in prepare(). REQUIRES: fit().
   [[nodiscard]] bool place_all(bool in_place, bool poison, Diagnostics& diagnostics);
-  /// Bytes of all scratch of a rank, one buffer behind the other. REQUIRES: fit().
+  /// Bytes of all scratch of a rank, one buffer after the other. REQUIRES: fit().
   uint64_t scratch_bytes(uint32_t rank) const;
   /// Makes memory; `scratch`, if it is there, is where the rank's scratch lies. False: the system
   /// gives none.

@@ -38,7 +38,7 @@ TestProgram exchange(ChannelKind kind, uint32_t chunks = 1) {
 }
 
 /// All ranks tell each other something over their first channels: what their blocks did before, and
-/// may do behind it.
+/// may do after it.
 void meet_all(TestProgram& t, uint32_t r, bool relaxed, uint32_t block = 0) {
   std::vector<Operand> ends;
   for (uint32_t c = 0; c + 1 < t.program.ranks.size(); ++c) ends.push_back(end_of(c));

@@ -3,7 +3,7 @@
 // Each side of a channel end serves one block or group (`signal`, `flush` and every port put on
 // the sending side, `wait` on the other): an op on a side that is already served must go there. If
 // all such ops go to one place, so do all others that have none; else these go to extra blocks
-// behind the highest named one: one, or one for each stage of a pipeline.
+// after the highest named one: one, or one for each stage of a pipeline.
 //
 //   tb 0 { signal up relaxed }                   tb 0 { signal up relaxed }
 //   put up.s[0] <- input[0]               =>     tb 0 { put up.s[0] <- input[0] }
@@ -111,7 +111,7 @@ class Assigner {
     return common.known() ? common : extra_block(rank, 0);
   }
 
-  /// The n-th block behind the named ones; the last that there may be, if these are not enough.
+  /// The n-th block after the named ones; the last that there may be, if these are not enough.
   OpPlace extra_block(uint32_t rank, uint32_t n) const {
     const uint32_t block = count_named_blocks(program_, program_.ranks[rank]) + n;
     return {.block = most_blocks_ == 0 ? block : std::min(block, most_blocks_ - 1)};
@@ -242,7 +242,7 @@ class Assigner {
     }
   }
 
-  /// Makes a semaphore and releases it behind the op, or behind the pipeline that the op is in.
+  /// Makes a semaphore and releases it after the op, or after the pipeline that the op is in.
   void add_release(Rank& here, uint32_t op, bool inside) {
     const int64_t key = keys_++;
     here.semaphores.push_back(
@@ -251,7 +251,7 @@ class Assigner {
     uint32_t at = op;
     while (!inside && at + 1 < placed_.size() && same_loop(at, at + 1)) ++at;
     const bool whole_loop = !inside && placed_[op].loop != kNone;
-    inserts_.add(at, whole_loop ? Inserts::behind_loop : Inserts::behind,
+    inserts_.add(at, whole_loop ? Inserts::after_loop : Inserts::after,
                  hand_over(OpKind::release, op, inside));
   }
 

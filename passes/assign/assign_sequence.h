@@ -6,7 +6,7 @@
 
 namespace mscclc::assign {
 
-/// Gives every op a place. Blocks behind the author's are used as far as `most_blocks` (0: any
+/// Gives every op a place. Blocks after the author's are used as far as `most_blocks` (0: any
 /// number) allows.
 void place_sequences(Program& program, uint32_t most_blocks);
 

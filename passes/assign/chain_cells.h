@@ -1,5 +1,5 @@
-// Who touches which chunk, over all ranks of a program: one list of touches per cell, in the order
-// of ranks and of their ops. A cell is a chunk of a buffer of a rank.
+// Which op touches which chunk, over all ranks of a program: one list of touches per cell, in the
+// order of ranks and of their ops. A cell is a chunk of a buffer of a rank.
 //
 // Where the caller's buffers may coincide, a chunk of theirs has a second cell, shared by the input
 // chunk and the output chunk that may be the same memory. A copy onto itself does nothing in that

@@ -84,7 +84,7 @@ class ChainRun {
   std::vector<uint32_t> first_chain_;  ///< by rank
   std::vector<Chain> all_;
   std::vector<std::vector<End>> ends_;  ///< by rank and channel
-  /// By op: ops of other chains of its rank that `sync` puts it behind; and who needs its word.
+  /// By op: ops of other chains of its rank that `sync` puts it after; and which need its word.
   std::vector<std::vector<uint32_t>> behind_;
   std::vector<bool> needed_;
   bool ordered_ = true;               ///< so far

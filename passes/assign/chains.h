@@ -7,7 +7,7 @@
 //     signal ch[p] ; wait ch[p]
 //   }
 //
-// Written as one sequence, every op is behind all those above it, and other ranks may count on
+// Written as one sequence, every op is after all those above it, and other ranks may count on
 // that: a signal publishes whatever came before. So chains are found by guessing (what uses one
 // channel, what touches the same chunks, a wait and what follows it), and then proved: with
 // nothing but the order inside chains, signals, and what `sync` adds between chunks, any two ranks
@@ -31,7 +31,7 @@ struct Chains {
 };
 
 /// False if the ops must stay one sequence: some name a place, or no more than one chain is found,
-/// or it cannot be shown that nobody notices.
+/// or it cannot be shown that nothing notices.
 bool find_chains(const Program& program, Chains& chains);
 
 /// True if the rounds of all pipelines may overlap as far as channels go: the k-th signal of a

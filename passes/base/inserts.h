@@ -1,5 +1,5 @@
 // Ops to be put between those of a list: collected at slots, merged in one go. Each op has several
-// slots before and behind it; ops of one slot keep the order in which they were added.
+// slots before and after it; ops of one slot keep the order in which they were added.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace mscclc {
 
 class Inserts {
  public:
-  /// In the order of the list; the op itself stands between `before` and `behind`.
+  /// In the order of the list; the op itself stands between `before` and `after`.
   enum Slot : uint32_t {
     before_loop,  ///< in front of the pipeline that the op begins
     head,         ///< first in the body that the op begins
     before,
-    behind,
-    behind_loop,  ///< behind the pipeline that the op ends
+    after,
+    after_loop,  ///< after the pipeline that the op ends
   };
 
   void clear() { list_.clear(); }
@@ -34,7 +34,7 @@ class Inserts {
     if (moved) moved->resize(ops.size());
     size_t next = 0;
     for (uint32_t i = 0; i < ops.size(); ++i) {
-      while (next < list_.size() && list_[next].slot < i * kSlots + behind) {
+      while (next < list_.size() && list_[next].slot < i * kSlots + after) {
         merged.push_back(list_[next++].op);
       }
       if (moved) (*moved)[i] = static_cast<uint32_t>(merged.size());
@@ -45,7 +45,7 @@ class Inserts {
   }
 
  private:
-  static constexpr uint32_t kSlots = behind_loop + 1;
+  static constexpr uint32_t kSlots = after_loop + 1;
   struct Insert {
     uint32_t slot;
     Op op;

@@ -31,7 +31,7 @@ struct PassContext {
 
   /// Adds to a count of the record. Counts of zero are not mentioned.
   void count(std::string_view what, uint64_t by = 1);
-  /// The same, but for where it reports and counts.
+  /// The same, except for where it reports and counts.
   PassContext with(Diagnostics& reports, PassRecord* counts) const {
     return {reports, limits, max_thread_blocks, counts, threads};
   }

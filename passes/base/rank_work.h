@@ -19,7 +19,7 @@ struct RankWork {
 
 /// Calls `work` for parts of the ranks in `all`, on as many threads as `context` says. A call may
 /// change the ops and declarations of its own ranks, and read what no call changes. It returns
-/// false after reporting an error, when the ranks behind do not matter any more.
+/// false after reporting an error, when the ranks after it do not matter any more.
 /// True if all calls gave true.
 bool work_on_ranks(Program& program, PassContext& context, RankRange all,
                    const std::function<bool(RankWork&)>& work);

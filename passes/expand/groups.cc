@@ -196,7 +196,7 @@ class GroupExpander {
     return member && b != crew.blocks[0] && met(b, crew.blocks[0]) < crew.waited;
   }
 
-  /// Before the first block publishes: what the others have done must be behind it.
+  /// Before the first block publishes: what the others have done must come before it.
   void settle_work(uint32_t c, const Op& op) {
     const uint32_t first = crews_[c].blocks[0];
     bool here = false, earlier = false;
@@ -235,7 +235,7 @@ class GroupExpander {
     loop_time_ = ++now_;
   }
 
-  /// The op that some block of the crew has not come behind yet, or nullptr.
+  /// The op that some block of the crew has not yet passed, or nullptr.
   const Op* find_open(const Crew& crew) const {
     const uint32_t first = crew.blocks[0];
     for (const uint32_t b : crew.blocks) {

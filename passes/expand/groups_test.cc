@@ -67,7 +67,7 @@ TEST_CASE("groups: sync is a barrier of the group, a barrier counts every block"
 )");
 }
 
-TEST_CASE("groups: blocks meet behind a wait and before a signal") {
+TEST_CASE("groups: blocks meet after a wait and before a signal") {
   REQUIRE(expanded(R"(group 0..2 {
     signal up relaxed ; wait up relaxed
     put up.s[0] <- input[0] ; put up.s[1] <- input[1]

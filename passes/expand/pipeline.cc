@@ -168,7 +168,7 @@ class CreditFinder {
     // The parts of a group's op stay side by side.
     inserts_.add(group_run(ops(), credit.first_fill).begin, Inserts::before,
                  make(OpKind::acquire, credit.first_fill, semaphore));
-    inserts_.add(group_run(ops(), credit.last_use).end - 1, Inserts::behind,
+    inserts_.add(group_run(ops(), credit.last_use).end - 1, Inserts::after,
                  make(OpKind::release, credit.last_use, semaphore));
   }
 

@@ -110,7 +110,7 @@ class Fitter {
   }
 
   /// Sums of the first sources, then of the sum so far and more; the last one also goes to far
-  /// ends. What it cannot take of these are puts behind it.
+  /// ends. What it cannot take of these are puts after it.
   void cut_sum(const Op& op) {
     const Operands dsts(program_.dsts(op).begin(), program_.dsts(op).end());
     const Operands srcs(program_.srcs(op).begin(), program_.srcs(op).end());

@@ -1,7 +1,7 @@
-// Who reads scratch: how many operands of all ranks' ops read each chunk, packets included. A chunk
-// that only the op at hand reads need not be written. Counted when it is first asked for, as most
-// programs never ask, and kept up to date from then on. While several threads fuse ranks, there is
-// nothing to count: who asks gets no answer, and asks again later.
+// What reads scratch: how many operands of all ranks' ops read each chunk, packets included. A
+// chunk that only the op at hand reads need not be written. Counted when it is first asked for, as
+// most programs never ask, and kept up to date from then on. While several threads fuse ranks,
+// there is nothing to count: a question gets no answer, and is asked again later.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace mscclc::fusion {
 class ScratchReads {
  public:
   explicit ScratchReads(const Program& program) : program_(program) {}
-  /// A rank begins, whose reads may be counted or not. They may if nobody else changes ops.
+  /// A rank begins, whose reads may be counted or not. They may if nothing else changes ops.
   void begin(bool may_count) {
     may_count_ = may_count;
     asked_ = false;
@@ -27,7 +27,7 @@ class ScratchReads {
   void change(uint32_t rank, const Operand& chunks, int32_t by);
   /// The program's ops say now what changes have said.
   void settle() { changes_.clear(); }
-  /// Has anybody wanted to know since begin()?
+  /// Has it been asked since begin()?
   bool asked() const { return asked_; }
 
  private:

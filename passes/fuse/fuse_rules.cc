@@ -204,7 +204,7 @@ ChannelKind Matcher::channel_kind(const Operand& o) const {
   return o.channel == kNone ? ChannelKind::memory : program_.ranks[rank_].channels[o.channel].kind;
 }
 
-/// True if the op takes the kind of channel behind which `o` lies, if it does.
+/// True if the op takes the kind of channel through which `o` is reached, if it does.
 bool Matcher::takes(OpKind kind, const Operand& o) const {
   return o.channel == kNone || (info(kind).channels & bit(channel_kind(o))) != 0;
 }

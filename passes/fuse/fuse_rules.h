@@ -50,7 +50,7 @@ struct View {
 struct Match {
   OpKind result;
   Flow flow;
-  /// Chunks (or packet slots) that nobody writes any more: only the right op may have read them.
+  /// Chunks (or packet slots) that nothing writes any more: only the right op may have read them.
   std::span<const Operand> gone;
   /// Chunks that are written less far than before, with the same condition.
   std::span<const Operand> shorter;

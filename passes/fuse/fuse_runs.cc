@@ -20,7 +20,7 @@ OpRanges::OpRanges() {
     (row.moves_data() ? data_ : control_) |= kind_bit(row.kind);
     lefts_[static_cast<size_t>(row.kind)] = lefts_of(row.kind);
   }
-  for (const OpInfo& row : op_table()) behind_[static_cast<size_t>(row.kind)] = behind(row);
+  for (const OpInfo& row : op_table()) after_[static_cast<size_t>(row.kind)] = after(row);
 }
 
 const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
@@ -43,7 +43,7 @@ const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
     const Steps steps = may_fuse ? follow(open.kinds, op.kind) : Steps{};
     const Number first = earliest(since, steps.lefts, n);
     if (may_fuse) add(first, n);
-    if (op.block != kNone) open.kinds &= behind_[kind] & ~not_behind;
+    if (op.block != kNone) open.kinds &= after_[kind] & ~not_behind;
     note(open, since, steps.results, first);
     note(open, since, kind_bit(op.kind), n);
   }
@@ -85,8 +85,8 @@ void OpRanges::note(Open& open, Since& since, uint32_t kinds, Number first) {
   open.kinds |= kinds;
 }
 
-/// Kinds of op that others can still join behind an op of this kind.
-uint32_t OpRanges::behind(const OpInfo& row) const {
+/// Kinds of op that others can still join after an op of this kind.
+uint32_t OpRanges::after(const OpInfo& row) const {
   if (row.moves_data()) return data_;
   const uint32_t port = kind_bit(OpKind::put_with_signal);
   if (row.has(kSignals) || row.has(kReleases)) {

@@ -37,13 +37,13 @@ class OpRanges {
   Steps follow(uint32_t kinds, OpKind right) const;
   static Number earliest(const Since& since, uint32_t kinds, Number first);
   static void note(Open& open, Since& since, uint32_t kinds, Number first);
-  uint32_t behind(const OpInfo& row) const;
+  uint32_t after(const OpInfo& row) const;
   void add(Number first, Number last);
 
-  uint32_t data_ = 0, control_ = 0;                  ///< kinds of op
-  std::array<uint32_t, kKinds> lefts_{}, behind_{};  ///< by kind
-  std::vector<Open> open_;                           ///< by block, then of groups
-  std::vector<Since> since_;                         ///< the same
+  uint32_t data_ = 0, control_ = 0;                 ///< kinds of op
+  std::array<uint32_t, kKinds> lefts_{}, after_{};  ///< by kind
+  std::vector<Open> open_;                          ///< by block, then of groups
+  std::vector<Since> since_;                        ///< the same
   std::vector<OpRange> runs_;
 };
 

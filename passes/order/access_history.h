@@ -30,7 +30,7 @@ class AccessHistory {
   uint32_t cell(uint32_t owner, uint32_t buffer, uint32_t chunk) {
     return is_near(owner, buffer) ? base_[buffer] + chunk : far_cell(key(owner, buffer, chunk));
   }
-  /// The cell of a chunk, or kNone if nobody has touched it.
+  /// The cell of a chunk, or kNone if nothing has touched it.
   uint32_t find(uint32_t owner, uint32_t buffer, uint32_t chunk) const {
     return is_near(owner, buffer) ? base_[buffer] + chunk : find_far(key(owner, buffer, chunk));
   }

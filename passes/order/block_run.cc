@@ -186,7 +186,7 @@ void BlockRun::finish(uint32_t b) {
   ++blocks_[b].next;
   for (size_t k = waiting_.size(); k-- > 0;) {
     const Block& waiter = blocks_[waiting_[k]];
-    if (waiter.behind != b || done(b) < waiter.behind_count) continue;
+    if (waiter.after != b || done(b) < waiter.after_count) continue;
     wake(waiting_[k]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(k));
   }
@@ -194,15 +194,15 @@ void BlockRun::finish(uint32_t b) {
 
 void BlockRun::wake(uint32_t b) {
   blocks_[b].stalled = false;
-  blocks_[b].behind = kNone;
+  blocks_[b].after = kNone;
   ready_.push_back(b);
 }
 
 void BlockRun::stall(uint32_t op, uint32_t block, uint32_t count, uint32_t because) {
   Block& own = blocks_[block_of(op)];
   own.stalled = true;
-  own.behind = block;
-  own.behind_count = count;
+  own.after = block;
+  own.after_count = count;
   own.because = because;
   waiting_.push_back(block_of(op));
 }
@@ -212,7 +212,7 @@ void BlockRun::report_stuck(Diagnostics& diagnostics) const {
   const auto name = [&](uint32_t op) { return describe_op(*program_, rank_id_, ops[op]); };
   for (uint32_t b = 0; b < blocks_.size(); ++b) {  // written order against the author's
     const uint32_t op = next_op(b);
-    if (op == kNone || blocks_[b].behind == kNone) continue;
+    if (op == kNone || blocks_[b].after == kNone) continue;
     report_contradiction(*program_, rank_id_, blocks_[b].because, op, diagnostics);
     return;
   }

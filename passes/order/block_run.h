@@ -35,15 +35,15 @@ class BlockRun {
     uint32_t waiter = kNone;  ///< next block that waits for the same semaphore
     bool stalled = false;
     /// Waits until this block has done so many ops (a visitor asked for it), because of that op.
-    uint32_t behind = kNone, behind_count = 0, because = kNone;
+    uint32_t after = kNone, after_count = 0, because = kNone;
   };
 
   void start(const Program& program, uint32_t rank);
   /// Visits each data op once: `visit(op)` gives true, or false after stall().
-  /// Returns false if blocks are left that wait for ever.
+  /// Returns false if blocks are left that wait forever.
   template <class Visit>
   bool run(Visit&& visit);
-  /// Reports the first op that waits for ever.
+  /// Reports the first op that waits forever.
   void report_stuck(Diagnostics& diagnostics) const;
 
   /// The op at hand waits until `block` has done `count` ops; `because` conflicts with it.
@@ -77,7 +77,7 @@ class BlockRun {
     Sole releaser, acquirer;  ///< blocks
     uint32_t value = 0, taken = 0, initial = 0;
     uint32_t waiter = kNone;  ///< a block that waits
-    /// Releases by the single releaser that nobody has acquired yet, in `released_`.
+    /// Releases by the single releaser that no block has acquired yet, in `released_`.
     uint32_t oldest = kNone, newest = kNone;
     /// Several that one block takes from, all outside pipelines; else empty.
     std::vector<Releaser> releasers;

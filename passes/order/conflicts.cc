@@ -166,7 +166,8 @@ void Conflicts::record(uint32_t op) {
   }
 }
 
-/// True if whoever is behind `op` is behind the touching op, too, and touches the same bytes of it.
+/// True if whatever comes after `op` comes after the touching op, too, and touches the same bytes
+/// of it.
 bool Conflicts::covers(const Touch& touch, uint32_t op, const Access& access) {
   const Op &older = here_->ops[touch.op], &newer = here_->ops[op];
   // Rounds that conflict with each other concern every block that takes part.

@@ -3,7 +3,7 @@
 //
 // Counted are local chunks and those at far ends. Where the caller's buffers may coincide, input
 // and output are compared with each other, too. Packets are left out, as their readers wait for
-// the data itself, but for those that a port sends as they lie. Different parts of the same
+// the data itself, except for those that a port sends as they lie. Different parts of the same
 // reference (of a group op) do not conflict.
 #pragma once
 
@@ -34,7 +34,7 @@ class Conflicts {
   /// next call.
   std::span<const Conflict> find(uint32_t op);
   /// Records the accesses of `op`. REQUIRES: op was the last one that find() was asked about, and
-  /// is now ordered behind all its conflicts.
+  /// is now ordered after all its conflicts.
   void record(uint32_t op);
   /// True if the ops refer to more chunks than can be looked at one by one; find() then gives up.
   bool exhausted() const { return exhausted_at_ != kNone; }

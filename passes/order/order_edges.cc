@@ -58,15 +58,15 @@ void OrderEdges::drop_implied(const Rank& rank, const BlockRun& run) {
 }
 
 /// Ops of blocks, that of `edge` among them, before each of which its block waits for all others,
-/// right behind the ops that these wait for. Empty if there are none.
+/// right after the ops that these wait for. Empty if there are none.
 std::vector<uint32_t> OrderEdges::find_clique(const Rank& rank, const BlockSequence& order,
                                               const OrderEdge& edge) const {
-  const auto behind = [&](const OrderEdge& e) {
+  const auto after = [&](const OrderEdge& e) {
     const uint32_t at = order.position[e.release] + 1;
     return at < order.begin[e.from + 1] ? order.ops[at] : kNone;
   };
   std::vector<uint32_t> places = {edge.acquire};
-  for (const OrderEdge& e : into(edge.acquire, edge.loop)) places.push_back(behind(e));
+  for (const OrderEdge& e : into(edge.acquire, edge.loop)) places.push_back(after(e));
   const auto usable = [&](uint32_t place) {
     return place != kNone && rank.ops[place].loop == rank.ops[edge.acquire].loop;
   };
@@ -78,7 +78,7 @@ std::vector<uint32_t> OrderEdges::find_clique(const Rank& rank, const BlockSeque
     for (const uint32_t other : places) {
       if (other == place) continue;
       const auto found = std::ranges::find(edges, rank.ops[other].block, &OrderEdge::from);
-      if (found == edges.end() || behind(*found) != other) return {};
+      if (found == edges.end() || after(*found) != other) return {};
     }
   }
   return places;
@@ -96,7 +96,7 @@ void OrderEdges::take_meetings(const Rank& rank, const BlockSequence& order,
         return std::ranges::find(m.ops, place) != m.ops.end();
       });
     };
-    // Behind another barrier, who waits for the one would wait for the other.
+    // After another barrier, whatever waits for the one would wait for the other.
     if (places.empty() || std::ranges::any_of(places, is_met)) continue;
     for (const uint32_t place : places) {
       const std::span<const OrderEdge> edges = into(place, edge.loop);

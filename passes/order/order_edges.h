@@ -1,4 +1,4 @@
-// The orders between blocks that a rank lacks, each a release behind one op and an acquire before
+// The orders between blocks that a rank lacks, each a release after one op and an acquire before
 // another; and how few of them will do. What others imply goes; blocks that all wait for each other
 // at one place have a barrier there instead.
 #pragma once
@@ -10,11 +10,11 @@
 
 namespace mscclc::order {
 
-/// A release behind one op and the acquire before another that takes it.
+/// A release after one op and the acquire before another that takes it.
 struct OrderEdge {
   uint32_t from, to;          ///< blocks
   uint32_t loop;              ///< the pipeline that both stand in, or kNone
-  uint32_t release, acquire;  ///< ops behind and before which to synchronise
+  uint32_t release, acquire;  ///< ops after and before which to synchronise
   bool operator==(const OrderEdge&) const = default;
 };
 

@@ -40,7 +40,7 @@ TEST_CASE("a flush does not say that the data has come") {
         race("output[0] of rank 1"));
 }
 
-TEST_CASE("a source may change behind a flush and a sync") {
+TEST_CASE("a source may change after a flush and a sync") {
   const auto twice = [](const std::string& between) {
     return ports("copy s[0] <- input\nsync\nput net.s[1] <- s[0]\nsignal net\n" + between +
                  "copy s[0] <- input\nsync\nput net.output <- s[0]\nsignal net\nflush net\n"
@@ -63,7 +63,7 @@ TEST_CASE("puts with signals and flushes") {
         race("input[0] of rank 1"));
 }
 
-TEST_CASE("a put of what came out of packets is behind the loads that they were made of") {
+TEST_CASE("a put of what came out of packets is after the loads that they were made of") {
   // In place a put overwrites what its peer sends: everyone's input[p] is output[p] of rank p.
   const auto in_place = [](const std::string& contract, const std::string& body) {
     return "program t\ncollective " + contract +

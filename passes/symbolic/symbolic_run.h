@@ -1,4 +1,4 @@
-// Runs a whole program once, chunk by chunk, with symbols instead of data. One run tells all: who
+// Runs a whole program once, chunk by chunk, with symbols instead of data. One run shows all: who
 // meets whom does not depend on the schedule, as each side of a channel, each semaphore and each
 // packet slot serves one block or group.
 //
@@ -41,10 +41,10 @@ class SymbolicRun {
   bool fits() const { return fits_; }
 
   /// Runs the program. `reduced(rank, op, symbols)` is called for every op that adds up, with its
-  /// result. Returns false if thread blocks wait for ever.
+  /// result. Returns false if thread blocks wait forever.
   template <class Reduced>
   bool run(Reduced&& reduced);
-  /// Reports which blocks wait for ever, and for whom.
+  /// Reports which blocks wait forever, and for which.
   void report_stuck(Diagnostics& diagnostics) const;
 
  private:

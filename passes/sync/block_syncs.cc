@@ -53,7 +53,7 @@ void BlockSyncs::mark_missing(uint32_t op, uint8_t mark, const Reason& reason) {
   marks_[op] |= mark;
 }
 
-/// Each round of the body that begins with op `head` must come behind the one before: the threads
+/// Each round of the body that begins with op `head` must come after the one before: the threads
 /// meet before its first data op, if not elsewhere in between.
 void BlockSyncs::mark_round(uint32_t head) {
   uint32_t at = order_->position[head];
@@ -63,17 +63,17 @@ void BlockSyncs::mark_round(uint32_t head) {
 
 void BlockSyncs::walk_block(uint32_t begin, uint32_t end) {
   Since since;
-  since.all.met = since.behind.met = begin;
+  since.all.met = since.after.met = begin;
   for (uint32_t at = begin; at < end;) {
     const uint32_t loop = op_at(at).loop;
-    uint32_t behind = at + 1;
+    uint32_t after = at + 1;
     if (loop == kNone) {
       step(at, since, begin);
     } else {
-      while (behind < end && op_at(behind).loop == loop) ++behind;
-      walk_loop(at, behind, since);
+      while (after < end && op_at(after).loop == loop) ++after;
+      walk_loop(at, after, since);
     }
-    at = behind;
+    at = after;
   }
 }
 
@@ -82,7 +82,7 @@ void BlockSyncs::walk_loop(uint32_t begin, uint32_t end, Since& since) {
   Since round;
   in_rounds_ = true;
   for (int pass = 0; pass < 2; ++pass) {
-    round.all.met = round.behind.met = begin;
+    round.all.met = round.after.met = begin;
     for (uint32_t at = begin; at < end; ++at) step(at, round, begin);
   }
   in_rounds_ = false;
@@ -95,7 +95,7 @@ void BlockSyncs::enter_loop(uint32_t begin, uint32_t end, Since& since) {
   Since first = since;
   for (uint32_t at = begin; at < end; ++at) {
     const Reason needed = reason(at, first.all, 0);
-    const bool serves = first.written != kNone && reason(at, first.behind, 0).need < needed.need;
+    const bool serves = first.written != kNone && reason(at, first.after, 0).need < needed.need;
     const bool in_front = first.written != kNone && first.written < begin;
     if (needed.need != Need::none && serves && (in_front || needed.need == Need::may)) {
       if (in_front) keep(since);
@@ -103,7 +103,7 @@ void BlockSyncs::enter_loop(uint32_t begin, uint32_t end, Since& since) {
     } else if (needed.need == Need::must) {
       mark_missing(order_->ops[begin], kBeforeLoop, needed);
       since = {};
-      since.all.met = since.behind.met = begin;
+      since.all.met = since.after.met = begin;
       return;
     }
     advance(at, first);
@@ -113,7 +113,7 @@ void BlockSyncs::enter_loop(uint32_t begin, uint32_t end, Since& since) {
 /// The author's sync that was held back stays.
 void BlockSyncs::keep(Since& since) {
   marks_[order_->ops[since.written]] |= kStays;
-  since.all = since.behind;
+  since.all = since.after;
   since.written = kNone;
 }
 
@@ -121,7 +121,7 @@ void BlockSyncs::keep(Since& since) {
 void BlockSyncs::step(uint32_t at, Since& since, uint32_t begin) {
   const Reason needed = reason(at, since.all, begin);
   if (needed.need != Need::none) {
-    if (since.written != kNone && reason(at, since.behind, begin).need < needed.need) {
+    if (since.written != kNone && reason(at, since.after, begin).need < needed.need) {
       keep(since);
     } else if (needed.need == Need::must) {
       mark_missing(order_->ops[at], kBefore, needed);
@@ -172,13 +172,13 @@ void BlockSyncs::advance(uint32_t at, Since& since) const {
   const uint8_t role = roles_[op];
   if (is_held_back(at)) {
     since.written = at;
-    since.behind = {.met = at};
+    since.after = {.met = at};
     return;
   }
   if ((role & kMeeting) || (marks_[op] & kBefore)) {
-    since = {.all = {.met = at}, .behind = {.met = at}};
+    since = {.all = {.met = at}, .after = {.met = at}};
   }
-  for (Events* events : {&since.all, &since.behind}) {
+  for (Events* events : {&since.all, &since.after}) {
     if (role & kData) events->worked = at;
     if (role & kPosts) events->posted = at;
     if (role & kAwaits) events->waited = at;
@@ -197,15 +197,15 @@ void BlockSyncs::apply(std::vector<Op>& ops, PassContext& context) const {
   if (added + removed == 0) return;
   std::vector<Op> out;
   out.reserve(ops.size() + added);
-  uint32_t loop = kNone, behind = 0;
+  uint32_t loop = kNone, after = 0;
   for (uint32_t i = 0; i < ops.size(); ++i) {
     if (ops[i].loop != loop) {
       loop = ops[i].loop;
       add_before_loop(ops, i, out);
     }
-    if (i == behind) {  // syncs before all parts of a group's op, which stay side by side
-      behind = group_run(ops, i).end;
-      for (uint32_t k = i; k < behind; ++k) {
+    if (i == after) {  // syncs before all parts of a group's op, which stay side by side
+      after = group_run(ops, i).end;
+      for (uint32_t k = i; k < after; ++k) {
         if (marks_[k] & kBefore) out.push_back(make_sync(ops[k].block, loop));
       }
     }

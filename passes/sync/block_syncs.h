@@ -2,14 +2,14 @@
 // that are needed, and those that order nothing.
 //
 // A block is walked once, with what has happened since its threads last met. A sync of the author
-// is held back until an op needs a meeting; the one held back longest serves if it lies behind all
-// that the op must follow, else there is a new one. What nobody has needed by the next meeting, or
-// by the end of the block, goes.
+// is held back until an op needs a meeting; the one held back longest serves if it lies after all
+// that the op must follow, else there is a new one. What has not been needed by the next meeting,
+// or by the end of the block, goes.
 //
 // An op needs a meeting in front of it
 //  - if it touches bytes that an op since the last one touches, one of them writing, and not each
 //    byte by one thread (thread_partition.h),
-//  - if it tells others (signal, release) of data ops since, or waits for what was posted (flush),
+//  - if it announces (signal, release) data ops since, or waits for what was posted (flush),
 //  - if something was waited for since, and it is a data op, signal or release.
 // A sync of the author also stays, though none is added, between data ops and a relaxed signal, and
 // between one waiting op and the next.
@@ -27,8 +27,8 @@ namespace mscclc::order {
 enum Role : uint8_t {
   kData = 1,       ///< moves data
   kPosts = 2,      ///< posts a transfer to a port
-  kPublishes = 4,  ///< tells others what has been done
-  kTells = 8,      ///< tells others something, if only that the block is here
+  kPublishes = 4,  ///< announces what has been done
+  kTells = 8,      ///< announces something, if only that the block is here
   kDrains = 16,    ///< waits for what was posted
   kAwaits = 32,    ///< what follows must come after
   kMeeting = 64,   ///< sync or barrier
@@ -72,8 +72,8 @@ class BlockSyncs {
   };
   struct Since {
     Events all;                ///< since the last meeting that stays
-    uint32_t written = kNone;  ///< position of the author's last sync that nobody has needed yet
-    Events behind;             ///< since that one
+    uint32_t written = kNone;  ///< position of the author's last sync that has not been needed yet
+    Events after;              ///< since that one
   };
   /// Why an op needs a meeting, and which op it must follow.
   struct Reason {

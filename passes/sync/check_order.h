@@ -10,7 +10,7 @@ namespace mscclc::order {
 /// True if nothing is missing; the program stays as it is.
 bool check_order(Program& program, PassContext& context);
 
-/// Reports that op `second` of `rank` must be behind op `first`: `what` is missing, and why.
+/// Reports that op `second` of `rank` must be after op `first`: `what` is missing, and why.
 void report_missing_order(const Program& program, uint32_t rank, const Op& first, const Op& second,
                           std::string_view what, std::string_view why, Diagnostics& diagnostics);
 

@@ -45,7 +45,7 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   return true;
 }
 
-/// Orders a data op behind its conflicts; false if its block has to wait for another's pipeline.
+/// Orders a data op after its conflicts; false if its block has to wait for another's pipeline.
 bool OrderFinder::visit(uint32_t op) {
   const std::span<const Conflict> conflicts = conflicts_.find(op);
   find_needs(op, conflicts);
@@ -121,7 +121,7 @@ bool OrderFinder::is_ordered(uint32_t op, const Conflict& conflict) {
   if (known < run_.count(conflict.op)) return false;
   if (earlier.loop == later.loop || earlier.loop == kNone || later.loop == kNone) return true;
   // Two pipelines: what is learned round by round speaks of one round of the other only, unless it
-  // comes from behind that pipeline.
+  // comes from after that pipeline.
   const Loop &a = program_.loops[earlier.loop], &b = program_.loops[later.loop];
   if (conflict.same_reference && a.unit == b.unit && a.chunks == b.chunks) return true;
   if (known > run_.count(run_.loop_last(conflict.op))) return true;
@@ -185,7 +185,7 @@ void OrderFinder::meet(std::vector<uint32_t> ops, bool whole_loop) {
   meetings_.push_back({std::move(ops), whole_loop});
 }
 
-/// False after reporting that the op cannot be ordered behind its conflict.
+/// False after reporting that the op cannot be ordered after its conflict.
 bool OrderFinder::add_edge(uint32_t op, const Need& need) {
   const uint32_t to = here_->ops[op].block, count = run_.count(need.release);
   const uint32_t row = run_.clocks.row_at(need.from, count);
@@ -242,7 +242,7 @@ void OrderFinder::emit(RankOrder& out) {
   emit_rounds(out);
 }
 
-/// One release behind an op for all who wait for it, one acquire before an op for all it waits for;
+/// One release after an op for all who wait for it, one acquire before an op for all it waits for;
 /// several where the target takes fewer semaphores an op.
 void OrderFinder::emit_side(RankOrder& out, bool releases) {
   const std::vector<OrderEdge>& edges = edges_.all();
@@ -269,9 +269,9 @@ void OrderFinder::emit_side(RankOrder& out, bool releases) {
     additions_.set_operands(op, operands, {});
     if (loop != neighbour.loop) {
       out.inserts.add(releases ? loop_end(at) : loop_begin(at),
-                      releases ? Inserts::behind_loop : Inserts::before_loop, op);
+                      releases ? Inserts::after_loop : Inserts::before_loop, op);
     } else if (releases) {
-      out.inserts.add(group_run(here_->ops, at).end - 1, Inserts::behind, op);
+      out.inserts.add(group_run(here_->ops, at).end - 1, Inserts::after, op);
     } else {
       out.inserts.add(group_run(here_->ops, at).begin, Inserts::before, op);
     }

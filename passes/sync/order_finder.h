@@ -3,8 +3,8 @@
 // only noted, as `sync` puts them where they serve several needs at once.
 //
 // A block that must follow another acquires a semaphore before its op that the other releases
-// behind its own. Does one of the ops stand in a pipeline that the other is not in, this happens
-// behind, or in front of, the whole pipeline. Blocks of a group that touch each other's parts have
+// after its own. Does one of the ops stand in a pipeline that the other is not in, this happens
+// after, or in front of, the whole pipeline. Blocks of a group that touch each other's parts have
 // a barrier. What the author's semaphores and barriers order already is left alone. Under
 // `auto_sync: false` nothing is made: what is missing is reported.
 #pragma once
@@ -51,7 +51,7 @@ class OrderFinder {
   /// The op at hand must follow what another block has done up to an op of its own.
   struct Need {
     uint32_t from, conflict;    ///< the other block, and its latest conflicting op
-    uint32_t release, acquire;  ///< ops behind and before which to synchronise
+    uint32_t release, acquire;  ///< ops after and before which to synchronise
     uint32_t loop;              ///< the pipeline that both stand in, or kNone
   };
 

@@ -289,7 +289,7 @@ TEST_CASE("sync: parts cut differently need one") {
 )");
 }
 
-TEST_CASE("sync: one block behind a group waits for each of its blocks") {
+TEST_CASE("sync: one block after a group waits for each of its blocks") {
   REQUIRE(synced("group 0..3 { copy s[0] <- input[0] } tb 0 { put up.s[1] <- s[0] }") == R"(
 0: copy s[0] <- input[0] part: [0, 3]
 1: copy s[0] <- input[0] part: [1, 3]
@@ -417,7 +417,7 @@ TEST_CASE("sync: what other orders into one place imply is not ordered again") {
 )");
 }
 
-TEST_CASE("sync: a barrier right behind the same barrier goes") {
+TEST_CASE("sync: a barrier right after the same barrier goes") {
   REQUIRE(synced(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { put up.s[1] <- input[1] }
@@ -457,7 +457,8 @@ std::string two_releasers(const std::string& semaphore, const std::string& befor
                    more);
 }
 
-TEST_CASE("sync: who has acquired as often as several blocks release is behind all of them") {
+TEST_CASE(
+    "sync: a block that has acquired as often as several blocks release is after all of them") {
   const std::string text = two_releasers("a", "acquire a ; acquire a", "");
   Program p = testing::parse(text);
   testing::run(p, {"sync"});
@@ -510,7 +511,7 @@ in 'put up.s[1] <- s[0]' (rank 0, tb 1)
 'copy s[0] <- input[0]' (rank 0, tb 0): both touch the same bytes, and this one is written first
 'launch auto_sync: false' leaves the order of ops to the program
 )");
-  // The third op is behind the second, once that is behind the first.
+  // The third op is after the second, once that is after the first.
   REQUIRE(
       diagnostics.all()[1].notes[2].text ==
       "'put up.s[1] <- s[0]' (rank 0, tb 1): both touch the same bytes, and this one is written "

@@ -1,5 +1,5 @@
 // The content hash of a plan: XXH3-128 over its canonical bytes, that is its compact JSON without
-// the member `hash` of `mscclc`. Tells a changed plan from the one that was written,
+// the member `hash` of `mscclc`. Distinguishes a changed plan from the one that was written,
 // and names plans in registries; it is no defence against forgery.
 #pragma once
 

@@ -53,7 +53,7 @@ enum class JsonType : uint8_t { null, boolean, number, negative, real, string, a
 /// count of elements of an array or object.
 struct JsonNode {
   uint64_t value = 0;
-  uint32_t next = 0;  ///< index behind the value and all it contains
+  uint32_t next = 0;  ///< index after the value and all it contains
   uint32_t key : 28 = 0;
   uint32_t type : 4 = 0;
   JsonType kind() const { return static_cast<JsonType>(type); }
@@ -90,8 +90,8 @@ class JsonTape {
 };
 
 /// The content hash of a parsed plan (content_hash.h). REQUIRES: no real numbers but in `proof`.
-/// `unclaimed`, if it is there, is handed the canonical text that the hash is of, but for what the
-/// plan says of its target and its proof: the target is "", and there is no proof.
+/// `unclaimed`, if it is there, is handed the canonical text that the hash is of, except for what
+/// the plan says of its target and its proof: the target is "", and there is no proof.
 std::string canonical_hash(const JsonTape& tape,
                            const std::function<bool(std::string_view)>* unclaimed = nullptr);
 

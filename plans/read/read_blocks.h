@@ -46,7 +46,7 @@ class DataChannels {
   DataChannels(ReadState& state, uint32_t rank);
   /// Prepares for a block with this table of memory channels.
   bool begin_block(uint32_t block, const std::vector<uint32_t>& table, NodeId ops);
-  /// Tells whether all that the extra key says has been used.
+  /// Whether all that the extra key says has been used.
   bool end() const;
   /// The channel to `peer`, or kNone.
   uint32_t take(uint32_t peer);

@@ -47,7 +47,8 @@ struct WireRank {
   std::vector<Remote> remotes;        ///< by remote buffer id
 };
 
-/// Where scratch is used, in wire chunks: tells packets from plain data in a peer's plan.
+/// Where scratch is used, in wire chunks: which distinguishes packets from plain data in a peer's
+/// plan.
 struct ScratchUse {
   uint32_t rank, first, count;
   bool packets;

@@ -9,7 +9,7 @@
 namespace mscclc {
 namespace {
 
-/// Opens a list; close_list() replaces the comma behind its last element.
+/// Opens a list; close_list() replaces the comma after its last element.
 void open_list(JsonOut& out, std::string_view key) {
   out.text(key);
   out.text("[");
@@ -21,7 +21,7 @@ void close_list(JsonOut& out, bool empty) {
   out.literal("],");
 }
 
-/// A list of numbers and the comma behind it.
+/// A list of numbers and the comma after it.
 template <class Numbers>
 void write_numbers(JsonOut& out, std::string_view key, const Numbers& numbers) {
   open_list(out, key);
@@ -33,7 +33,7 @@ void write_numbers(JsonOut& out, std::string_view key, const Numbers& numbers) {
   close_list(out, std::empty(numbers));
 }
 
-/// A list of strings and the comma behind it.
+/// A list of strings and the comma after it.
 template <class Items, class Text>
 void write_strings(JsonOut& out, std::string_view key, const Items& items, Text text) {
   open_list(out, key);
@@ -95,7 +95,7 @@ void write_promises(JsonOut& out, const Contract& contract) {
   close_list(out, contract.promises.empty());
 }
 
-/// Ends an object whose last member has a comma behind it, and puts a comma behind the object.
+/// Ends an object whose last member has a comma after it, and puts a comma after the object.
 void close_object(JsonOut& out) {
   out.take_back();
   out.need(4);

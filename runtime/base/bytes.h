@@ -34,7 +34,7 @@ class ByteWriter {
 };
 
 /// Takes fields from the front. Once something was missing, all that follows fails too, so that
-/// one look at good() behind the last field is enough.
+/// one look at good() after the last field is enough.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const uint8_t> from) : from_(from) {}
@@ -59,7 +59,7 @@ class ByteReader {
     from_ = from_.subspan(count);
     return taken;
   }
-  /// Text is whatever bytes come; who prints it makes it printable.
+  /// Text is whatever bytes come; printing it makes it printable.
   std::string_view text(uint64_t count) {
     const std::span<const uint8_t> raw = bytes(count);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};

@@ -46,10 +46,10 @@ class QuietWrites {
   QuietWrites& operator=(const QuietWrites&) = delete;
 
  private:
-  sigset_t signals_{}, before_{};  ///< those two, but for what was pending already
+  sigset_t signals_{}, before_{};  ///< those two, except for what was pending already
 };
 
-/// A counter that wakes whoever polls it (eventfd, does not block). Invalid: errno says why.
+/// A counter that wakes what polls it (eventfd, does not block). Invalid: errno says why.
 [[nodiscard]] Fd make_waker();
 void wake(const Fd& waker);
 void drain(const Fd& waker);

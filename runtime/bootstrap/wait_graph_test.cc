@@ -20,7 +20,7 @@ struct TestGraph : WaitGraph {
   std::vector<std::string> names;
 };
 
-TEST_CASE("a rank that does not answer is to blame for all that wait for one another behind it") {
+TEST_CASE("a rank that does not answer is to blame for all that wait for one another after it") {
   TestGraph graph(4);
   graph.waits(0, {3});
   graph.waits(1, {0});

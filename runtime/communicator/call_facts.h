@@ -32,7 +32,8 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 [[nodiscard]] bool decode(std::span<const uint8_t>& from, CallFacts& facts);
 
 /// True if all ranks make the same call. Else an error (call-differs) that names the first rank
-/// whose call is another one than rank 0's, and tells both; the same on all ranks. `doing`: "bind".
+/// whose call is another one than rank 0's, and describes both; the same on all ranks. `doing`:
+/// "bind".
 [[nodiscard]] bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
                               Diagnostics& diagnostics);
 

@@ -74,7 +74,7 @@ Monitor::Waits Monitor::waits() {
   return last_waits_;
 }
 
-// Blocks of executables that are gone have given up too, and what came behind them has not run.
+// Blocks of executables that are gone have given up too, and what came after them has not run.
 void Monitor::notice(const Waits& waits, bool wait) {
   if (waits.count == 0 && !group_->failure->waits_end()) return;
   const bool told = group_->failure->happened();  // then they ended when they were told to

@@ -36,7 +36,7 @@ bool CudaLane::signal(const RemotePlace& count, uint64_t value, Diagnostics& dia
                   diagnostics);
 }
 
-// To the stream, counts are alike wherever they lie: it is behind all puts so far.
+// To the stream, counts are alike wherever they lie: it is after all puts so far.
 bool CudaLane::complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;

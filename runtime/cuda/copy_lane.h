@@ -6,14 +6,14 @@
 // semantics to __threadfence_system() but is scoped to the stream" (CUDA driver API,
 // CUstreamWriteValue_flags; CU_STREAM_WRITE_VALUE_DEFAULT). So the data of all puts of the lane is
 // performed at system scope before the count, and the waiter's ld.acquire.sys of the count orders
-// its own loads of the data, and stores to the sources, behind it. Where the driver refuses such a
+// its own loads of the data, and stores to the sources, after it. Where the driver refuses such a
 // write to a mapping of peer memory, the count is copied from pinned memory as 8 bytes: a copy
 // begins when its predecessors in the stream have completed (CUDA programming guide, streams),
 // which includes that their data has been written. That 8 aligned bytes arrive as one is an
 // assumption (docs/gpu.md, "Order of memory").
 //
 // A lane's stream has the highest priority, and so hardware queues that the caller's streams do not
-// have: an order never stands behind a kernel that waits for it, also with
+// have: an order never stands in a queue behind a kernel that waits for it, also with
 // CUDA_DEVICE_MAX_CONNECTIONS=1, which gives all streams of a priority one queue.
 //
 // The driver sets no device by itself (the runtime would take GPU 0 and leave a context there), and

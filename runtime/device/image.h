@@ -1,4 +1,4 @@
-// Structs on their way to device memory: arrays are laid one behind the other, as they will lie
+// Structs on their way to device memory: arrays are laid one after the other, as they will lie
 // there, and written at once. Their addresses there are known before.
 #pragma once
 

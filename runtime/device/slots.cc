@@ -59,7 +59,7 @@ SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
 }
 
 // A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
-// launches are under way: behind the most that are kept, the newest moves on to this launch.
+// launches are under way: once the most are kept, the newest moves on to this launch.
 void SlotPool::launched(Entry& slot, StreamHandle stream) {
   const bool captured = device_->is_capturing(stream);
   const std::lock_guard lock(mutex_);

@@ -4,7 +4,7 @@
 // A program is read when its launch runs, which may be long after the call has been dropped. So a
 // slot that has been launched is not handed out again before that launch is known to have ended.
 // Launches of an executable run one after the other: every few of them the pool marks the stream,
-// and a mark that has been reached tells of all launches before it. There is a bound on the marks,
+// and a mark that has been reached covers all launches before it. There is a bound on the marks,
 // so that launches without end take no memory. What a graph has captured may run again at any time:
 // its slot stays out of use for as long as the pool lives.
 #pragma once

@@ -1,4 +1,4 @@
-// Hands file descriptors to other processes of this machine over a unix socket, to those who know
+// Hands file descriptors to other processes of this machine over a unix socket, to those that know
 // the descriptor's ticket. Descriptors cannot travel through the bootstrap.
 #pragma once
 
@@ -24,9 +24,9 @@ class FdServer {
   [[nodiscard]] static std::unique_ptr<FdServer> start(Diagnostics& diagnostics);
   virtual ~FdServer() = default;
 
-  /// Offers a descriptor (it is duplicated) until withdraw(), for who wants nothing but `range` of
-  /// its memory. The ticket says where to fetch it: at most 64 bytes, part of it a secret number of
-  /// 128 bits.
+  /// Offers a descriptor (it is duplicated) until withdraw(), for those that want nothing but
+  /// `range` of its memory. The ticket says where to fetch it: at most 64 bytes, part of it a
+  /// secret number of 128 bits.
   [[nodiscard]] virtual std::vector<uint8_t> offer(int fd, const MemoryRange& range,
                                                    Diagnostics& diagnostics) = 0;
   virtual void withdraw(const std::vector<uint8_t>& ticket) = 0;

@@ -27,8 +27,8 @@ void withdraw_ticket(std::span<const uint8_t> ticket);
 [[nodiscard]] std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket,
                                                        const MemoryRange& wanted, std::string& why);
 
-/// Tells this process from every other, of any machine and time: 24 bytes. A forked child has
-/// another one.
+/// Distinguishes this process from every other, of any machine and time: 24 bytes. A forked child
+/// has another one.
 std::string process_identity();
 
 /// A ticket that is withdrawn with its last owner.

@@ -9,37 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ir/read_file.h"
 #include "runtime/observe/file_name.h"
+#include "runtime/testing/log_file.h"
 
 namespace mscclc {
 namespace {
 
-/// A log that goes to a file, until the end of a case.
-class Started {
- public:
-  explicit Started(Environment::Values values) {
-    const char* folder = std::getenv("TEST_TMPDIR");
-    pattern_ = (folder == nullptr ? std::string("/tmp") : std::string(folder)) + "/log-%h-%p";
-    values["MSCCLC_DEBUG_FILE"] = pattern_;
-    right_ = start_log(Environment(std::move(values)), diagnostics_);
-  }
-  ~Started() {
-    reset_log();
-    ::unlink(name().c_str());
-  }
-  bool right() const { return right_; }
-  std::string error() const {
-    return diagnostics_.all().empty() ? "" : diagnostics_.all()[0].message;
-  }
-  std::string name() const { return expand_file_name(pattern_, std::nullopt); }
-  std::string text() const { return read_file(name()).value_or(""); }
-
- private:
-  std::string pattern_;
-  Diagnostics diagnostics_;
-  bool right_ = false;
-};
+using testing::LogFile;
 
 void say_all() {
   log(LogLevel::warn, LogArea::call, 1, "a warning");
@@ -49,8 +25,8 @@ void say_all() {
 }
 
 TEST_CASE("nothing is said unless it is asked for") {
-  const Started log(Environment::Values{});
-  REQUIRE(log.right());
+  const LogFile log(Environment::Values{});
+  REQUIRE(log.started());
   say_all();
   CHECK(log.text().empty());
   CHECK(::access(log.name().c_str(), F_OK) != 0);
@@ -65,9 +41,9 @@ TEST_CASE("levels and subsystems") {
         Case{"INFO", "^CALL", "wi"}, Case{"INFO", "LOAD,CALL,INIT", "wic"},
         Case{"TRACE", "ALL", "wict"}, Case{"TRACE", "INIT", "wi"}}) {
     INFO(c.level << " " << c.areas);
-    const Started log(
+    const LogFile log(
         Environment::Values{{"MSCCLC_DEBUG", c.level}, {"MSCCLC_DEBUG_SUBSYS", c.areas}});
-    REQUIRE(log.right());
+    REQUIRE(log.started());
     say_all();
     const std::string text = log.text(), said = c.said;
     const auto has = [&](const char* what) { return text.find(what) != std::string::npos; };
@@ -79,24 +55,24 @@ TEST_CASE("levels and subsystems") {
 }
 
 TEST_CASE("variables are logged, secrets are not") {
-  const Started log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_SECRET", "xyzzy"}});
+  const LogFile log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_SECRET", "xyzzy"}});
   CHECK_THAT(log.text(), Catch::Contains("INFO ENV MSCCLC_DEBUG is 'INFO'\n"));
   CHECK_THAT(log.text(), Catch::Contains("INFO ENV MSCCLC_SECRET is set\n"));
   CHECK_THAT(log.text(), !Catch::Contains("xyzzy"));
 }
 
 TEST_CASE("wrong values are errors") {
-  CHECK(Started(Environment::Values{{"MSCCLC_DEBUG", "LOUD"}}).error() ==
+  CHECK(LogFile(Environment::Values{{"MSCCLC_DEBUG", "LOUD"}}).error() ==
         "MSCCLC_DEBUG is 'LOUD'; allowed is WARN, INFO or TRACE");
   CHECK(
-      Started(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL,"}})
+      LogFile(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL,"}})
           .error() ==
       "MSCCLC_DEBUG_SUBSYS is 'CALL,'; allowed is ALL or some of INIT, BOOTSTRAP, ENV, LOAD, REG, "
       "BIND, CALL, PROXY, separated by commas; after a ^ all but these");
 }
 
 TEST_CASE("a line of the log is one line, and commands no terminal") {
-  const Started started(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  const LogFile started(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
   log(LogLevel::warn, LogArea::load, 1, "'a\nb\x1b[31m\u202e'");
   CHECK_THAT(started.text(), Catch::EndsWith(" WARN LOAD 'a\\x0ab\\x1b[31m\\xe2\\x80\\xae'\n"));
 }

@@ -26,7 +26,7 @@ class Proxy {
   struct Port {
     bool used = false;  ///< false: not a port channel
     uint32_t peer = 0;
-    const uint64_t* arrived = nullptr;  ///< the partner's count, as blocks name it; nullptr: nobody
+    const uint64_t* arrived = nullptr;  ///< the partner's count, as blocks name it; nullptr: none
                                         ///< waits there
     RemotePlace count = {};             ///< the same for the lane: start() looks it up
     uint64_t sent = 0;
@@ -46,7 +46,7 @@ class Proxy {
   /// `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
   /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
   /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
-  /// peers may count on it. `awake`: how long nobody asks for anything before it sleeps, and
+  /// peers may count on it. `awake`: how long nothing is asked of it before it sleeps, and
   /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
   /// reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports,

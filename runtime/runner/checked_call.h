@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "executor/oracle/output_check.h"
-#include "executor/simulator/run.h"
+#include "executor/simulator/run_spec.h"
 #include "ir/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"

@@ -5,10 +5,10 @@
 
 namespace mscclc::testing {
 
-/// On the loopback interface, so that whoever listens at all addresses is reached there.
+/// On the loopback interface, so that a socket that listens at all addresses is reached there.
 inline constexpr std::string_view kFarAddress = "127.0.0.77";
 
-/// While one lives, nobody in this process can bind a socket to kFarAddress (EADDRNOTAVAIL).
+/// While one lives, no thread of this process can bind a socket to kFarAddress (EADDRNOTAVAIL).
 class FarAddress {
  public:
   FarAddress();

@@ -1,4 +1,4 @@
-// For tests: ranks as processes. Each is a fork of the test; it tells how it ended by its exit
+// For tests: ranks as processes. Each is a fork of the test; it says how it ended by its exit
 // code.
 #pragma once
 
@@ -12,6 +12,29 @@
 #include <vector>
 
 namespace mscclc::testing {
+
+/// Lets processes wait for what others have done. To be made before they start.
+class Signal {
+ public:
+  Signal() : made_(::pipe(ends_) == 0) {}
+  ~Signal() {
+    if (made_) ::close(ends_[0]), ::close(ends_[1]);
+  }
+  Signal(const Signal&) = delete;
+  Signal& operator=(const Signal&) = delete;
+
+  /// False: the system could not do it.
+  [[nodiscard]] bool give() const { return made_ && ::write(ends_[1], "", 1) == 1; }
+  /// Waits until it has been given, once for each time it is taken. False: as for give().
+  [[nodiscard]] bool take() const {
+    char byte;
+    return made_ && ::read(ends_[0], &byte, 1) == 1;
+  }
+
+ private:
+  int ends_[2];
+  const bool made_;
+};
 
 /// Processes that are killed when the test ends, however it ends.
 class Processes {

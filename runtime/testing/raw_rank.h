@@ -18,7 +18,7 @@
 
 namespace mscclc::testing {
 
-/// An id of this machine that nobody serves.
+/// An id of this machine that is not served.
 inline UniqueId spare_id() {
   const Fd listener = listen_on(Address::loopback(0));
   UniqueId id{.address = Address::loopback(local_port(listener))};

@@ -10,7 +10,7 @@
 #include <array>
 #include <string_view>
 
-#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/dice.h"
 #include "ir/print.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/dice.h"
 #include "ir/print.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"

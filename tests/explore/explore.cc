@@ -212,7 +212,7 @@ bool Explorer::contended(const State& s, size_t p) const {
   return std::ranges::any_of(all, [&](size_t q) { return leads_to_contended(s, q); });
 }
 
-/// Is the step contended, or one of those that are done at once behind it?
+/// Is the step contended, or one of those that are done at once after it?
 bool Explorer::leads_to_contended(const State& s, size_t p) const {
   const std::vector<Step>& steps = model_.processes[p].steps;
   size_t i = s.processes[p].step;

@@ -60,7 +60,7 @@ class Explorer {
   std::vector<size_t> meeting(const State& s, size_t p) const;
   bool lanes_gone(const State& s, uint32_t rank, uint32_t call) const;
   void access(State& s, const Step& step, uint32_t call, Knowledge& knows);
-  /// Packets are read as such, which needs no order behind their writer, or moved as they lie, by a
+  /// Packets are read as such, which needs no order after their writer, or moved as they lie, by a
   /// proxy, perhaps for a block that has seen all of them.
   enum class Packets : uint8_t { polled, raw, raw_seen };
   void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,

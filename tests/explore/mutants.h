@@ -2,7 +2,7 @@
 // are compared on.
 #pragma once
 
-#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/dice.h"
 #include "ir/test_programs.h"
 
 namespace mscclc {

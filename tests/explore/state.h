@@ -1,4 +1,4 @@
-// What the explorer tells states of a run apart by. Not for use outside the explorer.
+// What distinguishes states of a run for the explorer. Not for use outside the explorer.
 #pragma once
 
 #include <array>

@@ -50,7 +50,7 @@ struct Step {
   const Op* op = nullptr;
   uint32_t event = 0;  ///< of an access of call 0; those of the next call follow all of this one
   bool writes_packets = false;
-  /// Others may come before it: it may block, or who polls may see it done or not.
+  /// Others may come before it: it may block, or a poll may see it done or not.
   bool stands_alone() const {
     if (kind == Kind::access) return writes_packets;
     return kind != Kind::signal && kind != Kind::release;

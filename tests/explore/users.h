@@ -1,4 +1,4 @@
-// Who shares counters, queues and slots with whom: where the order of processes matters. Not for
+// Which processes share counters, queues and slots: where the order of processes matters. Not for
 // use outside the explorer.
 #pragma once
 
@@ -111,7 +111,7 @@ class Users {
     return cell.packets != PacketFormat::none && writers_[cell.first].several;
   }
 
-  /// Who reads and writes: what is posted, the port's proxy.
+  /// What reads and writes: what is posted, the port's proxy.
   static uint32_t mover(const Model& model, uint32_t p, const Step& step) {
     if (step.kind != Step::Kind::post) return p;
     const auto proxy = std::ranges::find_if(model.processes, [&](const Process& q) {

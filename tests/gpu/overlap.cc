@@ -112,7 +112,7 @@ bool two_branches(Bench& b) {
   return graph && b.repeat([&] { return graph->launch(b.main, b.diagnostics); });
 }
 
-/// Behind each call a kernel of the user's that begins early, fills the GPU, and waits.
+/// After each call a kernel of the user's that begins early, fills the GPU, and waits.
 bool early_kernels(Bench& b) {
   return b.repeat([&] {
     return b.hold_one() && b.first.launch(b.main, b.diagnostics) &&
@@ -139,8 +139,8 @@ bool full_gpu(Bench& b) {
   });
 }
 
-/// Many staged calls of copy engines, queued behind one another: no copy may stand behind a kernel
-/// that waits for it (CUDA_DEVICE_MAX_CONNECTIONS=1).
+/// Many staged calls of copy engines, queued one after another: no copy may be stuck behind a
+/// kernel that waits for it (CUDA_DEVICE_MAX_CONNECTIONS=1).
 bool queued(Bench& b) {
   return b.repeat([&] {
     for (int i = 0; i < 10; ++i) {
@@ -185,8 +185,8 @@ const Pattern kPatterns[] = {
     {"small calls on two streams", in_turns, kSmall, kSmall},
     {"small calls in two branches", two_branches, kSmall, kSmall},
     {"a small call beside a large one", two_streams, kSum, kSmall},
-    {"kernels that begin early behind small calls", early_kernels, kSmall, kSmall},
-    {"kernels that begin early behind large calls", early_kernels, kSum, kSmall},
+    {"kernels that begin early after small calls", early_kernels, kSmall, kSmall},
+    {"kernels that begin early after large calls", early_kernels, kSum, kSmall},
     {"kernels that let small calls begin", triggering_kernels, kSmall, kSmall},
     {"kernels that fill the GPU", full_gpu, kSum, kScatter},
     {"queued calls of copy engines", queued, kEngines, kEngines},

@@ -24,7 +24,7 @@ StageOptions options_with(bool threads) {
 
 }  // namespace
 
-TEST_CASE("gpu_check goes on with new ranks behind an item that goes wrong on one of them") {
+TEST_CASE("gpu_check goes on with new ranks after an item that goes wrong on one of them") {
   for (const bool threads : {false, true}) {
     INFO(threads);
     SharedValue done;

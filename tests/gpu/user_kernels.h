@@ -8,7 +8,7 @@
 
 namespace mscclc::testing {
 
-/// How a kernel stands to the ones ahead of it and behind it (programmatic dependent launch).
+/// How a kernel is ordered with the ones before and after it (programmatic dependent launch).
 enum class Manner {
   plain,     ///< begins when the one ahead has ended
   early,     ///< begins as soon as that lets it, and waits for its end

@@ -71,7 +71,7 @@ class Standstill {
         return all([&](const Operand& o) { return signals_[rank][o.channel] > 0; });
       case OpKind::acquire:
         return all([&](const Operand& o) { return semaphores_[rank][o.first] > 0; });
-      case OpKind::barrier:  // members pass it together: each must stand at one, or be behind
+      case OpKind::barrier:  // members pass it together: each must stand at one, or be past it
         return all(
             [&](const Operand& o) { return o.first == block || reached(rank, o.first, op); });
       default:
@@ -135,7 +135,7 @@ class Standstill {
   std::vector<std::vector<std::vector<bool>>> full_;  // by rank, buffer, chunk
 };
 
-/// By block: the op (of the rank) behind which it lets the next launch begin; kNone: its end does.
+/// By block: the op (of the rank) after which it lets the next launch begin; kNone: its end does.
 std::vector<uint32_t> marks(const Program& program, uint32_t rank) {
   RankProgram lowered;
   Diagnostics diagnostics;

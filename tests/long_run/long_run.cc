@@ -75,7 +75,7 @@ pid_t start_job(Board& board, uint32_t job, uint64_t pieces, Clock::time_point e
 
 constexpr std::string_view kMark = "counts:";
 
-/// The numbers behind the names of all lines of counts in a file, added up.
+/// The numbers after the names of all lines of counts in a file, added up.
 std::map<std::string, uint64_t> read_counts(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);

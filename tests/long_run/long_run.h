@@ -55,7 +55,7 @@ struct LongRunResult {
 /// Work on one piece. A process gets pieces in ascending order.
 using Work = std::function<void(uint64_t piece, Counts counts)>;
 
-/// Does pieces `options.first` up to `pieces` (not included), and counts what `names` tells.
+/// Does pieces `options.first` up to `pieces` (not included), and counts what `names` says.
 /// `begin` runs once in each process and gives what does its work there.
 /// Throws std::runtime_error if an earlier run cannot be read or the system gives no process.
 LongRunResult run_pieces(const LongRun& options, uint64_t pieces,

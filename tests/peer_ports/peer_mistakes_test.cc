@@ -172,7 +172,7 @@ rank r in 0..2 {
     copy mine[0] <- input[0]
   }
 })";
-  // What is read and overwritten: the plain source, before and behind. In place also the input.
+  // What is read and overwritten: the plain source, before and after. In place also the input.
   CHECK(rank_0(compiled(text, {"sync"})) == R"(
 0: put_packets ch.q[0] <- input[0]
 0: copy mine[0] <- input[0]
@@ -184,7 +184,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: behind a dependency, the op's own accesses are forgotten") {
+TEST_CASE("the peer: after a dependency, the op's own accesses are forgotten") {
   // The last op writes what the second, which has a sync in front of it, reads.
   CHECK(rank_0(compiled(R"(
 collective allreduce(ranks: 2, chunks: 2)

@@ -1,5 +1,5 @@
-// The generators of random programs, each for a family of plans. What they make is right, but for
-// a few draws that stand at the edge of what is right: then it may be wrong by one.
+// The generators of random programs, each for a family of plans. What they make is right, except
+// for a few draws that stand at the edge of what is right: then it may be wrong by one.
 #pragma once
 
 #include "tests/random_programs/sketch.h"
@@ -7,7 +7,7 @@
 namespace mscclc::random_programs {
 
 /// Chains of pipelines over up to three ranks and their blocks: units and credits of 1 to 20, by
-/// signals and by semaphores, through memory, ports and reads; one behind another, in one loop, of
+/// signals and by semaphores, through memory, ports and reads; one after another, in one loop, of
 /// different rates, through the same units again.
 Sketch make_flows(Dice& dice);
 /// Values that are a round, a phase or a call too old: what was there before is read again.

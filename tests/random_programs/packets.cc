@@ -38,7 +38,7 @@ class Packets {
  private:
   RankSketch& rank(uint32_t r) { return sketch_.ranks[r]; }
 
-  /// Behind an op: which part of it.
+  /// After an op: which part of it.
   std::string part(uint32_t i) const {
     return parts_ == 1 ? "" : fmt::format(" part: [{}, {}]", i, parts_);
   }

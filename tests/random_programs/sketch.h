@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/simulator/machine/scheduler.h"
+#include "executor/simulator/machine/dice.h"
 
 namespace mscclc::random_programs {
 
@@ -46,7 +46,7 @@ struct RankSketch {
 struct Sketch {
   std::string family;  ///< which generator made it
   std::string collective;
-  std::vector<std::string> promises = {};  ///< behind "ensure"
+  std::vector<std::string> promises = {};  ///< after "ensure"
   std::string types = {};                  ///< of `select dtypes`, or nothing
   std::vector<RankSketch> ranks = {};
   bool reuse_scratch = false;           ///< what it shares with other plans of a set

@@ -71,7 +71,7 @@ class Symmetric {
     bool through = false;  ///< a box, from which the receiver takes it
     bool sums = false;     ///< and adds its own input
     bool opens = true, closes = true;
-    std::string relaxed = {};  ///< behind the opening signals
+    std::string relaxed = {};  ///< after the opening signals
   };
 
   void neighbours() {

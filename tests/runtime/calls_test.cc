@@ -21,7 +21,7 @@ std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks 
   return std::make_shared<const Program>(world.program());
 }
 
-/// Input and output of a rank, one behind the other, with memory behind them that nobody may touch.
+/// Input and output of a rank, one after the other, with memory after them that nothing may touch.
 struct Buffers {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<RegisteredBuffer> registered;
@@ -41,7 +41,7 @@ struct Buffers {
   }
 };
 
-/// What ranks of a zero-copy plan are told when rank 1 makes another call than rank 0. Behind it
+/// What ranks of a zero-copy plan are told when rank 1 makes another call than rank 0. After it
 /// both make the same call: the communicator goes on.
 std::string refused(const std::shared_ptr<const Program>& plan,
                     const std::function<void(CallOptions&)>& other) {
@@ -58,7 +58,7 @@ std::string refused(const std::shared_ptr<const Program>& plan,
     if (bound) {
       (void)loaded->launch(bound, stream, diagnostics);
       (void)communicator.synchronize(stream, diagnostics);
-      if (!buffers.is_untouched(kMost + kMost / 4)) return "memory behind the output is written";
+      if (!buffers.is_untouched(kMost + kMost / 4)) return "memory after the output is written";
     }
     const BoundCall right = loaded->bind(buffers.call(kMost / 4), again);
     if (!right || !loaded->launch(right, stream, again)) return testing::text(again);

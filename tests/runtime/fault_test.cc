@@ -220,7 +220,7 @@ struct ManyCalls {
     const BoundCall call = executable->bind(
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = device.create_stream(diagnostics);
-    Diagnostics refused;  // calls behind one that the other rank has told of
+    Diagnostics refused;  // calls after one that the other rank has told of
     for (int i = 0; i < kCalls; ++i) {
       if (!call || !executable->launch(call, stream, refused)) break;
       if (waits_between) (void)device.synchronize(stream, diagnostics);
@@ -234,7 +234,7 @@ struct ManyCalls {
 };
 
 // If each waited as long again, they would take longer than this test may.
-TEST_CASE("calls behind one that hangs end with it") {
+TEST_CASE("calls after one that hangs end with it") {
   constexpr milliseconds kWait{2'000};
   for (const bool waits_between : {false, true}) {
     INFO("waits between: " << waits_between);

@@ -1,4 +1,4 @@
-// How much memory a process holds: what operator new has given out and nobody has given back.
+// How much memory a process holds: what operator new has given out and has not been given back.
 // Exact, so that a test can ask for no growth at all.
 #pragma once
 

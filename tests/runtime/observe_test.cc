@@ -1,5 +1,6 @@
-// What can be seen of a failure from outside: peers learn of it though nobody asks, and each rank
-// writes down its last calls.
+// What can be seen of ranks from outside: peers learn of a failure though nobody asks, each rank
+// writes down its last calls, and the log shows what MSCCLC_DEBUG asks for.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -11,6 +12,9 @@
 #include "compiler/compile.h"
 #include "ir/read_file.h"
 #include "runtime/api/device.h"
+#include "runtime/api/job.h"
+#include "runtime/testing/log_file.h"
+#include "runtime/testing/raw_rank.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/stuck_plan.h"
@@ -24,21 +28,25 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongWait{60'000};
 
-/// A folder for the logs of a case: MSCCLC_FLIGHT_FILE while it lives.
+/// MSCCLC_FLIGHT_FILE while it lives.
+struct FlightFile {
+  explicit FlightFile(const std::string& pattern) {
+    setenv("MSCCLC_FLIGHT_FILE", pattern.c_str(), 1);
+  }
+  ~FlightFile() { setenv("MSCCLC_FLIGHT_FILE", "none", 1); }
+};
+
+/// A folder for the flight files of a case.
 struct Logs {
-  Logs() : folder(testing::set_up("flight")) {
-    setenv("MSCCLC_FLIGHT_FILE", (folder / "rank-%r").c_str(), 1);
-  }
-  ~Logs() {
-    setenv("MSCCLC_FLIGHT_FILE", "none", 1);
-    fs::remove_all(folder);
-  }
+  Logs() : folder(testing::set_up("flight")), pattern(folder / "rank-%r") {}
+  ~Logs() { fs::remove_all(folder); }
   nlohmann::json of(uint32_t rank) const {
     const fs::path path = folder / ("rank-" + std::to_string(rank) + ".json");
     return fs::exists(path) ? nlohmann::json::parse(read_file(path).value(), nullptr, false)
                             : nlohmann::json();
   }
   const fs::path folder;
+  const FlightFile pattern;
 };
 
 /// Launches `calls` calls of a plan of two ranks; then `after`.
@@ -118,6 +126,106 @@ TEST_CASE("abort writes down the last calls of every rank") {
     CHECK(log["plans"][0]["collective"] == "allreduce");
     CHECK(log["awaited"].empty());
     CHECK(fs::exists(logs.folder / ("rank-" + std::to_string(rank) + ".txt")));
+  }
+}
+
+/// Aborts at rank 0; what both ranks then find in their errors.
+std::vector<std::string> abort_both() {
+  return testing::threads(
+      2,
+      [](Communicator& communicator) {
+        if (communicator.rank() == 0) communicator.abort("enough");
+        Diagnostics diagnostics;
+        while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
+        return testing::text(diagnostics);
+      },
+      kLongWait);
+}
+
+TEST_CASE("the log says where the last calls are") {
+  const Logs logs;
+  const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  CHECK(abort_both()[0] == "error: rank 0: enough\n");
+  for (const int rank : {0, 1}) {
+    CHECK(log.lines(fmt::format(" [{}] mscclc WARN INIT the last calls are in {}/rank-{}.txt and "
+                                ".json",
+                                rank, logs.folder.string(), rank)) == 1);
+  }
+}
+
+TEST_CASE("last calls that cannot be written down are a note of every rank's error") {
+  const FlightFile nowhere("/dev/null/rank-%r");
+  const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  const auto said = abort_both();
+  for (const size_t rank : {0, 1}) {
+    const std::string note = fmt::format(
+        "the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): "
+        "/dev/null/rank-{}: Not a directory (20)",
+        rank, rank);
+    CHECK_THAT(said[rank], Catch::EndsWith("note: " + note + "\n"));
+    CHECK(log.lines(fmt::format(" [{}] mscclc WARN INIT {}", rank, note)) == 1);
+  }
+}
+
+/// Joins a job of two as `rank`, and goes through one step.
+void join_and_gather(const UniqueId& id, uint32_t rank) {
+  Diagnostics diagnostics;
+  const auto bootstrap = join_job(id, rank, 2, kLongWait, nullptr, diagnostics);
+  std::vector<std::vector<uint8_t>> all;
+  const std::vector<uint8_t> own(rank + 1);
+  if (bootstrap) (void)bootstrap->all_gather(own, "roll\ncall", all, diagnostics);
+}
+
+TEST_CASE("TRACE of BOOTSTRAP shows where a rank finds the hub, and its steps") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.size = 2, .interface = "=lo", .timeout = kLongWait}, diagnostics);
+  REQUIRE(job);
+  const auto [level, count] = GENERATE(std::pair("TRACE", 1u), std::pair("INFO", 0u));
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", level}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
+  std::thread other([&] { join_and_gather(job->id, 1); });
+  join_and_gather(job->id, 0);
+  other.join();
+  for (const int rank : {0, 1}) {
+    const std::string begin = fmt::format(" [{}] mscclc TRACE BOOTSTRAP ", rank);
+    CHECK(log.lines(begin + "at " + job->id.address.text() + ": the job's hub") == count);
+    CHECK(log.lines(begin + "all ranks have come") == count);
+    CHECK(log.lines(fmt::format("{}step 0, 'roll\\x0acall': {} bytes", begin, rank + 1)) == count);
+  }
+}
+
+TEST_CASE("TRACE of BOOTSTRAP shows once what stands where the hub should be") {
+  const UniqueId id = testing::spare_id();
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "TRACE"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
+  Diagnostics diagnostics;
+  CHECK_FALSE(join_job(id, 1, 2, kLongWait, nullptr, diagnostics));  // after several attempts
+  CHECK(log.lines(" [1] mscclc TRACE BOOTSTRAP at " + id.address.text() +
+                  ": Connection refused (111)") == 1);
+}
+
+TEST_CASE("TRACE of BIND shows the buffers of each call") {
+  const CompiledWorld world("allreduce_ring", {{"R", "2"}});
+  const auto plan = std::make_shared<const Program>(world.program());
+  const auto [level, count] = GENERATE(std::pair("TRACE", 1u), std::pair("INFO", 0u));
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", level}, {"MSCCLC_DEBUG_SUBSYS", "BIND"}});
+  const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
+    const auto loaded = testing::load_unproved(communicator, plan, 4096, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    const auto *input = memory->data(), *output = input + 4096;
+    if (!loaded->bind({.bytes = 4096, .input = input, .output = memory->data() + 4096},
+                      diagnostics)) {
+      return testing::text(diagnostics);
+    }
+    return fmt::format("executable 1: 4096 bytes of f32, input {}, output {}",
+                       static_cast<const void*>(input), static_cast<const void*>(output));
+  });
+  for (const size_t rank : {0, 1}) {
+    CHECK_THAT(said[rank], Catch::StartsWith("executable 1: "));
+    CHECK(log.lines(fmt::format(" [{}] mscclc TRACE BIND {}", rank, said[rank])) == count);
   }
 }
 

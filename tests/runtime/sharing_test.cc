@@ -50,7 +50,7 @@ struct Sum {
   }
 };
 
-TEST_CASE("calls of several plans and sizes run behind one another without waiting") {
+TEST_CASE("calls of several plans and sizes run one after another without waiting") {
   const std::vector<std::shared_ptr<const Program>> plans = {
       plan_of("allreduce_ring", "4"), plan_of("allreduce_2shot_packets", "4"),
       plan_of("allreduce_2shot", "4")};
@@ -88,7 +88,7 @@ TEST_CASE("calls of several plans and sizes run behind one another without waiti
   CHECK(run_processes(4, body) == "");
 }
 
-// The first call waits for the others while all that come behind it are bound: more than the
+// The first call waits for the others while all that come after it are bound: more than the
 // executable keeps, so that it fills old ones anew.
 TEST_CASE("a call may be dropped as soon as it is launched") {
   const auto plan = plan_of("allreduce_ring", "2");

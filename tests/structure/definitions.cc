@@ -29,7 +29,7 @@ bool is_macro_name(std::string_view word) {
   throw std::runtime_error("line " + std::to_string(line) + ": " + what);
 }
 
-/// The index behind the bracket that closes the one at `open`.
+/// The index after the bracket that closes the one at `open`.
 size_t behind_closing(Tokens tokens, size_t open) {
   const std::string_view left = tokens[open].text;
   const std::string_view right = left == "(" ? ")" : left == "[" ? "]" : "}";

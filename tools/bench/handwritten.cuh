@@ -51,7 +51,7 @@ __device__ inline uint4 load_now(const uint4* at) {
   return v;
 }
 
-/// Ends the program rather than wait for ever for a rank that is not there: some ten seconds of
+/// Ends the program rather than wait forever for a rank that is not there: some ten seconds of
 /// polling.
 class Patience {
  public:
@@ -63,7 +63,7 @@ class Patience {
   uint32_t polls_ = 0;
 };
 
-/// Publishes what the thread saw before, which behind a block barrier is all that its block wrote.
+/// Publishes what the thread saw before, which after a block barrier is all that its block wrote.
 __device__ inline void raise(uint32_t* flag, uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
@@ -78,7 +78,7 @@ __device__ inline void await(const uint32_t* flag, uint32_t value) {
   }
 }
 
-/// Floats i and i + 1 of `count`, 0 behind the end; any alignment of a float.
+/// Floats i and i + 1 of `count`, 0 after the end; any alignment of a float.
 __device__ inline float2 load_pair(const float* from, uint64_t i, uint64_t count) {
   if (i + 1 < count && (reinterpret_cast<uintptr_t>(from + i) & 7) == 0) {
     return *reinterpret_cast<const float2*>(from + i);

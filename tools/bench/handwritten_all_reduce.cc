@@ -136,7 +136,7 @@ class SlicesContender : public Contender {
   }
   bool open(Diagnostics& diagnostics) {
     const uint64_t ranks = communicator_.size();
-    // Slices are whole lines, so the last one of a share may end behind it.
+    // Slices are whole lines, so the last one of a share may end after it.
     const uint64_t slack = uint64_t{TwoShotSlices::kBlocks} * kMostSlices * 8;
     call_.row = (most_ / 16 + ranks - 1) / ranks + slack;
     const uint64_t flags = TwoShotSlices::kBlocks * ranks * sizeof(uint32_t);

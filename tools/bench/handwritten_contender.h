@@ -14,7 +14,7 @@ namespace mscclc::bench {
 
 inline constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-/// Scratch of a rank, mapped by all, and the epochs of its blocks behind it.
+/// Scratch of a rank, mapped by all, and the epochs of its blocks after it.
 class HandwrittenScratch {
  public:
   /// Collective. False: reported.

@@ -4,7 +4,7 @@
 // have pushed it, and awaits the peers'.
 //
 // A slot of a ring is free again in time: pushing step k needs the peers' flags of step k - 2 here,
-// which they raise behind their sums of step k - 4. A sum goes into a peer's output only behind
+// which they raise after their sums of step k - 4. A sum goes into a peer's output only after
 // that peer's flag of the same step of the same call: it is in the call, and has read what may lie
 // there (in place).
 #include "tools/bench/handwritten.cuh"

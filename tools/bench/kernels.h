@@ -49,7 +49,7 @@ struct Ranks {
 
 /// One-shot in LL16 packets (8 bytes of data, two flags). Scratch of each rank: two halves of
 /// `ranks` rows of `row` packets; one epoch a block. Calls are ordered by the two halves: a rank
-/// that starts call e + 2 has had everybody's packets of e + 1, sent after they had ended call e.
+/// that starts call e + 2 has had all ranks' packets of e + 1, sent after they had ended call e.
 struct OneShot {
   static constexpr uint32_t kMostBlocks = 264;
   Ranks who;

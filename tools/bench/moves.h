@@ -13,7 +13,7 @@ namespace mscclc::bench {
 struct Move {
   uint64_t from = 0;  ///< byte of the input
   uint32_t to_rank = 0;
-  uint64_t to = 0;  ///< byte behind the begin of that rank's output
+  uint64_t to = 0;  ///< byte after the begin of that rank's output
   uint64_t bytes = 0;
 };
 

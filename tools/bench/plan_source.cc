@@ -140,6 +140,8 @@ void PlanSource::add(const Library& library, const LibraryRange& range, LinkKind
     if (plan.links != links) plan.links.reset();
     return;
   }
+  const auto is_this = [&](const LeftOut& left) { return left.who == text; };
+  if (std::ranges::any_of(left_out_, is_this)) return;
   const Argument argument(text);
   Maker maker(argument, ranks_, root_);
   auto plan = maker.run();

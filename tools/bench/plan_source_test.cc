@@ -42,6 +42,24 @@ TEST_CASE("what cannot be used is left out, and the rest stays") {
   CHECK(source.plans_for(CollectiveKind::sendrecv, 4, LinkKind::nvlink).size() == 1);
 }
 
+TEST_CASE("what the library names for several calls and links is left out once") {
+  Diagnostics diagnostics;
+  const auto table = LibraryTable::parse(
+      R"({"rows": [{"collective": "allreduce", "ranks": "any", "bytes": 1024, "dtypes": "any",
+                    "program": "no_such", "params": {"B": 1}},
+                   {"collective": "allreduce", "ranks": "any", "bytes": 4096, "dtypes": "any",
+                    "program": "allreduce_1shot", "params": {"B": 1}},
+                   {"collective": "allreduce", "ranks": "any", "bytes": null, "dtypes": "any",
+                    "program": "no_such", "params": {"B": 1}}]})",
+      "test", diagnostics);
+  REQUIRE(table);
+  PlanSource source(4, 0);
+  source.add({"plans/", *table}, {{}, {1024, 4096, 65536}, {Dtype::f32}});
+  REQUIRE(source.left_out().size() == 1);
+  CHECK(source.left_out()[0].who == "plans/no_such.mscl:B=1");
+  CHECK(source.plans_for(CollectiveKind::allreduce, 4, LinkKind::nvlink).size() == 1);
+}
+
 TEST_CASE("the library gives what its table picks, for the calls that it picks it for") {
   Diagnostics diagnostics;
   const auto library = open_library("plans", diagnostics);

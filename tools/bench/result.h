@@ -12,7 +12,7 @@ namespace mscclc::bench {
 enum class Role : uint8_t {
   plan,        ///< ours, run by the interpreter
   baseline,    ///< another library: plans are compared with the fastest
-  floor,       ///< moves what the collective must move at least, and waits for nobody
+  floor,       ///< moves what the collective must move at least, and waits for no rank
   handwritten  ///< the algorithm of a plan as one kernel
 };
 

@@ -1,4 +1,4 @@
-// What a run tells while it goes on: lines on standard output and in the record, by rank 0 alone.
+// What a run reports while it goes on: lines on standard output and in the record, by rank 0 only.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The table of nccl-tests with both placements, and our columns behind it:
+// The table of nccl-tests with both placements, and our columns after it:
 //
 //   #  size  count  type  redop  root |  time  algbw  busbw  #wrong |  time  algbw  busbw  #wrong
 //      p50   p99    ratio              p50  p99  ratio               floor   who

@@ -1,5 +1,5 @@
-// What orders a launch with the kernels ahead of it and behind it on its stream (programmatic
-// dependent launch, compute capability 9.0 and up; executor/early_launch.h says when the one behind
+// What orders a launch with the kernels before and after it on its stream (programmatic
+// dependent launch, compute capability 9.0 and up; executor/early_launch.h says when the next one
 // may begin). On older devices, and in launches that are not early, streams order kernels anyway.
 #pragma once
 
@@ -15,7 +15,7 @@ inline cudaLaunchAttribute may_begin_early() {
   return early;
 }
 
-/// Lets the launch behind begin, once a thread of every block has called this, or the block has
+/// Lets the next launch begin, once a thread of every block has called this, or the block has
 /// ended. REQUIRES: await_kernel_ahead(), or there would be three launches at once.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
@@ -24,7 +24,7 @@ __device__ inline void let_next_begin() {
 }
 
 /// Waits until the kernel ahead has ended, and what it wrote is seen. Costs nothing once it has.
-/// `frees_next`: the launch behind may begin then (LaunchPlan::frees_next).
+/// `frees_next`: the next launch may begin then (LaunchPlan::frees_next).
 __device__ inline void await_kernel_ahead(bool frees_next) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

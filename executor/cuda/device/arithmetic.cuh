@@ -2,7 +2,7 @@
 // of any, chosen row by row: slower, but one kernel for all the types that are seldom asked for; or
 // of none, for plans that only move.
 //
-// Rows are always whole: bytes behind the data are zeros.
+// Rows are always whole: bytes after the data are zeros.
 #pragma once
 
 #include <cstdint>

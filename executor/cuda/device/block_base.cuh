@@ -143,7 +143,7 @@ class BlockBase {
   const Arithmetic arithmetic_;
   const device::Stamp stamp_;
   uint32_t source_ = 0;      ///< of the step at hand: the op's index in the IR
-  bool frees_next_ = false;  ///< behind that step this thread lets the next launch begin
+  bool frees_next_ = false;  ///< after that step this thread lets the next launch begin
 
  private:
   /// Takes a signal of those that arrive at an end; returns how many were taken before.
@@ -153,7 +153,7 @@ class BlockBase {
     uint64_t* count = own ? state_.calls + target.slot : &state_.rank->channels[target.index].taken;
     auto* words = reinterpret_cast<unsigned long long*>(count);
     if (!own) return atomicAdd(words, 1ull);
-    atomicAdd(words, 1ull);  // for the next call; nobody waits for it
+    atomicAdd(words, 1ull);  // for the next call; nothing waits for it
     return atomicAdd(reinterpret_cast<unsigned long long*>(&state_.counts[target.slot]), 1ull);
   }
   /// The next multiple of `step` above `count`.

@@ -111,7 +111,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
       at_ = i++;
       run_step(step);
     }
-    await_call_ahead();  // the launch behind takes this one's end for that of all ahead of it
+    await_call_ahead();  // the next launch takes this one's end for that of all before it
   }
 
  private:
@@ -407,7 +407,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
       Rows::write_one(stamp_, to, 0, part, row);
     }
   }
-  /// The packets of peers are there, so whoever this launch depends on has begun.
+  /// The packets of peers are there, so all that this launch depends on has begun.
   __device__ void free_next() const {
     if (this->frees_next_) let_next_begin();
   }

@@ -1,6 +1,6 @@
 // Conversions of e4m3 and e5m2 by the instructions of sm_89 and up, a word at a time. They give the
-// bits that interpreter/numbers.h says (fp8_test.cc tries all), but for the sign of a NaN that is
-// read: no sum keeps that.
+// bits that interpreter/numbers.h says (fp8_test.cc tries all), except for the sign of a NaN that
+// is read: no sum keeps that.
 #pragma once
 
 #include <cstdint>

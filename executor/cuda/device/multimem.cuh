@@ -32,7 +32,7 @@ __device__ inline void fence_aliases() { asm volatile("fence.proxy.alias;" ::: "
 struct SwitchSum {
   Dtype dtype;
   ReduceOp reduce;   ///< not ReduceOp::call
-  uint32_t divisor;  ///< 1 but for avg
+  uint32_t divisor;  ///< 1 except for avg
 };
 
 __device__ inline bool switch_reduces(const SwitchSum& sum) {

@@ -68,7 +68,7 @@ static __device__ __noinline__ void store_slow(uint8_t* to, uint32_t bytes, uint
   for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(words[i / 8] >> (i % 8 * 8));
 }
 
-/// `bytes` of up to 16, zeros behind them.
+/// `bytes` of up to 16, zeros after them.
 __device__ inline uint4 load_piece(const uint8_t* from, uint32_t bytes) {
   if (bytes == 16 && (low_bits(from) & 15) == 0) return *at<uint4>(from, 0);
   return load_slow(from, bytes);
@@ -81,7 +81,7 @@ __device__ inline void store_piece(uint8_t* to, uint32_t bytes, const uint4& dat
   }
 }
 
-/// Up to 4 bytes at a multiple of 4, zeros behind them. `kTails`: they may be fewer than 4.
+/// Up to 4 bytes at a multiple of 4, zeros after them. `kTails`: they may be fewer than 4.
 template <bool kTails>
 __device__ inline uint32_t load_word(const uint8_t* from, uint32_t bytes) {
   if (bytes >= 4) return *at<uint32_t>(from, 0);
@@ -102,7 +102,7 @@ __device__ inline void store_word(uint8_t* to, uint32_t bytes, uint32_t word) {
   }
 }
 
-/// `bytes` of up to 16 at a multiple of 4, zeros behind them.
+/// `bytes` of up to 16 at a multiple of 4, zeros after them.
 template <bool kTails>
 __device__ inline uint4 load_words(const uint8_t* from, uint32_t bytes) {
   uint32_t words[4];

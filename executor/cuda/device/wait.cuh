@@ -5,7 +5,7 @@
 // for, and the thread exits. Exited threads are not waited for at a block's barriers, so the others
 // come out of theirs, find `gave_up` set at their next op or poll, and exit too. A block that has
 // given up signals nobody and posts nothing: those who depend on it give up in turn, so that no
-// rank takes garbage for its result. It sets the rank's abort word, so that calls queued behind
+// rank takes garbage for its result. It sets the rank's abort word, so that calls queued after
 // this one give up at once, and leave the first report of each block as it is.
 #pragma once
 
@@ -24,7 +24,7 @@ struct WaitState {
   const device::RankContext* rank;
   uint64_t* calls;    ///< the block's, in device memory
   uint32_t block;     ///< of the rank
-  uint64_t patience;  ///< nanoseconds; 0: for ever
+  uint64_t patience;  ///< nanoseconds; 0: forever
   uint32_t gave_up;
   uint64_t handled;  ///< PortQueue::handled as the thread that posts saw it last, in this launch
 };

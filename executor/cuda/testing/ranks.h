@@ -3,7 +3,7 @@
 //
 // One launch holds the blocks of all ranks, so that they run at once whatever the machine does with
 // several launches. To the kernel they are blocks of one rank that owns all channels: those of rank
-// r are numbered behind those of the ranks before it.
+// r are numbered after those of the ranks before it.
 #pragma once
 
 #include <cstdint>

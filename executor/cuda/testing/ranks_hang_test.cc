@@ -77,7 +77,7 @@ TEST_CASE("a signal that nobody sends") {
   if (no_gpu()) return;
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
-  // Threads that meet behind the wait come out too, and what follows is not done.
+  // Threads that meet after the wait come out too, and what follows is not done.
   add_op(t, 0, 0, Kind::wait, {end_of(0)});
   add_op(t, 0, 0, Kind::sync, {});
   add_op(t, 0, 0, Kind::copy, {local(kOutput, 0)}, {local(kInput, 0)});

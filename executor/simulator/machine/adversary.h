@@ -1,4 +1,4 @@
-// The adversarial mode of the simulator: what it may do besides choosing who runs next.
+// The adversarial mode of the simulator: what it may do besides choosing what runs next.
 //
 //  - A thread block is run by several *lanes*, which split every op as the threads of a GPU block
 //    do and meet only where the plan makes them: a missing `sync` shows.

@@ -290,7 +290,7 @@ void LaneProxy::serve() {
     world_.scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
     const uint64_t entry = own_.done % SimChannelEnd::kQueue;
     const PortRequest request = own_.queue[entry];
-    const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only behind `done`
+    const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only after `done`
     world_.clocks[process_].join(posted.clock);
     if (request.to == nullptr) {
       signal(posted);

@@ -126,12 +126,12 @@ class LaneProxy {
   LaneProxy(LaneWorld& world, SimChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
             uint32_t process)
       : world_(world), own_(own), clocks_(clocks), rank_(rank), process_(process) {}
-  /// Tells it whom its signals go to.
+  /// Says where its signals go.
   void connect(SimChannelEnd& end, ChannelClocks& clocks) {
     partner_ = &end;
     partner_clocks_ = &clocks;
   }
-  /// Serves the queue for ever.
+  /// Serves the queue forever.
   void serve();
 
  private:

@@ -1,4 +1,5 @@
-// What the lanes and proxies of an adversarial run share: who knows of what, and what is late.
+// What the lanes and proxies of an adversarial run share: which of them knows of what, and what is
+// late.
 #pragma once
 
 #include <cstdint>

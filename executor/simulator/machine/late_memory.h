@@ -1,9 +1,10 @@
 // Accesses that have not been done yet, though the lane that makes them has gone on.
 //
-// Who knows of what is kept in vector clocks over all processes (lanes and proxies): a signal hands
-// on the sender's clock, a wait joins it. An access of a process is done at the latest when another
-// access touches the same bytes whose process knows of it: that is the only force here, and it is
-// what the PTX model's causality order gives. Until then it may be done at any time.
+// Which of them knows of what is kept in vector clocks over all processes (lanes and proxies): a
+// signal hands on the sender's clock, a wait joins it. An access of a process is done at the latest
+// when another access touches the same bytes whose process knows of it: that is the only force
+// here, and it is what the PTX model's causality order gives. Until then it may be done at any
+// time.
 #pragma once
 
 #include <cstdint>

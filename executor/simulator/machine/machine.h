@@ -157,7 +157,7 @@ class SimProxy {
  public:
   SimProxy(Scheduler& scheduler, SimChannelEnd& own, SimChannelEnd* partner)
       : scheduler_(scheduler), own_(own), partner_(partner) {}
-  /// Serves the queue for ever.
+  /// Serves the queue forever.
   void serve();
 
  private:
@@ -165,7 +165,7 @@ class SimProxy {
 
   Scheduler& scheduler_;
   SimChannelEnd& own_;
-  SimChannelEnd* partner_;  ///< nullptr: nobody can signal or be signalled
+  SimChannelEnd* partner_;  ///< nullptr: no rank can signal or be signalled
 };
 
 }  // namespace mscclc

@@ -1,4 +1,4 @@
-// A buffer of a rank on the simulator: bytes between two guards that nobody may write.
+// A buffer of a rank on the simulator: bytes between two guards that nothing may write.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class SimBuffer {
   bool contains(const uint8_t* address) const {
     return address >= data_ && address < data_ + bytes_;
   }
-  /// True if bytes in front of (behind) the buffer have been written.
+  /// True if bytes before (after) the buffer have been written.
   bool front_broken() const;
   bool back_broken() const;
 

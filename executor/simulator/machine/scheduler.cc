@@ -9,15 +9,6 @@ constexpr uint32_t kNobody = 0xffffffffu;
 
 }  // namespace
 
-// splitmix64
-uint64_t Dice::next() {
-  state_ += 0x9e3779b97f4a7c15;
-  uint64_t z = state_;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 Scheduler::Scheduler(FiberPool& fibers, uint64_t seed) : fibers_(fibers), dice_(seed) {
   constexpr Style kStyles[] = {Style::uniform, Style::priorities, Style::late_services};
   if (seed != 0) style_ = kStyles[seed % 3];

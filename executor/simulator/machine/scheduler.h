@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/cpu/fiber.h"
+#include "executor/simulator/machine/dice.h"
 
 namespace mscclc {
 
@@ -32,18 +33,6 @@ struct Wait {
     const bool equal = seen == value;
     return test == Test::equal64 || test == Test::equal32 ? equal : !equal;
   }
-};
-
-/// A generator of pseudo-random numbers that is the same everywhere.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : state_(seed) {}
-  uint64_t next();
-  /// A number below `n`, n > 0.
-  uint32_t below(uint32_t n) { return static_cast<uint32_t>((next() >> 32) * n >> 32); }
-
- private:
-  uint64_t state_;
 };
 
 class Scheduler {

@@ -83,13 +83,13 @@ void Edges::visit_data(Number op) {
   }
 }
 
-/// The op must come behind an earlier one.
+/// The op must come after an earlier one.
 void Edges::follow(Number op, Number earlier) {
   const uint32_t here = place(op), there = place(earlier);
   if (here == there || known(here, there) >= earlier) return;
   edges_[op - 1] |= kWaitsForOthers;
   edges_[earlier - 1] |= kOthersWait;
-  learn(here, there, earlier);  // what comes behind this op need not wait again
+  learn(here, there, earlier);  // what comes after this op need not wait again
 }
 
 void Edges::release(Number op) {

@@ -1,6 +1,6 @@
 // Which ops of a rank wait for, or are waited for by, ops of other places, only because they touch
 // the same bytes: where the sync pass will put a semaphore. Such an op is a point of
-// synchronisation that nobody has written, and fusing must not move anything past it:
+// synchronisation that has not been written, and fusing must not move anything past it:
 //
 //   tb 1 { reduce_packets output[0] <- input[0], inbox[1] }   # once rank 1 has our packets
 //   tb 0 {

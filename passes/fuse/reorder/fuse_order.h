@@ -1,10 +1,10 @@
 // May two ops of one place become one? Then one of them moves to where the other stands, past all
-// that is written between them, which nobody may notice:
+// that is written between them, which nothing may notice:
 //  - No cell that the moving op touches is used by an op in between, one of both writing.
 //  - A data op stays between the waits, signals, syncs and barriers it was written between, and
 //    between the ops at which the sync pass will make its place wait (fuse_edges.h).
 //  - Signals and releases move past each other, and so do waits, acquires and flushes.
-//  - What polls packets moves past nothing in its place, and only if nobody depends on the ops
+//  - What polls packets moves past nothing in its place, and only if nothing depends on the ops
 //    that would then have to wait for the packets, too.
 // Ops are added in written order; what happened last in each cell and each block is kept, so a
 // question costs no walk through the ops in between.
@@ -34,7 +34,7 @@ class Order {
   explicit Order(const Program& program);
   /// Begins with a rank. False if it refers to more chunks than can be looked at.
   bool start(uint32_t rank);
-  /// Begins with a run of its ops, [first, last], behind the runs before; all pairs that are asked
+  /// Begins with a run of its ops, [first, last], after the runs before; all pairs that are asked
   /// about lie in one run. False if it refers to more chunks than can be looked at.
   bool start_run(Number first, Number last);
   /// The next op of the run, in written order.
@@ -49,7 +49,7 @@ class Order {
   void each_part(Number op, Each&& each) const {
     for (Number part = first_[op]; part != kNobody; part = next_[part]) each(part);
   }
-  /// The first of these ops, and the one behind a part.
+  /// The first of these ops, and the one after a part.
   Number first_part(Number op) const { return first_[op]; }
   Number next_part(Number part) const { return next_[part]; }
   /// The last op that wrote what `op` reads: each() for every chunk that one of its parts reads.

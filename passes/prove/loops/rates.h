@@ -1,5 +1,5 @@
 // Classes of pipelines: those whose unit is the same part of their bytes have equally many rounds
-// for every message; for two others there is a message that tells them apart.
+// for every message; for two others there is a message that distinguishes them.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // costs nothing; joining copies only what somebody else still holds.
 //
 // A row is a list of pages. In a large program most rows know of few processes, or the same of most
-// as others do: pages are shared, too, and what nobody has heard of has none. Ranks that have
+// as others do: pages are shared, too, and what no process has heard of has none. Ranks that have
 // learnt the same on different ways share its pages from the end of a call on (PagePool).
 //
 // Ports have no column: what they have done, thread blocks find out at their waits and flushes, and
@@ -84,7 +84,8 @@ class Row {
   Data* data_ = nullptr;
 };
 
-/// What a signal, release, packet or proxy tells: what the teller knows, and how far it has come.
+/// What a signal, release, packet or proxy passes on: what its sender knows, and how far it has
+/// come.
 struct News {
   Row known = {};
   uint32_t process = 0xffffffffu;

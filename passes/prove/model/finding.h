@@ -26,10 +26,10 @@ struct Finding {
   enum class Kind : uint8_t {
     race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
     slot_twice,   ///< both put packets into `chunk` in one call
-    wrong_value,  ///< output `chunk`, last written by `first` if anybody has, does not hold at the
+    wrong_value,  ///< output `chunk`, last written by `first`, if by any op, does not hold at the
                   ///< end of a call what is promised; `reader`: has read what was in
-                  ///< `unwritten` before anybody wrote there
-    stuck,        ///< thread blocks wait for ever
+                  ///< `unwritten` before anything was written there
+    stuck,        ///< thread blocks wait forever
     unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,      ///< a barrier that a rank may leave before another rank is in
     unpaired,     ///< what `first` gives and `second` takes in rounds does not pair up (LoopGroups)

@@ -24,7 +24,7 @@ struct Contribution {
 
 class ValueTrace {
  public:
-  /// Who was the first to read a chunk that nobody had written.
+  /// The first read of a chunk that had not been written.
   struct FirstRead {
     ChunkName chunk;
     Event reader;
@@ -34,7 +34,7 @@ class ValueTrace {
   struct Content {
     std::map<Contribution, uint64_t> inputs;  ///< how often each; a count may stop at its largest
     bool unwritten = false;                   ///< what was in memory before
-    std::optional<FirstRead> read;            ///< who has read that, if it was read
+    std::optional<FirstRead> read;            ///< what has read that, if it was read
     bool unknown = false;                     ///< what several pieces hold that differ, for one
     bool divided = false;                     ///< all of it, once it was added up
     bool parts_divided = false;               ///< some of what was added up

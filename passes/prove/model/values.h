@@ -53,7 +53,7 @@ class Symbols {
   Symbols();
   /// Input chunk `chunk` of `rank` in call `call`; of no size yet.
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
-  /// What is in memory that nobody has written, or of which nothing is known.
+  /// What is in memory that has not been written, or of which nothing is known.
   Symbol unknown(uint64_t which) const;
   /// `a` and `b` in one sum, in this order. REQUIRES: of one size.
   Symbol add(const Symbol& a, const Symbol& b) const;
@@ -82,7 +82,7 @@ class TurnedSymbols {
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
   Symbol add(const Symbol& a, const Symbol& b);
   Symbol rounded(const Symbol& sum, bool divided);
-  /// What is in chunk `chunk` (of System) before anybody has written it.
+  /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
   Symbol turned(const Symbol& symbol, uint32_t turns) const;

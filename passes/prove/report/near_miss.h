@@ -1,5 +1,5 @@
 // A race where a signal is there, but orders nothing: it is relaxed, sent too early, or taken in
-// another block. Whoever wrote it believes that it does, so it is told.
+// another block. Its author believes that it does, so it is reported.
 #pragma once
 
 #include <optional>

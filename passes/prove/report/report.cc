@@ -280,7 +280,7 @@ class Reporter {
       return fmt::format(
           "rank {} may leave the call before: it must wait for a signal, not relaxed, "
           "that rank {} sends {}",
-          b.rank, a.rank, behind(a));
+          b.rank, a.rank, after(a));
     }
     if (a.kind == ProcessKind::caller) {
       return fmt::format(
@@ -288,14 +288,14 @@ class Reporter {
           a.rank, b.rank);
     }
     return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
-                       b.rank, a.rank, behind(a), finding_.copies == 0 ? "" : ", or " + copies());
+                       b.rank, a.rank, after(a), finding_.copies == 0 ? "" : ", or " + copies());
   }
   std::string copies() const {
     return fmt::format("use {} copies of the buffer in turn (copies: {})", finding_.copies,
                        finding_.copies);
   }
   /// Where a signal tells of the op.
-  static std::string behind(const Process& p) {
+  static std::string after(const Process& p) {
     return p.kind == ProcessKind::port_writer ? "through the same port, after the put"
                                               : "after its op and a 'sync'";
   }

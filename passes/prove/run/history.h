@@ -2,7 +2,7 @@
 // that stand, loads since. Records live in one arena; a store that covers others takes their place.
 //
 // What it has covered lies beneath it as long as it stands: another store of the same bits may be
-// in no order with it (lemma O7), and must then be ordered behind what it did away with.
+// in no order with it (lemma O7), and must then be ordered after what it did away with.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace mscclc::proof {
 
 /// Packets of one store to a slot.
 struct Packets {
-  News news;              ///< what their arrival tells
+  News news;              ///< what their arrival shows
   bool observed = false;  ///< somebody has waited for them
-  bool again = false;     ///< the same were there: nobody can tell that these have come
+  bool again = false;     ///< the same were there: it cannot be seen that these have come
 };
 
 struct Record {
@@ -32,7 +32,7 @@ struct Record {
   uint32_t packets = kNone;  ///< in History, of a store of packets
   uint32_t node = kNone;     ///< of a store, in ValueChains
   uint32_t round = 0;        ///< of its pipeline
-  uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: nobody knows
+  uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
   uint32_t beneath = kNone;  ///< of a store: the first record that it covers
   uint32_t next = kNone;
 };
@@ -46,9 +46,9 @@ class History {
   void pin(uint32_t i, bool pinned) { records_[i].pinned = pinned; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 
-  /// Adds an access that is ordered behind all that conflict with it, and forgets what it covers:
+  /// Adds an access that is ordered after all that conflict with it, and forgets what it covers:
   /// a store everything within its extent that is not pinned, a load the older loads of its process
-  /// for which stands(load) says that whoever is ordered behind this one is so behind them.
+  /// for which stands(load) says that whatever is ordered after this one is ordered after them.
   template <class Stands>
   void add(uint64_t chunk, const Record& access, Stands&& stands) {
     Record added = access;
@@ -97,7 +97,7 @@ class History {
   }
 
   /// Record `i` is covered by a store. If that is one of the same bits, what lay beneath it does so
-  /// now; else whoever is ordered behind it is ordered behind that.
+  /// now; else whatever is ordered after it is ordered after that.
   void put_beneath(Record& store, uint32_t i) {
     const bool same = records_[i].write && records_[i].bits != 0 && records_[i].bits == store.bits;
     for (uint32_t below = std::exchange(records_[i].beneath, kNone); below != kNone;) {

@@ -2,7 +2,7 @@
 // others. Who meets whom does not depend on the schedule (`find_sharing` refuses plans where it
 // does), so what this run shows holds for all: docs/verification.md has the argument.
 //
-// In this run every process goes as far as it can, but for loops, which go in step (LoopGroups);
+// In this run every process goes as far as it can, except in loops, which go in step (LoopGroups);
 // ports move their data at once.
 #pragma once
 
@@ -125,7 +125,7 @@ class Run {
     Symbol symbol = {};
     bool made = false, sum = false;
   };
-  /// Who accesses: the op at hand, and what its process knows: a row, and that so many ops of
+  /// What accesses: the op at hand, and what its process knows: a row, and that so many ops of
   /// `knower` are over: of the block itself, or of the one that posted what a port does.
   struct Actor {
     Event event;
@@ -334,7 +334,7 @@ class Run {
   std::map<SwitchSum, uint32_t> switch_sums_;        ///< how often each was made
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
-  /// Of wrong results: who wrote them last, and what is wrong -> position in findings_.
+  /// Of wrong results: what wrote them last, and what is wrong -> position in findings_.
   std::map<std::pair<uint64_t, uint32_t>, size_t> wrong_ways_;
   RunFacts facts_;
   Suspects suspects_;

@@ -224,7 +224,7 @@ void Run::find_sharing() {
         if (row.has(kSignals) || (row.moves_data() && port)) {
           use(ends[system_.end(r, o.channel)].gives, p, r, i,
               "several thread blocks send through one end of a channel");
-        } else if (row.has(kFlushes)) {  // what another block posts may come before it or behind
+        } else if (row.has(kFlushes)) {  // what another block posts may come before it or after
           use(ends[system_.end(r, o.channel)].gives, p, r, i,
               "several thread blocks send through, or flush, one port");
         }

@@ -1,4 +1,4 @@
-// Is an access ordered behind an earlier one? docs/verification.md gives the reason of each rule.
+// Is an access ordered after an earlier one? docs/verification.md gives the reason of each rule.
 #include <algorithm>
 
 #include "passes/base/thread_partition.h"
@@ -112,7 +112,7 @@ void Run::keep(const Spot& spot, const Record& access) {
   history_.add(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
 }
 
-/// Lemma O5: is everybody who is ordered behind the newer load of a process so behind the
+/// Lemma O5: is everything that is ordered after the newer load of a process so after the
 /// older one, too?
 bool Run::stands_for(const Record& newer, const Record& older) const {
   const Process& process = system_.processes()[newer.event.process];

@@ -69,7 +69,7 @@ Address Address::local(std::span<const uint8_t, 16> key, uint16_t number) {
   out.number_ = number;
   auto& address = reinterpret_cast<sockaddr_un&>(out.storage_);
   address.sun_family = AF_UNIX;
-  const std::string name = out.name();  // behind a zero byte: no file
+  const std::string name = out.name();  // after a zero byte: no file
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   return out;
 }

@@ -14,7 +14,7 @@ struct Rendezvous {
   std::vector<uint16_t> ports = {};  ///< it listens on one of these
   Secret secret{};
   bool local = false;                 ///< it may listen at a unix socket of this machine
-  bool served = false;                ///< it listens already: where nobody does, it is gone
+  bool served = false;                ///< it listens already: where nothing does, it is gone
   std::vector<Address> exactly = {};  ///< at one of these, as well
   static Rendezvous of(const UniqueId& id);
 };

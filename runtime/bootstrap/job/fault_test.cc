@@ -148,34 +148,29 @@ TEST_CASE("a rank dies at each point") {
 
 TEST_CASE("a rank that is killed between two steps") {
   const UniqueId id = testing::spare_id();
-  int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
+  const testing::Signal ready;
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
     processes.start([&, r] {
       if (r != kVictim) return run_until_error(launch(id, r, 30s), "rank-died", "rank 2 (process");
       Diagnostics diagnostics;
       const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
-      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      if (!bootstrap || !ready.give()) return 1;
       ::pause();
       return 1;
     });
   }
-  char byte;
-  REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  REQUIRE(ready.take());
   processes.kill(kVictim);
   for (uint32_t r = 0; r < kSize; ++r) {
     CHECK(processes.wait(r, kBound) == (r == kVictim ? -SIGKILL : kNamed));
   }
-  ::close(pipe[0]);
-  ::close(pipe[1]);
 }
 
 TEST_CASE("the process that runs the hub is killed") {
   const bool before_all_have_come = GENERATE(false, true);
   const UniqueId id = testing::spare_id();
-  int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
+  const testing::Signal ready;
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
     processes.start([&, r] {
@@ -192,30 +187,26 @@ TEST_CASE("the process that runs the hub is killed") {
                                      .timeout = 30s},
                                     diagnostics);
         RawRank missing(id);  // rank 0 itself never says hello
-        if (!hub || ::write(pipe[1], "x", 1) != 1) return 1;
+        if (!hub || !ready.give()) return 1;
         ::pause();
       }
       Diagnostics diagnostics;
       const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
-      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      if (!bootstrap || !ready.give()) return 1;
       ::pause();
       return 1;
     });
   }
-  char byte;
-  REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  REQUIRE(ready.take());
   std::this_thread::sleep_for(300ms);  // the others are in the bootstrap, or in a step
   processes.kill(0);
   CHECK(processes.wait(0, kBound) == -SIGKILL);
   for (uint32_t r = 1; r < kSize; ++r) CHECK(processes.wait(r, kBound) == kNamed);
-  ::close(pipe[0]);
-  ::close(pipe[1]);
 }
 
 TEST_CASE("the process that runs the hub is stopped") {
   const UniqueId id = testing::spare_id();
-  int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
+  const testing::Signal ready;
   Processes processes;
   processes.start([&] {
     Diagnostics diagnostics;
@@ -236,7 +227,7 @@ TEST_CASE("the process that runs the hub is stopped") {
       const auto bootstrap =
           join(rank.where, rank.rank, rank.size, rank.timeout, nullptr, diagnostics);
       std::atomic<bool> named = false;
-      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      if (!bootstrap || !ready.give()) return 1;
       bootstrap->on_failure([&](const std::string& why) {
         named = why.find("the bootstrap's hub at 127.0.0.1:") == 0 &&
                 why.find(" has been silent for ") != std::string::npos;
@@ -245,19 +236,15 @@ TEST_CASE("the process that runs the hub is stopped") {
       return static_cast<int>(named ? kNamed : kNotTold);
     });
   }
-  char bytes[1];
-  for (int i = 0; i < 2; ++i) REQUIRE(::read(pipe[0], bytes, 1) == 1);
+  for (int i = 0; i < 2; ++i) REQUIRE(ready.take());
   processes.kill(0, SIGSTOP);
   for (uint32_t r = 1; r <= 2; ++r) CHECK(processes.wait(r, kBound) == kNamed);
-  ::close(pipe[0]);
-  ::close(pipe[1]);
 }
 
 TEST_CASE("a rank that was stopped, and wakes, blames itself") {
   const uint32_t victim = GENERATE(0u, 1u);
   const UniqueId id = testing::spare_id();
-  int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
+  const testing::Signal ready;
   Processes processes;
   for (uint32_t r = 0; r < 3; ++r) {
     processes.start([&, r] {
@@ -266,7 +253,7 @@ TEST_CASE("a rank that was stopped, and wakes, blames itself") {
       rank.silence = 3s;
       Diagnostics diagnostics;
       const auto bootstrap = make_bootstrap(rank, diagnostics);
-      if (!bootstrap || ::write(pipe[1], "x", 1) != 1) return 1;
+      if (!bootstrap || !ready.give()) return 1;
       while (bootstrap->barrier("step", diagnostics)) std::this_thread::sleep_for(5ms);
       const std::string& why = diagnostics.all().front().message;
       const bool named = why.find(fmt::format("rank {}", victim)) == 0 &&
@@ -276,16 +263,13 @@ TEST_CASE("a rank that was stopped, and wakes, blames itself") {
       return static_cast<int>(named ? kNamed : kOther);
     });
   }
-  char byte;
-  for (int i = 0; i < 3; ++i) REQUIRE(::read(pipe[0], &byte, 1) == 1);
+  for (int i = 0; i < 3; ++i) REQUIRE(ready.take());
   processes.kill(victim, SIGSTOP);
   for (uint32_t r = 0; r < 3; ++r) {
     if (r != victim) CHECK(processes.wait(r, kBound) == kNamed);
   }
   processes.kill(victim, SIGCONT);
   CHECK(processes.wait(victim, kBound) == kNamed);
-  ::close(pipe[0]);
-  ::close(pipe[1]);
 }
 
 TEST_CASE("nobody runs the hub") {

@@ -96,7 +96,7 @@ TEST_CASE("who does not know the secret is refused, and goes on trying") {
   CHECK(job.works());
 }
 
-// Who is in between cannot put anything behind a rank's hello.
+// Who is in between cannot put anything after a rank's hello.
 TEST_CASE("what comes with a hello and is not sealed ends the connection at once") {
   TestJob job(1);
   RawRank rank(job.id);

@@ -322,6 +322,7 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
   Diagnostics nobody;
   Rendezvous where = launch.where;
   where.local = false;
+  where.served = true;
   auto connected = connect_to_hub(where, launch.rank, launch.size,
                                   std::min(launch.timeout, kForeignPatience), nobody);
   if (connected) return join(std::move(*connected), launch.rank, launch.size, nullptr, diagnostics);
@@ -377,7 +378,10 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
   for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
   if (auto twin = others ? find_hub_here(launch, hub.get(), kTwinPatience) : std::nullopt) {
     auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
-    hub->fail(diagnostics.all().back().message);  // for ranks that have come here
+    // For ranks that have come here. On one machine the others look at all its sockets, and the
+    // twin, who has refused this rank, tells them.
+    const Diagnostic& error = diagnostics.all().back();
+    hub->fail(error.message, error.code == "bootstrap-refused" && launch.where.host.empty());
     return bootstrap;
   }
   // Its own hub, and no other: this is who a second rank 0 is told from.

@@ -76,7 +76,7 @@ TEST_CASE("torchrun") {
   CHECK(launch.timeout == 600s);
   CHECK(launch.silence == 30s);
   CHECK(read(with(kTorchrun, {{"MSCCLC_SILENCE", "5"}})).silence == 5s);
-  // Not torchrun's own port; wrapped round behind the last one.
+  // Not torchrun's own port; wrapped round after the last one.
   CHECK(launch.where.ports == std::vector<uint16_t>{30500, 31500, 32500, 33500});
   CHECK(read(with(kTorchrun, {{"MASTER_PORT", "64000"}})).where.ports ==
         std::vector<uint16_t>{65000, 1488, 2488, 3488});
@@ -330,11 +330,13 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                         {"no-thread", no_thread, "1", "23001"},
                         {"too-few-descriptors", too_few, "2", "23002"},
                         {"too-few-descriptors", too_few, "1", "23003"}};
+  const testing::Signal look;
   testing::Processes processes;
   // Rank 0 tells for five seconds, which may be few on a busy machine: the others look already.
   for (const char* rank : {"1", "0"}) {
     for (const Case& c : cases) {
-      processes.start([&] {
+      processes.start([&, rank] {
+        if (rank[0] == '1' && !look.give()) return 3;
         return hear({{"MSCCLC_TIMEOUT", "600"},
                      {"RANK", rank},
                      {"WORLD_SIZE", "2"},
@@ -345,7 +347,7 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                     c.code, c.why);
       });
     }
-    std::this_thread::sleep_for(500ms);
+    for (size_t i = 0; rank[0] == '1' && i < std::size(cases); ++i) REQUIRE(look.take());
   }
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 700s) == 0);
 }
@@ -367,24 +369,23 @@ TEST_CASE("a rank that nobody listens for may have another secret") {
 }
 
 TEST_CASE("an id with an address of another machine is an error at once, at every rank") {
-  // An address for documentation, which no machine has.
-  const auto job = ranks_of({{"MSCCLC_TIMEOUT", "600"},
-                             {"MSCCLC_WORLD_SIZE", "3"},
-                             {"MSCCLC_ID",
-                              "mscclc1/192.0.2.1/41234/"
-                              "5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
-                            "MSCCLC_RANK", 3);
+  const std::string far(testing::kFarAddress);
+  const auto job =
+      ranks_of({{"MSCCLC_TIMEOUT", "600"},
+                {"MSCCLC_WORLD_SIZE", "3"},
+                {"MSCCLC_ID", "mscclc1/" + far + "/41234/5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
+               "MSCCLC_RANK", 3);
   testing::Processes processes;
   for (const Values& values : job) {
-    processes.start([&values] {
+    processes.start([&] {
+      const testing::FarAddress elsewhere;
       Diagnostics diagnostics;
       const auto launch = read_launch(Environment(values), "", diagnostics);
       if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
       const Diagnostic& error = diagnostics.all().front();
       const bool named =
-          error.message ==
-          "rank 0 should serve MSCCLC_ID, but 192.0.2.1 is not an address of its machine, and "
-          "nobody serves the id there";
+          error.message == "rank 0 should serve MSCCLC_ID, but " + far +
+                               " is not an address of its machine, and nobody serves the id there";
       const bool coded = error.code == (launch->rank == 0 ? "foreign-id" : "bootstrap-refused");
       if (!named || !coded) fmt::print(stderr, "{}: {}\n", error.code, error.message);
       return named && coded ? 0 : 2;
@@ -422,21 +423,6 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
-/// Lets one process wait for what another has done.
-class Signal {
- public:
-  Signal() { REQUIRE(::pipe(ends_) == 0); }
-  ~Signal() { ::close(ends_[0]), ::close(ends_[1]); }
-  void give() const { (void)!::write(ends_[1], "", 1); }
-  void take() const {
-    char byte;
-    (void)!::read(ends_[0], &byte, 1);
-  }
-
- private:
-  int ends_[2];
-};
-
 TEST_CASE("who comes when all have come hears it at once; who has come may come again") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "2"},
@@ -446,7 +432,7 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
     Diagnostics ignored;
     return *read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", ignored);
   };
-  const Signal complete, told;
+  const testing::Signal complete, told;
   testing::Processes processes;
   for (const char* rank : {"0", "1"}) {
     processes.start([&, rank] {
@@ -455,16 +441,15 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
       // Of the same name, while the first is there.
       const auto second = make_bootstrap(launch_of(rank), diagnostics);
       if (!first || !second) return 1;
-      if (rank[0] == '0') complete.give(), told.take();
+      if (rank[0] == '0' && (!complete.give() || !told.take())) return 3;
       return first->barrier("end", diagnostics) && second->barrier("end", diagnostics) ? 0 : 2;
     });
   }
   processes.start([&] {
-    complete.take();
+    if (!complete.take()) return 3;
     Diagnostics diagnostics;
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
-    told.give();
-    if (late) return 1;
+    if (!told.give() || late) return 1;
     return names_twin(diagnostics, "all 2 ranks of the job have come already: rank 1 (process ",
                       " on this machine says that it is the same rank");
   });

@@ -326,21 +326,17 @@ TEST_CASE("another user at the unix socket is passed by") {
   }
   Secret secret;
   fill_random(secret);
-  int ready[2];
-  REQUIRE(::pipe(ready) == 0);
+  const testing::Signal ready;
   testing::Processes other;
   other.start([&] {
     if (::setresuid(65534, 65534, 65534) != 0) return 1;
     const Fd first = listen_on(Address::local(wire::local_name(secret), 1));
     const Fd second = listen_on(Address::local(wire::local_name(secret), 2));
-    if (!first.valid() || !second.valid() || ::write(ready[1], "x", 1) != 1) return 1;
+    if (!first.valid() || !second.valid() || !ready.give()) return 1;
     ::pause();
     return 0;
   });
-  char byte;
-  REQUIRE(::read(ready[0], &byte, 1) == 1);
-  ::close(ready[0]);
-  ::close(ready[1]);
+  REQUIRE(ready.take());
   std::atomic<uint32_t> good = 0;
   std::vector<std::thread> ranks;
   for (uint32_t r = 0; r < kSize; ++r) {

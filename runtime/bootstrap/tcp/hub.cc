@@ -80,10 +80,11 @@ class EpollHub final : public Hub {
     stop_ = true;
     serve();
   }
-  void fail(const std::string& why) override {
+  void fail(const std::string& why, bool told_elsewhere) override {
     {
       const std::lock_guard lock(mutex_);
       fail_ = why;
+      told_elsewhere_ = told_elsewhere;
     }
     wake(waker_);
   }
@@ -144,7 +145,7 @@ class EpollHub final : public Hub {
     closing_ = true;
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
-    const bool tells = meeting_.failure() && !meeting_.all_heard();
+    const bool tells = meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_;
     // They look no longer than the timeout.
     const auto tell_time = std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
     close_deadline_ = now_ + (tells ? tell_time : kGoodbyeTime);
@@ -475,7 +476,7 @@ class EpollHub final : public Hub {
   const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
-  // What follows is the thread's, but for stop_ and fail_.
+  // What follows is the thread's, but for stop_, fail_ and told_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
   Fd spare_;
@@ -489,6 +490,7 @@ class EpollHub final : public Hub {
   std::mutex mutex_;
   bool stop_ = false;
   std::string fail_;
+  bool told_elsewhere_ = false;
   std::thread thread_;
 };
 

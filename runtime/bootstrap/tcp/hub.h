@@ -41,7 +41,8 @@ class Hub {
   /// five if the job has failed before all ranks had come, so that they hear why.
   virtual ~Hub() = default;
   /// Ends the job, for all ranks that have come or still come: there cannot be one.
-  virtual void fail(const std::string& why) = 0;
+  /// `told_elsewhere`: another hub tells those that still come, so this one does not wait for them.
+  virtual void fail(const std::string& why, bool told_elsewhere) = 0;
   /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;
 };

@@ -76,6 +76,12 @@ std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
                                    misfit(hello, where).value_or(""))};
 }
 
+void RankMeeting::refuse_all(const std::string& why) {
+  if (failure_) return;
+  if (options_.hub_rank != wire::kNoRank) ++heard_;
+  fail(FailureKind::refused, why);
+}
+
 void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
   if (failure_) return;
   Member& member = members_[rank];

@@ -51,8 +51,8 @@ class RankMeeting {
   void waits(uint32_t rank, const WaitReport& report, SteadyTime now);
   /// It has heard the question.
   void answer(uint32_t rank);
-  /// There can be no such job.
-  void refuse_all(const std::string& why) { fail(wire::FailureKind::refused, why); }
+  /// There can be no such job. The hub's own rank says so: it knows, and does not come.
+  void refuse_all(const std::string& why);
   /// The hub's process cannot go on.
   void give_up_hub(const std::string& why);
   /// The rank said goodbye.
@@ -67,7 +67,7 @@ class RankMeeting {
 
   /// All ranks have come, whatever became of them.
   bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
-  /// As many ranks as the job has have come, were they right or wrong.
+  /// As many ranks as the job has have come, right or wrong ones, or know without coming.
   bool all_heard() const { return !members_.empty() && heard_ >= members_.size(); }
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }

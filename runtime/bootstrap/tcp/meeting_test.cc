@@ -120,10 +120,22 @@ TEST_CASE("without a size, the first rank says it") {
 }
 
 TEST_CASE("a job that cannot be") {
-  TestMeeting meeting(2);
+  TestMeeting meeting(3);
   meeting.refuse_all("no such job");
-  CHECK(meeting.come(1, 2) == "");
+  CHECK(meeting.come(1, 3) == "");
   CHECK(meeting.sent() == failed({1}, "no such job"));
+  CHECK(meeting.come(0, 3) == "");
+  CHECK_FALSE(meeting.all_heard());
+  CHECK(meeting.come(2, 3) == "");
+  CHECK(meeting.all_heard());
+}
+
+TEST_CASE("a rank that says itself that there is no job is not waited for") {
+  RankMeeting meeting({.size = 2, .hub_rank = 0, .timeout = 30s});
+  for (int i = 0; i < 2; ++i) meeting.refuse_all("no such job");
+  CHECK_FALSE(meeting.all_heard());
+  CHECK(meeting.admit({.rank = 1, .size = 2}, "here", kStart));
+  CHECK(meeting.all_heard());
 }
 
 TEST_CASE("blocks of several ranks have given up: the reports of all make one verdict") {

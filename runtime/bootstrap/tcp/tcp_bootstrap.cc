@@ -235,7 +235,7 @@ class SocketBootstrap final : public Bootstrap {
 
   void serve() {
     now_ = spoke_ = heard_ = Clock::now();
-    take_frames();  // what came behind the welcome
+    take_frames();  // what came after the welcome
     while (!ended_) {
       collect();
       if (!connection_.write_some()) broken_ = true;  // reading says why

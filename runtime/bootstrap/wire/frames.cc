@@ -205,7 +205,7 @@ std::optional<WaitReport> read_waits(Payload payload) {
   return report;
 }
 
-/// A large frame's memory is given back behind it.
+/// A large frame's memory is given back after it.
 constexpr size_t kKept = 1 << 20;
 
 void FrameReader::feed(Payload bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }

@@ -55,7 +55,7 @@ class PrimaryContext {
 
 /// Keeps the contexts of the GPUs that a process has opened, once and for all.
 ///
-/// Whoever gives back the last reference to a primary context ends it, with all that is in it: also
+/// Giving back the last reference to a primary context ends it, with all that is in it: also
 /// what others have there, such as the CUDA runtime its kernels, and what other GPUs have mapped of
 /// its memory. So a process whose ranks come and go as threads must not let go of one between them;
 /// the CUDA runtime does not either.

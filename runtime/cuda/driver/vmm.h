@@ -60,7 +60,7 @@ class HandleReference {
   abi::Handle handle_ = 0;
 };
 
-/// An address range with an allocation behind it, readable and writable from one GPU.
+/// An address range backed by an allocation, readable and writable from one GPU.
 class Mapping {
  public:
   Mapping() = default;

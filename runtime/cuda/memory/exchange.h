@@ -31,7 +31,7 @@ struct Exchange {
 
   ProcessId process;                 ///< differs for every process; see this_process()
   std::shared_ptr<FdServer> server;  ///< nullptr: no descriptors are offered
-  FetchFd fetch;                     ///< fetch_fd(), but for tests
+  FetchFd fetch;                     ///< fetch_fd(), except in tests
   FetchWait wait = {};               ///< for a descriptor to come
 };
 

@@ -35,7 +35,7 @@ class Allocator {
   /// `multicast`: sizes are such that a switch can bind them.
   Allocator(SharedContext context, OwnStream& stream, bool multicast);
 
-  /// Zeros; whole granules behind `bytes` bytes, at least one. nullptr: reported.
+  /// Zeros; whole granules after `bytes` bytes, at least one. nullptr: reported.
   [[nodiscard]] std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                                  Diagnostics& diagnostics);
 

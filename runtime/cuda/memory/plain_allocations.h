@@ -22,9 +22,9 @@ class PlainAllocations {
   void add(abi::Address base);
   /// Is it one of these? Other memory is its owner's to keep.
   bool has(abi::Address base) const;
-  /// For somebody who maps it. Invalid: reported.
+  /// For a process that maps it. Invalid: reported.
   Fd hold(abi::Address base, Diagnostics& diagnostics);
-  /// Its owner needs it no more: it goes, now or when nobody holds it.
+  /// Its owner needs it no more: it goes, now or when nothing holds it.
   void remove(const SharedContext& context, abi::Address base);
   /// Frees what is held no more, of a context: when a holder here has let go. Holders in other
   /// processes are noticed when memory of the context is removed the next time.

@@ -17,10 +17,11 @@ class KeptOffers {
   ~KeptOffers();
 
   /// Adds offers of an allocation in all of `types` (abi::HandleType bits) that work; `refused`
-  /// tells why others do not.
+  /// says why others do not.
   void offer(const HandleReference& reference, int types, const SharedContext& context,
              const Exchange& exchange, MemoryHandle& handle, Diagnostics& refused);
-  /// Lets who knows the ticket fetch a descriptor, as long as this lives. Empty: reported.
+  /// Lets a process that knows the ticket fetch a descriptor, as long as this lives. Empty:
+  /// reported.
   std::vector<uint8_t> lend(const Fd& fd, const Exchange& exchange, const MemoryRange& range,
                             Diagnostics& refused);
   /// Keeps a reference as long as the offers.

@@ -1,11 +1,12 @@
-// Writes the inputs that bootstrap_fuzz starts from into a folder: bootstrap_seeds FOLDER. They are
-// binary, so they are made, not kept.
+// Writes the inputs that bootstrap_fuzz and lane_fuzz start from: seeds FOLDER, into
+// FOLDER/bootstrap and FOLDER/lane. They are binary, so they are made, not kept.
 #include <fstream>
 #include <string>
 
 #include "runtime/bootstrap/wire/frames.h"
 #include "runtime/memory/fd_socket.h"
 #include "runtime/memory/handle.h"
+#include "tests/fuzz/lane_orders.h"
 
 namespace {
 
@@ -75,13 +76,7 @@ void write_texts() {
         "MSCCLC_ID=mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff\nMSCCLC_PORTS=1");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  folder = argv[1];
-  write_frames();
-  write_texts();
+void write_handles() {
   Bytes handle;
   encode({.bytes = 100,
           .offset = 28,
@@ -90,5 +85,39 @@ int main(int argc, char** argv) {
          handle);
   write("handle", 'h', handle);
   write("ticket", 'h', FdTicket{}.bytes());
+}
+
+void write_lanes() {
+  using testing::append, testing::LaneOrder;
+  Bytes orders;
+  for (const uint64_t memory : {testing::kForgotten, testing::kExposed, testing::kFreed}) {
+    append(orders, LaneOrder{LaneOrder::kPut, memory, 16, 3});
+    orders.insert(orders.end(), {1, 2, 3});
+    append(orders, LaneOrder{LaneOrder::kSignal, memory, 8, 1});
+  }
+  append(orders, LaneOrder{LaneOrder::kFlush, 0, 0, 1});
+  write("orders", 'e', orders);
+  for (const uint64_t beyond : {0, 1}) {  // all there is, and a byte more
+    const uint64_t count = testing::kExposedBytes + beyond;
+    Bytes whole;
+    append(whole, LaneOrder{LaneOrder::kPut, testing::kExposed, 0, count});
+    whole.resize(whole.size() + count, 7);
+    write("whole" + std::to_string(beyond), 'e', whole);
+  }
+  Bytes answers;
+  for (const uint64_t number : {uint64_t{1}, uint64_t{2}, testing::kGone}) append(answers, number);
+  write("answers", 'l', answers);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  folder = std::string(argv[1]) + "/bootstrap";
+  write_frames();
+  write_texts();
+  write_handles();
+  folder = std::string(argv[1]) + "/lane";
+  write_lanes();
   return 0;
 }
