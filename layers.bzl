@@ -136,11 +136,22 @@ _MAY_INCLUDE = {
     ],
     "runtime/registry": [
         "ir",
+        "executor",
         "plans",
         "runtime/api",
         "runtime/base",
         "runtime/observe",
         "runtime/proofs",
+    ],
+    "runtime/library": [
+        "ir",
+        "compiler",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/proofs",
+        "runtime/registry",
     ],
     "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
     "runtime/communicator": [
@@ -274,6 +285,7 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
         "runtime/registry",
     ],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
@@ -286,6 +298,8 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
+        "runtime/registry",
     ],
     "tools/bench": [
         "executor/cuda",
