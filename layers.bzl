@@ -228,6 +228,8 @@ _MAY_INCLUDE = {
         "tools",
     ],
 
+    "tools/package": [],
+
     # Tests of several folders.
     "tests": _ALL,
     "tests/api": _ALL,
@@ -301,6 +303,7 @@ _MAY_LINK = {
         "runtime/library",
         "runtime/registry",
     ],
+    "tools/package": ["tools"],
     "tools/bench": [
         "executor/cuda",
         "runtime/bootstrap/job",

@@ -27,6 +27,7 @@ struct LibraryOptions {
   std::vector<std::string> collectives;
   std::string library, output, target = "sm_90", diagnostics = "text";
   uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
+  bool programs = false;    ///< the library itself, once all its plans are proved
 };
 
 /// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
@@ -68,6 +69,7 @@ class LibraryWriter {
         }
       }
     }
+    if (options_.programs) return copy_library();
     // Last: a folder with a table has all that the table names.
     std::string error;
     if (!write_file(path_of("library.json"), library_table_text(rows_), error)) {
@@ -81,6 +83,27 @@ class LibraryWriter {
  private:
   std::string path_of(const std::string& file) const {
     return options_.output + (options_.output.ends_with('/') ? "" : "/") + file;
+  }
+
+  /// The table and its programs, whose plans are proved: jobs compile them again.
+  int copy_library() {
+    std::set<std::string> files;
+    for (const LibraryRow& row : library_.table.rows()) files.insert(row.choice.program + ".mscl");
+    std::string error;
+    for (const std::string& file : files) {
+      if (!copy_file(file, error)) return Input::usage(error);
+    }
+    if (!copy_file("library.json", error)) return Input::usage(error);
+    put(fmt::format("{} plans are proved; {} programs, {} bytes, with {}\n", written_.size(),
+                    files.size(), bytes_, path_of("library.json")));
+    return kFine;
+  }
+
+  bool copy_file(const std::string& name, std::string& error) {
+    const auto text = read_input(library_.folder + name, error);
+    if (!text || !write_file(path_of(name), *text, error)) return false;
+    bytes_ += text->size();
+    return true;
   }
 
   int write_all(CollectiveKind kind, uint32_t ranks, uint32_t nodes) {
@@ -159,7 +182,8 @@ class LibraryWriter {
       if (row.choice.lower_blocks(most_blocks(input.program), target_.max_blocks)) continue;
       known->second = row.choice.params;
       const std::string name = file_name(row);
-      return written_.insert(name).second ? write_plan_file(name, input, *gate.proof) : kFine;
+      const bool write = written_.insert(name).second && !options_.programs;
+      return write ? write_plan_file(name, input, *gate.proof) : kFine;
     }
   }
 
@@ -231,7 +255,8 @@ void add_library(CommandLine& line) {
       "library", "compile all that the library picks, for jobs to pick from",
       "  mscclc library --ranks 4 -o /opt/plans\n"
       "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
-      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n");
+      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n"
+      "  mscclc library --ranks 8 --programs -o /opt/programs\n");
   auto options = std::make_shared<LibraryOptions>();
   CLI::App& app = *command.app;
   line.takes_text(app.add_option("--ranks", options->ranks, "numbers of ranks, separated by commas")
@@ -263,6 +288,9 @@ void add_library(CommandLine& line) {
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
   add_target_option(line, app, options->target, "sm_90");
+  app.add_flag("--programs", options->programs,
+               "compile and prove the plans, but write the programs and their table: a thousandth "
+               "of the size, for jobs that compile what they pick");
   line.takes_text(app.add_option("--max-thread-blocks", options->max_blocks,
                                  "thread blocks that a rank may have: programs that ask for more "
                                  "get fewer (the target's)")

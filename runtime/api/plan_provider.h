@@ -25,8 +25,8 @@ struct Program;
 /// All that a choice may depend on. Every member REQUIRES the same value on all ranks, or they pick
 /// different plans; so nothing here is of one rank alone: no pointer, stream, device or rank.
 struct PlanRequest {
-  LibraryCall call;              ///< collective, ranks, nodes, bytes, type, placement, root …
-  ReduceOp op = ReduceOp::sum;   ///< ignored by collectives that reduce nothing
+  LibraryCall call;             ///< collective, ranks, nodes, bytes, type, placement, root …
+  ReduceOp op = ReduceOp::sum;  ///< ignored by collectives that reduce nothing
   /// What all ranks' buffers are aligned to, in bytes; 0: nobody has compared them. Plans take any
   /// alignment, so this is for selectors, as the next three are.
   uint32_t alignment = 0;

@@ -68,8 +68,9 @@ struct RegisteredPlan {
 /// Thread safety: all of it, from any threads at once.
 class PlanRegistry : public PlanProvider {
  public:
-  /// Adds what MSCCLC_PLAN_PATH names. MSCCLC_REQUIRE_PLAN: see pick(). nullptr: reported. Errors:
-  /// bad-variable and those of add_path().
+  /// Adds what MSCCLC_PLAN_PATH names, and selects as MSCCLC_TUNER_FILE says (tuner_csv.h).
+  /// MSCCLC_REQUIRE_PLAN: see pick(). nullptr: reported. Errors: bad-variable, and those of
+  /// add_path() and read_tuner_csv().
   [[nodiscard]] static std::shared_ptr<PlanRegistry> create(const RegistryOptions& options,
                                                             Diagnostics& diagnostics);
   ~PlanRegistry() override;

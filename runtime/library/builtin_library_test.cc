@@ -145,7 +145,8 @@ TEST_CASE("every row that is passed over has its reason") {
   far.nodes = 2;
   CHECK(all->pick({.call = far}, &over, diagnostics) == nullptr);
   CHECK_FALSE(diagnostics.has_errors());
-  CHECK(over.at(0).why == "it is for 1 node");
+  CHECK(over.at(0).why == "it is for 1 rank");
+  CHECK(over.back().why == "it is for 1 node");
 }
 
 TEST_CASE("a reduction that a plan cannot do is a reason, not an error at the launch") {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "runtime/api/tuner_csv.h"
 #include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/plan_digest.h"
@@ -124,9 +125,9 @@ class Picker {
                                 ? "no such plan is registered"
                                 : found->plan->facts.why_not(*found->plan->picked.plan, request_);
     if (why.empty()) return of(found->plan);
-    diagnostics_.error(
-        "bad-selection", {},
-        fmt::format("the selector wants {} for {}: {}", mscclc::quoted(plan), request_text(request_), why));
+    diagnostics_.error("bad-selection", {},
+                       fmt::format("the selector wants {} for {}: {}", mscclc::quoted(plan),
+                                   request_text(request_), why));
     return nullptr;
   }
 
@@ -157,6 +158,33 @@ void report_no_plan(const PlanRequest& request, const std::vector<PassedOver>& p
   for (const PassedOver& p : passed_over) {
     error.notes.push_back({.text = fmt::format("'{}': {}", p.name, p.why)});
   }
+}
+
+/// What MSCCLC_PLAN_PATH names.
+bool add_named_paths(PlanRegistry& registry, const Environment& environment,
+                     Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_PLAN_PATH)) return true;
+  const auto paths = environment.text(Variable::MSCCLC_PLAN_PATH, diagnostics);
+  if (!paths) return false;
+  for (std::string_view rest = *paths; !rest.empty();) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const std::string path(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!path.empty() && !registry.add_path(path, diagnostics)) return false;
+  }
+  return true;
+}
+
+/// MSCCLC_TUNER_FILE.
+bool follow_tuner_file(PlanRegistry& registry, const Environment& environment,
+                       Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_TUNER_FILE)) return true;
+  const auto file = environment.text(Variable::MSCCLC_TUNER_FILE, diagnostics);
+  if (!file) return false;
+  const auto text = read_named(*file, "cannot-read", "MSCCLC_TUNER_FILE names it", diagnostics);
+  auto lines = text ? read_tuner_csv(*text, *file, diagnostics) : std::nullopt;
+  if (lines) registry.set_selector(tuner_selector(*std::move(lines)));
+  return lines.has_value();
 }
 
 }  // namespace
@@ -276,16 +304,10 @@ std::shared_ptr<PlanRegistry> PlanRegistry::create(const RegistryOptions& option
     return true;
   });
   std::shared_ptr<PlanRegistry> made(new PlanRegistry(std::move(state)));
-  if (!environment.has(Variable::MSCCLC_PLAN_PATH)) return made;
-  const auto paths = environment.text(Variable::MSCCLC_PLAN_PATH, diagnostics);
-  if (!paths) return nullptr;
-  for (std::string_view rest = *paths; !rest.empty();) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    const std::string path(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!path.empty() && !made->add_path(path, diagnostics)) return nullptr;
-  }
-  return made;
+  return add_named_paths(*made, environment, diagnostics) &&
+                 follow_tuner_file(*made, environment, diagnostics)
+             ? made
+             : nullptr;
 }
 
 bool PlanRegistry::add_path(const std::string& path, Diagnostics& diagnostics) {

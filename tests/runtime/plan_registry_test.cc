@@ -34,9 +34,9 @@ std::string plan(const std::string& select, int blocks = 1) {
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add("plan.mscl", text);
-  const auto program =
-      compile(sources, file, {.defines = {{"R", "2"}, {"B", std::to_string(blocks)}, {"T", "64"}}},
-              {}, diagnostics);
+  FrontEndOptions front;
+  front.defines = {{"R", "2"}, {"B", std::to_string(blocks)}, {"T", "64"}};
+  const auto program = compile(sources, file, front, {}, diagnostics);
   INFO(render_text(diagnostics, sources));
   REQUIRE(program);
   const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics);
@@ -350,6 +350,24 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   const auto all = registry();
   CHECK_FALSE(all->add_path(folder, diagnostics));
   CHECK(all->plans().empty());
+}
+
+TEST_CASE("MSCCLC_TUNER_FILE selects plans, or NCCL") {
+  const std::string folder = scratch("tuned");
+  std::ofstream(folder + "/a.json") << plan("sizes: 0..1KiB");
+  std::ofstream(folder + "/b.json") << plan("");
+  std::ofstream(folder + "/tuner.conf") << fmt::format(
+      "allgather,0,512,{}/b.json,-1,-1,-1,-1\nallgather,4096,8192,ring,ll,-1,-1,-1\n", folder);
+  const WithVariable path("MSCCLC_PLAN_PATH", folder);
+  const WithVariable tuner("MSCCLC_TUNER_FILE", folder + "/tuner.conf");
+  const auto all = registry();
+  CHECK(pick(*all, request(512)) == folder + "/b.json");
+  CHECK(pick(*all, request(520)) == folder + "/a.json");
+  CHECK(pick(*all, request(4096)) == "nothing");
+  std::ofstream(folder + "/tuner.conf") << "allgather";
+  Diagnostics diagnostics;
+  CHECK(PlanRegistry::create({}, diagnostics) == nullptr);
+  CHECK(diagnostics.all().at(0).code == "tuner-line");
 }
 
 TEST_CASE("MSCCLC_REQUIRE_PLAN makes a call without a plan an error") {
