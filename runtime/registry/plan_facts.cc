@@ -78,6 +78,10 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
   if (call.kind == CollectiveKind::sendrecv && (contract.shift - call.shift) % call.ranks != 0) {
     return fmt::format("it is for shift {}", contract.shift);
   }
+  // A request does not say the counts, or what a custom collective promises.
+  if (contract.kind == CollectiveKind::alltoallv || contract.kind == CollectiveKind::custom) {
+    return "requests cannot tell such plans apart: load it by hand";
+  }
   if (!contract.can_alias() || contract.in_place == InPlace::either) return "";
   if ((contract.in_place == InPlace::yes) == call.in_place) return "";
   return call.in_place ? "it is not for calls in place" : "it is for calls in place only";
