@@ -57,6 +57,8 @@ struct RegistryOptions {
   std::shared_ptr<PlanProvider> library = nullptr;
   /// Whether plans must be proved; nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
+  /// Whether MSCCLC_PLAN_PATH, MSCCLC_TUNER_FILE and MSCCLC_REQUIRE_PLAN are followed.
+  bool follow_environment = true;
 };
 
 /// A plan that is registered.

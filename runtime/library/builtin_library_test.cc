@@ -109,7 +109,7 @@ TEST_CASE("roots, shifts and nodes are the call's") {
         back);
   LibraryCall far = kSmall;
   far.nodes = 2;
-  CHECK(picked(*all, {.call = far})->name == "allreduce_hier_packets:world=4,gpus=2");
+  CHECK(picked(*all, {.call = far})->name == "allreduce_hier:world=4,gpus=2");
   far.kind = CollectiveKind::sendrecv;
   far.nodes = 0;
   CHECK(picked(*all, {.call = far})->name == "sendrecv_port:R=4,shift=1,B=2");

@@ -298,12 +298,13 @@ std::shared_ptr<PlanRegistry> PlanRegistry::create(const RegistryOptions& option
   if (!policy || !require || !start_log(environment, diagnostics)) return nullptr;
   auto state = std::make_unique<State>();
   state->policy = *policy;
-  state->require = *require != 0;
+  state->require = options.follow_environment && *require != 0;
   state->change([&](Plans& next) {
     next.library = options.library;
     return true;
   });
   std::shared_ptr<PlanRegistry> made(new PlanRegistry(std::move(state)));
+  if (!options.follow_environment) return made;
   return add_named_paths(*made, environment, diagnostics) &&
                  follow_tuner_file(*made, environment, diagnostics)
              ? made

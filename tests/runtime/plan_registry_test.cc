@@ -152,7 +152,7 @@ TEST_CASE("every plan that is passed over has its reason") {
   for (const PassedOver& p : over) text += fmt::format("{}: {}\n", p.name, p.why);
   CHECK(text ==
         "tagged: the call has none of its tags\n"
-        "far: it is for 2 to 4 nodes\n"
+        "far: it is for 2 to 3 nodes\n"
         "middle: it is for 4096 to 1048575 bytes\n"
         "halves: it is not for f32\n");
   over.clear();
@@ -333,6 +333,10 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
     CHECK(pick(*all, request(1000)) == folder + "/a.json");
     CHECK(pick(*all, request(1024)) == file);
     CHECK(pick(*all, request(2048)) == other);
+    Diagnostics diagnostics;
+    const auto alone = PlanRegistry::create({.follow_environment = false}, diagnostics);
+    REQUIRE(alone != nullptr);
+    CHECK(alone->plans().empty());
   }
   const auto refusal = [](const std::string& value) {
     const WithVariable path("MSCCLC_PLAN_PATH", value);
