@@ -172,7 +172,7 @@ std::string coverage_table(const Coverage& coverage) {
     }
   }
   for (const std::string& plan : coverage.never) text += fmt::format("never picked: {}\n", plan);
-  text += fmt::format("{} gaps, {} overlaps, {} plans never picked\n", coverage.gaps(),
+  text += fmt::format("gaps: {}, overlaps: {}, never picked: {}\n", coverage.gaps(),
                       coverage.overlaps(), coverage.never.size());
   return text;
 }

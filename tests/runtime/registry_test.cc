@@ -180,8 +180,8 @@ TEST_CASE("calls that no plan is for") {
 
 TEST_CASE("folders that are no registry") {
   CHECK(refusal("nowhere") ==
-        "no-registry: cannot read 'nowhere/library.json': No such file or directory ('mscclc "
-        "library --ranks N -o nowhere' writes a folder of plans)");
+        "cannot-read: cannot read 'nowhere': No such file or directory (a path is a plan's file or "
+        "a folder of plans)");
   CHECK(refusal("plans") ==
         "no-registry: 'plans/library.json' names programs, not plans ('mscclc library --library "
         "plans/ --ranks N -o FOLDER' compiles them)");
