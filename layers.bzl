@@ -138,11 +138,22 @@ _MAY_INCLUDE = {
     ],
     "runtime/registry": [
         "ir",
+        "executor",
         "plans",
         "runtime/api",
         "runtime/base",
         "runtime/observe",
         "runtime/proofs",
+    ],
+    "runtime/library": [
+        "ir",
+        "compiler",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/proofs",
+        "runtime/registry",
     ],
     "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
     "runtime/communicator": [
@@ -219,6 +230,8 @@ _MAY_INCLUDE = {
         "tools",
     ],
 
+    "tools/package": [],
+
     # Tests of several folders.
     "tests": _ALL,
     "tests/api": _ALL,
@@ -277,6 +290,7 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
         "runtime/registry",
     ],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
@@ -289,7 +303,10 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
+        "runtime/registry",
     ],
+    "tools/package": ["tools"],
     "tools/bench": [
         "executor/cuda",
         "runtime/bootstrap/job",

@@ -112,6 +112,93 @@ TEST_CASE("a row may be for a range of ranks") {
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
+TEST_CASE("a row may be for several nodes") {
+  const auto program = [](const char* nodes, const char* bytes, const char* name) {
+    return row(bytes, "\"any\"", name, fmt::format(R"(, "nodes": {})", nodes));
+  };
+  const LibraryTable table =
+      table_of(kRest + "," + program("[2, 3]", "null", "few") + "," +
+               program("\"several\"", "null", "many") + "," + program("\"any\"", "null", "spread"));
+  const auto over = [&](uint32_t nodes) {
+    return table.choose({.kind = kKind, .ranks = 12, .nodes = nodes})->program;
+  };
+  CHECK(over(1) == "rest");
+  CHECK(over(2) == "few");
+  CHECK(over(3) == "few");
+  CHECK(over(4) == "many");
+  CHECK(over(0) == "spread");
+  CHECK(table_of(kRest).choose({.kind = kKind, .ranks = 4, .nodes = 2}) == nullptr);
+  const std::string text = library_table_text(table.rows());
+  for (const char* nodes : {"[2, 3]", "\"several\"", "\"any\""}) {
+    CHECK_THAT(text, Catch::Contains(fmt::format("\"nodes\": {}", nodes)));
+  }
+  Diagnostics diagnostics;
+  const auto again = LibraryTable::parse(text, "t.json", diagnostics);
+  REQUIRE(again);
+  CHECK(library_table_text(again->rows()) == text);
+
+  CHECK(refusal(rows(kRest + "," + program("0", "null", "x"))) ==
+        "t.json: rows[1].nodes: expected a number of nodes, [smallest, largest], \"several\" or "
+        "\"any\"");
+  CHECK(refusal(rows(kRest + "," + program("[3, 2]", "null", "x"))).find("expected a number") !=
+        std::string::npos);
+  CHECK_THAT(refusal(rows(kRest + "," + program("\"several\"", "1024", "x"))),
+             Catch::StartsWith("t.json: rows[1]: the last row of alltoall must take every call"));
+  CHECK(refusal(rows(program("\"any\"", "null", "x") + "," + kRest)) ==
+        "t.json: rows[1]: never reached: rows[0] takes all its calls");
+}
+
+TEST_CASE("a program's parameters for a call") {
+  LibraryChoice choice{.program = "x", .params = {{"B", "4"}, {"F", "LL16"}}, .plan = ""};
+  const auto text = [&](const LibraryCall& call) {
+    std::string list;
+    for (const auto& [key, value] : choice.defines(call)) list += key + "=" + value + " ";
+    return list;
+  };
+  CHECK(text({kKind, 4}) == "R=4 B=4 F=LL16 ");
+  CHECK(text({CollectiveKind::reduce, 4, 0, Dtype::f32, false, 3}) == "R=4 root=3 B=4 F=LL16 ");
+  CHECK(text({CollectiveKind::sendrecv, 4, 0, Dtype::f32, false, 0, 2}) ==
+        "R=4 shift=2 B=4 F=LL16 ");
+  choice.params = {{"world", "ranks"}, {"gpus", "ranks_per_node"}, {"T", "2"}};
+  CHECK(text({.kind = kKind, .ranks = 16, .nodes = 2}) == "world=16 gpus=8 T=2 ");
+}
+
+TEST_CASE("blocks are lowered in proportion") {
+  LibraryChoice choice{
+      .program = "x", .params = {{"B", "128"}, {"own", "3"}, {"T", "512"}}, .plan = ""};
+  CHECK_FALSE(choice.lower_blocks(128, 0));
+  CHECK_FALSE(choice.lower_blocks(128, 128));
+  CHECK(choice.lower_blocks(128, 64));
+  CHECK(choice.params_text() == "B=64,own=1,T=512");
+  choice.params = {{"T", "512"}};
+  CHECK_FALSE(choice.lower_blocks(128, 64));
+}
+
+TEST_CASE("why a row does not fit, in words") {
+  const LibraryTable table = table_of(
+      row("1024", "[\"f16\"]", "a", R"(, "in_place": false, "links": "nvlink")", "[2, 8]") + "," +
+      row("null", "\"float\"", "b", R"(, "accumulate": ["f16"])", "2") + "," + kRest);
+  const auto why = [&](size_t i, const LibraryCall& call) { return table.rows()[i].why_not(call); };
+  LibraryCall call{kKind, 2, 1024, Dtype::f16};
+  CHECK(why(0, call) == "");
+  CHECK(why(1, call) == "it is not for sums in f32");
+  call.links = LinkKind::pcie;
+  CHECK(why(0, call) == "it is for nvlink");
+  call.in_place = true;
+  CHECK(why(0, call) == "it is not for calls in place");
+  call.dtype = Dtype::i8;
+  CHECK(why(0, call) == "it is not for i8");
+  call.bytes = 1025;
+  CHECK(why(0, call) == "it is for 1024 bytes at most");
+  call.nodes = 2;
+  CHECK(why(0, call) == "it is for 1 node");
+  call.ranks = 9;
+  CHECK(why(0, call) == "it is for 2 to 8 ranks");
+  CHECK(why(1, call) == "it is for 2 ranks");
+  call.kind = CollectiveKind::reduce;
+  CHECK(why(0, call) == "it is for alltoall");
+}
+
 TEST_CASE("a row may be for one kind of link") {
   const std::string nvlink = R"(, "links": "nvlink")", pcie = R"(, "links": "pcie")";
   const LibraryTable table = table_of(row("1024", "\"any\"", "lines", nvlink) + "," +

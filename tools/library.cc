@@ -22,7 +22,11 @@ std::vector<std::string> folders(const std::string& named, Diagnostics& diagnost
   std::vector<std::string> found;
   std::error_code none;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", none);
-  if (!none) found.push_back((executable.parent_path() / "plans").string());
+  if (!none) {
+    const auto folder = executable.parent_path();
+    found.push_back((folder / "plans").string());
+    found.push_back((folder.parent_path() / "share/mscclc/plans").string());  // installed
+  }
   found.emplace_back("plans");
   return found;
 }

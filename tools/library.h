@@ -20,7 +20,8 @@ struct Library {
 };
 
 /// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
-/// process's executable, or plans/ in the working directory. Errors: those of the table, and
+/// process's executable, or share/mscclc/plans where that is installed, or plans/ in the working
+/// directory. Errors: those of the table, and
 /// no-library.
 [[nodiscard]] std::optional<Library> open_library(const std::string& folder,
                                                   Diagnostics& diagnostics);

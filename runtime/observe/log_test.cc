@@ -68,7 +68,7 @@ TEST_CASE("wrong values are errors") {
       LogFile(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL,"}})
           .error() ==
       "MSCCLC_DEBUG_SUBSYS is 'CALL,'; allowed is ALL or some of INIT, BOOTSTRAP, ENV, LOAD, REG, "
-      "BIND, CALL, PROXY, separated by commas; after a ^ all but these");
+      "BIND, CALL, PROXY, SELECT, separated by commas; after a ^ all but these");
 }
 
 TEST_CASE("a line of the log is one line, and commands no terminal") {

@@ -173,4 +173,27 @@ TEST_CASE("every choice gives the promised result") {
   }
 }
 
+TEST_CASE("calls over several nodes have a choice that is proved, and gives the promised result") {
+  for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::allgather,
+                                    CollectiveKind::reducescatter, CollectiveKind::sendrecv}) {
+    for (const auto& [ranks, nodes] : {std::pair(2u, 2u), {4u, 2u}, {6u, 3u}, {16u, 2u}}) {
+      const LibraryCall call{.kind = kind, .ranks = ranks, .nodes = nodes};
+      const auto ranges = shipped().table.ranges(call);
+      CHECK(ranges.back().max == ~uint64_t{0});
+      for (const LibraryRange& range : ranges) {
+        INFO(range.choice->program << " over " << ranks << " ranks on " << nodes << " nodes");
+        const Defines defines = range.choice->defines(call);
+        CompiledWorld world(range.choice->program, defines);
+        REQUIRE(world.errors() == "");
+        Diagnostics diagnostics;
+        CHECK(prove(world.program(), diagnostics).proved);
+        for (const Rank& rank : world.program().ranks) CHECK(rank.blocks <= 132);
+        if (ranks > 6) continue;
+        CHECK(world.run({.bytes = world.bytes({0, 20000}, Dtype::f32), .iterations = kCalls}) ==
+              "");
+      }
+    }
+  }
+}
+
 }  // namespace mscclc

@@ -1,0 +1,97 @@
+// NCCL's tuner files, read, written and followed.
+#include "runtime/api/tuner_csv.h"
+
+#include <catch2/catch.hpp>
+
+namespace mscclc {
+namespace {
+
+std::vector<TunerLine> lines_of(const std::string& text) {
+  Diagnostics diagnostics;
+  const auto lines = read_tuner_csv(text, "tuner.conf", diagnostics);
+  INFO(render_text(diagnostics, Sources()));
+  REQUIRE(lines);
+  return *lines;
+}
+
+std::string refusal(const std::string& text) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(read_tuner_csv(text, "t", diagnostics));
+  return diagnostics.all().at(0).code + ": " + diagnostics.all()[0].message;
+}
+
+}  // namespace
+
+TEST_CASE("lines are read and written again") {
+  const auto lines = lines_of(
+      "# mine\n"
+      "\n"
+      "allreduce,0,65535,small.json,-1,-1,1,8,-1,-1\r\n"
+      "broadcast,65536,4294967295,tree,ll128,2,-1,-1\n"
+      "reduce,1,2,ring,simple,-1,-1,4,3,1");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].algorithm == "small.json");
+  CHECK_FALSE(lines[0].is_nccl());
+  CHECK(lines[0].ranks == 8u);
+  CHECK(lines[1].is_nccl());
+  CHECK(lines[1].channels == 2u);
+  CHECK_FALSE(lines[1].nodes);
+  CHECK(lines[2].registered == 1u);
+  Diagnostics diagnostics;
+  const auto text = write_tuner_csv(lines, diagnostics);
+  REQUIRE(text);
+  CHECK(lines_of(*text) == lines);
+}
+
+TEST_CASE("lines that are wrong") {
+  CHECK(refusal("allreduce,0,1,ring\n") == "tuner-line: t:1: expected 8 to 10 fields, got 4");
+  CHECK(refusal("#\nalltoall,0,1,ring,ll,-1,-1,-1") ==
+        "tuner-line: t:2: unknown collective 'alltoall'; allowed are broadcast, reduce, allgather, "
+        "reducescatter and allreduce");
+  const std::string sizes =
+      "tuner-line: t:1: expected two sizes in bytes, the smaller first, up to 4294967295";
+  CHECK(refusal("allreduce,2,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,0,4294967296,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,-1,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce, 0,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,0,99999999999999999999,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,0,1,,ll,-1,-1,-1") ==
+        "tuner-line: t:1: expected an algorithm or a plan");
+  CHECK(refusal("allreduce,0,1,ring,fast,-1,-1,-1") ==
+        "tuner-line: t:1: unknown protocol 'fast'; allowed are ll, ll128, simple and -1");
+  CHECK(refusal("allreduce,0,1,ring,ll,-1,x,-1") ==
+        "tuner-line: t:1: field 7: expected a number, or -1 for any");
+  CHECK(refusal("allreduce,0,1,ring,ll,-1,-1,-2") ==
+        "tuner-line: t:1: field 8: expected a number, or -1 for any");
+  Diagnostics diagnostics;
+  CHECK_FALSE(write_tuner_csv(std::vector<TunerLine>{{.algorithm = "a,b"}}, diagnostics));
+  CHECK(diagnostics.all()[0].message == "NCCL's tuner files have no line for allreduce by 'a,b'");
+  CHECK_FALSE(write_tuner_csv(
+      std::vector<TunerLine>{{.kind = CollectiveKind::alltoall, .algorithm = "a"}}, diagnostics));
+}
+
+TEST_CASE("the first line that fits selects") {
+  const PlanSelector select =
+      tuner_selector(lines_of("allreduce,0,1024,small.json,-1,-1,1,8\n"
+                              "allreduce,0,1024,ring,ll,-1,2,-1\n"
+                              "allreduce,1025,4294967295,large.json,-1,-1,-1,-1,-1,1\n"));
+  const auto selected = [&](LibraryCall call, bool registered = false) {
+    const Selection s = select({.call = call, .registered = registered});
+    return s.kind == Selection::Kind::plan   ? s.plan
+           : s.kind == Selection::Kind::none ? "none"
+                                             : "usual";
+  };
+  LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 8, .bytes = 1024};
+  CHECK(selected(call) == "small.json");
+  call.ranks = 4;
+  CHECK(selected(call) == "usual");
+  call.nodes = 2;
+  CHECK(selected(call) == "none");
+  call.bytes = uint64_t{1} << 40;
+  CHECK(selected(call) == "usual");
+  CHECK(selected(call, true) == "large.json");
+  call.kind = CollectiveKind::broadcast;
+  CHECK(selected(call, true) == "usual");
+}
+
+}  // namespace mscclc
