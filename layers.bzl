@@ -155,6 +155,7 @@ _MAY_INCLUDE = {
         "runtime/proofs",
         "runtime/proxy",
     ],
+    "runtime/collectives": ["ir", "executor", "runtime/api", "runtime/base", "runtime/observe"],
     "runtime/host": [
         "ir",
         "executor",
@@ -173,7 +174,7 @@ _MAY_INCLUDE = {
         "runtime/memory",
     ],
     "runtime/cuda/links": ["ir", "runtime/base", "runtime/cuda/driver", "runtime/device"],
-    "runtime/cuda/launch": ["ir", "executor", "runtime/cuda/memory"],
+    "runtime/cuda/launch": ["ir", "executor", "runtime/api", "runtime/cuda/memory"],
     "runtime/cuda": [
         "ir",
         "executor",
@@ -271,11 +272,13 @@ _MAY_LINK = {
         "runtime/api",
         "runtime/bootstrap",
         "runtime/bootstrap/job",
+        "runtime/collectives",
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
         "runtime/registry",
     ],
+    "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
