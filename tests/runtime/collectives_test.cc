@@ -7,11 +7,11 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/api/builtin_library.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
-#include "tests/runtime/library_provider.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -21,7 +21,11 @@ using Kind = CollectiveKind;
 constexpr uint32_t kRanks = 3;
 
 std::shared_ptr<PlanProvider> library() {
-  static const auto provider = std::make_shared<testing::LibraryProvider>();
+  static const auto provider = [] {
+    Diagnostics diagnostics;
+    return builtin_library({}, diagnostics);
+  }();
+  REQUIRE(provider != nullptr);
   return provider;
 }
 
