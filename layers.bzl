@@ -200,6 +200,15 @@ _MAY_INCLUDE = {
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
+    "runtime/capi": [
+        "ir",
+        "compiler",
+        "passes",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+    ],
 
     # Commands.
     "tools": [
@@ -290,6 +299,7 @@ _MAY_LINK = {
         "runtime/library",
         "runtime/registry",
     ],
+    "runtime/capi": ["runtime"],
     "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
