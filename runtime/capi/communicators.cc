@@ -23,7 +23,8 @@ class Hubs {
  public:
   void add(const std::string& id, std::shared_ptr<Hub> hub) {
     const std::lock_guard lock(mutex_);
-    hubs_[id] = {hub, std::move(hub)};
+    std::erase_if(hubs_, [](const auto& entry) { return entry.second.joined.expired(); });
+    hubs_[id] = {hub, hub};
   }
   /// nullptr: another process serves the id.
   std::shared_ptr<Hub> join(const std::string& id) {

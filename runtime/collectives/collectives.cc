@@ -39,6 +39,12 @@ bool refuse(Diagnostics& diagnostics, const std::string& text) {
 
 }  // namespace
 
+// What plans use, the communicator keeps until their calls have ended.
+Collectives::State::~State() {
+  Diagnostics ignored;  // nothing runs on a device that cannot even say so
+  if (own.bytes() > 0) (void)communicator.device().drain(ignored);
+}
+
 bool Collectives::State::find_nodes(Diagnostics& diagnostics) {
   const auto own = this_machine();
   std::vector<std::vector<uint8_t>> machines;

@@ -32,6 +32,8 @@ struct ReadyCall::State {
 struct Collectives::State {
   State(Communicator& of, std::shared_ptr<PlanProvider> plans)
       : communicator(of), provider(std::move(plans)), loaded(of) {}
+  /// Waits for calls that may use this layer's own memory.
+  ~State();
 
   [[nodiscard]] bool start(const CollectivesOptions& options, Diagnostics& diagnostics);
   PlanRequest request(const CollectiveCall& planned, bool capturing) const;
