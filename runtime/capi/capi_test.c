@@ -621,6 +621,7 @@ static void without_communicators(void) {
 int main(void) {
   processes();
   setenv("MSCCLC_DEBUG", "INFO", 1);
+  setenv("MSCCLC_DEBUG_SUBSYS", "INIT", 1);
   setenv("MSCCLC_RANK", "0", 1);
   setenv("MSCCLC_WORLD_SIZE", "1", 1);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
