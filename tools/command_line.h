@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace mscclc {
+#include "runtime/base/version.h"
 
-inline constexpr const char* kVersion = "0.1.0";
+namespace mscclc {
 
 /// What the process returns; scripts depend on these.
 enum ExitCode : int {

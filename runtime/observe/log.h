@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "ir/diagnostic.h"
@@ -40,6 +42,11 @@ void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string
 /// Takes MSCCLC_DEBUG, _SUBSYS and _FILE; what the process has taken first stays. Errors
 /// (bad-variable).
 [[nodiscard]] bool start_log(const Environment& environment, Diagnostics& diagnostics);
+/// Gets each line, without its end, instead of the file or standard error; one call at a time, from
+/// any thread. It must not log. An empty function: lines go there again. When this returns, the
+/// sink before is not called any more.
+using LogSink = std::function<void(const std::string& line)>;
+void set_log_sink(LogSink sink);
 /// Forgets what start_log() has taken. For tests.
 void reset_log();
 

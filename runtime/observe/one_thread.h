@@ -1,6 +1,8 @@
 // Detects two threads at a time where one is allowed.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 
 #include "ir/diagnostic.h"
@@ -29,10 +31,8 @@ class OneThread {
     explicit operator bool() const { return allowed_; }
 
    private:
-    static const char* self() {
-      static thread_local const char own = 0;
-      return &own;
-    }
+    /// Not the address of a thread-local variable: every shared library would export it.
+    static const char* self() { return reinterpret_cast<const char*>(::pthread_self()); }
     static void report(Diagnostics& diagnostics) {
       diagnostics.error("two-threads", {}, "another thread is inside this communicator")
           .notes.push_back(
