@@ -187,6 +187,8 @@ _MAY_INCLUDE = {
     ],
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
+    "runtime/nccl": ["ir", "runtime/api", "runtime/base", "runtime/cuda/driver", "runtime/observe"],
+    "runtime/nccl/stand_in": ["runtime/nccl"],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
 
     # Commands.
@@ -279,6 +281,7 @@ _MAY_LINK = {
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
+    "runtime/nccl": ["runtime"],
     "runtime/runner": ["runtime/communicator"],
     "tools": [
         "runtime/bootstrap",
