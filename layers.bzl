@@ -136,11 +136,22 @@ _MAY_INCLUDE = {
     ],
     "runtime/registry": [
         "ir",
+        "executor",
         "plans",
         "runtime/api",
         "runtime/base",
         "runtime/observe",
         "runtime/proofs",
+    ],
+    "runtime/library": [
+        "ir",
+        "compiler",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/proofs",
+        "runtime/registry",
     ],
     "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
     "runtime/communicator": [
@@ -155,6 +166,7 @@ _MAY_INCLUDE = {
         "runtime/proofs",
         "runtime/proxy",
     ],
+    "runtime/collectives": ["ir", "executor", "runtime/api", "runtime/base", "runtime/observe"],
     "runtime/host": [
         "ir",
         "executor",
@@ -173,7 +185,7 @@ _MAY_INCLUDE = {
         "runtime/memory",
     ],
     "runtime/cuda/links": ["ir", "runtime/base", "runtime/cuda/driver", "runtime/device"],
-    "runtime/cuda/launch": ["ir", "executor", "runtime/cuda/memory"],
+    "runtime/cuda/launch": ["ir", "executor", "runtime/api", "runtime/cuda/memory"],
     "runtime/cuda": [
         "ir",
         "executor",
@@ -273,11 +285,14 @@ _MAY_LINK = {
         "runtime/api",
         "runtime/bootstrap",
         "runtime/bootstrap/job",
+        "runtime/collectives",
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
         "runtime/registry",
     ],
+    "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
@@ -289,6 +304,8 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
+        "runtime/registry",
     ],
     "tools/bench": [
         "executor/cuda",

@@ -50,13 +50,14 @@ struct CollectiveCall {
   ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
   uint32_t root = 0;                     ///< ignored by collectives without a root
-  int64_t shift = 1;                     ///< sendrecv: to the rank so many places on
-  /// Memory that the device can address, aligned to its elements. nullptr where this rank has no
+  int64_t shift =
+      1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
+  /// Memory that the device can address; any alignment. nullptr where this rank has no
   /// such buffer. In place: where NCCL says that one lies in the other.
   const void* input = nullptr;
   void* output = nullptr;
   /// A promise: both buffers lie in buffers of Collectives::register_buffer(), at the same offsets
-  /// on all ranks. Calls then need no copies of their own.
+  /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root.
   bool registered = false;
   /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
   std::span<const uint64_t> counts = {};
@@ -114,6 +115,8 @@ class Collectives {
   /// False: the call is made without a plan, by copies or not at all.
   bool needs_plan(const CollectiveCall& call) const;
 
+  /// Checks the arguments of a call. Local. Errors (bad-call).
+  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics) const;
   /// prepare(), then launch().
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
                           Diagnostics& diagnostics);
@@ -124,9 +127,9 @@ class Collectives {
   [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, StreamHandle stream,
                                   Diagnostics& diagnostics);
   /// Puts a prepared call on the stream that it was prepared for. Local; does not wait.
-  [[nodiscard]] bool launch(const ReadyCall& call, StreamHandle stream, Diagnostics& diagnostics);
-  /// On a stream: no rank's work behind it begins before all ranks' work in front of it has ended.
-  [[nodiscard]] bool barrier(StreamHandle stream, Diagnostics& diagnostics);
+  [[nodiscard]] bool launch(const ReadyCall& call, Diagnostics& diagnostics);
+  /// True if launch() waits for the other ranks after all, to compare calls (MSCCLC_CHECK_CALLS).
+  bool launches_wait() const;
 
   /// Collective: makes memory known to all ranks for CollectiveCall::registered; sizes may differ.
   /// Its number; nullopt: reported.
@@ -139,6 +142,7 @@ class Collectives {
   CollectivesUse use() const;
 
  private:
+  friend class ReadyCall;
   struct State;
   explicit Collectives(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -27,8 +27,9 @@ struct Program;
 struct PlanRequest {
   LibraryCall call;              ///< collective, ranks, nodes, bytes, type, placement, root …
   ReduceOp op = ReduceOp::sum;   ///< ignored by collectives that reduce nothing
-  uint32_t alignment = 0;        ///< what all ranks' buffers are aligned to, in bytes; 0: nobody
-                                 ///< has compared them, so plans that need more are passed over
+  /// What all ranks' buffers are aligned to, in bytes; 0: nobody has compared them. Plans take any
+  /// alignment, so this is for selectors, as the next three are.
+  uint32_t alignment = 0;
   bool registered = false;       ///< all ranks have registered all buffers of the call
   bool capturing = false;        ///< all ranks capture the call into a graph
   uint32_t architecture = 0;     ///< of all GPUs, 90 for compute capability 9.0; 0: no GPUs, or

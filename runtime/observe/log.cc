@@ -25,8 +25,8 @@ std::atomic<bool> warns{false};
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kAreas = {"INIT", "BOOTSTRAP", "ENV",  "LOAD",
-                                                    "REG",  "BIND",      "CALL", "PROXY"};
+constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV",   "LOAD",  "REG",
+                                                    "BIND", "CALL",      "PROXY", "SELECT"};
 constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
 constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 

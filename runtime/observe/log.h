@@ -18,7 +18,7 @@ namespace mscclc {
 
 enum class LogLevel : uint8_t { off, warn, info, trace };
 /// Subsystems, as MSCCLC_DEBUG_SUBSYS names them.
-enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy };
+enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy, select };
 
 namespace log_detail {
 /// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
