@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <set>
+#include <utility>
 
-#include "runtime/base/environment.h"
 #include "runtime/base/quiet_thread.h"
 #include "runtime/nccl/coll_config.h"
 #include "runtime/nccl/device.h"
@@ -26,7 +25,9 @@ struct Prepared {
 struct Lane {
   CommPointer comm;
   std::vector<Prepared> calls;
-  size_t next = 0;  ///< the first that is not launched
+  size_t next = 0;                     ///< the first that is not launched
+  StreamHandle real_stream = nullptr;  ///< of the last call that the real NCCL has been given
+  bool gave_real = false;              ///< it has been given one in this round
   ncclResult_t result = ncclSuccess;
 };
 
@@ -89,11 +90,6 @@ StreamHandle stream_of(const Comm& comm, const Call& call) {
   return call.stream == nullptr && comm.on_host ? comm.null_stream : call.stream;
 }
 
-bool requires_plans() {
-  Diagnostics ignored;
-  return Environment::of_process().number(Variable::MSCCLC_REQUIRE_PLAN, ignored).value_or(0) == 1;
-}
-
 void say_who_serves(const Comm& comm, const Call& call, const std::string& who) {
   if (!informs(Subsystem::coll)) return;
   inform(Subsystem::coll, comm.ordinal,
@@ -103,8 +99,20 @@ void say_who_serves(const Comm& comm, const Call& call, const std::string& who) 
                      static_cast<const void*>(call.stream), who));
 }
 
+/// NCCL makes communicators on the device that is current, and the caller's stays what it is.
+ncclResult_t make_real_on_its_device(Comm& comm) {
+  ncclResult_t result = ncclSuccess;
+  Diagnostics diagnostics;
+  std::thread thread = quiet_thread("mscclc-nccl", [&] {
+    result = comm.device->bind_thread(diagnostics) ? make_real(comm) : ncclUnhandledCudaError;
+  });
+  const bool started = has_started(thread, "NCCL's communicator", diagnostics);
+  if (started) thread.join();
+  return diagnostics.has_errors() ? fail(ncclSystemError, "cannot fall back", diagnostics) : result;
+}
+
 ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) {
-  if (requires_plans()) {
+  if (comm.requires_plans) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: {}, and MSCCLC_REQUIRE_PLAN is set", name(call.kind), why));
   }
@@ -116,7 +124,7 @@ ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) 
                             name(call.kind)));
   }
   say_who_serves(comm, call, fmt::format("NCCL, as {}", why));
-  return make_real(comm);
+  return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;
 }
 
 /// REQUIRES: the communicator's mutex is held.
@@ -130,7 +138,7 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
     return ncclSuccess;
   }
   std::string what = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
-  const bool logged = informs(Subsystem::coll);
+  const bool logged = informs(Subsystem::coll) || comm.requires_plans;
   if (!wanted || comm.plans == nullptr ||
       !comm.plans->serves(*wanted, comm.device->is_capturing(stream), logged ? &what : nullptr)) {
     return prepare_real(comm, call, what);
@@ -164,23 +172,14 @@ bool may_wait(Lane& lane) {
   });
 }
 
-void prepare_on_its_device(Lane& lane) {
-  Diagnostics diagnostics;
-  if (!lane.comm->device->bind_thread(diagnostics)) {
-    lane.result = fail(ncclUnhandledCudaError, "cannot make the device current", diagnostics);
-    return;
-  }
-  prepare_lane(lane);
-}
-
 ncclResult_t prepare_all(std::vector<Lane>& lanes) {
-  if (std::none_of(lanes.begin(), lanes.end(), may_wait)) {
+  if (lanes.size() == 1 || std::none_of(lanes.begin(), lanes.end(), may_wait)) {
     for (Lane& lane : lanes) prepare_lane(lane);
   } else {
     std::vector<std::thread> threads;
     Diagnostics diagnostics;
     for (Lane& lane : lanes) {
-      threads.push_back(quiet_thread("mscclc-nccl", [&lane] { prepare_on_its_device(lane); }));
+      threads.push_back(quiet_thread("mscclc-nccl", [&lane] { prepare_lane(lane); }));
       if (has_started(threads.back(), "a rank's calls", diagnostics)) continue;
       lane.result = fail(ncclSystemError, "cannot prepare calls", diagnostics);
       lane.comm->communicator->abort(diagnostics);
@@ -256,23 +255,24 @@ ncclResult_t call_real(const Call& call) {
   return result == ncclSuccess ? destroyed : result;
 }
 
-/// Puts a call behind the communicator's last one where neither plans nor NCCL do so themselves:
-/// between the two.
-ncclResult_t keep_order(Comm& comm, StreamHandle stream, bool real) {
+bool may_mix(const Comm& comm) { return comm.plans != nullptr && comm.facts.has_real; }
+
+/// Puts a call behind the communicator's earlier ones, where neither plans nor NCCL do so
+/// themselves: between the two.
+ncclResult_t begin_call(Comm& comm, StreamHandle stream, bool real) {
+  if (!may_mix(comm)) return ncclSuccess;
   Diagnostics diagnostics;
-  bool ordered = true;
-  if (comm.on_host) {
-    if (real && comm.has_last && !comm.last_was_real) {
-      ordered = comm.device->synchronize(comm.last_stream, diagnostics);
-    }
-  } else if (comm.has_last && comm.last_was_real != real) {
-    ordered = order_streams(*comm.device, comm.last_stream, stream, diagnostics);
-  }
-  comm.last_stream = stream;
-  comm.last_was_real = real;
-  comm.has_last = true;
+  bool ordered = comm.order->follow(stream, diagnostics);
+  // To the real NCCL, streams of the host mean nothing.
+  if (ordered && real && comm.on_host) ordered = comm.device->synchronize(stream, diagnostics);
   return ordered ? ncclSuccess
                  : fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
+}
+
+ncclResult_t end_call(Comm& comm, StreamHandle stream) {
+  Diagnostics diagnostics;
+  if (!may_mix(comm) || comm.order->put_last(stream, diagnostics)) return ncclSuccess;
+  return fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
 }
 
 ncclResult_t launch_plans(Lane& lane) {
@@ -281,12 +281,13 @@ ncclResult_t launch_plans(Lane& lane) {
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
     const Prepared& prepared = lane.calls[lane.next];
     const StreamHandle stream = stream_of(comm, *prepared.call);
-    const ncclResult_t ordered = keep_order(comm, stream, false);
-    if (ordered != ncclSuccess) return ordered;
+    ncclResult_t result = begin_call(comm, stream, false);
     Diagnostics diagnostics;
-    if (!prepared.plan->launch(stream, diagnostics)) {
-      return fail(ncclSystemError, name(prepared.call->kind), diagnostics);
+    if (result == ncclSuccess && !prepared.plan->launch(stream, diagnostics)) {
+      result = fail(ncclSystemError, name(prepared.call->kind), diagnostics);
     }
+    if (result == ncclSuccess) result = end_call(comm, stream);
+    if (result != ncclSuccess) return result;
   }
   return ncclSuccess;
 }
@@ -296,7 +297,9 @@ ncclResult_t launch_real(Lane& lane) {
   const std::lock_guard lock(comm.mutex);
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan == nullptr; ++lane.next) {
     const Call& call = *lane.calls[lane.next].call;
-    ncclResult_t result = keep_order(comm, stream_of(comm, call), true);
+    lane.real_stream = stream_of(comm, call);
+    lane.gave_real = true;
+    ncclResult_t result = begin_call(comm, lane.real_stream, true);
     if (result == ncclSuccess) result = call_real(call);
     if (result != ncclSuccess && result != ncclInProgress) return result;
   }
@@ -312,9 +315,13 @@ ncclResult_t launch_real(std::vector<Lane>& lanes) {
     if (result == ncclSuccess) result = launch_real(lane);
   }
   ncclResult_t ended = real.GroupEnd();
-  for (const Lane& lane : lanes) {
+  for (Lane& lane : lanes) {
     const ncclComm_t made = lane.comm->real;
     if (made != nullptr) ended = settle(*lane.comm, made, ended);
+    // NCCL joins the streams of a group, so the last one stands for all.
+    if (!std::exchange(lane.gave_real, false) || ended != ncclSuccess) continue;
+    const std::lock_guard lock(lane.comm->mutex);
+    ended = end_call(*lane.comm, lane.real_stream);
   }
   return result == ncclSuccess ? ended : result;
 }
@@ -348,22 +355,24 @@ std::vector<StreamHandle> streams_of(const Lane& lane) {
   return streams;
 }
 
-/// A group is a point where all its streams meet. `begins`: the first waits for the others; else
-/// the others wait for the last.
-ncclResult_t join_streams(std::vector<Lane>& lanes, bool begins) {
+/// A group is a point where all its streams meet: each waits for all of the others.
+ncclResult_t join_streams(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     const std::vector<StreamHandle> streams = streams_of(lane);
     if (streams.size() < 2) continue;
     Comm& comm = *lane.comm;
     const std::lock_guard lock(comm.mutex);
+    Diagnostics diagnostics;
+    bool joined = true;
+    // Round one brings the work of all to the last stream, round two from there to the others.
     for (const StreamHandle stream : streams) {
-      Diagnostics diagnostics;
-      const StreamHandle front = begins ? stream : comm.last_stream;
-      const StreamHandle behind = begins ? streams[0] : stream;
-      if (!order_streams(*comm.device, front, behind, diagnostics)) {
-        return fail(ncclUnhandledCudaError, "cannot join a group's streams", diagnostics);
-      }
+      joined = joined && comm.order->follow(stream, diagnostics) &&
+               comm.order->put_last(stream, diagnostics);
     }
+    for (const StreamHandle stream : streams) {
+      joined = joined && comm.order->follow(stream, diagnostics);
+    }
+    if (!joined) return fail(ncclUnhandledCudaError, "cannot join a group's streams", diagnostics);
   }
   return ncclSuccess;
 }
@@ -435,9 +444,9 @@ const char* name(CallKind kind) {
 ncclResult_t make_calls(std::vector<Call>& calls) {
   std::vector<Lane> lanes = make_lanes(calls);
   ncclResult_t result = prepare_all(lanes);
-  if (result == ncclSuccess) result = join_streams(lanes, true);
+  if (result == ncclSuccess) result = join_streams(lanes);
   if (result == ncclSuccess) result = launch_all(lanes);
-  if (result == ncclSuccess) result = join_streams(lanes, false);
+  if (result == ncclSuccess) result = join_streams(lanes);
   if (result == ncclSuccess) result = finish_null_streams(lanes);
   return result;
 }

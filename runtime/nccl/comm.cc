@@ -57,6 +57,7 @@ Process& process() {
 Comm::~Comm() {
   // Peers may still map what these have made: they end in the order in which they need each other.
   plans.reset();
+  order.reset();
   communicator.reset();
   if (device != nullptr && null_stream != nullptr) device->destroy_stream(null_stream);
 }

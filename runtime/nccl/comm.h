@@ -53,7 +53,8 @@ struct Comm {
   uint32_t rank = 0, ranks = 0;
   int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
   bool on_host = false;
-  bool blocking = true;  ///< callers wait for what takes long
+  bool requires_plans = false;  ///< MSCCLC_REQUIRE_PLAN
+  bool blocking = true;         ///< callers wait for what takes long
   Config config;
   JobFacts facts;
   std::string why_no_real;  ///< why calls cannot fall back
@@ -68,8 +69,8 @@ struct Comm {
   std::shared_ptr<Communicator> communicator;  ///< set once; abort() needs no lock
   std::unique_ptr<PlanCalls> plans;            ///< nullptr: no call is served by plans
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
-  StreamHandle last_stream = nullptr;
-  bool last_was_real = false, has_last = false;
+  /// Of all calls that plans or the real NCCL make: each orders its own, but not the other's.
+  std::unique_ptr<StreamChain> order;
   uint32_t children = 0;  ///< rendezvous that were made, which gives each its own name
 
   std::mutex tables;  ///< of what follows

@@ -36,7 +36,8 @@ enum Offset : size_t {
 #include "runtime/nccl/config_fields.def"
 #undef FIELD
 };
-constexpr unsigned kOurVersion = 23100;
+/// The first version with a configuration: every other one takes it.
+constexpr Head kLeastHead{24, MSCCLC_NCCL_MAGIC, 21400};
 constexpr size_t kMostText = 4096;  ///< of a name: more is no name
 
 using Bytes = std::array<uint8_t, kMostConfigBytes>;
@@ -92,7 +93,7 @@ bool take_text(Bytes& bytes, size_t offset, std::string& text) {
 }  // namespace
 
 Config::Config() {
-  put(bytes_, 0, Head{kMostConfigBytes, MSCCLC_NCCL_MAGIC, kOurVersion});
+  put(bytes_, 0, kLeastHead);
   clear_newer(bytes_, 0, 0);
 }
 

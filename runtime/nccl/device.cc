@@ -5,49 +5,21 @@
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
 #include "runtime/base/environment.h"
-#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/abi.h"
 
 namespace mscclc::nccl {
 namespace {
 
-/// Two of the driver's functions that only a library in other programs' processes needs.
-struct MoreOfTheDriver {
-  cuda::abi::Result (*CtxGetDevice)(cuda::abi::Ordinal* device) = nullptr;
-  cuda::abi::Result (*StreamWaitEvent)(cuda::abi::Stream stream, cuda::abi::Event event,
-                                       unsigned flags) = nullptr;
-};
-
-const MoreOfTheDriver& more() {
-  static const MoreOfTheDriver more = [] {
-    MoreOfTheDriver found;
+/// The driver's own, and not of cuda::Driver: only a library in other programs' processes asks what
+/// they have made current. nullptr: there is no driver.
+using CtxGetDevice = cuda::abi::Result (*)(cuda::abi::Ordinal* device);
+CtxGetDevice ctx_get_device() {
+  static const CtxGetDevice function = [] {
     void* const handle = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return found;
-    found.CtxGetDevice =
-        reinterpret_cast<decltype(found.CtxGetDevice)>(::dlsym(handle, "cuCtxGetDevice"));
-    found.StreamWaitEvent =
-        reinterpret_cast<decltype(found.StreamWaitEvent)>(::dlsym(handle, "cuStreamWaitEvent"));
-    return found;
+    return handle == nullptr ? nullptr
+                             : reinterpret_cast<CtxGetDevice>(::dlsym(handle, "cuCtxGetDevice"));
   }();
-  return more;
-}
-
-bool wait_by_event(StreamHandle front, StreamHandle behind, Diagnostics& diagnostics) {
-  const cuda::Driver* driver = cuda::load_driver(diagnostics);
-  if (driver == nullptr || more().StreamWaitEvent == nullptr) return false;
-  cuda::abi::Event event = nullptr;
-  const auto ok = [&](cuda::abi::Result result, const char* attempt) {
-    return cuda::succeeded(*driver, result, attempt, diagnostics);
-  };
-  if (!ok(driver->EventCreate(&event, cuda::abi::kEventDisableTiming), "make an event")) {
-    return false;
-  }
-  const bool done =
-      ok(driver->EventRecord(event, static_cast<cuda::abi::Stream>(front)), "record an event") &&
-      ok(more().StreamWaitEvent(static_cast<cuda::abi::Stream>(behind), event, 0),
-         "let a stream wait for an event");
-  // The driver keeps what streams still wait for.
-  (void)driver->EventDestroy(event);
-  return done;
+  return function;
 }
 
 }  // namespace
@@ -60,8 +32,8 @@ bool runs_on_host() {
 
 int current_ordinal() {
   cuda::abi::Ordinal ordinal = 0;
-  if (runs_on_host() || more().CtxGetDevice == nullptr) return 0;
-  return more().CtxGetDevice(&ordinal) == cuda::abi::kSuccess ? ordinal : 0;
+  if (runs_on_host() || ctx_get_device() == nullptr) return 0;
+  return ctx_get_device()(&ordinal) == cuda::abi::kSuccess ? ordinal : 0;
 }
 
 int count_devices(Diagnostics& diagnostics) {
@@ -70,14 +42,6 @@ int count_devices(Diagnostics& diagnostics) {
 
 std::shared_ptr<Device> open_device(int ordinal, Diagnostics& diagnostics) {
   return runs_on_host() ? make_host_device(diagnostics) : cuda::open_gpu(ordinal, diagnostics);
-}
-
-bool order_streams(Device& device, StreamHandle front, StreamHandle behind,
-                   Diagnostics& diagnostics) {
-  if (front == behind) return true;
-  // Streams of the host know no events: waiting here gives the same order.
-  if (device.name() == "host") return device.synchronize(front, diagnostics);
-  return wait_by_event(front, behind, diagnostics);
 }
 
 }  // namespace mscclc::nccl

@@ -1,5 +1,5 @@
 // Where a communicator's rank runs: the calling thread's GPU, or this machine's processor where
-// MSCCLC_DEVICE says so; and the order between streams, which the real NCCL's calls need.
+// MSCCLC_DEVICE says so.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,5 @@ int current_ordinal();
 int count_devices(Diagnostics& diagnostics);
 /// nullptr: reported.
 [[nodiscard]] std::shared_ptr<Device> open_device(int ordinal, Diagnostics& diagnostics);
-
-/// What is put on `behind` from now on waits for what is on `front`. Different capture states of
-/// the two are the caller's own mistake, which the driver reports.
-[[nodiscard]] bool order_streams(Device& device, StreamHandle front, StreamHandle behind,
-                                 Diagnostics& diagnostics);
 
 }  // namespace mscclc::nccl

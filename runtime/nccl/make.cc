@@ -10,6 +10,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/base/environment.h"
 #include "runtime/nccl/device.h"
+#include "runtime/nccl/library_calls.h"
 #include "runtime/nccl/real.h"
 #include "runtime/nccl/report.h"
 #include "runtime/observe/file_name.h"
@@ -100,7 +101,7 @@ ncclResult_t exchange_facts(Comm& comm, Bootstrap& bootstrap, const Environment&
 
 std::mutex maker_mutex;
 MakePlanCalls& maker() {
-  static MakePlanCalls* const maker = new MakePlanCalls;
+  static MakePlanCalls* const maker = new MakePlanCalls(make_library_calls);
   return *maker;
 }
 
@@ -123,10 +124,14 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     return failed(ncclSystemError, "cannot make a communicator");
   }
   comm.on_host = comm.device->name() == "host";
+  comm.requires_plans =
+      environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr) return failed(ncclSystemError, "cannot make a stream");
   }
+  comm.order = comm.device->chain_streams(diagnostics);
+  if (comm.order == nullptr) return failed(ncclSystemError, "cannot order streams");
   MakePlanCalls make;
   {
     const std::lock_guard lock(maker_mutex);
@@ -143,6 +148,8 @@ void set_plan_calls(MakePlanCalls make) {
   const std::lock_guard lock(maker_mutex);
   maker() = std::move(make);
 }
+
+void use_library_plans() { set_plan_calls(make_library_calls); }
 
 ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   const std::lock_guard lock(comm.mutex);

@@ -147,7 +147,8 @@ void take_place(Comm& child, const Family& family) {
 
 /// All ranks of a communicator, in order.
 Family everyone(const Comm& comm) {
-  Family family{.rank = comm.rank};
+  Family family;
+  family.rank = comm.rank;
   for (uint32_t rank = 0; rank < comm.ranks; ++rank) family.ranks.push_back(rank);
   return family;
 }

@@ -9,6 +9,7 @@
 
 #include "ir/read_file.h"
 #include "runtime/base/environment.h"
+#include "runtime/nccl/device.h"
 
 // A copy of this library under another name is known by it.
 extern "C" __attribute__((visibility("default"))) const char mscclc_nccl_front[] = "mscclc";
@@ -74,6 +75,10 @@ Found find_real() {
   const std::string named = environment.has(Variable::MSCCLC_NCCL)
                                 ? environment.text(Variable::MSCCLC_NCCL, diagnostics).value_or("")
                                 : "";
+  // NVIDIA's needs GPUs: on the host only a stand-in will do, which somebody must name.
+  if (named.empty() && runs_on_host()) {
+    return {nullptr, "there is no NCCL on the host device unless MSCCLC_NCCL names one"};
+  }
   std::string why, maps;
   if (const auto text = read_file("/proc/self/maps")) maps = *text;
   Found found;

@@ -38,7 +38,16 @@ void count(const char* name) {
   ++counts().calls[name];
 }
 
-enum class Kind { allreduce, broadcast, reduce, allgather, reducescatter, alltoall, gather, scatter };
+enum class Kind {
+  allreduce,
+  broadcast,
+  reduce,
+  allgather,
+  reducescatter,
+  alltoall,
+  gather,
+  scatter
+};
 
 struct Part {
   Kind kind;
@@ -89,28 +98,46 @@ void store_as(char* at, double value) {
 /// Types that tests reduce here; others are only moved.
 double load(int type, const char* at) {
   switch (type) {
-    case 0: return load_as<int8_t>(at);
-    case 1: return load_as<uint8_t>(at);
-    case 2: return load_as<int32_t>(at);
-    case 3: return load_as<uint32_t>(at);
-    case 4: return load_as<int64_t>(at);
-    case 5: return load_as<uint64_t>(at);
-    case 7: return load_as<float>(at);
-    case 8: return load_as<double>(at);
-    default: std::abort();
+    case 0:
+      return load_as<int8_t>(at);
+    case 1:
+      return load_as<uint8_t>(at);
+    case 2:
+      return load_as<int32_t>(at);
+    case 3:
+      return load_as<uint32_t>(at);
+    case 4:
+      return load_as<int64_t>(at);
+    case 5:
+      return load_as<uint64_t>(at);
+    case 7:
+      return load_as<float>(at);
+    case 8:
+      return load_as<double>(at);
+    default:
+      std::abort();
   }
 }
 void store(int type, char* at, double value) {
   switch (type) {
-    case 0: return store_as<int8_t>(at, value);
-    case 1: return store_as<uint8_t>(at, value);
-    case 2: return store_as<int32_t>(at, value);
-    case 3: return store_as<uint32_t>(at, value);
-    case 4: return store_as<int64_t>(at, value);
-    case 5: return store_as<uint64_t>(at, value);
-    case 7: return store_as<float>(at, value);
-    case 8: return store_as<double>(at, value);
-    default: std::abort();
+    case 0:
+      return store_as<int8_t>(at, value);
+    case 1:
+      return store_as<uint8_t>(at, value);
+    case 2:
+      return store_as<int32_t>(at, value);
+    case 3:
+      return store_as<uint32_t>(at, value);
+    case 4:
+      return store_as<int64_t>(at, value);
+    case 5:
+      return store_as<uint64_t>(at, value);
+    case 7:
+      return store_as<float>(at, value);
+    case 8:
+      return store_as<double>(at, value);
+    default:
+      std::abort();
   }
 }
 
@@ -158,17 +185,27 @@ std::map<int, std::vector<char>> outputs(const Round& round) {
       }
     };
     switch (part.kind) {
-      case Kind::allreduce: own = reduced(round, 0, part.count); break;
+      case Kind::allreduce:
+        own = reduced(round, 0, part.count);
+        break;
       case Kind::reduce:
         if (rank == part.root) own = reduced(round, 0, part.count);
         break;
       case Kind::reducescatter:
         own = reduced(round, static_cast<size_t>(rank) * part.count, part.count);
         break;
-      case Kind::broadcast: own = row_of(part.root, 0); break;
-      case Kind::scatter: own = row_of(part.root, rank); break;
-      case Kind::allgather: all_rows([](int) { return 0; }); break;
-      case Kind::alltoall: all_rows([rank = rank](int) { return rank; }); break;
+      case Kind::broadcast:
+        own = row_of(part.root, 0);
+        break;
+      case Kind::scatter:
+        own = row_of(part.root, rank);
+        break;
+      case Kind::allgather:
+        all_rows([](int) { return 0; });
+        break;
+      case Kind::alltoall:
+        all_rows([rank = rank](int) { return rank; });
+        break;
       case Kind::gather:
         if (rank == part.root) all_rows([](int) { return 0; });
         break;
@@ -219,7 +256,8 @@ ncclResult_t wait_all() {
   bool aborted = false;
   for (const Waited& w : waited) {
     std::unique_lock lock(w.clique->mutex);
-    w.clique->changed.wait(lock, [&] { return w.clique->aborted || w.clique->rounds[w.round].done; });
+    w.clique->changed.wait(lock,
+                           [&] { return w.clique->aborted || w.clique->rounds[w.round].done; });
     aborted |= w.clique->aborted;
   }
   for (const auto& [clique, place] : waited_messages) {
@@ -284,9 +322,9 @@ long standInCalls(const char* name) {
 
 /// Answers of functions that no test looks at: success, or nothing.
 namespace quiet {
-#define API(since, how, result, name, parameters, arguments)  \
-  result name parameters {                                    \
-    if constexpr (!std::is_void_v<result>) return result{};   \
+#define API(since, how, result, name, parameters, arguments) \
+  result name parameters {                                   \
+    if constexpr (!std::is_void_v<result>) return result{};  \
   }
 #include "runtime/nccl/api.def"
 #undef API
@@ -418,12 +456,12 @@ ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank,
 
 }  // namespace stand_in
 
-#define API(since, how, result, name, parameters, arguments)                           \
-  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters {    \
-    count(#name);                                                                      \
-    return stand_in::name arguments;                                                   \
-  }                                                                                    \
-  extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default"))) result \
-      nccl##name parameters;
+#define API(since, how, result, name, parameters, arguments)                        \
+  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
+    count(#name);                                                                   \
+    return stand_in::name arguments;                                                \
+  }                                                                                 \
+  extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
+  result nccl##name parameters;
 #include "runtime/nccl/api.def"
 #undef API
