@@ -275,7 +275,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/memory": ["runtime/testing"],
-    "runtime/nccl": ["runtime/testing"],
+    "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
 }
 

@@ -158,6 +158,7 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   Stage expected = Stage::making;
   const Stage made = result == ncclSuccess ? Stage::ready : Stage::failed;
   if (!comm.stage.compare_exchange_strong(expected, made)) {
+    (void)close_comm(comm, true);
     return fail(ncclInvalidUsage, "the communicator was aborted while it was made");
   }
   if (result != ncclSuccess) return result;

@@ -33,7 +33,7 @@ Counts& counts() {
   static Counts* const counts = new Counts;
   return *counts;
 }
-void count(const char* name) {
+void note_call(const char* name) {
   const std::lock_guard lock(counts().mutex);
   ++counts().calls[name];
 }
@@ -323,9 +323,7 @@ long standInCalls(const char* name) {
 /// Answers of functions that no test looks at: success, or nothing.
 namespace quiet {
 #define API(since, how, result, name, parameters, arguments) \
-  result name parameters {                                   \
-    if constexpr (!std::is_void_v<result>) return result{};  \
-  }
+  result name parameters { return std::type_identity_t<result>(); }
 #include "runtime/nccl/api.def"
 #undef API
 }  // namespace quiet
@@ -458,7 +456,7 @@ ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank,
 
 #define API(since, how, result, name, parameters, arguments)                        \
   extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
-    count(#name);                                                                   \
+    note_call(#name);                                                               \
     return stand_in::name arguments;                                                \
   }                                                                                 \
   extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
