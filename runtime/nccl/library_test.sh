@@ -18,7 +18,7 @@ expect() {  # TEXT COMMAND...
 name_is_ours() { readelf -d "$ours" | grep -q 'SONAME.*\[libnccl.so.2\]'; }
 expect "the name" name_is_ours
 exports_are_ours() {
-  diff <(nm -D --defined-only "$ours" | awk '{print $3}' | sort) \
+  diff <(nm -D --defined-only "$ours" | awk '$2 ~ /[A-Z]/ {print $3}' | sort) \
     <(sed -n '/global:/,/local:/s/^ *\([a-z_A-Z0-9]*\);$/\1/p' "$map" | sort)
 }
 expect "the exports" exports_are_ours

@@ -106,7 +106,7 @@ Process& process() {
 
 }  // namespace
 
-thread_local int InsideReal::depth_ = 0;
+constinit thread_local int InsideReal::depth_ = 0;
 
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps) {

@@ -51,7 +51,7 @@ class InsideReal {
   static bool here() { return depth_ > 0; }
 
  private:
-  static thread_local int depth_;
+  static constinit thread_local int depth_;
 };
 
 }  // namespace mscclc::nccl
