@@ -172,27 +172,36 @@ bool may_wait(Lane& lane) {
   });
 }
 
-ncclResult_t prepare_all(std::vector<Lane>& lanes) {
-  if (lanes.size() == 1 || std::none_of(lanes.begin(), lanes.end(), may_wait)) {
-    for (Lane& lane : lanes) prepare_lane(lane);
-  } else {
-    std::vector<std::thread> threads;
-    Diagnostics diagnostics;
-    for (Lane& lane : lanes) {
-      threads.push_back(quiet_thread("mscclc-nccl", [&lane] { prepare_lane(lane); }));
-      if (has_started(threads.back(), "a rank's calls", diagnostics)) continue;
-      lane.result = fail(ncclSystemError, "cannot prepare calls", diagnostics);
-      lane.comm->communicator->abort(diagnostics);
-    }
-    for (std::thread& thread : threads) {
-      if (thread.joinable()) thread.join();
-    }
-  }
+/// The last error of the lanes.
+ncclResult_t result_of(const std::vector<Lane>& lanes) {
   ncclResult_t result = ncclSuccess;
   for (const Lane& lane : lanes) {
     if (lane.result != ncclSuccess) result = lane.result;
   }
   return result;
+}
+
+/// Does something for all lanes, each on a thread of its own: they wait for one another.
+ncclResult_t on_threads(std::vector<Lane>& lanes, void (*work)(Lane&)) {
+  std::vector<std::thread> threads;
+  Diagnostics diagnostics;
+  for (Lane& lane : lanes) {
+    threads.push_back(quiet_thread("mscclc-nccl", [&lane, work] { work(lane); }));
+    if (has_started(threads.back(), "a rank's calls", diagnostics)) continue;
+    lane.result = fail(ncclSystemError, "cannot make calls", diagnostics);
+    lane.comm->communicator->abort(diagnostics);
+  }
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+  return result_of(lanes);
+}
+
+ncclResult_t prepare_all(std::vector<Lane>& lanes) {
+  const bool alone = lanes.size() == 1 || std::none_of(lanes.begin(), lanes.end(), may_wait);
+  if (!alone) return on_threads(lanes, prepare_lane);
+  for (Lane& lane : lanes) prepare_lane(lane);
+  return result_of(lanes);
 }
 
 /// A call of the real NCCL, with its communicator and its reduction.
@@ -275,7 +284,7 @@ ncclResult_t end_call(Comm& comm, StreamHandle stream) {
   return fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
 }
 
-ncclResult_t launch_plans(Lane& lane) {
+ncclResult_t try_launch_plans(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
@@ -288,6 +297,20 @@ ncclResult_t launch_plans(Lane& lane) {
     }
     if (result == ncclSuccess) result = end_call(comm, stream);
     if (result != ncclSuccess) return result;
+  }
+  return ncclSuccess;
+}
+
+void launch_plans(Lane& lane) { lane.result = try_launch_plans(lane); }
+
+ncclResult_t launch_plans(std::vector<Lane>& lanes) {
+  const bool waits = std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) {
+    return lane.comm->plans != nullptr && lane.comm->plans->launches_wait();
+  });
+  if (lanes.size() > 1 && waits) return on_threads(lanes, launch_plans);
+  for (Lane& lane : lanes) {
+    launch_plans(lane);
+    if (lane.result != ncclSuccess) return lane.result;
   }
   return ncclSuccess;
 }
@@ -333,12 +356,9 @@ bool is_at_real(const Lane& lane) {
 
 ncclResult_t launch_all(std::vector<Lane>& lanes) {
   while (!std::all_of(lanes.begin(), lanes.end(), is_done)) {
-    for (Lane& lane : lanes) {
-      const ncclResult_t result = launch_plans(lane);
-      if (result != ncclSuccess) return result;
-    }
-    if (std::none_of(lanes.begin(), lanes.end(), is_at_real)) continue;
-    const ncclResult_t result = launch_real(lanes);
+    ncclResult_t result = launch_plans(lanes);
+    const bool real = std::any_of(lanes.begin(), lanes.end(), is_at_real);
+    if (result == ncclSuccess && real) result = launch_real(lanes);
     if (result != ncclSuccess) return result;
   }
   return ncclSuccess;

@@ -123,6 +123,16 @@ TEST_CASE("every collective by plans, without a fallback [case-7] [case-37] [cas
   CHECK(version == 22809);
 }
 
+TEST_CASE("one thread drives all ranks while their calls are compared [case-58]") {
+  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
+  {
+    const Behind behind(nullptr, true);
+    Ranks ranks(kRanks);
+    check_collectives(ranks);
+  }
+  ::unsetenv("MSCCLC_CHECK_CALLS");
+}
+
 TEST_CASE("ranks on threads of their own, by plans [case-14]") {
   const Behind behind(nullptr, true);
   Ranks ranks(kRanks);

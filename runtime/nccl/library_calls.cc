@@ -75,6 +75,8 @@ class LibraryCalls final : public PlanCalls {
     return collectives_->waits_for_ranks(call, stream);
   }
 
+  bool launches_wait() const override { return collectives_->launches_wait(); }
+
   std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call, StreamHandle stream,
                                         Diagnostics& diagnostics) override {
     ReadyCall ready = collectives_->prepare(call, stream, diagnostics);

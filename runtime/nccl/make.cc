@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "ir/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/base/environment.h"
 #include "runtime/nccl/device.h"
@@ -105,8 +106,27 @@ MakePlanCalls& maker() {
   return *maker;
 }
 
+/// A variable that has one of two values.
+ncclResult_t check_choice(const Environment& environment, Variable variable,
+                          const std::array<std::string_view, 2>& allowed) {
+  Diagnostics diagnostics;
+  const auto value = environment.text(variable, diagnostics);
+  if (!value) return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
+  if (*value == allowed[0] || *value == allowed[1]) return ncclSuccess;
+  return fail(ncclInvalidUsage, fmt::format("{} is {}; allowed is {} or {}", info(variable).name,
+                                            quoted(*value), allowed[0], allowed[1]));
+}
+
+ncclResult_t check_settings(const Environment& environment) {
+  const ncclResult_t device = check_choice(environment, Variable::MSCCLC_DEVICE, {"gpu", "host"});
+  if (device != ncclSuccess) return device;
+  return check_choice(environment, Variable::MSCCLC_NCCL_COMM, {"init", "lazy"});
+}
+
 ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   const Environment environment = Environment::of_process();
+  const ncclResult_t checked = check_settings(environment);
+  if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
   const auto failed = [&](ncclResult_t code, const char* what) {
     return fail(code, what, diagnostics);

@@ -60,6 +60,23 @@ TEST_CASE("one rank [case-12]") {
   CHECK(ncclCommCount(nullptr, &count) == ncclInvalidArgument);
 }
 
+TEST_CASE("a setting that is none is refused") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ::setenv("MSCCLC_DEVICE", "hots", 1);
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+  CHECK(ncclGetLastError(nullptr) ==
+        std::string("MSCCLC_DEVICE is 'hots'; allowed is gpu or host"));
+  ::setenv("MSCCLC_DEVICE", "host", 1);
+  ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+  CHECK(ncclGetLastError(nullptr) ==
+        std::string("MSCCLC_NCCL_COMM is 'late'; allowed is init or lazy"));
+  ::unsetenv("MSCCLC_NCCL_COMM");
+}
+
 TEST_CASE("ranks as threads [case-14]") {
   const Behind behind(kStandIn, false);
   Ranks ranks(4);

@@ -28,6 +28,9 @@ class PlanCalls {
   virtual bool serves(const CollectiveCall& call, bool capturing, std::string* what) = 0;
   /// True if prepare() would wait for other ranks.
   virtual bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) = 0;
+  /// True if PreparedCall::launch() waits for other ranks after all, to compare calls
+  /// (MSCCLC_CHECK_CALLS).
+  virtual bool launches_wait() const = 0;
   /// Makes a call ready that is served. nullptr: reported.
   [[nodiscard]] virtual std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call,
                                                               StreamHandle stream,
