@@ -27,9 +27,11 @@ weak_and_strong() {
   [ "$(nm -D "$ours" | grep -c ' W nccl')" = "$(nm -D "$ours" | grep -c ' T pnccl')" ]
 }
 expect "weak and strong names" weak_and_strong
-# It needs neither CUDA nor NCCL to be loaded.
-no_cuda() { ! readelf -d "$ours" | grep NEEDED | grep -Eq 'cuda|nccl'; }
-expect "no CUDA" no_cuda
+# It needs nothing to be loaded but the C library: no CUDA, no NCCL, no libstdc++ of some age.
+needs_little() {
+  ! readelf -d "$ours" | grep NEEDED | grep -Ev '\[(libc|libm|libdl|libpthread|ld-linux[^.]*)\.so'
+}
+expect "what it needs" needs_little
 
 # [case-4] [case-13] A program that was linked with another NCCL, with ours in front of it; ranks
 # are processes, and plans do its calls.
