@@ -201,6 +201,8 @@ _MAY_INCLUDE = {
     ],
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
+    "runtime/nccl": ["ir", "runtime/api", "runtime/base", "runtime/cuda/driver", "runtime/observe"],
+    "runtime/nccl/stand_in": ["runtime/nccl"],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
     "runtime/capi": [
         "ir",
@@ -286,6 +288,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/memory": ["runtime/testing"],
+    "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
 }
@@ -309,6 +312,7 @@ _MAY_LINK = {
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
+    "runtime/nccl": ["runtime"],
     "runtime/runner": ["runtime/communicator"],
     "tools": [
         "runtime/bootstrap",

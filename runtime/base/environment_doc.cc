@@ -24,6 +24,7 @@ struct Section {
 };
 constexpr Section kSections[] = {
     {VariableGroup::ours, "Set by you"},
+    {VariableGroup::nccl, "Set by you for NCCL, and read by mscclc's own libnccl.so.2"},
     {VariableGroup::torchrun, "Set by torchrun, or by you in its manner"},
     {VariableGroup::openmpi, "Set by Open MPI's mpirun"},
     {VariableGroup::slurm, "Set by Slurm's srun"},

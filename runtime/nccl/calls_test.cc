@@ -1,0 +1,487 @@
+// Calls: arguments, groups, reductions made at run time; by a stand-in, by plans, and by both.
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/nccl/test_ranks.h"
+#include "runtime/nccl/types.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::Behind;
+using testing::kDouble;
+using testing::kFloat;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+using testing::on_threads;
+using testing::Ranks;
+
+constexpr int kRanks = 3;
+constexpr size_t kCount = 5;
+
+/// Inputs of all ranks: rank r's element i is 10 r + i + 1.
+std::vector<std::vector<int>> inputs(size_t rows) {
+  std::vector<std::vector<int>> made(kRanks, std::vector<int>(rows * kCount));
+  for (int rank = 0; rank < kRanks; ++rank) {
+    std::iota(made[rank].begin(), made[rank].end(), 10 * rank + 1);
+  }
+  return made;
+}
+std::vector<std::vector<int>> outputs(size_t rows) {
+  return std::vector<std::vector<int>>(kRanks, std::vector<int>(rows * kCount, -1));
+}
+
+/// Every collective on three ranks, against its definition.
+void check_collectives(Ranks& ranks) {
+  const auto one = inputs(1), rows = inputs(kRanks);
+  auto whole = outputs(1), all = outputs(kRanks);
+  const auto sum = [&](const auto& from, size_t i) { return from[0][i] + from[1][i] + from[2][i]; };
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(one[r].data(), whole[r].data(), kCount, kInt32, kSum, comm, nullptr);
+  }) == ncclSuccess);
+  for (int r = 0; r < kRanks; ++r) {
+    for (size_t i = 0; i < kCount; ++i) CHECK(whole[r][i] == sum(one, i));
+  }
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclBroadcast(r == 1 ? one[r].data() : nullptr, whole[r].data(), kCount, kInt32, 1, comm,
+                         nullptr);
+  }) == ncclSuccess);
+  for (int r = 0; r < kRanks; ++r) CHECK(whole[r] == one[1]);
+
+  auto in_place = one;
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclBcast(in_place[r].data(), kCount, kInt32, 2, comm, nullptr);
+  }) == ncclSuccess);
+  for (int r = 0; r < kRanks; ++r) CHECK(in_place[r] == one[2]);
+
+  whole = outputs(1);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclReduce(one[r].data(), r == 2 ? whole[r].data() : nullptr, kCount, kInt32, kSum, 2,
+                      comm, nullptr);
+  }) == ncclSuccess);
+  for (size_t i = 0; i < kCount; ++i) CHECK(whole[2][i] == sum(one, i));
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllGather(one[r].data(), all[r].data(), kCount, kInt32, comm, nullptr);
+  }) == ncclSuccess);
+  for (int r = 0; r < kRanks; ++r) {
+    for (size_t i = 0; i < kRanks * kCount; ++i) CHECK(all[r][i] == one[i / kCount][i % kCount]);
+  }
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclReduceScatter(rows[r].data(), whole[r].data(), kCount, kInt32, kSum, comm, nullptr);
+  }) == ncclSuccess);
+  for (size_t r = 0; r < kRanks; ++r) {
+    for (size_t i = 0; i < kCount; ++i) CHECK(whole[r][i] == sum(rows, r * kCount + i));
+  }
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAlltoAll(rows[r].data(), all[r].data(), kCount, kInt32, comm, nullptr);
+  }) == ncclSuccess);
+  for (size_t r = 0; r < kRanks; ++r) {
+    for (size_t i = 0; i < kRanks * kCount; ++i) {
+      CHECK(all[r][i] == rows[i / kCount][r * kCount + i % kCount]);
+    }
+  }
+
+  all = outputs(kRanks);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclGather(one[r].data(), r == 0 ? all[r].data() : nullptr, kCount, kInt32, 0, comm,
+                      nullptr);
+  }) == ncclSuccess);
+  for (size_t i = 0; i < kRanks * kCount; ++i) CHECK(all[0][i] == one[i / kCount][i % kCount]);
+
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclScatter(r == 1 ? rows[r].data() : nullptr, whole[r].data(), kCount, kInt32, 1, comm,
+                       nullptr);
+  }) == ncclSuccess);
+  for (size_t r = 0; r < kRanks; ++r) {
+    for (size_t i = 0; i < kCount; ++i) CHECK(whole[r][i] == rows[1][r * kCount + i]);
+  }
+}
+
+TEST_CASE("every collective goes to the fallback [case-37] [case-45] [case-58]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(kRanks);
+  check_collectives(ranks);
+}
+
+TEST_CASE("every collective by plans, without a fallback [case-7] [case-37] [case-45] [case-58]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(kRanks);
+  check_collectives(ranks);
+  int value = 0;
+  CHECK(ranks.together([&](int, ncclComm_t comm) {
+    return ncclSend(&value, 1, kInt32, 0, comm, nullptr);
+  }) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("a test has no NCCL"));
+  int version = 0;
+  CHECK(ncclGetVersion(&version) == ncclSuccess);
+  CHECK(version == 22809);
+}
+
+TEST_CASE("one thread drives all ranks while their calls are compared [case-58]") {
+  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
+  {
+    const Behind behind(nullptr, true);
+    Ranks ranks(kRanks);
+    check_collectives(ranks);
+  }
+  ::unsetenv("MSCCLC_CHECK_CALLS");
+}
+
+TEST_CASE("ranks on threads of their own, by plans [case-14]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(kRanks);
+  const auto one = inputs(1);
+  auto out = outputs(1);
+  on_threads(kRanks, [&](int r) {
+    for (int round = 0; round < 20; ++round) {
+      ranks.results[r] = ncclAllReduce(one[r].data(), out[r].data(), kCount, kInt32, kSum,
+                                       ranks.comms[r], nullptr);
+    }
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(kRanks, ncclSuccess));
+  for (int r = 0; r < kRanks; ++r) CHECK(out[r] == out[0]);
+  CHECK(out[0][0] == 1 + 11 + 21);
+}
+
+/// What an operation makes of the values of all ranks, in doubles.
+double expected(int op, const std::vector<double>& values) {
+  double result = values[0];
+  for (size_t i = 1; i < values.size(); ++i) {
+    const double value = values[i];
+    if (op == 1)
+      result *= value;
+    else if (op == 2)
+      result = std::max(result, value);
+    else if (op == 3)
+      result = std::min(result, value);
+    else
+      result += value;
+  }
+  return op == 4 ? result / static_cast<double>(values.size()) : result;
+}
+
+template <typename T>
+void check_reductions(Ranks& ranks, int type) {
+  for (int op = 0; op < kNcclNumOps; ++op) {
+    std::vector<std::vector<T>> in(kRanks), out(kRanks, std::vector<T>(1));
+    std::vector<double> values;
+    for (int r = 0; r < kRanks; ++r) {
+      values.push_back(3.0 * (r + 1));  // the average is whole
+      in[r] = {static_cast<T>(values.back())};
+    }
+    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(in[r].data(), out[r].data(), 1, type, op, comm, nullptr);
+    }) == ncclSuccess);
+    INFO("type " << type << ", op " << op);
+    for (int r = 0; r < kRanks; ++r) {
+      CHECK(out[r] == out[0]);
+      CHECK(static_cast<double>(out[r][0]) == Approx(expected(op, values)));
+    }
+  }
+}
+
+TEST_CASE("every reduction, by fallback and by plans [case-38] [case-49]") {
+  const bool plans = GENERATE(false, true);
+  const Behind behind(plans ? nullptr : kStandIn, plans);
+  Ranks ranks(kRanks);
+  check_reductions<uint8_t>(ranks, 1);
+  check_reductions<int32_t>(ranks, kInt32);
+  check_reductions<uint32_t>(ranks, 3);
+  check_reductions<int64_t>(ranks, 4);
+  check_reductions<uint64_t>(ranks, 5);
+  check_reductions<float>(ranks, kFloat);
+  check_reductions<double>(ranks, kDouble);
+}
+
+TEST_CASE("every type is moved, at any address, in place [case-37] [case-47]") {
+  const bool plans = GENERATE(false, true);
+  const Behind behind(plans ? nullptr : kStandIn, plans);
+  Ranks ranks(2);
+  for (int type = 0; type < kTypes; ++type) {
+    const size_t bytes = info(*dtype_of(type)).bytes;
+    for (size_t offset : {size_t{0}, bytes}) {  // one element off is NCCL's worst case
+      std::vector<std::vector<char>> all(2, std::vector<char>(offset + 2 * 3 * bytes, 0));
+      for (size_t r = 0; r < 2; ++r) {
+        std::fill_n(all[r].begin() + offset + r * 3 * bytes, 3 * bytes, static_cast<char>(r + 1));
+      }
+      REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+        char* const out = all[r].data() + offset;
+        return ncclAllGather(out + r * 3 * bytes, out, 3, type, comm, nullptr);
+      }) == ncclSuccess);
+      CHECK(all[0] == all[1]);
+      CHECK(all[0].back() == 2);
+      CHECK(all[0][offset] == 1);
+    }
+  }
+}
+
+TEST_CASE("pre-multiplied sums [case-39] [case-40] [case-41]") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  double device_scalar[2] = {2, 3}, out[2] = {};
+  const double in[2] = {10, 100};
+  std::vector<ncclRedOp_t> ops(2);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    double scalar = r + 2;
+    CHECK(ncclRedOpCreatePreMulSum(&ops[r], &scalar, kDouble, kNcclScalarHostImmediate, comm) ==
+          ncclSuccess);
+    scalar = -1;  // it was copied
+    (void)ncclAllReduce(&in[r], &out[r], 1, kDouble, ops[r], comm, nullptr);
+    return ncclRedOpDestroy(ops[r], comm);
+  }) == ncclSuccess);
+  CHECK(out[0] == 320);
+  CHECK(out[1] == 320);
+  for (int r = 0; r < 2; ++r) {
+    REQUIRE(ncclRedOpCreatePreMulSum(&ops[r], &device_scalar[r], kDouble, kNcclScalarDevice,
+                                     ranks.comms[r]) == ncclSuccess);
+  }
+  for (const double second : {3.0, 7.0}) {
+    device_scalar[1] = second;
+    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&in[r], &out[r], 1, kDouble, ops[r], comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(out[0] == 20 + 100 * second);
+  }
+  for (int r = 0; r < 2; ++r) CHECK(ncclRedOpDestroy(ops[r], ranks.comms[r]) == ncclSuccess);
+}
+
+TEST_CASE("reductions belong to their communicator and type [case-42]") {
+  const Behind behind(kStandIn, false);
+  Ranks a(1), b(1);
+  ncclRedOp_t op = 0;
+  float scalar = 2, value = 1;
+  REQUIRE(ncclRedOpCreatePreMulSum(&op, &scalar, kFloat, kNcclScalarHostImmediate, a.comms[0]) ==
+          ncclSuccess);
+  CHECK(ncclAllReduce(&value, &value, 1, kFloat, op, b.comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, op, a.comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclRedOpDestroy(op, b.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclRedOpDestroy(kSum, a.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclRedOpDestroy(op, a.comms[0]) == ncclSuccess);
+  CHECK(ncclRedOpDestroy(op, a.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclRedOpCreatePreMulSum(&op, &scalar, 12, kNcclScalarHostImmediate, a.comms[0]) ==
+        ncclInvalidArgument);
+  CHECK(ncclRedOpCreatePreMulSum(nullptr, &scalar, kFloat, kNcclScalarDevice, a.comms[0]) ==
+        ncclInvalidArgument);
+}
+
+TEST_CASE("calls without elements do nothing [case-43]") {
+  const Behind behind(nullptr, false);  // there is nothing that could do something
+  Ranks ranks(1);
+  ncclComm_t c = ranks.comms[0];
+  CHECK(ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, c, nullptr) == ncclSuccess);
+  CHECK(ncclBroadcast(nullptr, nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);
+  CHECK(ncclBcast(nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);
+  CHECK(ncclReduce(nullptr, nullptr, 0, kInt32, kSum, 0, c, nullptr) == ncclSuccess);
+  CHECK(ncclAllGather(nullptr, nullptr, 0, kInt32, c, nullptr) == ncclSuccess);
+  CHECK(ncclReduceScatter(nullptr, nullptr, 0, kInt32, kSum, c, nullptr) == ncclSuccess);
+  CHECK(ncclAlltoAll(nullptr, nullptr, 0, kInt32, c, nullptr) == ncclSuccess);
+  CHECK(ncclGather(nullptr, nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);
+  CHECK(ncclScatter(nullptr, nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);
+  CHECK(ncclAllReduce(nullptr, nullptr, 0, 99, kSum, c, nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("sends of nothing, to oneself, with holes [case-44] [case-65]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(kRanks);
+  auto out = outputs(kRanks);
+  const auto in = inputs(kRanks);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    for (int peer = 0; peer < kRanks; ++peer) {
+      // A row's length depends on both ends, and some have none.
+      const size_t sent = static_cast<size_t>((r + peer) % kRanks);
+      (void)ncclSend(in[r].data() + peer * kCount, sent, kInt32, peer, comm, nullptr);
+      (void)ncclRecv(out[r].data() + peer * kCount, sent, kInt32, peer, comm, nullptr);
+    }
+    return ncclSuccess;
+  }) == ncclSuccess);
+  for (size_t r = 0; r < kRanks; ++r) {
+    for (size_t peer = 0; peer < kRanks; ++peer) {
+      for (size_t i = 0; i < kCount; ++i) {
+        const bool came = i < (r + peer) % kRanks;
+        CHECK(out[r][peer * kCount + i] == (came ? in[peer][r * kCount + i] : -1));
+      }
+    }
+  }
+}
+
+TEST_CASE("arguments out of range have no effect [case-46]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  ncclComm_t c = ranks.comms[0];
+  int value = 1;
+  CHECK(ncclBroadcast(&value, &value, 1, kInt32, 2, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclBroadcast(&value, &value, 1, kInt32, -1, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclSend(&value, 1, kInt32, 2, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclRecv(&value, 1, kInt32, -1, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, 12, kSum, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, -1, kSum, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, 5, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, -1, c, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, nullptr, nullptr) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, reinterpret_cast<ncclComm_t>(&value),
+                      nullptr) == ncclInvalidArgument);
+  CHECK(value == 1);
+  int values[2] = {1, 2};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+  }) == ncclSuccess);
+  CHECK(values[0] == 3);
+}
+
+TEST_CASE("one rank, every collective [case-52]") {
+  const Behind behind(nullptr, false);
+  Ranks ranks(1);
+  ncclComm_t c = ranks.comms[0];
+  const int in = 7;
+  const auto check = [&](auto call) {
+    int out = 0;
+    CHECK(call(&in, &out) == ncclSuccess);
+    CHECK(out == 7);
+  };
+  check([&](auto s, auto r) { return ncclAllReduce(s, r, 1, kInt32, 4, c, nullptr); });
+  check([&](auto s, auto r) { return ncclBroadcast(s, r, 1, kInt32, 0, c, nullptr); });
+  check([&](auto s, auto r) { return ncclReduce(s, r, 1, kInt32, kSum, 0, c, nullptr); });
+  check([&](auto s, auto r) { return ncclAllGather(s, r, 1, kInt32, c, nullptr); });
+  check([&](auto s, auto r) { return ncclReduceScatter(s, r, 1, kInt32, kSum, c, nullptr); });
+  check([&](auto s, auto r) { return ncclAlltoAll(s, r, 1, kInt32, c, nullptr); });
+  check([&](auto s, auto r) { return ncclGather(s, r, 1, kInt32, 0, c, nullptr); });
+  check([&](auto s, auto r) { return ncclScatter(s, r, 1, kInt32, 0, c, nullptr); });
+}
+
+TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  int x[2] = {1, 1};
+  double y[2] = {0.5, 0.5};
+  ncclGroupStart();
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    ncclGroupStart();
+    (void)ncclAllReduce(&x[r], &x[r], 1, kInt32, kSum, ranks.comms[r], nullptr);
+    (void)ncclAllReduce(&y[r], &y[r], 1, kDouble, kSum, ranks.comms[r], nullptr);
+    CHECK(ncclGroupEnd() == ncclSuccess);
+  }
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(x[0] == 1);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(x[1] == 2);
+  CHECK(y[0] == 1.0);
+}
+
+TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }
+
+TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  // By plans: what has a built-in reduction. By the stand-in: sends, and reductions of our own.
+  for (const bool plan_first : {true, false}) {
+    int value[2] = {1, 10}, moved[2] = {0, 0};
+    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+      const auto reduce = [&] {
+        (void)ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+      };
+      const auto move = [&] {
+        (void)ncclSend(&value[r], 1, kInt32, 1 - r, comm, nullptr);
+        (void)ncclRecv(&moved[r], 1, kInt32, 1 - r, comm, nullptr);
+      };
+      if (plan_first) reduce();
+      move();
+      if (!plan_first) reduce();
+      return ncclSuccess;
+    }) == ncclSuccess);
+    CHECK(value[0] == 11);
+    CHECK(value[1] == 11);
+    CHECK(moved[0] == (plan_first ? 11 : 10));
+    CHECK(moved[1] == (plan_first ? 11 : 1));
+  }
+}
+
+TEST_CASE("a wrong call drops its group, and no other [case-60]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  int value[2] = {1, 2};
+  const auto reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    (void)reduce(r, comm);
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, 77, comm, nullptr);
+  }) == ncclInvalidArgument);
+  CHECK(value[0] == 1);
+  CHECK(ranks.together(reduce) == ncclSuccess);
+  CHECK(value[0] == 3);
+}
+
+TEST_CASE("errors of a group are the thread's [case-61]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  int value = 1;
+  ncclGroupStart();
+  CHECK(ncclAllReduce(&value, &value, 1, 99, kSum, ranks.comms[0], nullptr) == ncclInvalidArgument);
+  std::thread([&] {
+    CHECK(ncclGroupStart() == ncclSuccess);
+    CHECK(ncclGroupEnd() == ncclSuccess);
+  }).join();
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+}
+
+TEST_CASE("ncclGroupSimulateEnd() launches nothing [case-63]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  int in = 5, out = 0;
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  for (const unsigned magic : {MSCCLC_NCCL_SIM_INFO_MAGIC, 1u}) {
+    info.magic = magic;
+    ncclGroupStart();
+    (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr);
+    const bool right = magic == MSCCLC_NCCL_SIM_INFO_MAGIC;
+    CHECK(ncclGroupSimulateEnd(&info) == (right ? ncclSuccess : ncclInvalidArgument));
+    CHECK(out == 0);
+  }
+  CHECK(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
+}
+
+TEST_CASE("what does not wait for a group's end [case-64]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  void *memory = nullptr, *handle = nullptr;
+  int count = 0;
+  ncclGroupStart();
+  CHECK(ncclMemAlloc(&memory, 100) == ncclSuccess);
+  REQUIRE(memory != nullptr);
+  CHECK(ncclCommRegister(ranks.comms[0], memory, 100, &handle) == ncclSuccess);
+  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
+  CHECK(count == 1);
+  CHECK(ncclCommDeregister(ranks.comms[0], handle) == ncclSuccess);
+  CHECK(ncclMemFree(memory) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+}
+
+TEST_CASE("a call's own configuration") {
+  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  Ranks ranks(1);
+  struct {
+    size_t size = 72;
+    unsigned magic = MSCCLC_NCCL_MAGIC, version = 23100;
+    char rest[56] = {};
+  } config;
+  auto* const given = reinterpret_cast<const ncclCollConfig_t*>(&config);
+  int in = 5, out = 0;
+  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, given) ==
+        ncclSuccess);
+  CHECK(out == 5);
+  config.magic = 0;
+  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, given) ==
+        ncclInvalidArgument);
+  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, nullptr) ==
+        ncclSuccess);
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

@@ -1,0 +1,292 @@
+// How communicators end; errors from other threads; memory; processes.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "runtime/nccl/test_ranks.h"
+#include "runtime/testing/descriptors.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::Behind;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+using testing::on_threads;
+using testing::Ranks;
+
+/// How often the stand-in's function was called.
+long calls_of(const char* name) {
+  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(handle != nullptr);
+  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
+  REQUIRE(count != nullptr);
+  return count(name);
+}
+
+TEST_CASE("the fallback's own calls stay inside it [case-8]") {
+  const Behind behind(kStandIn, false);
+  const long before = calls_of("MemFree");
+  { Ranks ranks(2); }
+  // One for each destroyed communicator: had they come to us, we would have passed them on as well,
+  // but from inside, where nothing of ours may be entered.
+  CHECK(calls_of("MemFree") == before + 2);
+  CHECK(calls_of("CommFinalize") >= 2);
+}
+
+TEST_CASE("no communicator of the fallback is made before a call needs it") {
+  const Behind behind(kStandIn, true);
+  ::setenv("MSCCLC_NCCL_COMM", "lazy", 1);
+  {
+    Ranks ranks(2);
+    const long before = calls_of("CommInitRankConfig");
+    int value[2] = {1, 2};
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(value[0] == 3);
+    CHECK(calls_of("CommInitRankConfig") == before);
+    // Only two of many ranks may come to a send.
+    CHECK(ncclSend(&value[0], 1, kInt32, 1, ranks.comms[0], nullptr) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("MSCCLC_NCCL_COMM"));
+    ncclRedOp_t ops[2];
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      int scalar = 2;
+      (void)ncclRedOpCreatePreMulSum(&ops[r], &scalar, kInt32, kNcclScalarHostImmediate, comm);
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, ops[r], comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(value[1] == 12);
+    CHECK(calls_of("CommInitRankConfig") == before + 2);
+  }
+  ::unsetenv("MSCCLC_NCCL_COMM");
+}
+
+TEST_CASE("MSCCLC_REQUIRE_PLAN makes a fallback an error") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_REQUIRE_PLAN", "1", 1);
+  {
+    Ranks ranks(2);
+    int value = 0;
+    CHECK(ranks.together([&](int, ncclComm_t comm) {
+      return ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr);
+    }) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("MSCCLC_REQUIRE_PLAN"));
+  }
+  ::unsetenv("MSCCLC_REQUIRE_PLAN");
+}
+
+TEST_CASE("NCCL_ALGO sends everything to NCCL") {
+  const Behind behind(kStandIn, true);
+  ::setenv("NCCL_ALGO", "Ring", 1);
+  {
+    Ranks ranks(2);
+    const long before = calls_of("AllReduce");
+    int value[2] = {1, 2};
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(calls_of("AllReduce") == before + 2);
+  }
+  ::unsetenv("NCCL_ALGO");
+}
+
+TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  int value = 1;
+  ncclResult_t result = ncclSuccess;
+  std::atomic<bool> begun{false};
+  std::thread caller([&] {
+    begun = true;
+    result = ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr);
+  });
+  while (!begun) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  caller.join();
+  CHECK(result != ncclSuccess);
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  int value[2] = {1, 1};
+  const auto reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  REQUIRE(ranks.together(reduce) == ncclSuccess);  // the plan is loaded
+  ncclResult_t result = ncclSuccess;
+  std::atomic<bool> begun{false};
+  std::thread caller([&] {
+    begun = true;
+    result = reduce(0, ranks.comms[0]);
+  });
+  while (!begun) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  caller.join();
+  CHECK(result != ncclSuccess);
+  ncclResult_t error = ncclSuccess;
+  while (error == ncclSuccess)
+    REQUIRE(ncclCommGetAsyncError(ranks.comms[1], &error) == ncclSuccess);
+  CHECK(error == ncclRemoteError);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("finalize and destroy [case-81]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  ncclComm_t comm = ranks.comms[0];
+  int value = 1;
+  CHECK(ncclCommFinalize(comm) == ncclSuccess);
+  CHECK(ncclCommFinalize(comm) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclInvalidArgument);
+  ranks.comms.clear();
+}
+
+TEST_CASE("NULL ends nothing [case-82]") {
+  CHECK(ncclCommFinalize(nullptr) == ncclSuccess);
+  CHECK(ncclCommDestroy(nullptr) == ncclSuccess);
+  CHECK(ncclCommAbort(nullptr) == ncclSuccess);
+  CHECK(ncclCommRevoke(nullptr, 0) == ncclSuccess);
+}
+
+TEST_CASE("a second thread asks for errors while calls are made [case-83]") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  std::atomic<bool> stop{false};
+  std::atomic<int> asked{0};
+  std::thread watchdog([&] {
+    while (!stop) {
+      for (ncclComm_t comm : ranks.comms) {
+        ncclResult_t error = ncclInternalError;
+        if (ncclCommGetAsyncError(comm, &error) == ncclSuccess && error == ncclSuccess) ++asked;
+      }
+    }
+  });
+  int value[2] = {0, 0};
+  for (int i = 0; i < 300; ++i) {
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+  }
+  while (asked == 0) std::this_thread::yield();
+  stop = true;
+  watchdog.join();
+  ncclResult_t error = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(nullptr, &error) == ncclInvalidArgument);
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("revoke, then split [case-85]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  int value = 1;
+  CHECK(ncclCommRevoke(ranks.comms[0], 1) == ncclInvalidArgument);
+  for (ncclComm_t comm : ranks.comms) CHECK(ncclCommRevoke(comm, 0) == ncclSuccess);
+  CHECK(ncclCommRevoke(ranks.comms[0], 0) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+        ncclInvalidUsage);
+  CHECK(ncclCommFinalize(ranks.comms[0]) == ncclInvalidUsage);
+  std::vector<ncclComm_t> children(2);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommSplit(comm, 0, r, &children[r], nullptr);
+  }) == ncclSuccess);
+  int out[2] = {1, 2};
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    (void)ncclAllReduce(&out[r], &out[r], 1, kInt32, kSum, children[r], nullptr);
+  }
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(out[0] == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+size_t count_threads() {
+  size_t count = 0;
+  DIR* const folder = ::opendir("/proc/self/task");
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+TEST_CASE("communicators come and go [case-87]") {
+  const Behind behind(kStandIn, false);
+  { Ranks ranks(2); }
+  const size_t descriptors = mscclc::testing::open_descriptors(), threads = count_threads();
+  for (int i = 0; i < 30; ++i) Ranks ranks(2);
+  CHECK(mscclc::testing::open_descriptors() <= descriptors);
+  CHECK(count_threads() <= threads);
+}
+
+TEST_CASE("memory [case-89]") {
+  const bool stand_in = GENERATE(false, true);
+  const Behind behind(stand_in ? kStandIn : nullptr, false);
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{1} << 20}) {
+    void* memory = nullptr;
+    REQUIRE(ncclMemAlloc(&memory, bytes) == ncclSuccess);
+    REQUIRE(memory != nullptr);
+    std::memset(memory, 1, bytes);
+    std::thread([&] { CHECK(ncclMemFree(memory) == ncclSuccess); }).join();
+  }
+  CHECK(ncclMemAlloc(nullptr, 1) == ncclInvalidArgument);
+  CHECK(ncclMemFree(nullptr) == ncclSuccess);
+  int foreign = 0;
+  if (!stand_in) CHECK(ncclMemFree(&foreign) == ncclInvalidArgument);
+}
+
+TEST_CASE("registration [case-90]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  ncclComm_t comm = ranks.comms[0];
+  std::vector<char> buffer(100);
+  void *a = nullptr, *b = nullptr, *inner = nullptr;
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &a) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &b) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data() + 10, 20, &inner) == ncclSuccess);
+  CHECK(a != b);
+  CHECK(ncclCommDeregister(comm, a) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, a) == ncclInvalidUsage);
+  CHECK(ncclCommDeregister(comm, inner) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, b) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, nullptr) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data(), 0, &a) == ncclInvalidArgument);
+  CHECK(ncclCommRegister(comm, nullptr, 1, &a) == ncclInvalidArgument);
+  ::setenv("NCCL_LOCAL_REGISTER", "0", 1);
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &a) == ncclSuccess);
+  CHECK(a == nullptr);
+  ::unsetenv("NCCL_LOCAL_REGISTER");
+}
+
+TEST_CASE("windows [case-91]") {
+  const bool stand_in = GENERATE(false, true);
+  const Behind behind(stand_in ? kStandIn : nullptr, false);
+  Ranks ranks(2);
+  std::vector<char> buffer[2] = {std::vector<char>(10), std::vector<char>(20)};
+  ncclWindow_t windows[2];
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommWindowRegister(comm, buffer[r].data(), buffer[r].size(), &windows[r], 0);
+  }) == ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    CHECK((windows[r] != nullptr) == stand_in);
+    CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
+  }
+  ncclComm_t comm = ranks.comms[0];
+  CHECK(ncclCommWindowRegister(comm, buffer[0].data(), 0, &windows[0], 0) == ncclInvalidArgument);
+  CHECK(ncclCommWindowRegister(comm, nullptr, 1, &windows[0], 0) == ncclInvalidArgument);
+  CHECK(ncclCommWindowDeregister(comm, nullptr) == ncclSuccess);
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

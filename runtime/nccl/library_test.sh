@@ -1,0 +1,58 @@
+#!/bin/bash
+# libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
+# Arguments: the library, the list of its exports, a stand-in, consumer, by_name.
+set -u
+ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5
+export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
+unset MSCCLC_NCCL
+failed=0
+expect() {  # TEXT COMMAND...
+  local text=$1
+  shift
+  "$@" && return
+  echo "FAILED: $text"
+  failed=1
+}
+
+# [case-2] Its name, and what it exports: that and nothing else.
+name_is_ours() { readelf -d "$ours" | grep -q 'SONAME.*\[libnccl.so.2\]'; }
+expect "the name" name_is_ours
+exports_are_ours() {
+  diff <(nm -D --defined-only "$ours" | awk '$2 ~ /[A-Z]/ {print $3}' | sort) \
+    <(sed -n '/global:/,/local:/s/^ *\([a-z_A-Z0-9]*\);$/\1/p' "$map" | sort)
+}
+expect "the exports" exports_are_ours
+# [case-1] The one name is weak, the other is not, as NCCL has them.
+weak_and_strong() {
+  [ "$(nm -D "$ours" | grep -c ' W nccl')" = "$(nm -D "$ours" | grep -c ' T pnccl')" ]
+}
+expect "weak and strong names" weak_and_strong
+# It needs nothing to be loaded but the C library: no CUDA, no NCCL, no libstdc++ of some age.
+needs_little() {
+  ! readelf -d "$ours" | grep NEEDED | grep -Ev '\[(libc|libm|libdl|libpthread|ld-linux[^.]*)\.so'
+}
+expect "what it needs" needs_little
+
+# [case-4] [case-13] A program that was linked with another NCCL, with ours in front of it; ranks
+# are processes, and plans do its calls.
+expect "LD_PRELOAD" env LD_PRELOAD="$ours" "$consumer" 3
+# [case-9] However its processes end.
+for how in leave abort fork; do
+  expect "$how" env LD_PRELOAD="$ours" timeout 120 "$consumer" 2 $how
+done
+
+# [case-5] [case-3] Loaded early, and its version is the fallback's.
+expect "by name" env MSCCLC_NCCL="$stand_in" "$by_name" "$ours" 22809
+# [case-7] Without a fallback there is a version, too.
+expect "alone" env MSCCLC_NCCL=/nowhere/libnccl.so.2 "$by_name" "$ours" 22809
+# [case-6] The library itself, or a copy of it, is no fallback.
+cp "$ours" "$TEST_TMPDIR/libnccl_copy.so"
+for file in "$ours" "$TEST_TMPDIR/libnccl_copy.so"; do
+  expect "itself as the fallback" env MSCCLC_NCCL="$file" "$by_name" "$ours" 22809
+done
+# Its debug lines have NCCL's shape.
+lines() { NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL LD_PRELOAD="$ours" "$consumer" 2; }
+has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
+expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
+expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
+exit $failed

@@ -1,0 +1,352 @@
+// Communicators: ids, every way to make them, their children. No plans: a stand-in does the calls.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+
+#include "runtime/nccl/test_ranks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::Behind;
+using testing::CallersConfig;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+using testing::on_threads;
+using testing::Ranks;
+
+/// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
+int sum_of(const std::vector<ncclComm_t>& comms) {
+  std::vector<int> values(comms.size());
+  ncclGroupStart();
+  for (size_t i = 0; i < comms.size(); ++i) {
+    int rank = 0;
+    if (ncclCommUserRank(comms[i], &rank) != ncclSuccess) return -1;
+    values[i] = 1 + rank;
+    (void)ncclAllReduce(&values[i], &values[i], 1, kInt32, kSum, comms[i], nullptr);
+  }
+  if (ncclGroupEnd() != ncclSuccess) return -1;
+  const bool equal = std::equal(values.begin() + 1, values.end(), values.begin());
+  return equal ? values[0] : -1;
+}
+
+TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
+  const Behind behind(kStandIn, false);
+  std::vector<char> raw(129);
+  auto* const unaligned = reinterpret_cast<ncclUniqueId*>(raw.data() + 1);
+  REQUIRE(ncclGetUniqueId(unaligned) == ncclSuccess);
+  ncclUniqueId other;
+  REQUIRE(ncclGetUniqueId(&other) == ncclSuccess);
+  CHECK(std::memcmp(unaligned, &other, sizeof other) != 0);
+  CHECK(raw.back() == '\0');
+  CHECK(ncclGetUniqueId(nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("one rank [case-12]") {
+  const Behind behind(nullptr, false);
+  Ranks ranks(1);
+  int count = -1, rank = -1, device = -1;
+  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
+  CHECK(ncclCommUserRank(ranks.comms[0], &rank) == ncclSuccess);
+  CHECK(ncclCommCuDevice(ranks.comms[0], &device) == ncclSuccess);
+  CHECK(count == 1);
+  CHECK(rank == 0);
+  CHECK(device == 0);
+  CHECK(ncclCommCount(ranks.comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommCount(nullptr, &count) == ncclInvalidArgument);
+}
+
+TEST_CASE("a setting that is none is refused") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ::setenv("MSCCLC_DEVICE", "hots", 1);
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+  CHECK(ncclGetLastError(nullptr) ==
+        std::string("MSCCLC_DEVICE is 'hots'; allowed is gpu or host"));
+  ::setenv("MSCCLC_DEVICE", "host", 1);
+  ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+  CHECK(ncclGetLastError(nullptr) ==
+        std::string("MSCCLC_NCCL_COMM is 'late'; allowed is init or lazy"));
+  ::unsetenv("MSCCLC_NCCL_COMM");
+}
+
+TEST_CASE("ranks as threads [case-14]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(4);
+  CHECK(sum_of(ranks.comms) == 10);
+}
+
+TEST_CASE("one thread makes all ranks in a group [case-15]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  std::vector<ncclComm_t> comms(3);
+  REQUIRE(ncclGroupStart() == ncclSuccess);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(ncclCommInitRank(&comms[rank], 3, id, rank) == ncclSuccess);
+  }
+  REQUIRE(ncclGroupEnd() == ncclSuccess);
+  CHECK(sum_of(comms) == 6);
+  for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("all devices of a process [case-16]") {
+  const Behind behind(kStandIn, false);
+  std::vector<ncclComm_t> comms(3);
+  REQUIRE(ncclCommInitAll(comms.data(), 3, nullptr) == ncclSuccess);
+  CHECK(sum_of(comms) == 6);
+  for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  const int list[] = {0, 1}, twice[] = {0, 0};
+  REQUIRE(ncclCommInitAll(comms.data(), 2, list) == ncclSuccess);
+  for (int i = 0; i < 2; ++i) CHECK(ncclCommDestroy(comms[i]) == ncclSuccess);
+  CHECK(ncclCommInitAll(comms.data(), 2, twice) == ncclInvalidUsage);
+  CHECK(ncclCommInitAll(comms.data(), -1, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommInitAll(nullptr, 1, nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("rank and number must fit [case-17]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  for (const auto& [ranks, rank] : {std::pair{0, 0}, {-1, 0}, {2, 2}, {2, -1}}) {
+    auto comm = reinterpret_cast<ncclComm_t>(1);
+    CHECK(ncclCommInitRank(&comm, ranks, id, rank) == ncclInvalidArgument);
+    CHECK(comm == nullptr);
+  }
+  CHECK(ncclCommInitRank(nullptr, 1, id, 0) == ncclInvalidArgument);
+}
+
+TEST_CASE("configurations of every size make communicators [case-18] [case-21]") {
+  const Behind behind(kStandIn, false);
+  for (const auto& [bytes, version] :
+       {std::pair{24, 21400}, {48, 21805}, {80, 22809}, {112, 23100}}) {
+    ncclUniqueId id;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    CallersConfig config(static_cast<size_t>(bytes), static_cast<unsigned>(version));
+    ncclComm_t comm = nullptr;
+    CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclSuccess);
+    CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  }
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, nullptr) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  CallersConfig wrong(80, 22809);
+  wrong.at(8) = 1;
+  CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, wrong.get()) == ncclInvalidArgument);
+}
+
+TEST_CASE("several ids [case-22]") {
+  const Behind behind(kStandIn, false);
+  for (const int ids : {1, 2, 3}) {
+    std::vector<ncclUniqueId> id(3);
+    for (ncclUniqueId& one : id) REQUIRE(ncclGetUniqueId(&one) == ncclSuccess);
+    std::vector<ncclComm_t> comms(3);
+    ncclGroupStart();
+    for (int rank = 0; rank < 3; ++rank) {
+      CHECK(ncclCommInitRankScalable(&comms[rank], 3, rank, ids, id.data(), nullptr) ==
+            ncclSuccess);
+    }
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    CHECK(sum_of(comms) == 6);
+    for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  }
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRankScalable(&comm, 3, 0, 0, &id, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommInitRankScalable(&comm, 3, 0, 4, &id, nullptr) == ncclInvalidArgument);
+}
+
+ncclResult_t await(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return ncclInternalError;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return state;
+}
+
+TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-31]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  std::vector<ncclComm_t> comms(2), children(2);
+  REQUIRE(ncclCommInitRankConfig(&comms[0], 2, id, 0, config.get()) == ncclInProgress);
+  REQUIRE(comms[0] != nullptr);
+  int value = 1, count = 0;
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommCount(comms[0], &count) == ncclInvalidArgument);
+  CHECK(ncclCommDestroy(comms[0]) == ncclInvalidArgument);
+  REQUIRE(ncclCommInitRankConfig(&comms[1], 2, id, 1, config.get()) == ncclInProgress);
+  for (ncclComm_t comm : comms) REQUIRE(await(comm) == ncclSuccess);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(ncclCommSplit(comms[i], 0, 0, &children[i], nullptr) == ncclInProgress);
+  }
+  for (ncclComm_t comm : children) REQUIRE(await(comm) == ncclSuccess);
+  CHECK(sum_of(children) == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  for (ncclComm_t comm : comms) {
+    CHECK(ncclCommFinalize(comm) == ncclInProgress);
+    CHECK(await(comm) == ncclSuccess);
+    CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  }
+}
+
+TEST_CASE("blocking and other communicators in one group [case-62]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  std::vector<ncclComm_t> comms(2);
+  ncclGroupStart();
+  CHECK(ncclCommInitRankConfig(&comms[0], 2, id, 0, config.get()) == ncclSuccess);
+  CHECK(ncclCommInitRank(&comms[1], 2, id, 1) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+  CHECK(comms[0] == nullptr);
+  CHECK(comms[1] == nullptr);
+}
+
+TEST_CASE("abort does not wait for a peer that never comes [case-24]") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_TIMEOUT", "1", 1);  // of the thread that still waits for it
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&comm, 2, id, 0, config.get()) == ncclInProgress);
+  CHECK(ncclCommAbort(comm) == ncclSuccess);
+  ncclResult_t state = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(comm, &state) == ncclInvalidArgument);
+}
+
+TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
+  const Behind behind(kStandIn, false);
+  Ranks a(2), b(2);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(sum_of(a.comms) == 3);
+    CHECK(sum_of(b.comms) == 3);
+  }
+  int x[2] = {1, 1}, y[2] = {2, 2};
+  ncclGroupStart();
+  for (int rank = 0; rank < 2; ++rank) {
+    (void)ncclAllReduce(&x[rank], &x[rank], 1, kInt32, kSum, a.comms[rank], nullptr);
+    (void)ncclAllReduce(&y[rank], &y[rank], 1, kInt32, kSum, b.comms[rank], nullptr);
+  }
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(x[0] == 2);
+  CHECK(y[1] == 4);
+}
+
+TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId wrong;
+  ::setenv("NCCL_COMM_ID", "nowhere", 1);
+  REQUIRE(ncclGetUniqueId(&wrong) == ncclSuccess);
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRank(&comm, 1, wrong, 0) == ncclRemoteError);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
+  const int port = 20000 + ::getpid() % 20000;
+  ::setenv("NCCL_COMM_ID", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
+  {
+    Ranks ranks(2);
+    CHECK(sum_of(ranks.comms) == 3);
+  }
+  ::unsetenv("NCCL_COMM_ID");
+}
+
+TEST_CASE("split: halves, keys, no color [case-28] [case-29] [case-30] [case-33]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(4);
+  std::vector<ncclComm_t> halves(4);
+  REQUIRE(ranks.together([&](int rank, ncclComm_t comm) {
+    return ncclCommSplit(comm, rank % 2, rank < 2 ? 5 : 3, &halves[rank], nullptr);
+  }) == ncclSuccess);
+  for (int rank = 0; rank < 4; ++rank) {
+    int count = 0, its = -1;
+    CHECK(ncclCommCount(halves[rank], &count) == ncclSuccess);
+    CHECK(ncclCommUserRank(halves[rank], &its) == ncclSuccess);
+    CHECK(count == 2);
+    CHECK(its == (rank < 2 ? 1 : 0));  // by key
+  }
+  CHECK(sum_of({halves[0], halves[2]}) == 3);
+  CHECK(sum_of({halves[1], halves[3]}) == 3);
+  for (ncclComm_t comm : halves) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+
+  std::vector<ncclComm_t> some(4);
+  on_threads(4, [&](int rank) {
+    const int color = rank == 1 ? kNcclSplitNoColor : 7;
+    ranks.results[rank] = ncclCommSplit(ranks.comms[rank], color, 0, &some[rank], nullptr);
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(4, ncclSuccess));
+  CHECK(some[1] == nullptr);
+  int its[4] = {};
+  for (const int rank : {0, 2, 3}) CHECK(ncclCommUserRank(some[rank], &its[rank]) == ncclSuccess);
+  CHECK(its[0] == 0);
+  CHECK(its[2] == 1);
+  CHECK(its[3] == 2);
+  for (ncclComm_t comm : some) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  ncclComm_t made = nullptr;
+  CHECK(ncclCommSplit(ranks.comms[0], -5, 0, &made, nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("a child outlives its parent [case-32]") {
+  const Behind behind(kStandIn, false);
+  std::vector<ncclComm_t> children(2);
+  {
+    Ranks ranks(2);
+    REQUIRE(ranks.together([&](int rank, ncclComm_t comm) {
+      return ncclCommSplit(comm, 0, -rank, &children[rank], nullptr);
+    }) == ncclSuccess);
+  }
+  CHECK(sum_of(children) == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("shrink [case-34]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(4);
+  std::vector<ncclComm_t> rest(4);
+  std::vector<int> lists[4];
+  on_threads(4, [&](int rank) {
+    lists[rank] = {3, 1};
+    if (rank % 2 == 1) return;
+    ranks.results[rank] =
+        ncclCommShrink(ranks.comms[rank], lists[rank].data(), 2, &rest[rank], nullptr, 0);
+  });
+  INFO(ncclGetLastError(nullptr));
+  CHECK(ranks.results == std::vector<ncclResult_t>(4, ncclSuccess));
+  CHECK(lists[0] == std::vector<int>{1, 3});
+  CHECK(sum_of({rest[0], rest[2]}) == 3);
+  for (const int rank : {0, 2}) CHECK(ncclCommDestroy(rest[rank]) == ncclSuccess);
+  ncclComm_t made = nullptr;
+  int own[] = {0}, outside[] = {4};
+  CHECK(ncclCommShrink(ranks.comms[0], own, 1, &made, nullptr, 0) == ncclInvalidArgument);
+  CHECK(ncclCommShrink(ranks.comms[0], outside, 1, &made, nullptr, 0) == ncclInvalidArgument);
+  CHECK(ncclCommShrink(ranks.comms[0], own, 0, &made, nullptr, 0) == ncclInvalidArgument);
+  CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
+}
+
+TEST_CASE("communicators do not grow [case-36]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  ncclUniqueId id;
+  ncclComm_t made = nullptr;
+  CHECK(ncclCommGetUniqueId(ranks.comms[0], &id) == ncclInvalidUsage);
+  CHECK(ncclCommGrow(ranks.comms[0], 2, nullptr, -1, &made, nullptr) == ncclInvalidUsage);
+  CHECK(made == nullptr);
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

@@ -1,0 +1,98 @@
+// For tests: ranks of this process on the host device, with or without plans, and with or without a
+// stand-in to fall back to.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "runtime/nccl/api.h"
+#include "runtime/nccl/make.h"
+#include "runtime/nccl/real.h"
+
+namespace mscclc::nccl::testing {
+
+constexpr int kInt32 = 2, kFloat = 7, kDouble = 8, kSum = 0;
+constexpr const char* kStandIn = "runtime/nccl/stand_in/22809/libnccl.so.2";
+
+/// What calls go to while it lives.
+class Behind {
+ public:
+  /// `stand_in`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
+  Behind(const char* stand_in, bool plans) {
+    ::setenv("MSCCLC_DEVICE", "host", 1);
+    ::setenv("MSCCLC_TIMEOUT", "120", 1);
+    std::string why = "a test has no NCCL";
+    auto real = stand_in == nullptr ? nullptr : load_real(absolute(stand_in), why);
+    REQUIRE((real != nullptr) == (stand_in != nullptr));
+    replace_real_nccl(std::move(real), why);
+    if (!plans) set_plan_calls({});
+  }
+  ~Behind() {
+    replace_real_nccl(nullptr, "the test is over");
+    use_library_plans();
+  }
+  static std::string absolute(const char* path) {
+    char* const folder = ::getcwd(nullptr, 0);
+    std::string made = std::string(folder) + "/" + path;
+    std::free(folder);
+    return made;
+  }
+};
+
+/// Runs fn(rank) on a thread for each rank; the results must be asked after it.
+inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(fn, rank);
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Communicators of all ranks, made on threads, and destroyed in a group.
+class Ranks {
+ public:
+  explicit Ranks(int ranks) : comms(ranks), results(ranks) {
+    ncclUniqueId id;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    on_threads(ranks,
+               [&](int rank) { results[rank] = ncclCommInitRank(&comms[rank], ranks, id, rank); });
+    INFO(ncclGetLastError(nullptr));
+    REQUIRE(results == std::vector<ncclResult_t>(ranks, ncclSuccess));
+  }
+  ~Ranks() {
+    ncclGroupStart();
+    for (ncclComm_t comm : comms) ncclCommDestroy(comm);
+    ncclGroupEnd();
+  }
+  int size() const { return static_cast<int>(comms.size()); }
+  /// Calls fn(rank, communicator) for all ranks in one group of this thread. The group's result.
+  ncclResult_t together(const std::function<ncclResult_t(int rank, ncclComm_t comm)>& fn) {
+    ncclGroupStart();
+    for (int rank = 0; rank < size(); ++rank) (void)fn(rank, comms[rank]);
+    return ncclGroupEnd();
+  }
+
+  std::vector<ncclComm_t> comms;
+  std::vector<ncclResult_t> results;
+};
+
+/// ncclConfig_t as callers of some version have it.
+struct CallersConfig {
+  CallersConfig(size_t size, unsigned version) {
+    for (int& word : words) word = kNcclUndefinedInt;
+    const unsigned magic = MSCCLC_NCCL_MAGIC;
+    std::memcpy(words, &size, sizeof size);
+    std::memcpy(words + 2, &magic, sizeof magic);
+    std::memcpy(words + 3, &version, sizeof version);
+    const char* const none = nullptr;
+    std::memcpy(words + 8, &none, sizeof none);   // netName
+    std::memcpy(words + 12, &none, sizeof none);  // commName
+  }
+  int& at(size_t offset) { return words[offset / 4]; }
+  ncclConfig_t* get() { return reinterpret_cast<ncclConfig_t*>(words); }
+  alignas(8) int words[40];
+};
+
+}  // namespace mscclc::nccl::testing
