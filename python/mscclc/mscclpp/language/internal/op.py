@@ -1,0 +1,60 @@
+"""An op of a thread block, and the place in the Python program that it comes from.
+
+A reference is a tuple (where, index, size): `where` is the letter of a local buffer, or the position
+of a remote buffer or switch in a table of the op's block. Tuples are never changed, so ops share
+them, and no pass copies one.
+"""
+
+from sys import _getframe
+
+BEFORE, AFTER = 1, 2
+
+# Ops that ask for syncs of their block instead of touching data.
+SYNCHRONIZING = frozenset(
+    ("signal", "wait", "rlxsignal", "rlxwait", "flush", "sem_acquire", "sem_release")
+)
+
+
+class Op:
+    """One op: what stands in a plan, and its place.
+
+    `ids` are positions in the block's table of channels of `kind`, one for each remote reference
+    (sources first); those of semaphore ops are the rank's semaphores. `barrier` is (id, blocks),
+    `loop` (unit, chunks) of a pipeline, whose ops are `body`.
+    """
+
+    __slots__ = (
+        "name", "kind", "src", "dst", "ids", "sync", "group", "reduce_op", "barrier", "loop",
+        "body", "place",
+    )  # fmt: skip
+
+    def __init__(self, name, place, kind=None, src=(), dst=(), ids=(), sync=0, group=None):
+        self.name = name
+        self.place = place
+        self.kind = kind
+        self.src = src
+        self.dst = dst
+        self.ids = ids
+        self.sync = sync
+        self.group = group
+        self.reduce_op = self.barrier = self.loop = self.body = None
+
+    def copy(self):
+        """A copy that a pass may change; references are shared."""
+        new = Op(
+            self.name, self.place, self.kind, self.src, self.dst, self.ids, self.sync, self.group
+        )
+        new.reduce_op, new.barrier = self.reduce_op, self.barrier
+        new.loop, new.body = self.loop, self.body
+        return new
+
+
+def nop(place):
+    """A sync of the block."""
+    return Op("nop", place)
+
+
+def caller(depth):
+    """The place (file, line) of the call `depth` frames above the function that asks."""
+    frame = _getframe(depth + 1)
+    return frame.f_code.co_filename, frame.f_lineno
