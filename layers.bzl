@@ -217,6 +217,9 @@ _MAY_INCLUDE = {
         "tools",
     ],
 
+    # The Python package, which runs the command.
+    "python": ["tools"],
+
     # Tests of several folders.
     "tests": _ALL,
     "tests/api": _ALL,

@@ -1,6 +1,7 @@
 """Runs a program of MSCCL++'s language and keeps what it traces."""
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -47,8 +48,11 @@ def as_mscclpp():
         sys.modules.update(shadowed)
 
 
-def trace(path, arguments):
-    """Runs the file as a main program. Its CollectivePrograms, and what it has printed."""
+def trace(path, arguments, limits=True):
+    """Runs the file as a main program. Its CollectivePrograms, and what it has printed.
+
+    `limits`: its plans must fit into MSCCL++'s executor.
+    """
     path = os.fspath(path)
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
@@ -57,6 +61,7 @@ def trace(path, arguments):
     main.__builtins__ = __builtins__
     printed = io.StringIO()
     del current.traced[:]
+    current.limits = limits
     with _as_main(main, path, arguments), as_mscclpp(), contextlib.redirect_stdout(printed):
         try:
             exec(code, main.__dict__)
@@ -65,6 +70,7 @@ def trace(path, arguments):
                 raise
         finally:
             current.set_program(None)
+            current.limits = True
     return list(current.traced), printed.getvalue()
 
 
@@ -72,6 +78,8 @@ def trace(path, arguments):
 def _as_main(main, path, arguments):
     """Python's own state as it is for `python3 PATH ARGUMENTS…`."""
     saved = sys.argv, sys.path[:], sys.modules["__main__"]
+    collects = gc.isenabled()
+    gc.disable()  # a trace makes many objects, and no garbage
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     sys.modules["__main__"] = main
@@ -79,3 +87,5 @@ def _as_main(main, path, arguments):
         yield
     finally:
         sys.argv, sys.path[:], sys.modules["__main__"] = saved
+        if collects:
+            gc.enable()

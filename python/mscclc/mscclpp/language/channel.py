@@ -40,7 +40,7 @@ class _Channel:
 
     def _synchronize(self, name, tb, data_sync, place):
         ids = [position(self._state.block(tb), self._kind, self.channel_id)]
-        op = Op(name, place, self._kind, (), (), ids, data_sync.value)
+        op = Op(name, place, self._kind, (), (), ids, data_sync)
         self._program.add(self._state, tb, op)
 
     def _send(self, name, dst, src, tb, tb_group, place):

@@ -176,5 +176,5 @@ class Semaphore:
         self._add("sem_release", tb, data_sync)
 
     def _add(self, name, tb, data_sync):
-        op = Op(name, caller(2), None, (), (), [self.id], data_sync.value)
+        op = Op(name, caller(2), None, (), (), [self.id], data_sync)
         self._program.add(self._state, tb, op)

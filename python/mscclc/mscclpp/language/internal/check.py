@@ -8,6 +8,9 @@ MAX_CHANNELS = 16
 MAX_REMOTES = 16
 MAX_OPS = 64
 MAX_BARRIERS = 16
+MAX_REFERENCES = 10  # of an op, on each side
+MAX_DATA_CHANNELS = 8  # of an op that moves data through ports
+MAX_SEMAPHORES = 16  # of an op
 
 
 def check_counts(program):
@@ -63,7 +66,9 @@ def check_limits(program, lists):
             ops = lists[state.rank][tb]
             _check_table(where, "{} channels", block.channels, MAX_CHANNELS, ops)
             _check_table(where, "remote buffers over {}", block.remotes, MAX_REMOTES, ops)
-            flat = [op for op in _flat(ops)]
+            flat = list(_flat(ops))
+            for op in flat:
+                _check_op(op)
             if len(flat) > MAX_OPS:
                 raise ProgramError(
                     f"{where} has {len(flat)} ops; the executor has room for {MAX_OPS}",
@@ -78,6 +83,21 @@ def _check_table(where, what, tables, limit, ops):
                 f"{where} has {len(table)} {what.format(kind)}; "
                 f"the executor has room for {limit}",
                 _first_beyond(ops, kind, limit, "channels" in what),
+            )
+
+
+def _check_op(op):
+    references = max(len(op.src), len(op.dst))
+    semaphores = len(op.ids) if op.name.startswith("sem_") else 0
+    ports = len(op.ids) if op.kind == "port" and op.dst else 0
+    for count, limit, what in (
+        (references, MAX_REFERENCES, "chunks on a side"),
+        (semaphores, MAX_SEMAPHORES, "semaphores"),
+        (ports, MAX_DATA_CHANNELS, "port channels"),
+    ):
+        if count > limit:
+            raise ProgramError(
+                f"this op has {count} {what}; the executor has room for {limit}", op.place
             )
 
 

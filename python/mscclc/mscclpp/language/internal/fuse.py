@@ -1,16 +1,15 @@
 """Fusion: neighbours in a thread block become one op, and syncs that say the same become one.
 
-A pass from left to right: an op absorbs the next one as long as a rule of the table allows it. An op
-that changes is copied first, so that the trace stays as it is and can be compiled again.
+A pass from left to right: an op absorbs the next one as long as a rule of the table allows it. The
+first one that an op absorbs makes it a copy with lists of its own, so that the trace stays as it is
+and can be compiled again.
 
 Where MSCCL++'s own rules would change what a program computes, these do not: a stored sum goes to
 the chunk that the broadcast names, and fusion ends where the executor's arrays do.
 """
 
+from .check import MAX_DATA_CHANNELS, MAX_REFERENCES
 from .op import AFTER, BEFORE
-
-MAX_REFERENCES = 10  # on each side of an op
-MAX_DATA_CHANNELS = 8
 
 
 def fuse(ops):
@@ -21,8 +20,6 @@ def fuse(ops):
         if right.body is not None:
             right = right.copy()
             right.body = fuse(right.body)
-        elif right.sync:
-            right = right.copy()  # may lose a sync
         if left is None:
             left = right
             continue
@@ -31,7 +28,10 @@ def fuse(ops):
         if fused is not None:
             left = fused
             continue
-        _drop_double_syncs(left, right)
+        if right.sync & BEFORE and _ends_with_sync(left):
+            right = _without(right, BEFORE)
+        elif left.sync & AFTER and (right.sync & BEFORE or _begins_with_sync(right)):
+            left = _without(left, AFTER)
         out.append(left)
         left = right
     if left is not None:
@@ -39,12 +39,11 @@ def fuse(ops):
     return out
 
 
-def _drop_double_syncs(left, right):
-    """A sync between two ops is asked for once."""
-    if right.sync & BEFORE and _ends_with_sync(left):
-        right.sync &= ~BEFORE
-    elif left.sync & AFTER and (right.sync & BEFORE or _begins_with_sync(right)):
-        left.sync &= ~AFTER
+def _without(op, sync):
+    """The op without a sync that its neighbour asks for as well."""
+    op = op if op.owned else op.copy()
+    op.sync &= ~sync
+    return op
 
 
 def _begins_with_sync(op):
@@ -81,13 +80,13 @@ def _join_channels(left, right):
     """Signals, waits and flushes of one kind: one op for all channels."""
     if left.kind != right.kind:
         return None
-    if left.name != "flush" and not set(left.ids).isdisjoint(right.ids):
+    if left.name != "flush" and any(at in left.ids for at in right.ids):
         return None
-    return _join(left, right, left.src, left.dst)
+    return _join(left, right, (), ())
 
 
 def _join_semaphores(left, right):
-    return _join(left, right, left.src, left.dst)
+    return _join(left, right, (), ())
 
 
 def _join_puts(left, right):
@@ -96,14 +95,14 @@ def _join_puts(left, right):
         return None
     if left.src[0][2] != right.src[0][2]:
         return None
-    return _join(left, right, left.src + right.src, left.dst + right.dst)
+    return _join(left, right, right.src, right.dst)
 
 
 def _join_forwards(left, right):
     """One source of packets, several destinations."""
     if left.kind != right.kind or left.group != right.group or left.src != right.src:
         return None
-    return _join(left, right, left.src, left.dst + right.dst)
+    return _join(left, right, (), right.dst)
 
 
 def _join_sums(left, right):
@@ -113,7 +112,7 @@ def _join_sums(left, right):
         return None
     if left.reduce_op != right.reduce_op:
         return None
-    return _join(left, right, left.src + right.src[1:], left.dst)
+    return _join(left, right, right.src[1:], ())
 
 
 def _send_sum(name, source):
@@ -124,7 +123,7 @@ def _send_sum(name, source):
             return None
         if right.src[0] != left.dst[source]:
             return None
-        fused = _join(left, right, left.src, left.dst + right.dst)
+        fused = _join(left, right, (), right.dst)
         if fused is not None:
             fused.name, fused.kind = name, "memory"
         return fused
@@ -136,7 +135,7 @@ def _pack_sum(left, right):
     """A packet sum whose result is also kept as packets."""
     if left.group != right.group or right.src[0] != left.dst[0]:
         return None
-    fused = _join(left, right, left.src, left.dst + right.dst)
+    fused = _join(left, right, (), right.dst)
     if fused is not None:
         fused.name = "recpkt"
     return fused
@@ -153,14 +152,18 @@ def _switch_sum(left, right):
 
 
 def _join(left, right, src, dst):
-    """`left` with these references and the channels of both, if the executor has room for it."""
-    if len(src) > MAX_REFERENCES or len(dst) > MAX_REFERENCES:
+    """`left` with these further references, and the channels and syncs of `right` as well, if the
+    executor has room for it."""
+    if len(left.src) + len(src) > MAX_REFERENCES or len(left.dst) + len(dst) > MAX_REFERENCES:
         return None
-    ids = left.ids + right.ids
-    if dst and "port" in (left.kind, right.kind) and len(ids) > MAX_DATA_CHANNELS:
+    if right.kind == "port" and right.dst and len(left.ids) + len(right.ids) > MAX_DATA_CHANNELS:
         return None
-    fused = left.copy()
-    fused.src, fused.dst, fused.ids = src, dst, ids
+    fused = left if left.owned else left.copy()
+    if src:
+        fused.src += src
+    if dst:
+        fused.dst += dst
+    fused.ids += right.ids
     fused.sync |= right.sync
     return fused
 

@@ -2,6 +2,7 @@
 
 from .errors import ProgramError
 
+limits = True  # plans must fit into MSCCL++'s executor
 _current = None
 traced = []  # programs whose `with` block has ended, in order
 

@@ -25,7 +25,7 @@ class Op:
 
     __slots__ = (
         "name", "kind", "src", "dst", "ids", "sync", "group", "reduce_op", "barrier", "loop",
-        "body", "place",
+        "body", "place", "owned",
     )  # fmt: skip
 
     def __init__(self, name, place, kind=None, src=(), dst=(), ids=(), sync=0, group=None):
@@ -38,12 +38,15 @@ class Op:
         self.sync = sync
         self.group = group
         self.reduce_op = self.barrier = self.loop = self.body = None
+        self.owned = False  # a copy of a pass, whose lists nobody else has
 
     def copy(self):
-        """A copy that a pass may change; references are shared."""
+        """A copy that a pass may change, its lists as well."""
         new = Op(
-            self.name, self.place, self.kind, self.src, self.dst, self.ids, self.sync, self.group
-        )
+            self.name, self.place, self.kind, [*self.src], [*self.dst], [*self.ids], self.sync,
+            self.group,
+        )  # fmt: skip
+        new.owned = True
         new.reduce_op, new.barrier = self.reduce_op, self.barrier
         new.loop, new.body = self.loop, self.body
         return new

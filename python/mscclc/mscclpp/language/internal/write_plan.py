@@ -1,5 +1,6 @@
 """The plan of a program, as MSCCL++'s executor reads it: passes, then dicts for JSON."""
 
+from . import globals as current
 from .check import check_chunks, check_counts, check_instances, check_limits
 from .errors import ProgramError
 from .fuse import fuse
@@ -11,13 +12,14 @@ _WITHOUT_CHANNEL_IDS = frozenset(
 )
 
 
-def plan_of(program, limits=True):
-    """The plan, as what `json` writes. `limits`: it must fit into MSCCL++'s executor."""
+def plan_of(program, limits=None):
+    """The plan, as what `json` writes. `limits`: it must fit into MSCCL++'s executor; None: as the
+    run of the program says."""
     check_counts(program)
     check_chunks(program)
     check_instances(program)
     lists = passed(program)
-    if limits:
+    if current.limits if limits is None else limits:
         check_limits(program, lists)
     return {
         "name": program.name,
