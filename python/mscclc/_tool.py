@@ -23,8 +23,8 @@ def tool_path():
 def call(*arguments, text=None, cwd=None):
     """Runs `mscclc ARGUMENTS…` with `text` as its input: what it printed, and its messages.
 
-    Raises CompileError where the program or plan is wrong, RunError where a run is, UsageError where
-    the call is.
+    Raises CompileError where the program or plan is wrong, RunError where a run is, and UsageError
+    where the call is.
     """
     process = subprocess.Popen(
         [tool_path(), *arguments],

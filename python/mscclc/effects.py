@@ -6,8 +6,8 @@ from typing import Dict, List, Optional, Tuple
 
 _RANK = re.compile(r"rank (\d+) \{$")
 _BLOCK = re.compile(r"tb (\d+) \{$")
-_CHANNEL = re.compile(r"channel (\S+) = (?:memory|port)\((\d+)\)")
-_SWITCH = re.compile(r"channel (\S+) = switch\((.*)\)$")
+_CHANNEL = re.compile(r"channel (.+?) = (?:memory|port)\((\d+)\)")
+_SWITCH = re.compile(r"channel (.+?) = switch\((.*)\)$")
 # An operand of IR text; after the last one comes the end, an option, or a location.
 _OPERAND = re.compile(
     r"(?:(?P<channel>\w+(?:\[[^\]]*\])?)\.)?(?P<name>\w+)"

@@ -139,7 +139,7 @@ def _value(value: Parameter) -> str:
 
 
 def _results(table: str) -> List[Result]:
-    """The rows of a table of `mscclc run`: a time, two rates and a count in each group of columns."""
+    """The rows of a table of `mscclc run`: a time, two rates, a count in each group of columns."""
     results = []
     groups = []
     for line in table.splitlines():

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "testdata")
 PLANS = os.path.join(HERE, "..", "..", "tests", "peer_plans")
 
-# Refused by the prover, each for a reason that a schedule shows (tests/peer_plans/verdicts_test.cc).
+# Refused by the prover, for reasons that a schedule shows (tests/peer_plans/verdicts_test.cc).
 REFUSED = {
     "ag_nvls_zero_copy_r4_i2", "ag_ring_r4_i2", "ar_nvls_zero_copy_r4", "da_rs_multinode_r4",
     "mn_rs_r4", "mn_send_recv_r4", "repo_et_reduce_nvls", "repo_et_reduce_tbg",

@@ -87,7 +87,8 @@ def _show(printed):
 
 def _open(ir):
     """IR text of a plan as that of a program that passes may still change."""
-    ir = re.sub(r"^(launch .*)\bsplit: true, foreign: true$", r"\1", ir, count=1, flags=re.MULTILINE)
+    of_plan = re.compile(r"^(launch .*)\bsplit: true, foreign: true$", re.MULTILINE)
+    ir = of_plan.sub(r"\1", ir, count=1)
     return re.sub(r"^launch +\n|,? +$", "", ir, flags=re.MULTILINE)
 
 

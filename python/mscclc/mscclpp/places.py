@@ -1,23 +1,21 @@
 """Errors at lines of Python programs: what the compiler says of a plan is said of its program."""
 
-import linecache
 import os
 import re
 import traceback
 
+from ..source_lines import SEVERITY, excerpt, location, prefix
 from .language.internal.errors import ProgramError
 from .language.internal.write_plan import passed
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BLOCK = re.compile(r"  tb (\d+) \{$")
 _RANK = re.compile(r"rank (\d+) \{$")
-_SEVERITY = r"(?:error|warning|note): "
 _IN_PLAN = re.compile(
     r"^(?:-: )?gpus\[(\d+)\](?:\.threadblocks\[(\d+)\](?:\.ops\[(\d+)\](?:\.ops\[(\d+)\])?)?)?"
-    rf"[^ ]*: ({_SEVERITY})"
+    rf"[^ ]*: ({SEVERITY})"
 )
-_WITHOUT_PLACE = re.compile(rf"^(?:-: )?({_SEVERITY})")
-_WITH_PLACE = re.compile(r"^(.+?):(\d+):(\d+): (?:error|warning): ")
+_WITHOUT_PLACE = re.compile(rf"^(?:-: )?({SEVERITY})")
 
 
 def with_places(ir, program):
@@ -32,7 +30,7 @@ def with_places(ir, program):
         elif opened := _BLOCK.match(line):
             ops = _flat(lists[rank][int(opened[1]) // program.instances])
         elif line.startswith("    ") and not line.endswith(("{", "}")):
-            line += _location(next(ops).place)
+            line += location(next(ops).place)
         out.append(line)
     return "\n".join(out) + "\n"
 
@@ -47,7 +45,7 @@ def at_program(text, program):
             line = f"{prefix(place)}{found[5]}{line[found.end():]}"
         elif found := _WITHOUT_PLACE.match(line):
             line = f"{prefix(program.place)}{found[1]}{line[found.end():]}"
-        lines += [line, *_excerpt(line)]
+        lines += [line, *excerpt(line)]
     return "\n".join(lines)
 
 
@@ -64,13 +62,7 @@ def message_of(error):
         place = theirs[-1].filename, theirs[-1].lineno
     text = error.message if isinstance(error, ProgramError) else str(error)
     line = f"{prefix(place)}error: {text}"
-    return "\n".join([line, *_excerpt(line)])
-
-
-def prefix(place):
-    """'file:line:column: ' of a place, the column being that of the statement."""
-    file, number = place
-    return f"{file}:{number}:{_column(file, number)}: "
+    return "\n".join([line, *excerpt(line)])
 
 
 def _place_in_plan(program, lists, rank, block, op, inner):
@@ -81,24 +73,6 @@ def _place_in_plan(program, lists, rank, block, op, inner):
         return program.place
     found = ops[int(op)]
     return found.body[int(inner)].place if inner is not None and found.body else found.place
-
-
-def _location(place):
-    file, number = place
-    quoted = file.replace("\\", "\\\\").replace('"', '\\"')
-    return f'  @"{quoted}":{number}:{_column(file, number)}'
-
-
-def _column(file, number):
-    line = linecache.getline(file, number)
-    return len(line) - len(line.lstrip()) + 1 if line.strip() else 1
-
-
-def _excerpt(line):
-    """The line of the program that an error is about, and a mark below it."""
-    found = _WITH_PLACE.match(line)
-    text = linecache.getline(found[1], int(found[2])).rstrip() if found else ""
-    return [text, " " * (int(found[3]) - 1) + "^"] if text else []
 
 
 def _flat(ops):

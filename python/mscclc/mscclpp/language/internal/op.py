@@ -1,8 +1,8 @@
 """An op of a thread block, and the place in the Python program that it comes from.
 
-A reference is a tuple (where, index, size): `where` is the letter of a local buffer, or the position
-of a remote buffer or switch in a table of the op's block. Tuples are never changed, so ops share
-them, and no pass copies one.
+A reference is a tuple (where, index, size): `where` is the letter of a local buffer, or the
+position of a remote buffer or switch in a table of the op's block. Tuples are never changed, so ops
+share them, and no pass copies one.
 """
 
 from sys import _getframe
