@@ -160,8 +160,8 @@ class Plans(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def test_the_compiler_takes_the_process_over(self):
-        version = command("--version")
-        self.assertEqual((version.stdout, version.returncode), (f"mscclc {mscclc.__version__}\n", 0))
+        done = command("--version")
+        self.assertEqual((done.stdout, done.returncode), (f"mscclc {mscclc.__version__}\n", 0))
         self.assertEqual(command("complie").returncode, 2)
 
     def test_without_the_compiler(self):

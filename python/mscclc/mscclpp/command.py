@@ -80,9 +80,22 @@ def _plan_of_file(options):
 
 def _show(printed):
     """What a program prints besides its plan goes to standard error: the output is the plan."""
-    rest = re.sub(r"^\{$.*?^\}$\n?|^\{.*\}$\n?", "", printed, flags=re.MULTILINE | re.DOTALL)
-    if rest.strip():
-        print(rest, end="", file=sys.stderr)
+    at = 0
+    while at < len(printed):
+        end = _end_of_plan(printed, at)
+        if end is None:
+            end = printed.find("\n", at) + 1 or len(printed)
+            print(printed[at:end], end="", file=sys.stderr)
+        at = end
+
+
+def _end_of_plan(printed, at):
+    """The end of the plan, and its line, that begins here; None: there is none."""
+    try:
+        plan, end = json.JSONDecoder().raw_decode(printed, at)
+    except ValueError:
+        return None
+    return end + 1 if isinstance(plan, dict) and "gpus" in plan else None
 
 
 def _open(ir):

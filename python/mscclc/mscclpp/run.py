@@ -78,14 +78,19 @@ def trace(path, arguments, limits=True):
 def _as_main(main, path, arguments):
     """Python's own state as it is for `python3 PATH ARGUMENTS…`."""
     saved = sys.argv, sys.path[:], sys.modules["__main__"]
+    modules = set(sys.modules)
+    folder = os.path.dirname(os.path.abspath(path))
     collects = gc.isenabled()
     gc.disable()  # a trace makes many objects, and no garbage
     sys.argv = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    sys.path.insert(0, folder)
     sys.modules["__main__"] = main
     try:
         yield
     finally:
         sys.argv, sys.path[:], sys.modules["__main__"] = saved
+        for name in set(sys.modules) - modules:  # another program may have others of this name
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder + os.sep):
+                del sys.modules[name]
         if collects:
             gc.enable()

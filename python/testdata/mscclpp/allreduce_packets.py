@@ -1,4 +1,4 @@
-"""All-reduce in place with packets: chunks go to their owner, sums come back; n blocks share a rank."""
+"""All-reduce in place with packets: chunks go to their owner, sums come back; n blocks a rank."""
 
 from mscclpp.language import *
 from options import parse

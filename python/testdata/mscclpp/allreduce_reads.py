@@ -1,4 +1,4 @@
-"""All-reduce in place: each rank reads its chunks everywhere, adds them up, and writes the sums back."""
+"""All-reduce in place: each rank reads its chunks everywhere, and writes the sums back."""
 
 from mscclpp.language.channel import MemoryChannel
 from mscclpp.language.collectives import AllReduce

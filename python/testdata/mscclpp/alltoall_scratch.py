@@ -1,4 +1,4 @@
-"""All-to-all in place through scratch, a block for each of the others; --pipeline: two, in units."""
+"""All-to-all in place through scratch, a block for each other rank; --pipeline: two, in units."""
 
 from mscclpp.language import *
 from options import parse

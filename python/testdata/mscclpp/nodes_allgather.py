@@ -1,4 +1,4 @@
-"""All-gather in place on two nodes: within the node by memory, to the twin by port, then what came."""
+"""All-gather in place on two nodes: to mates by memory, to the twin by port, then what came."""
 
 from mscclpp.language import *
 from options import parse

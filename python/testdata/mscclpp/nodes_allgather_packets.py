@@ -1,4 +1,4 @@
-"""All-gather in place with packets on two nodes of two: to the twin by port, to the mate by memory."""
+"""All-gather in place with packets on two nodes of two: over a port, and over memory."""
 
 from mscclpp.language import *
 from options import parse

@@ -1,6 +1,15 @@
 from mscclpp.language import *
 
 print("tracing")
+
+
+def get_compact():
+    """The plan once more, on one line."""
+    from mscclpp.language.internal.globals import get_program
+
+    return get_program().to_json(indent=None)
+
+
 with CollectiveProgram("talkative", AllGather(2, 1, True), 2):
     outputs = [Rank(r).get_output_buffer() for r in range(2)]
     for r in range(2):
@@ -11,4 +20,6 @@ with CollectiveProgram("talkative", AllGather(2, 1, True), 2):
         end.signal(tb=0)
         end.wait(tb=0)
     print(JSON())
+    print("{ no plan }")
+    print(get_compact())
 print("done")

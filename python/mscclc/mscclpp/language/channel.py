@@ -16,7 +16,9 @@ __all__ = ["MemoryChannel", "PortChannel", "SwitchChannel"]
 class _Channel:
     """What memory and port channels have in common; a subclass says its `channel_type`."""
 
-    __slots__ = ("dst_rank", "src_rank", "channel_id", "_program", "_state", "_kind")
+    __slots__ = (
+        "dst_rank", "src_rank", "channel_id", "_program", "_state", "_kind", "_blocks",
+    )  # fmt: skip
     channel_type = ChannelType.none
 
     def __init__(self, dst_rank: int, src_rank: int):
@@ -29,6 +31,7 @@ class _Channel:
         self.dst_rank = dst_rank
         self.src_rank = src_rank
         self.channel_id = self._state.add_channel(self._kind, dst_rank)
+        self._blocks = {}  # those that use it: (block, position in its table)
 
     def _signal(self, name, tb, data_sync, place):
         self._program.count_signal(self._kind, self.src_rank, self.dst_rank, place)
@@ -39,9 +42,15 @@ class _Channel:
         self._synchronize(name, tb, data_sync, place)
 
     def _synchronize(self, name, tb, data_sync, place):
-        ids = [position(self._state.block(tb), self._kind, self.channel_id)]
-        op = Op(name, place, self._kind, (), (), ids, data_sync)
-        self._program.add(self._state, tb, op)
+        block, at = self._blocks.get(tb) or self._enter(tb)
+        op = Op(name, place, self._kind, (), (), [at], data_sync)
+        self._program.add(self._state, tb, op, block)
+
+    def _enter(self, tb):
+        """Enters the channel into the table of a block that has not used it."""
+        block = self._state.block(tb)
+        entry = self._blocks[tb] = block, position(block, self._kind, self.channel_id)
+        return entry
 
     def _send(self, name, dst, src, tb, tb_group, place):
         """Pairs of a local source and a remote destination, one op for each block."""
@@ -50,10 +59,10 @@ class _Channel:
         needs_equal(dst, src)
         kind, state = self._kind, self._state
         for tb, group in members(tb, tb_group):
-            block = state.block(tb)
-            ids = [position(block, kind, self.channel_id)]
+            block, at = self._blocks.get(tb) or self._enter(tb)
             remote = state.remote(block, dst, kind)
-            self._program.add(state, tb, Op(name, place, kind, [src.ref], [remote], ids, 0, group))
+            op = Op(name, place, kind, [src.ref], [remote], [at], 0, group)
+            self._program.add(state, tb, op, block)
 
     def _needs_own(self, chunk):
         if chunk.rank != self.src_rank:
@@ -103,11 +112,10 @@ class MemoryChannel(_Channel):
         needs_equal(dst_chunk, src_chunk)
         place = caller(1)
         for tb, group in members(tb, tb_group):
-            block = self._state.block(tb)
-            ids = [position(block, "memory", self.channel_id)]
+            block, at = self._blocks.get(tb) or self._enter(tb)
             remote = self._state.remote(block, src_chunk, "memory")
-            op = Op("get", place, "memory", [remote], [dst_chunk.ref], ids, 0, group)
-            self._program.add(self._state, tb, op)
+            op = Op("get", place, "memory", [remote], [dst_chunk.ref], [at], 0, group)
+            self._program.add(self._state, tb, op, block)
 
     def put_packets(
         self,
@@ -154,13 +162,13 @@ class MemoryChannel(_Channel):
             needs_equal(chunk, local_src_chunk)
         place = caller(1)
         for tb, group in members(tb, tb_group):
-            block = self._state.block(tb)
-            ids = [position(block, "memory", self.channel_id)] * len(remote_src_chunks)
+            block, at = self._blocks.get(tb) or self._enter(tb)
+            ids = [at] * len(remote_src_chunks)
             remotes = [self._state.remote(block, chunk, "memory") for chunk in remote_src_chunks]
             src = [local_src_chunk.ref, *remotes]
             op = Op("rre", place, "memory", src, [dst.ref], ids, 0, group)
-            op.reduce_op = reduce_op.value
-            self._program.add(self._state, tb, op)
+            op.reduce_op = reduce_op.name
+            self._program.add(self._state, tb, op, block)
 
 
 class PortChannel(_Channel):
@@ -245,7 +253,7 @@ class SwitchChannel:
     ) -> None:
         """dst = the sum of these chunks of all ranks."""
         op = self._op("glre", rank, buffer_offset, size, dst_chunk, tb, caller(1))
-        op.reduce_op = reduce_op.value
+        op.reduce_op = reduce_op.name
 
     def broadcast(
         self, rank: int, src_chunk: Chunk, buffer_offset: int, size: int, tb: int
@@ -307,7 +315,7 @@ class SwitchChannel:
             op = self._channel._op(
                 "glre", self._rank, buffer_offset, size, dst_chunk, tb, caller(1)
             )
-            op.reduce_op = reduce_op.value
+            op.reduce_op = reduce_op.name
 
         def broadcast(self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int) -> None:
             """These chunks of all ranks = src."""

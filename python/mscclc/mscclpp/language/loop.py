@@ -33,7 +33,7 @@ class LoopIterationContext:
             return
         for (rank, tb), ops in self.operations.items():
             op = Op("pipeline", self._place)
-            op.loop, op.body = (self.unit, self.num_chunks), ops
+            op.detail, op.body = (self.unit, self.num_chunks), ops
             program.ranks[rank].block(tb).ops.append(op)
 
     def add_operation(self, rank: int, tb: int, operation: Op) -> None:

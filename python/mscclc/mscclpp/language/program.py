@@ -106,9 +106,11 @@ class CollectiveProgram:
             raise ProgramError(f"rank {rank!r} of {self.num_ranks} ranks, which begin with 0")
         return self.ranks[rank]
 
-    def add(self, state: RankState, tb: int, op) -> None:
-        """Appends an op to a thread block, or to its part of the loop that is being traced."""
-        block = state.block(tb)
+    def add(self, state: RankState, tb: int, op, block=None) -> None:
+        """Appends an op to a thread block (`block`, where the caller has it), or to its part of the
+        loop that is being traced."""
+        if block is None:
+            block = state.block(tb)
         if self.loop_context is None:
             block.ops.append(op)
         else:
@@ -116,15 +118,11 @@ class CollectiveProgram:
 
     def count_signal(self, kind, source, target, place) -> None:
         """A signal from `source` to `target`."""
-        entry = self.signals.setdefault((kind, source, target), [0, place])
-        entry[0] += 1
-        entry[1] = place
+        _count(self.signals, (kind, source, target), place)
 
     def count_wait(self, kind, rank, peer, place) -> None:
         """A wait of `rank` for a signal of `peer`."""
-        entry = self.waits.setdefault((kind, peer, rank), [0, place])
-        entry[0] += 1
-        entry[1] = place
+        _count(self.waits, (kind, peer, rank), place)
 
     def chunks(self, rank: int, buffer: BufferType) -> int:
         """How many chunks a buffer of a rank has."""
@@ -140,3 +138,12 @@ class CollectiveProgram:
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"
             )
+
+
+def _count(counts, key, place):
+    entry = counts.get(key)
+    if entry is None:
+        counts[key] = [1, place]
+    else:
+        entry[0] += 1
+        entry[1] = place

@@ -45,6 +45,8 @@ class Buffer(BaseBuffer):
 
     def __init__(self, rank: int, size: int):
         state = get_program().state_of(rank)
+        if size < 0:
+            raise ProgramError(f"a buffer of {size} chunks")
         super().__init__(rank, BufferType.scratch, state.scratch, size)
         state.scratch += size
 
@@ -113,17 +115,16 @@ class Rank:
         dst = src_chunk if dst_chunk is None else dst_chunk
         if not other_chunks:
             raise ProgramError("a 'reduce' of one chunk: 'other_chunks' is empty")
-        for chunk in (dst, *other_chunks):
+        for chunk in (src_chunk, dst, *other_chunks):
             self._needs_own(chunk)
             needs_equal(chunk, src_chunk)
-            if packet and chunk is not dst:
-                needs_scratch("a source of a packet 'reduce'", chunk)
-        self._needs_own(src_chunk)
+        for chunk in other_chunks if packet else ():
+            needs_scratch("a source of a packet 'reduce'", chunk)
         place = caller(1)
         for block, group in members(tb, tb_group):
             src = [src_chunk.ref, *[chunk.ref for chunk in other_chunks]]
             op = Op("repkt" if packet else "re", place, None, src, [dst.ref], [], 0, group)
-            op.reduce_op = reduce_op.value
+            op.reduce_op = reduce_op.name
             self._program.add(self._state, block, op)
 
     def barrier(self, tb_list: List[int]) -> None:
@@ -138,7 +139,7 @@ class Rank:
         number = barriers.setdefault(tuple(tb_list), len(barriers))
         for block in tb_list:
             op = Op("barrier", place)
-            op.barrier = (number, len(tb_list))
+            op.detail = (number, len(tb_list))
             self._program.add(self._state, block, op)
 
     def _copy(self, name, dst, src, tb, tb_group):

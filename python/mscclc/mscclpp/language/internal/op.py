@@ -19,12 +19,12 @@ class Op:
     """One op: what stands in a plan, and its place.
 
     `ids` are positions in the block's table of channels of `kind`, one for each remote reference
-    (sources first); those of semaphore ops are the rank's semaphores. `barrier` is (id, blocks),
-    `loop` (unit, chunks) of a pipeline, whose ops are `body`.
+    (sources first); those of semaphore ops are the rank's semaphores. `detail` is (id, blocks)
+    of a barrier, and (unit, chunks) of a pipeline, whose ops are `body`.
     """
 
     __slots__ = (
-        "name", "kind", "src", "dst", "ids", "sync", "group", "reduce_op", "barrier", "loop",
+        "name", "kind", "src", "dst", "ids", "sync", "group", "reduce_op", "detail",
         "body", "place", "owned",
     )  # fmt: skip
 
@@ -37,7 +37,9 @@ class Op:
         self.ids = ids
         self.sync = sync
         self.group = group
-        self.reduce_op = self.barrier = self.loop = self.body = None
+        self.reduce_op = None
+        self.detail = None
+        self.body = None
         self.owned = False  # a copy of a pass, whose lists nobody else has
 
     def copy(self):
@@ -47,8 +49,7 @@ class Op:
             self.group,
         )  # fmt: skip
         new.owned = True
-        new.reduce_op, new.barrier = self.reduce_op, self.barrier
-        new.loop, new.body = self.loop, self.body
+        new.reduce_op, new.detail, new.body = self.reduce_op, self.detail, self.body
         return new
 
 

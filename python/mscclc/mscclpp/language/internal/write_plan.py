@@ -110,11 +110,11 @@ def _op(op, rank, copies, j):
     if name == "nop":
         return out
     if name == "barrier":
-        out["barrier_id"] = op.barrier[0] * copies + j
-        out["num_threadblocks"] = op.barrier[1]
+        out["barrier_id"] = op.detail[0] * copies + j
+        out["num_threadblocks"] = op.detail[1]
         return out
     if name == "pipeline":
-        out["iter_context"] = {"unit_size": op.loop[0], "num_chunks": op.loop[1]}
+        out["iter_context"] = {"unit_size": op.detail[0], "num_chunks": op.detail[1]}
         out["ops"] = [_op(inner, rank, copies, j) for inner in op.body]
         return out
     if name in ("sem_acquire", "sem_release"):
