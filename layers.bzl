@@ -136,11 +136,22 @@ _MAY_INCLUDE = {
     ],
     "runtime/registry": [
         "ir",
+        "executor",
         "plans",
         "runtime/api",
         "runtime/base",
         "runtime/observe",
         "runtime/proofs",
+    ],
+    "runtime/library": [
+        "ir",
+        "compiler",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+        "runtime/proofs",
+        "runtime/registry",
     ],
     "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
     "runtime/communicator": [
@@ -155,6 +166,7 @@ _MAY_INCLUDE = {
         "runtime/proofs",
         "runtime/proxy",
     ],
+    "runtime/collectives": ["ir", "executor", "runtime/api", "runtime/base", "runtime/observe"],
     "runtime/host": [
         "ir",
         "executor",
@@ -173,7 +185,7 @@ _MAY_INCLUDE = {
         "runtime/memory",
     ],
     "runtime/cuda/links": ["ir", "runtime/base", "runtime/cuda/driver", "runtime/device"],
-    "runtime/cuda/launch": ["ir", "executor", "runtime/cuda/memory"],
+    "runtime/cuda/launch": ["ir", "executor", "runtime/api", "runtime/cuda/memory"],
     "runtime/cuda": [
         "ir",
         "executor",
@@ -188,6 +200,15 @@ _MAY_INCLUDE = {
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
+    "runtime/capi": [
+        "ir",
+        "compiler",
+        "passes",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/observe",
+    ],
 
     # Commands.
     "tools": [
@@ -274,11 +295,15 @@ _MAY_LINK = {
         "runtime/api",
         "runtime/bootstrap",
         "runtime/bootstrap/job",
+        "runtime/collectives",
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
         "runtime/registry",
     ],
+    "runtime/capi": ["runtime"],
+    "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
@@ -289,6 +314,8 @@ _MAY_LINK = {
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
+        "runtime/library",
+        "runtime/registry",
     ],
     "tools/bench": [
         "executor/cuda",

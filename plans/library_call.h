@@ -21,6 +21,12 @@ struct LibraryCall {
   int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
   LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
+  /// How many machines; each has ranks_per_node() ranks whose numbers follow one another. 0: the
+  /// ranks are spread in another way.
+  uint32_t nodes = 1;
+
+  uint32_t ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
+  bool operator==(const LibraryCall&) const = default;
 };
 
 }  // namespace mscclc

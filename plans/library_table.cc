@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "plans/json/json_read.h"
 
@@ -10,8 +11,10 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
-constexpr KeySet kOptional = {w_program, w_params, w_plan,       w_in_place,
-                              w_root,    w_shift,  w_accumulate, w_links};
+constexpr KeySet kOptional = {w_program, w_params,     w_plan,  w_in_place, w_root,
+                              w_shift,   w_accumulate, w_links, w_nodes};
+
+constexpr uint32_t kAny = ~uint32_t{0};
 
 std::vector<Dtype> all_dtypes(bool floats_alone) {
   std::vector<Dtype> all;
@@ -68,7 +71,8 @@ class LibraryReader {
     const bool right = m.read(reader_, node, kRequired, kOptional) &&
                        collective(m[w_collective], row.kind) && ranks(m[w_ranks], row) &&
                        bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
-                       choice(node, m, row.choice) && root_and_shift(m, row) && links(m, row) &&
+                       (!m.has(w_nodes) || nodes(m[w_nodes], row)) && choice(node, m, row.choice) &&
+                       root_and_shift(m, row) && links(m, row) &&
                        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
                        (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
@@ -92,14 +96,28 @@ class LibraryReader {
   /// "any", a number, or [smallest, largest].
   bool ranks(NodeId node, LibraryRow& row) {
     if (is_word(node, "any")) return true;
+    return range(node, row.min_ranks, row.max_ranks,
+                 "expected a number of ranks, [smallest, largest], or \"any\"");
+  }
+
+  /// "several" (2 and more, alike), "any" (one, several, or ranks that are spread unevenly), a
+  /// number, or [smallest, largest].
+  bool nodes(NodeId node, LibraryRow& row) {
+    row.min_nodes = is_word(node, "any") ? 0 : 2;
+    row.max_nodes = kAny;
+    if (row.min_nodes == 0 || is_word(node, "several")) return true;
+    return range(node, row.min_nodes, row.max_nodes,
+                 "expected a number of nodes, [smallest, largest], \"several\" or \"any\"");
+  }
+
+  /// A number from 1 on, or [smallest, largest].
+  bool range(NodeId node, uint32_t& min, uint32_t& max, const char* expected) {
     std::vector<uint32_t> ends(1);
-    const bool range = reader_.tape()[node].kind() == JsonType::array;
-    if (range ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
-    row.min_ranks = ends.empty() ? 0 : ends.front();
-    row.max_ranks = ends.empty() ? 0 : ends.back();
-    return (ends.size() == (range ? 2 : 1) && row.min_ranks > 0 &&
-            row.min_ranks <= row.max_ranks) ||
-           reader_.fail(node, "expected a number of ranks, [smallest, largest], or \"any\"");
+    const bool pair = reader_.tape()[node].kind() == JsonType::array;
+    if (pair ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
+    min = ends.empty() ? 0 : ends.front();
+    max = ends.empty() ? 0 : ends.back();
+    return (ends.size() == (pair ? 2 : 1) && min > 0 && min <= max) || reader_.fail(node, expected);
   }
 
   bool bytes(NodeId node, uint64_t& out) {
@@ -206,7 +224,7 @@ class LibraryReader {
       everything.in_place = true;
       everything.links.reset();
       const bool is_plan = !everything.choice.plan.empty();
-      if (!is_plan) everything.min_ranks = 1, everything.max_ranks = ~uint32_t{0};
+      if (!is_plan) everything.min_ranks = 1, everything.max_ranks = kAny;
       const auto covers = [&](const LibraryRow& r) { return r.covers(everything); };
       if (std::ranges::any_of(rows_, covers)) continue;
       return reader_.fail(
@@ -232,18 +250,101 @@ std::string LibraryChoice::params_text() const {
 
 namespace {
 
+/// A parameter that is the call's number of ranks, or of ranks on a node.
+constexpr std::string_view kRanks = "ranks", kRanksPerNode = "ranks_per_node";
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
+    const LibraryCall& call) const {
+  std::vector<std::pair<std::string, std::string>> list;
+  const auto is_ranks = [](const auto& param) { return param.second == kRanks; };
+  if (std::ranges::none_of(params, is_ranks)) list.emplace_back("R", std::to_string(call.ranks));
+  if (has_root(call.kind)) list.emplace_back("root", std::to_string(call.root));
+  if (call.kind == CollectiveKind::sendrecv) {
+    list.emplace_back("shift", std::to_string(call.shift));
+  }
+  for (const auto& [key, value] : params) {
+    list.emplace_back(key, value == kRanks          ? std::to_string(call.ranks)
+                           : value == kRanksPerNode ? std::to_string(call.ranks_per_node())
+                                                    : value);
+  }
+  return list;
+}
+
+bool LibraryChoice::lower_blocks(uint32_t blocks, uint32_t most) {
+  if (most == 0 || blocks <= most) return false;
+  bool lowered = false;
+  for (auto& [name, value] : params) {
+    if (name != "B" && name != "own" && name != "I") continue;
+    uint64_t now = 0;
+    const char* const end = value.data() + value.size();
+    if (std::from_chars(value.data(), end, now).ptr != end || now > ~uint32_t{0}) continue;
+    const uint64_t less = std::max<uint64_t>(1, now * most / blocks);
+    if (less >= now) continue;
+    lowered = true;
+    value = std::to_string(less);
+  }
+  return lowered;
+}
+
+namespace {
+
 bool adds_up_in(const std::vector<Dtype>& types, const LibraryCall& call) {
   return types.empty() || has(types, call.accumulate.value_or(info(call.dtype).accumulate));
 }
 
+/// "8 ranks", "2 to 8 ranks", "2 ranks or more"
+std::string count_text(uint32_t min, uint32_t max, const char* unit) {
+  if (min == max) return fmt::format("{} {}{}", min, unit, min == 1 ? "" : "s");
+  if (max == kAny) return fmt::format("{} {}s or more", min, unit);
+  return fmt::format("{} to {} {}s", min, max, unit);
+}
+
 }  // namespace
 
-bool LibraryRow::fits(const LibraryCall& call) const {
+Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   const int64_t n = call.ranks;
-  return kind == call.kind && for_ranks(call.ranks) && call.bytes <= bytes &&
-         has(dtypes, call.dtype) && adds_up_in(accumulate, call) && (in_place || !call.in_place) &&
-         (!links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie)) &&
-         (!root || *root == call.root) && (!shift || *shift == ((call.shift % n) + n) % n);
+  if (kind != call.kind) return Mismatch::collective;
+  if (n == 0 || !for_ranks(call.ranks)) return Mismatch::ranks;
+  if (!for_nodes(call.nodes)) return Mismatch::nodes;
+  if (root && *root != call.root) return Mismatch::root;
+  if (shift && *shift != ((call.shift % n) + n) % n) return Mismatch::shift;
+  if (call.bytes > bytes) return Mismatch::bytes;
+  if (!has(dtypes, call.dtype)) return Mismatch::dtype;
+  if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;
+  if (call.in_place && !in_place) return Mismatch::placement;
+  const bool same_links = !links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie);
+  return same_links ? Mismatch::none : Mismatch::links;
+}
+
+std::string LibraryRow::why_not(const LibraryCall& call) const {
+  switch (mismatch(call)) {
+    case Mismatch::none:
+      return "";
+    case Mismatch::collective:
+      return fmt::format("it is for {}", name(kind));
+    case Mismatch::ranks:
+      return "it is for " + count_text(min_ranks, max_ranks, "rank");
+    case Mismatch::nodes:
+      return "it is for " + count_text(min_nodes, max_nodes, "node");
+    case Mismatch::root:
+      return fmt::format("it is for root {}", *root);
+    case Mismatch::shift:
+      return fmt::format("it is for shift {}", *shift);
+    case Mismatch::bytes:
+      return fmt::format("it is for {} bytes at most", bytes);
+    case Mismatch::dtype:
+      return fmt::format("it is not for {}", info(call.dtype).name);
+    case Mismatch::accumulate:
+      return fmt::format("it is not for sums in {}",
+                         info(call.accumulate.value_or(info(call.dtype).accumulate)).name);
+    case Mismatch::placement:
+      return "it is not for calls in place";
+    case Mismatch::links:
+      return fmt::format("it is for {}", name(*links));
+  }
+  return "";
 }
 
 bool LibraryRow::covers(const LibraryRow& other) const {
@@ -252,7 +353,8 @@ bool LibraryRow::covers(const LibraryRow& other) const {
       (!other.accumulate.empty() &&
        std::ranges::all_of(other.accumulate, [&](Dtype t) { return has(accumulate, t); }));
   return all_sums && kind == other.kind && min_ranks <= other.min_ranks &&
-         max_ranks >= other.max_ranks && bytes >= other.bytes && (in_place || !other.in_place) &&
+         max_ranks >= other.max_ranks && min_nodes <= other.min_nodes &&
+         max_nodes >= other.max_nodes && bytes >= other.bytes && (in_place || !other.in_place) &&
          (!root || root == other.root) && (!links || links == other.links) &&
          (!shift || shift == other.shift) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
@@ -295,7 +397,9 @@ std::vector<LibraryRange> LibraryTable::ranges(const LibraryCall& any) const {
   LibraryCall call = any;
   std::vector<uint64_t> ends;
   for (const LibraryRow& row : rows_) {
-    if (row.kind == call.kind && row.for_ranks(call.ranks)) ends.push_back(row.bytes);
+    const bool mine =
+        row.kind == call.kind && row.for_ranks(call.ranks) && row.for_nodes(call.nodes);
+    if (mine) ends.push_back(row.bytes);
   }
   std::ranges::sort(ends);
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
@@ -348,6 +452,14 @@ std::string ranks_text(const LibraryRow& row) {
   return fmt::format("[{}, {}]", row.min_ranks, row.max_ranks);
 }
 
+/// Of a row that is not for one node.
+std::string nodes_text(const LibraryRow& row) {
+  if (row.min_nodes == row.max_nodes) return std::to_string(row.min_nodes);
+  if (row.max_nodes == kAny && row.min_nodes == 0) return "\"any\"";
+  if (row.max_nodes == kAny && row.min_nodes == 2) return "\"several\"";
+  return fmt::format("[{}, {}]", row.min_nodes, row.max_nodes);
+}
+
 std::string choice_text(const LibraryChoice& choice) {
   if (!choice.plan.empty()) return fmt::format("\"plan\": \"{}\"", choice.plan);
   std::string params;
@@ -360,6 +472,9 @@ std::string choice_text(const LibraryChoice& choice) {
 std::string row_text(const LibraryRow& row) {
   std::string text =
       fmt::format("{{\"collective\": \"{}\", \"ranks\": {}", name(row.kind), ranks_text(row));
+  if (row.min_nodes != 1 || row.max_nodes != 1) {
+    text += fmt::format(", \"nodes\": {}", nodes_text(row));
+  }
   if (row.root) text += fmt::format(", \"root\": {}", *row.root);
   if (row.shift) text += fmt::format(", \"shift\": {}", *row.shift);
   const std::string bytes = row.bytes == ~uint64_t{0} ? "null" : std::to_string(row.bytes);

@@ -28,15 +28,38 @@ struct LibraryChoice {
   bool operator==(const LibraryChoice&) const = default;
   /// "B=16,T=128,F=LL128"
   std::string params_text() const;
+  /// The program's parameters for a call, the call's own among them: R, unless the table gives the
+  /// numbers of ranks other names (`"world": "ranks"`); root and shift where the collective has
+  /// one. REQUIRES: a program.
+  std::vector<std::pair<std::string, std::string>> defines(const LibraryCall& call) const;
+  /// Lowers the numbers of blocks and instances among the parameters, as much as `blocks` are more
+  /// than `most`. False: they are not, or there is nothing to lower. `most` 0: any number.
+  [[nodiscard]] bool lower_blocks(uint32_t blocks, uint32_t most);
+};
+
+/// Why a row is not for a call.
+enum class Mismatch : uint8_t {
+  none,  ///< it is
+  collective,
+  ranks,
+  nodes,
+  root,
+  shift,
+  bytes,
+  dtype,
+  accumulate,
+  placement,
+  links
 };
 
 /// One row: the calls that it serves, and what it picks for them.
 struct LibraryRow {
   CollectiveKind kind;
   uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
-  std::optional<uint32_t> root;   ///< without one: any
-  std::optional<uint32_t> shift;  ///< the same; less than the number of ranks
-  uint64_t bytes = ~uint64_t{0};  ///< the largest
+  uint32_t min_nodes = 1, max_nodes = 1;  ///< 0: ranks that are spread unevenly
+  std::optional<uint32_t> root;           ///< without one: any
+  std::optional<uint32_t> shift;          ///< the same; less than the number of ranks
+  uint64_t bytes = ~uint64_t{0};          ///< the largest
   std::vector<Dtype> dtypes;
   std::vector<Dtype> accumulate;  ///< types to add up in; empty: any
   bool in_place = true;           ///< for calls in place too
@@ -44,7 +67,11 @@ struct LibraryRow {
   LibraryChoice choice;
 
   bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
-  bool fits(const LibraryCall& call) const;
+  bool for_nodes(uint32_t nodes) const { return min_nodes <= nodes && nodes <= max_nodes; }
+  bool fits(const LibraryCall& call) const { return mismatch(call) == Mismatch::none; }
+  Mismatch mismatch(const LibraryCall& call) const;
+  /// The same in words: "it is for 2 ranks"; "" if it fits.
+  std::string why_not(const LibraryCall& call) const;
   /// True if every call that `other` fits is one that this fits.
   bool covers(const LibraryRow& other) const;
 };
@@ -66,11 +93,12 @@ class LibraryTable {
                                                          const std::string& name,
                                                          Diagnostics& diagnostics);
 
-  /// nullptr: the table has nothing for this collective, or no plan for these ranks, root or shift.
+  /// nullptr: the table has nothing for this collective over so many nodes, or no plan for these
+  /// ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call`, only kind, ranks, root, shift, links and the type to add up in matter. REQUIRES:
-  /// choose(call) finds something.
+  /// Of `call`, only kind, ranks, nodes, root, shift, links and the type to add up in matter.
+  /// REQUIRES: choose(call) finds something.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace mscclc {
+#include "runtime/base/version.h"
 
-inline constexpr const char* kVersion = "0.1.0";
+namespace mscclc {
 
 /// What the process returns; scripts depend on these.
 enum ExitCode : int {
@@ -52,6 +52,7 @@ void add_run(CommandLine& line);
 void add_verify(CommandLine& line);
 void add_select(CommandLine& line);
 void add_library(CommandLine& line);
+void add_registry(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);

@@ -5,7 +5,6 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -23,7 +22,7 @@ namespace mscclc {
 namespace {
 
 struct LibraryOptions {
-  std::vector<uint32_t> ranks, roots;
+  std::vector<uint32_t> ranks, roots, nodes = {1};
   std::vector<int64_t> shifts;
   std::vector<std::string> collectives;
   std::string library, output, target = "sm_90", diagnostics = "text";
@@ -33,9 +32,12 @@ struct LibraryOptions {
 /// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
 std::string file_name(const LibraryRow& row) {
   std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
+  if (row.min_nodes != 1) name += fmt::format("-N{}", row.min_nodes);
   if (row.root) name += fmt::format("-root{}", *row.root);
   if (row.shift) name += fmt::format("-shift{}", *row.shift);
-  for (const auto& [key, value] : row.choice.params) name += fmt::format("-{}{}", key, value);
+  for (const auto& [key, value] : row.choice.params) {  // not what -R and -N say
+    if (!value.starts_with("ranks")) name += fmt::format("-{}{}", key, value);
+  }
   return name + ".json";
 }
 
@@ -45,24 +47,6 @@ uint32_t most_blocks(const Program& program) {
   uint32_t most = 0;
   for (const Rank& rank : program.ranks) most = std::max(most, rank.blocks);
   return most;
-}
-
-/// Lowers the numbers of blocks and instances in a program's parameters, as much as `blocks` are
-/// too many. False: they are not, or there is nothing to lower.
-bool lower_blocks(Params& params, uint32_t blocks, uint64_t most) {
-  if (most == 0 || blocks <= most) return false;
-  bool lowered = false;
-  for (auto& [name, value] : params) {
-    if (name != "B" && name != "own" && name != "I") continue;
-    uint64_t now = 0;
-    const char* const end = value.data() + value.size();
-    if (std::from_chars(value.data(), end, now).ptr != end || now > ~uint32_t{0}) continue;
-    const uint64_t less = std::max<uint64_t>(1, now * most / blocks);
-    if (less >= now) continue;
-    lowered = true;
-    value = std::to_string(less);
-  }
-  return lowered;
 }
 
 class LibraryWriter {
@@ -78,7 +62,10 @@ class LibraryWriter {
     }
     for (const CollectiveKind kind : kinds) {
       for (const uint32_t ranks : options_.ranks) {
-        if (const int code = write_all(kind, ranks); code != kFine) return code;
+        for (const uint32_t nodes : options_.nodes) {
+          if (ranks % nodes != 0) continue;
+          if (const int code = write_all(kind, ranks, nodes); code != kFine) return code;
+        }
       }
     }
     // Last: a folder with a table has all that the table names.
@@ -96,33 +83,36 @@ class LibraryWriter {
     return options_.output + (options_.output.ends_with('/') ? "" : "/") + file;
   }
 
-  int write_all(CollectiveKind kind, uint32_t ranks) {
+  int write_all(CollectiveKind kind, uint32_t ranks, uint32_t nodes) {
     if (has_root(kind)) {
       for (uint32_t root = 0; root < ranks; ++root) {
         if (!options_.roots.empty() && std::ranges::count(options_.roots, root) == 0) continue;
-        if (const int code = write_rows(kind, ranks, root, {}); code != kFine) return code;
+        if (const int code = write_rows(kind, ranks, nodes, root, {}); code != kFine) return code;
       }
       return kFine;
     }
-    if (kind != CollectiveKind::sendrecv) return write_rows(kind, ranks, {}, {});
+    if (kind != CollectiveKind::sendrecv) {
+      return write_rows(kind, ranks, nodes, {}, {});
+    }
     for (uint32_t shift = 1; shift < ranks; ++shift) {
       const bool wanted = std::ranges::any_of(options_.shifts, [&](int64_t s) {
         return (s - static_cast<int64_t>(shift)) % static_cast<int64_t>(ranks) == 0;
       });
       if (!options_.shifts.empty() && !wanted) continue;
-      if (const int code = write_rows(kind, ranks, {}, shift); code != kFine) return code;
+      if (const int code = write_rows(kind, ranks, nodes, {}, shift); code != kFine) return code;
     }
     return kFine;
   }
 
-  /// The rows of the library for these ranks, root and shift.
-  int write_rows(CollectiveKind kind, uint32_t ranks, std::optional<uint32_t> root,
+  /// The rows of the library for these ranks, nodes, root and shift.
+  int write_rows(CollectiveKind kind, uint32_t ranks, uint32_t nodes, std::optional<uint32_t> root,
                  std::optional<uint32_t> shift) {
     const size_t first = rows_.size();
     for (const LibraryRow& row : library_.table.rows()) {
-      if (row.kind != kind || !row.for_ranks(ranks)) continue;
+      if (row.kind != kind || !row.for_ranks(ranks) || !row.for_nodes(nodes)) continue;
       LibraryRow made = row;
       made.min_ranks = made.max_ranks = ranks;
+      made.min_nodes = made.max_nodes = nodes;
       made.root = root;
       made.shift = shift;
       const auto covers = [&](const LibraryRow& earlier) { return earlier.covers(made); };
@@ -137,12 +127,16 @@ class LibraryWriter {
   }
 
   InputOptions program_of(const LibraryRow& row) const {
-    InputOptions program{.file = library_.path_of(row.choice),
-                         .defines = {fmt::format("R={}", row.min_ranks)},
-                         .diagnostics = options_.diagnostics};
-    if (row.root) program.defines.push_back(fmt::format("root={}", *row.root));
-    if (row.shift) program.defines.push_back(fmt::format("shift={}", *row.shift));
-    for (const auto& [key, value] : row.choice.params) program.defines.push_back(key + "=" + value);
+    InputOptions program{
+        .file = library_.path_of(row.choice), .defines = {}, .diagnostics = options_.diagnostics};
+    const LibraryCall call{.kind = row.kind,
+                           .ranks = row.min_ranks,
+                           .root = row.root.value_or(0),
+                           .shift = row.shift.value_or(1),
+                           .nodes = row.min_nodes};
+    for (const auto& [key, value] : row.choice.defines(call)) {
+      program.defines.push_back(key + "=" + value);
+    }
     return program;
   }
 
@@ -162,7 +156,7 @@ class LibraryWriter {
       ProofGate gate;
       if (const int code = input.load_to_write(pipeline, &gate); code != kFine) return code;
       if (!gate.proof) return Input::usage(program.file + ": IR text must be 'split' to be a plan");
-      if (lower_blocks(row.choice.params, most_blocks(input.program), target_.max_blocks)) continue;
+      if (row.choice.lower_blocks(most_blocks(input.program), target_.max_blocks)) continue;
       known->second = row.choice.params;
       const std::string name = file_name(row);
       return written_.insert(name).second ? write_plan_file(name, input, *gate.proof) : kFine;
@@ -218,6 +212,11 @@ int run_library(const LibraryOptions& options) {
   for (const LibraryRow& row : library->table.rows()) {
     if (!row.choice.plan.empty()) return refuse("the library holds plans, not programs");
   }
+  for (const uint32_t nodes : options.nodes) {
+    const auto whole = [&](uint32_t ranks) { return ranks % nodes == 0; };
+    if (std::ranges::any_of(options.ranks, whole)) continue;
+    return refuse(fmt::format("no number of ranks is a multiple of {} nodes", nodes));
+  }
   if (options.max_blocks != 0 &&
       (target->max_blocks == 0 || options.max_blocks < target->max_blocks)) {
     target->max_blocks = options.max_blocks;
@@ -243,6 +242,11 @@ void add_library(CommandLine& line) {
   app.add_option("-o,--output", options->output, "folder for the plans and library.json")
       ->type_name("FOLDER")
       ->required();
+  line.takes_text(app.add_option("--nodes", options->nodes,
+                                 "numbers of nodes, each with as many ranks as the others (1)")
+                      ->type_name("LIST")
+                      ->delimiter(',')
+                      ->check(CLI::Range(1, 65536)));
   line.takes_text(app.add_option("--collective", options->collectives,
                                  "allreduce, allgather ..., separated by commas (all)")
                       ->type_name("LIST")

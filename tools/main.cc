@@ -92,6 +92,7 @@ int main(int argc, char** argv) {
   mscclc::add_verify(line);
   mscclc::add_select(line);
   mscclc::add_library(line);
+  mscclc::add_registry(line);
   mscclc::add_fmt(line);
   mscclc::add_ops(line);
   mscclc::add_passes(line);

@@ -10,6 +10,7 @@
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/library.h"
+#include "tools/open_registry.h"
 #include "tools/sizes.h"
 
 namespace mscclc {
@@ -17,9 +18,9 @@ namespace {
 
 struct SelectOptions {
   std::string collective, bytes, dtype = "f32", links = "nvlink", library;
-  uint32_t ranks = 0, root = 0;
+  uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
-  bool in_place = false;
+  bool in_place = false, why = false;
 };
 
 int refuse(const std::string& why) {
@@ -29,18 +30,18 @@ int refuse(const std::string& why) {
 
 /// "mscclc compile plans/x.mscl -D R=4 -D B=16", or the name of a compiled plan.
 std::string command_of(const Library& library, const LibraryChoice& choice,
-                       const SelectOptions& options) {
+                       const LibraryCall& call) {
   if (!choice.plan.empty()) return library.path_of(choice);
-  std::string text =
-      fmt::format("mscclc compile {} -D R={}", library.path_of(choice), options.ranks);
-  if (options.root != 0) text += fmt::format(" -D root={}", options.root);
-  if (options.shift != 1) text += fmt::format(" -D shift={}", options.shift);
-  for (const auto& [name, value] : choice.params) text += fmt::format(" -D {}={}", name, value);
+  std::string text = fmt::format("mscclc compile {}", library.path_of(choice));
+  for (const auto& [name, value] : choice.defines(call)) {
+    const bool usual = (name == "root" && value == "0") || (name == "shift" && value == "1");
+    if (!usual) text += fmt::format(" -D {}={}", name, value);
+  }
   return text;
 }
 
 /// The choices for all sizes, a line each.
-int show_all(const Library& library, const LibraryCall& call, const SelectOptions& options) {
+int show_all(const Library& library, const LibraryCall& call) {
   const InPlace other = call.in_place ? InPlace::no : InPlace::yes;
   for (const LibraryRange& range : library.table.ranges(call)) {
     if (range.in_place == other ||
@@ -50,8 +51,24 @@ int show_all(const Library& library, const LibraryCall& call, const SelectOption
     const std::string sizes = range.max == ~uint64_t{0}
                                   ? fmt::format("{} bytes and more", range.min)
                                   : fmt::format("{} to {} bytes", range.min, range.max);
-    put(fmt::format("# {}\n{}\n", sizes, command_of(library, *range.choice, options)));
+    put(fmt::format("# {}\n{}\n", sizes, command_of(library, *range.choice, call)));
   }
+  return kFine;
+}
+
+/// What a job would pick, and why not the others: registered plans (MSCCLC_PLAN_PATH) before the
+/// library, which is compiled in or lies in --library.
+int show_why(const LibraryCall& call, const SelectOptions& options) {
+  Diagnostics diagnostics;
+  std::vector<PassedOver> passed_over;
+  std::shared_ptr<const PickedPlan> picked;
+  const auto registry = open_registry(options.library, diagnostics);
+  if (registry != nullptr) picked = registry->pick({.call = call}, &passed_over, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
+  if (registry == nullptr) return kUsage;
+  if (diagnostics.has_errors()) return kWrongProgram;
+  put(picked == nullptr ? "no plan\n" : fmt::format("{}: {}\n", picked->name, picked->why));
+  for (const PassedOver& p : passed_over) put(fmt::format("not {}: {}\n", p.name, p.why));
   return kFine;
 }
 
@@ -68,11 +85,9 @@ int run_select(const SelectOptions& options) {
   const auto links = find_link_kind(options.links);
   if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
-  Diagnostics diagnostics;
-  const auto library = open_library(options.library, diagnostics);
-  if (!library) {
-    put_error(render_text(diagnostics, Sources(), 1));
-    return kUsage;
+  if (options.ranks % options.nodes != 0) {
+    return refuse(fmt::format("{} ranks are no whole number on each of {} nodes", options.ranks,
+                              options.nodes));
   }
   const LibraryCall call{.kind = *kind,
                          .ranks = options.ranks,
@@ -81,13 +96,22 @@ int run_select(const SelectOptions& options) {
                          .in_place = options.in_place,
                          .root = options.root,
                          .shift = options.shift,
-                         .links = *links};
+                         .links = *links,
+                         .nodes = options.nodes};
+  if (options.why) return bytes ? show_why(call, options) : refuse("--why needs --bytes");
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  if (!library) {
+    put_error(render_text(diagnostics, Sources(), 1));
+    return kUsage;
+  }
   const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
-    return refuse(fmt::format("the library has no row for {}", options.collective));
+    return refuse(fmt::format("the library has no row for {}{}", options.collective,
+                              options.nodes == 1 ? "" : " over several nodes"));
   }
-  if (!bytes) return show_all(*library, call, options);
-  put(command_of(*library, *choice, options) + "\n");
+  if (!bytes) return show_all(*library, call);
+  put(command_of(*library, *choice, call) + "\n");
   return kFine;
 }
 
@@ -97,7 +121,8 @@ void add_select(CommandLine& line) {
   Command& command =
       line.add("select", "show which program of the library a call gets",
                "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
-               "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n");
+               "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n"
+               "  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why\n");
   auto options = std::make_shared<SelectOptions>();
   CLI::App& app = *command.app;
   line.takes_text(app.add_option("--collective", options->collective, "allreduce, allgather ...")
@@ -107,6 +132,10 @@ void add_select(CommandLine& line) {
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536))
                       ->required());
+  line.takes_text(
+      app.add_option("--nodes", options->nodes, "nodes that the ranks are on, as many on each (1)")
+          ->type_name("N")
+          ->check(CLI::Range(1, 65536)));
   line.takes_text(app.add_option("--bytes", options->bytes,
                                  "the larger of input and output of a rank, such as 1M; left out: "
                                  "all sizes")
@@ -126,6 +155,9 @@ void add_select(CommandLine& line) {
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
+  app.add_flag("--why", options->why,
+               "show what a job would pick, from MSCCLC_PLAN_PATH and the library that is compiled "
+               "in (or --library), and of each plan that it passes over why");
   command.run = [options] { return run_select(*options); };
 }
 

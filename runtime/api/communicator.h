@@ -41,7 +41,8 @@
 //
 // Thread safety. A Communicator, with everything that it has made, is for one thread at a time, any
 // thread; a second one that enters meanwhile gets an error (two-threads) and changes nothing. Only
-// abort() may be called from any thread at any time. Communicators are independent of each other.
+// abort() and has_failed() may be called from any thread at any time. Communicators are independent
+// of each other.
 #pragma once
 
 #include <chrono>
@@ -162,7 +163,8 @@ class RegisteredBuffer {
   std::shared_ptr<State> state_;
 };
 
-/// One rank of a group. Its functions may be called by one thread at a time, abort() by any.
+/// One rank of a group. Its functions may be called by one thread at a time, abort() and
+/// has_failed() by any.
 class Communicator {
  public:
   /// Collective. nullptr: reported. A rank whose device cannot be opened calls it too, with nullptr
@@ -206,6 +208,9 @@ class Communicator {
   /// the program, and what it waited for. Waits some seconds at most for the reports of the other
   /// ranks.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
+  /// The same as far as it is known by now, without waiting for anybody: true if it has failed.
+  /// From any thread.
+  bool has_failed(Diagnostics& diagnostics) const;
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.
   void abort(const std::string& why);
   /// The same for a rank that cannot go on; the reason is the last of these errors.

@@ -57,6 +57,20 @@ class StreamMark {
   [[nodiscard]] virtual bool reached() = 0;
 };
 
+/// Keeps the work of several streams in the order in which it is put on them. In a capture it
+/// orders what that capture takes; work of a graph that is replayed it does not see. Thread safety:
+/// one thread at a time.
+class StreamChain {
+ public:
+  virtual ~StreamChain() = default;
+  /// What is put on `stream` from now on begins after all that stood before an earlier put_last().
+  /// May wait, once: when there is a second stream for the first time.
+  [[nodiscard]] virtual bool follow(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  /// All that is on `stream` by now is the end of the chain. The stream may be destroyed then.
+  /// REQUIRES: the last follow() was of this stream.
+  [[nodiscard]] virtual bool put_last(StreamHandle stream, Diagnostics& diagnostics) = 0;
+};
+
 /// Memory of a rank, in one allocation; nullptr: this rank has none.
 struct SwitchRegion {
   const void* address;
@@ -159,6 +173,8 @@ class Device {
   /// with a new one if it is nullptr. REQUIRES: the stream is not captured.
   [[nodiscard]] virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                                   Diagnostics& diagnostics) = 0;
+  /// A chain without links. nullptr: reported.
+  [[nodiscard]] virtual std::unique_ptr<StreamChain> chain_streams(Diagnostics& diagnostics) = 0;
   /// True if what is put on the stream now is captured in a graph.
   virtual bool is_capturing(StreamHandle) { return false; }
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;

@@ -267,6 +267,10 @@ bool Communicator::check(Diagnostics& diagnostics) {
   return visit && state_->monitor.check(diagnostics);
 }
 
+bool Communicator::has_failed(Diagnostics& diagnostics) const {
+  return state_->group->failure->report(diagnostics) != nullptr;
+}
+
 bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   Group& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/cuda/copy_lane.h"
+#include "runtime/cuda/launch/stream_chain.h"
 #include "runtime/cuda/links/links.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
@@ -231,6 +232,10 @@ bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                       Diagnostics& diagnostics) {
   if (mark == nullptr) mark = OwnEvent::create(context_, diagnostics);
   return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
+}
+
+std::unique_ptr<StreamChain> CudaDevice::chain_streams(Diagnostics&) {
+  return std::make_unique<CudaStreamChain>(context_);
 }
 
 bool CudaDevice::is_capturing(StreamHandle stream) {

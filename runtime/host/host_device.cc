@@ -49,6 +49,24 @@ class HostMark final : public StreamMark {
   std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
 };
 
+class HostChain final : public StreamChain {
+ public:
+  bool follow(StreamHandle stream, Diagnostics&) override {
+    if (end_ != nullptr && stream != last_) static_cast<HostStream*>(stream)->wait_for(end_);
+    return true;
+  }
+  bool put_last(StreamHandle stream, Diagnostics&) override {
+    end_ = std::make_shared<std::atomic<bool>>(false);
+    static_cast<HostStream*>(stream)->mark(end_);
+    last_ = stream;
+    return true;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> end_;
+  StreamHandle last_ = nullptr;  ///< where that is; a handle that comes again has nothing before it
+};
+
 /// What the offers of a handle refer to.
 struct Kept {
   Kept(std::shared_ptr<FdServer> server, std::shared_ptr<SharedMapping> mapping,
@@ -141,6 +159,9 @@ class HostDevice final : public Device {
     static_cast<HostStream*>(stream)->mark(made->flag);
     mark = std::move(made);
     return true;
+  }
+  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override {
+    return std::make_unique<HostChain>();
   }
   StreamHandle create_stream(Diagnostics& diagnostics) override {
     auto stream = HostStream::create(diagnostics);

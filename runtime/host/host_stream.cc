@@ -106,7 +106,15 @@ void HostStream::copy(void* to, const void* from, uint64_t bytes) {
 }
 
 void HostStream::mark(std::shared_ptr<std::atomic<bool>> flag) {
-  push({[flag = std::move(flag)] { flag->store(true, std::memory_order_release); }, true});
+  push({[flag = std::move(flag)] {
+          flag->store(true, std::memory_order_release);
+          flag->notify_all();
+        },
+        true});
+}
+
+void HostStream::wait_for(std::shared_ptr<std::atomic<bool>> flag) {
+  push({[flag = std::move(flag)] { flag->wait(false, std::memory_order_acquire); }});
 }
 
 bool HostStream::synchronize(std::string& why) {

@@ -41,6 +41,8 @@ class HostStream {
   void copy(void* to, const void* from, uint64_t bytes);
   /// Sets a flag when what is queued so far has been done or left out.
   void mark(std::shared_ptr<std::atomic<bool>> flag);
+  /// What is queued from now on begins when the flag is set, which another stream's mark() does.
+  void wait_for(std::shared_ptr<std::atomic<bool>> flag);
   /// Waits until all that was queued has been done. False: a launch has failed since the last
   /// question; `why` says how.
   ///

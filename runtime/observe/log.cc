@@ -25,8 +25,8 @@ std::atomic<bool> warns{false};
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kAreas = {"INIT", "BOOTSTRAP", "ENV",  "LOAD",
-                                                    "REG",  "BIND",      "CALL", "PROXY"};
+constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV",   "LOAD",  "REG",
+                                                    "BIND", "CALL",      "PROXY", "SELECT"};
 constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
 constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 
@@ -34,6 +34,10 @@ std::mutex mutex;  ///< of what follows
 bool started = false;
 int output = STDERR_FILENO;
 bool lost = false;  ///< some of it could not be written, and that was said
+LogSink& sink() {   ///< never destroyed: threads log until the process ends
+  static LogSink* const made = new LogSink;
+  return *made;
+}
 
 bool refuse(Variable variable, std::string_view value, const std::string& allowed,
             Diagnostics& diagnostics) {
@@ -119,11 +123,20 @@ void log_variables(const Environment& environment) {
 void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
   if (!logs(level, area)) return;
   const std::string line =
-      fmt::format("{}:{}:{} [{}] mscclc {} {} {}\n", host_name(), ::getpid(), ::syscall(SYS_gettid),
+      fmt::format("{}:{}:{} [{}] mscclc {} {} {}", host_name(), ::getpid(), ::syscall(SYS_gettid),
                   rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
                   kAreas[static_cast<size_t>(area)], printable_line(text));
   const std::lock_guard lock(mutex);
-  write_line(line);
+  if (sink()) {
+    sink()(line);
+  } else {
+    write_line(line + "\n");
+  }
+}
+
+void set_log_sink(LogSink to) {
+  const std::lock_guard lock(mutex);
+  sink() = std::move(to);
 }
 
 bool start_log(const Environment& environment, Diagnostics& diagnostics) {

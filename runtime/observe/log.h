@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "ir/diagnostic.h"
@@ -18,7 +20,7 @@ namespace mscclc {
 
 enum class LogLevel : uint8_t { off, warn, info, trace };
 /// Subsystems, as MSCCLC_DEBUG_SUBSYS names them.
-enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy };
+enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy, select };
 
 namespace log_detail {
 /// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
@@ -40,6 +42,11 @@ void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string
 /// Takes MSCCLC_DEBUG, _SUBSYS and _FILE; what the process has taken first stays. Errors
 /// (bad-variable).
 [[nodiscard]] bool start_log(const Environment& environment, Diagnostics& diagnostics);
+/// Gets each line, without its end, instead of the file or standard error; one call at a time, from
+/// any thread. It must not log. An empty function: lines go there again. When this returns, the
+/// sink before is not called any more.
+using LogSink = std::function<void(const std::string& line)>;
+void set_log_sink(LogSink sink);
 /// Forgets what start_log() has taken. For tests.
 void reset_log();
 

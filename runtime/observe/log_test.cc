@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "ir/read_file.h"
 #include "runtime/observe/file_name.h"
@@ -54,6 +55,20 @@ TEST_CASE("nothing is said unless it is asked for") {
   say_all();
   CHECK(log.text().empty());
   CHECK(::access(log.name().c_str(), F_OK) != 0);
+}
+
+TEST_CASE("lines go to a sink instead of the file") {
+  const Started log({{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}});
+  std::vector<std::string> lines;
+  set_log_sink([&](const std::string& line) { lines.push_back(line); });
+  say_all();
+  set_log_sink({});
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].ends_with("[1] mscclc WARN CALL a warning"));
+  CHECK(lines[1].ends_with("[1] mscclc INFO CALL a call"));
+  CHECK(log.text().empty());
+  say_all();
+  CHECK(!log.text().empty());
 }
 
 TEST_CASE("levels and subsystems") {

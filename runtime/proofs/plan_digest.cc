@@ -80,6 +80,13 @@ std::shared_ptr<const Program> read_shared_plan(std::string_view json, const std
   return {kept, Keeper{digester.end(), kept}};
 }
 
+std::shared_ptr<const Program> share_plan(Program program, Diagnostics& diagnostics) {
+  const auto digest = plan_digest(program, diagnostics);
+  if (!digest) return nullptr;
+  const auto* kept = new const Program(std::move(program));
+  return {kept, Keeper{*digest, kept}};
+}
+
 std::string hex(const PlanDigest& digest) {
   std::string text(2 * digest.size() + 1, '\0');
   sodium_bin2hex(text.data(), text.size(), digest.data(), digest.size());

@@ -32,6 +32,10 @@ using PlanDigest = std::array<uint8_t, 32>;
     std::string_view json, const std::string& name, Diagnostics& diagnostics,
     std::optional<ProofRecord>* proof = nullptr);
 
+/// A plan that was compiled here, with its digest kept, as read_shared_plan() keeps it. nullptr:
+/// reported. REQUIRES: what write_plan() does.
+[[nodiscard]] std::shared_ptr<const Program> share_plan(Program program, Diagnostics& diagnostics);
+
 /// 64 lower-case hex digits.
 std::string hex(const PlanDigest& digest);
 

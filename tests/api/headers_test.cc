@@ -8,13 +8,14 @@
 #include <string>
 
 #include "ir/read_file.h"
+#include "runtime/api/builtin_library.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
 #include "runtime/api/launcher.h"
 #include "runtime/api/plan.h"
-#include "runtime/api/registry.h"
+#include "runtime/api/plan_registry.h"
 
 namespace mscclc {
 namespace {
@@ -61,7 +62,10 @@ TEST_CASE("a program that includes nothing else makes a communicator and reads a
   CHECK(communicator->size() == 1);
   CHECK(load_plan("{", "broken.json", diagnostics) == nullptr);
   REQUIRE(diagnostics.has_errors());
-  CHECK_FALSE(Registry::open("/no such folder", diagnostics).has_value());
+  const auto registry =
+      PlanRegistry::create({.library = builtin_library({}, diagnostics)}, diagnostics);
+  REQUIRE(registry != nullptr);
+  CHECK_FALSE(registry->add_path("/no such folder", diagnostics));
 }
 
 TEST_CASE("a program that includes nothing else hosts a job and joins it") {

@@ -34,6 +34,7 @@ class ProgramTaker final : public testing::ForwardingDevice {
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
   bool synchronize(StreamHandle, Diagnostics&) override { return true; }
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
+  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override { return nullptr; }
   StreamHandle create_stream(Diagnostics&) override { return this; }
   void destroy_stream(StreamHandle) override {}
 };

@@ -1,6 +1,4 @@
 // A folder of plans as `mscclc library` writes it, and a job that picks from it, call by call.
-#include "runtime/api/registry.h"
-
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -14,6 +12,7 @@
 #include "ir/read_file.h"
 #include "plans/library_table.h"
 #include "plans/resign.h"
+#include "runtime/api/plan_registry.h"
 #include "runtime/base/environment.h"
 #include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
@@ -42,25 +41,38 @@ const std::string& plans() {
   return folder;
 }
 
-Registry opened(const std::string& folder) {
+std::shared_ptr<PlanRegistry> opened(const std::string& folder,
+                                     std::optional<ProofPolicy> proof = {}) {
   Diagnostics diagnostics;
-  auto registry = Registry::open(folder, diagnostics);
+  auto registry = PlanRegistry::create({.proof = proof}, diagnostics);
+  REQUIRE(registry != nullptr);
+  const bool added = registry->add_path(folder, diagnostics);
   INFO(testing::text(diagnostics));
-  REQUIRE(registry);
-  return *std::move(registry);
+  REQUIRE(added);
+  return registry;
+}
+
+/// The table of a folder.
+LibraryTable table_of(const std::string& folder) {
+  Diagnostics diagnostics;
+  auto table = LibraryTable::parse(read_file(folder + "/library.json").value(), "t", diagnostics);
+  REQUIRE(table);
+  return *std::move(table);
 }
 
 std::string refusal(const std::string& folder) {
   Diagnostics diagnostics;
-  CHECK_FALSE(Registry::open(folder, diagnostics));
+  const auto registry = PlanRegistry::create({}, diagnostics);
+  REQUIRE(registry != nullptr);
+  CHECK_FALSE(registry->add_path(folder, diagnostics));
   const Diagnostic& d = diagnostics.all().at(0);
   return fmt::format("{}: {}{}", d.code, d.message,
                      d.notes.empty() ? "" : " (" + d.notes[0].text + ")");
 }
 
-std::string refusal(Registry& registry, const LibraryCall& call) {
+std::string refusal(PlanRegistry& registry, const LibraryCall& call) {
   Diagnostics diagnostics;
-  CHECK(registry.choose(call, diagnostics) == nullptr);
+  CHECK(registry.pick({.call = call}, nullptr, diagnostics) == nullptr);
   const Diagnostic& d = diagnostics.all().at(0);
   return fmt::format("{}: {}{}", d.code, d.message,
                      d.notes.empty() ? "" : " (" + d.notes[0].text + ")");
@@ -87,11 +99,13 @@ std::vector<LibraryCall> some_calls() {
 std::string make_calls(Communicator& communicator) {
   constexpr uint64_t kLargest = uint64_t{4} << 20;
   Diagnostics diagnostics;
-  auto registry = Registry::open(plans(), diagnostics);
-  if (!registry) return testing::text(diagnostics);
+  const auto registry = PlanRegistry::create({}, diagnostics);
+  if (registry == nullptr || !registry->add_path(plans(), diagnostics)) {
+    return testing::text(diagnostics);
+  }
   std::map<const Program*, std::unique_ptr<RankRunner>> loaded;
   for (const LibraryCall& call : some_calls()) {
-    const Registry::Choice* choice = registry->choose(call, diagnostics);
+    const auto choice = registry->pick({.call = call}, nullptr, diagnostics);
     if (choice == nullptr) return testing::text(diagnostics);
     std::unique_ptr<RankRunner>& runner = loaded[choice->plan.get()];
     if (runner == nullptr) {
@@ -104,7 +118,7 @@ std::string make_calls(Communicator& communicator) {
         {.bytes = call.bytes, .dtype = call.dtype, .in_place = call.in_place, .iterations = 3},
         diagnostics);
     if (result.run.status != RunStatus::right) {
-      return fmt::format("{}: {}", choice->file, testing::text(diagnostics));
+      return fmt::format("{}: {}", choice->name, testing::text(diagnostics));
     }
   }
   return "";
@@ -118,39 +132,50 @@ TEST_CASE("a job picks a plan for every call") {
 }
 
 TEST_CASE("a choice is the table's, and is read once") {
-  Registry registry = opened(plans());
+  const auto registry = opened(plans());
+  const LibraryTable table = table_of(plans());
   Diagnostics diagnostics;
   for (const LibraryCall& call : some_calls()) {
-    const Registry::Choice* choice = registry.choose(call, diagnostics);
+    const auto choice = registry->pick({.call = call}, nullptr, diagnostics);
     REQUIRE(choice != nullptr);
-    CHECK(choice->file == plans() + "/" + registry.table().choose(call)->plan);
+    CHECK(choice->name == plans() + "/" + table.choose(call)->plan);
     CHECK(choice->max_bytes >= call.bytes);
     CHECK(choice->plan->contract.kind == call.kind);
-    CHECK(registry.choose(call, diagnostics) == choice);
+    CHECK(registry->pick({.call = call}, nullptr, diagnostics) == choice);
   }
   const auto file = [&](uint64_t bytes, bool in_place) {
-    return registry.choose({CollectiveKind::alltoall, kRanks, bytes, Dtype::u8, in_place},
-                           diagnostics);
+    return registry->pick({.call = {CollectiveKind::alltoall, kRanks, bytes, Dtype::u8, in_place}},
+                          nullptr, diagnostics);
   };
   CHECK(file(uint64_t{1} << 30, true)->max_bytes == ~uint64_t{0});
   CHECK(file(uint64_t{1} << 30, true) != file(uint64_t{1} << 30, false));
 }
 
+namespace {
+
+/// The first reason why there is no plan for a call.
+std::string first_reason(PlanRegistry& registry, const LibraryCall& call) {
+  Diagnostics diagnostics;
+  std::vector<PassedOver> over;
+  CHECK(registry.pick({.call = call}, &over, diagnostics) == nullptr);
+  CHECK_FALSE(diagnostics.has_errors());
+  return over.empty() ? "nothing" : over[0].why;
+}
+
+}  // namespace
+
 TEST_CASE("calls that no plan is for") {
-  Registry registry = opened(plans());
-  const std::string table = fmt::format("'{}/library.json'", plans());
-  const std::string remedy = " ('mscclc library --ranks 4 -o FOLDER' writes plans for 4 ranks)";
-  CHECK(refusal(registry, {CollectiveKind::broadcast, 4, 1, Dtype::f32, false, 1}) ==
-        "no-plan: " + table + " has no plan of broadcast over 4 ranks with root 1" + remedy);
-  CHECK(refusal(registry, {CollectiveKind::reduce, 4, 1, Dtype::f32, false, 1}) ==
-        "no-plan: " + table + " has no plan of reduce over 4 ranks with root 1" + remedy);
-  CHECK(refusal(registry, {CollectiveKind::sendrecv, 4, 1, Dtype::f32, false, 0, 2}) ==
-        "no-plan: " + table + " has no plan of sendrecv over 4 ranks with shift 2" + remedy);
-  CHECK(refusal(registry, {CollectiveKind::allreduce, 8, 1}) ==
-        "no-plan: " + table +
-            " has no plan of allreduce over 8 ranks ('mscclc library --ranks 8 -o FOLDER' writes "
-            "plans for 8 ranks)");
-  CHECK(refusal(registry, {CollectiveKind::allreduce, 0, 1}).starts_with("no-plan: "));
+  const auto registry = opened(plans());
+  CHECK(first_reason(*registry, {CollectiveKind::broadcast, 4, 1, Dtype::f32, false, 1}) ==
+        "nothing");
+  CHECK(first_reason(*registry, {CollectiveKind::reduce, 4, 1, Dtype::f32, false, 1}) ==
+        "it is for root 2");
+  CHECK(first_reason(*registry, {CollectiveKind::sendrecv, 4, 1, Dtype::f32, false, 0, 2}) ==
+        "it is for shift 3");
+  CHECK(first_reason(*registry, {CollectiveKind::allreduce, 8, 1}) == "it is for 4 ranks");
+  CHECK(first_reason(*registry, {CollectiveKind::allreduce, 0, 1}) == "nothing");
+  CHECK(first_reason(*registry, {.kind = CollectiveKind::allreduce, .ranks = 4, .nodes = 2}) ==
+        "it is for 1 node");
 }
 
 TEST_CASE("folders that are no registry") {
@@ -163,7 +188,7 @@ TEST_CASE("folders that are no registry") {
   const std::string broken = scratch("broken");
   std::filesystem::remove_all(broken);
   std::filesystem::copy(plans(), broken, std::filesystem::copy_options::recursive);
-  const std::string lost = opened(broken).table().rows()[3].choice.plan;
+  const std::string lost = table_of(broken).rows()[3].choice.plan;
   std::filesystem::remove(broken + "/" + lost);
   CHECK(refusal(broken) ==
         fmt::format("no-registry: '{}/library.json' names '{}', which is not there (the folder "
@@ -175,17 +200,16 @@ TEST_CASE("a plan that is not what the table says") {
   const std::string mixed = scratch("mixed");
   std::filesystem::remove_all(mixed);
   std::filesystem::copy(plans(), mixed, std::filesystem::copy_options::recursive);
-  Registry registry = opened(mixed);
+  const auto registry = opened(mixed);
+  const LibraryTable table = table_of(mixed);
   const LibraryCall reduce{CollectiveKind::reduce, 4, uint64_t{1} << 30, Dtype::i8, false, 2};
   const LibraryCall alltoall{CollectiveKind::alltoall, 4, uint64_t{1} << 30, Dtype::i8, true};
-  const auto file = [&](const LibraryCall& call) {
-    return mixed + "/" + registry.table().choose(call)->plan;
-  };
+  const auto file = [&](const LibraryCall& call) { return mixed + "/" + table.choose(call)->plan; };
   const auto replace = [](const std::string& to, const std::string& from) {
     std::filesystem::copy(from, to, std::filesystem::copy_options::overwrite_existing);
   };
   replace(file(reduce), file({CollectiveKind::sendrecv, 4, 1, Dtype::f32, false, 0, 3}));
-  CHECK(refusal(registry, reduce) ==
+  CHECK(refusal(*registry, reduce) ==
         fmt::format("wrong-plan: '{0}/library.json' picks '{1}' for reduce over 4 ranks with root "
                     "2, but it is for sendrecv over 4 ranks with shift 3 ('mscclc library --ranks "
                     "4 -o FOLDER' writes plans for 4 ranks)",
@@ -193,14 +217,14 @@ TEST_CASE("a plan that is not what the table says") {
   LibraryCall apart = alltoall;
   apart.in_place = false;
   replace(file(alltoall), file(apart));
-  CHECK(refusal(registry, alltoall) ==
+  CHECK(refusal(*registry, alltoall) ==
         fmt::format("wrong-plan: '{0}/library.json' picks '{1}' for alltoall over 4 ranks, but it "
                     "is not for i8 in place ('mscclc library --ranks 4 -o FOLDER' writes plans for "
                     "4 ranks)",
                     mixed, file(alltoall)));
   std::ofstream(file(apart)) << "{}";
   Diagnostics diagnostics;
-  CHECK(registry.choose(apart, diagnostics) == nullptr);
+  CHECK(registry->pick({.call = apart}, nullptr, diagnostics) == nullptr);
   CHECK(diagnostics.all().at(0).path.starts_with(file(apart)));
 }
 
@@ -235,29 +259,28 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
   const std::string folder = scratch("forged");
   std::filesystem::copy(plans(), folder);
   const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
-  const std::string file = fmt::format("{}/{}", folder, opened(folder).table().choose(call)->plan);
+  const std::string file = fmt::format("{}/{}", folder, table_of(folder).choose(call)->plan);
   Diagnostics diagnostics;
   const std::string right = read_file(file).value();
   {
-    Registry registry = opened(folder);
-    const Registry::Choice* choice = registry.choose(call, diagnostics);
+    const auto registry = opened(folder);
+    const auto choice = registry->pick({.call = call}, nullptr, diagnostics);
     REQUIRE(choice != nullptr);
     REQUIRE(choice->proof);
     CHECK(choice->proof->out_of_place);
   }
   forge(file, wait_for_one);
   {
-    Registry registry = opened(folder);
-    CHECK(registry.choose(call, diagnostics) == nullptr);
+    const auto registry = opened(folder);
+    CHECK(registry->pick({.call = call}, nullptr, diagnostics) == nullptr);
     CHECK(diagnostics.all().back().code == "not-proved");
     diagnostics = Diagnostics();
     const std::string log = folder + "/log";
     reset_log();
     REQUIRE(start_log(Environment({{"MSCCLC_DEBUG", "WARN"}, {"MSCCLC_DEBUG_FILE", log}}),
                       diagnostics));
-    auto unproved = Registry::open(folder, diagnostics, ProofPolicy::skip);
-    REQUIRE(unproved);
-    const Registry::Choice* choice = unproved->choose(call, diagnostics);
+    const auto unproved = opened(folder, ProofPolicy::skip);
+    const auto choice = unproved->pick({.call = call}, nullptr, diagnostics);
     REQUIRE(choice != nullptr);
     CHECK_FALSE(choice->proof);
     CHECK(diagnostics.all().at(0).code == "proof-skipped");
@@ -268,8 +291,8 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
   }
   std::ofstream(file) << right;
   forge(file, [](Json& plan) { plan["mscclc"]["proof"]["rounding"] = "once"; });
-  Registry registry = opened(folder);
-  CHECK(refusal(registry, call) ==
+  const auto registry = opened(folder);
+  CHECK(refusal(*registry, call) ==
         fmt::format("false-claim: '{}' claims what is not proved of it: it is not rounded as it "
                     "says (compile the plan's program again: 'mscclc compile' proves what it "
                     "writes)",

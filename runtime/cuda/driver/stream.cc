@@ -83,6 +83,14 @@ bool OwnEvent::record(abi::Stream stream, Diagnostics& diagnostics) {
                                                      "record an event", diagnostics);
 }
 
+bool OwnEvent::delay(abi::Stream stream, Diagnostics& diagnostics) const {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().StreamWaitEvent(stream, event_, 0),
+             [] { return "make a stream wait for an event"; }, diagnostics);
+}
+
 bool OwnEvent::reached() {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());

@@ -57,6 +57,8 @@ class OwnEvent final : public StreamMark {
   OwnEvent& operator=(const OwnEvent&) = delete;
 
   [[nodiscard]] bool record(abi::Stream stream, Diagnostics& diagnostics);
+  /// What is put on a stream from now on begins after what was before the last record().
+  [[nodiscard]] bool delay(abi::Stream stream, Diagnostics& diagnostics) const;
   /// False too where the driver reports an error of what is before it.
   bool reached() override;
 

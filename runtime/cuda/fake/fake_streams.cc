@@ -260,6 +260,17 @@ abi::Result FakeDriver::EventRecord(abi::Event event, abi::Stream stream) {
   return submit(stream, [reached] { *reached = true; });
 }
 
+abi::Result FakeDriver::StreamWaitEvent(abi::Stream stream, abi::Event event, unsigned) {
+  const auto found = process().events.find(event);
+  if (found == process().events.end()) {
+    return misuse("waits for an event that there is not", abi::kInvalidHandle);
+  }
+  if (capture_of(stream) != nullptr) {
+    return misuse("lets a captured stream wait for what is not captured", abi::kInvalidValue);
+  }
+  return submit_wait(stream, [reached = found->second.reached] { return *reached; });
+}
+
 abi::Result FakeDriver::EventQuery(abi::Event event) {
   const auto found = process().events.find(event);
   if (found == process().events.end()) {

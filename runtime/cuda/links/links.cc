@@ -3,20 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/machine.h"
 
 namespace mscclc::cuda {
 namespace {
-
-/// Differs for every machine, and is one in all containers of it.
-std::array<uint8_t, 36> this_machine() {
-  std::array<uint8_t, 36> id{};
-  std::ifstream file("/proc/sys/kernel/random/boot_id", std::ios::binary);
-  file.read(reinterpret_cast<char*>(id.data()), id.size());
-  return id;
-}
 
 bool read_uuid(const PrimaryContext& context, abi::Ordinal ordinal, abi::Uuid& uuid,
                Diagnostics& diagnostics) {

@@ -1,0 +1,18 @@
+// The library as part of the program: the text of library.json and of every program, so that
+// nothing need be installed.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace mscclc {
+
+struct LibraryFile {
+  std::string_view name;  ///< "library.json", "allreduce_push.mscl"
+  std::string_view text;
+};
+
+/// All files, in the order of a listing of their folder.
+std::span<const LibraryFile> embedded_library();
+
+}  // namespace mscclc

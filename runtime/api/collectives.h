@@ -1,0 +1,163 @@
+// Collectives by name: what to do, how many elements, of which type, where. This layer picks the
+// plan, loads it when it is first needed, binds it to the buffers and launches it.
+//
+//   auto collectives = Collectives::create(*communicator, provider, {}, problems);
+//   collectives->call({.kind = CollectiveKind::allreduce, .count = n, .dtype = Dtype::f16,
+//                      .input = in, .output = out}, stream, problems);   // on all ranks
+//
+// What decides. All ranks must make the same calls in the same order, and everything that picks a
+// plan must be the same on all of them: kind, count, type, reduction, root, shift, `registered`,
+// `tag`, whether the stream is captured. Pointers and alignment decide nothing, with one exception:
+// an alltoall in place must be in place on all ranks.
+//
+// When ranks wait for one another. A call waits for the other ranks on the host only if it is the
+// first to need its plan, or binds registered buffers that it has not met; otherwise it returns
+// when the work is queued. One thread that drives several ranks therefore makes their calls with
+// call_together().
+//
+// Order. Calls of one communicator run in the order in which they are made, whatever their streams.
+// In a capture the same holds for the calls of that capture. A graph that is replayed beside other
+// calls of its communicator is the caller's to order (docs/runtime.md, "Calls share GPUs").
+//
+// Captures. Every call may be captured in a graph, also the first that needs its plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/collectives.h"
+#include "ir/diagnostic.h"
+#include "ir/ops.h"
+#include "runtime/api/plan_provider.h"
+#include "runtime/api/stream.h"
+
+namespace mscclc {
+
+class Communicator;
+
+/// One call of a collective, as one rank makes it. Counts are in elements, as NCCL counts them.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::none;
+  /// Of the part of one rank: the input of allgather and gather, the output of reducescatter and
+  /// scatter, one of the rows of alltoall; the whole message of allreduce, reduce, broadcast and
+  /// sendrecv. 0: a call that does nothing. Ignored by alltoallv and barrier.
+  uint64_t count = 0;
+  Dtype dtype = Dtype::f32;
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  uint32_t root = 0;                     ///< ignored by collectives without a root
+  int64_t shift =
+      1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
+  /// Memory that the device can address; any alignment. nullptr where this rank has no
+  /// such buffer. In place: where NCCL says that one lies in the other.
+  const void* input = nullptr;
+  void* output = nullptr;
+  /// A promise: both buffers lie in buffers of Collectives::register_buffer(), at the same offsets
+  /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root.
+  bool registered = false;
+  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
+  std::span<const uint64_t> counts = {};
+  /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
+  /// empty: rows follow one another.
+  std::span<const uint64_t> input_offsets = {}, output_offsets = {};
+  std::string_view tag = {};  ///< PlanRequest::tag
+};
+
+struct CollectivesOptions {
+  /// Allreduces of up to so many bytes find their plans loaded: create() does it.
+  uint64_t ready_bytes = 0;
+};
+
+/// A call that needs no other rank any more to be launched.
+class ReadyCall {
+ public:
+  struct State;
+  ReadyCall() = default;
+  explicit ReadyCall(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  explicit operator bool() const { return state_ != nullptr; }
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+/// What loading has cost so far.
+struct CollectivesUse {
+  uint64_t plans = 0;      ///< executables that are loaded
+  uint64_t own_bytes = 0;  ///< device memory of this layer's own: rows of alltoallv, barrier
+  uint64_t cached = 0;     ///< bound calls of registered buffers that are kept
+};
+
+/// The collectives of one rank. Thread safety: the communicator's.
+class Collectives {
+ public:
+  /// Collective. The communicator must outlive it; while it lives, everything that it has loaded
+  /// stays, so that graphs may replay its calls. nullptr: reported.
+  [[nodiscard]] static std::unique_ptr<Collectives> create(Communicator& communicator,
+                                                           std::shared_ptr<PlanProvider> provider,
+                                                           const CollectivesOptions& options,
+                                                           Diagnostics& diagnostics);
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  /// The plan that would serve a call, which nothing but facts of all ranks decides; it is not
+  /// loaded. nullptr without an error: no plan does; `passed_over`, if any, says why not. The
+  /// buffers are not looked at. Calls that need no plan (one rank, nothing to move) have none: see
+  /// needs_plan(). Local.
+  [[nodiscard]] std::shared_ptr<const PickedPlan> choose(const CollectiveCall& call, bool capturing,
+                                                         std::vector<PassedOver>* passed_over,
+                                                         Diagnostics& diagnostics);
+  /// False: the call is made without a plan, by copies or not at all.
+  bool needs_plan(const CollectiveCall& call) const;
+
+  /// Checks the arguments of a call. Local. Errors (bad-call).
+  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics) const;
+  /// prepare(), then launch().
+  [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
+                          Diagnostics& diagnostics);
+  /// True if prepare() would wait for the other ranks. Local.
+  bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream);
+  /// Checks a call, picks its plan, loads it if it is the first to need it, and binds it. Errors:
+  /// bad-call (an argument), no-plan, and those of Communicator::load() and Executable::bind().
+  [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, StreamHandle stream,
+                                  Diagnostics& diagnostics);
+  /// Puts a prepared call on the stream that it was prepared for. Local; does not wait.
+  [[nodiscard]] bool launch(const ReadyCall& call, Diagnostics& diagnostics);
+  /// True if launch() waits for the other ranks after all, to compare calls (MSCCLC_CHECK_CALLS).
+  bool launches_wait() const;
+
+  /// Collective: makes memory known to all ranks for CollectiveCall::registered; sizes may differ.
+  /// Its number; nullopt: reported.
+  [[nodiscard]] std::optional<uint64_t> register_buffer(void* address, uint64_t bytes,
+                                                        Diagnostics& diagnostics);
+  /// To be called on all ranks, before the memory is freed. False: there is no such number.
+  bool deregister_buffer(uint64_t number);
+
+  Communicator& communicator() const;
+  CollectivesUse use() const;
+
+ private:
+  friend class ReadyCall;
+  struct State;
+  explicit Collectives(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// A call of one of the ranks that a thread drives.
+struct RankCall {
+  Collectives* rank = nullptr;
+  CollectiveCall call;
+  StreamHandle stream = nullptr;
+};
+
+/// Makes calls of one or several ranks of this process, each rank's in the order given. First all
+/// are prepared, on a thread for each rank where they wait for one another, then all are launched,
+/// in the order given: one that cannot be prepared leaves nothing launched.
+[[nodiscard]] bool call_together(std::span<const RankCall> calls, Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,76 @@
+// Which plan for a call: what is asked, what is answered, and who answers. A provider may be a
+// folder of plans, plans that were registered, or the library that is compiled into the program.
+//
+//   PlanRequest request{.call = {CollectiveKind::allreduce, 4, bytes, Dtype::f16}};
+//   std::vector<PassedOver> passed_over;
+//   const auto picked = provider->pick(request, &passed_over, problems);
+//   if (picked != nullptr) executable = communicator->load(picked->plan, options, problems);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/ops.h"
+#include "ir/proof.h"
+#include "plans/library_call.h"
+
+namespace mscclc {
+
+struct Program;
+
+/// All that a choice may depend on. Every member REQUIRES the same value on all ranks, or they pick
+/// different plans; so nothing here is of one rank alone: no pointer, stream, device or rank.
+struct PlanRequest {
+  LibraryCall call;              ///< collective, ranks, nodes, bytes, type, placement, root …
+  ReduceOp op = ReduceOp::sum;   ///< ignored by collectives that reduce nothing
+  /// What all ranks' buffers are aligned to, in bytes; 0: nobody has compared them. Plans take any
+  /// alignment, so this is for selectors, as the next three are.
+  uint32_t alignment = 0;
+  bool registered = false;       ///< all ranks have registered all buffers of the call
+  bool capturing = false;        ///< all ranks capture the call into a graph
+  uint32_t architecture = 0;     ///< of all GPUs, 90 for compute capability 9.0; 0: no GPUs, or
+                                 ///< not the same ones
+  uint32_t multiprocessors = 0;  ///< the fewest of any GPU; 0: no GPUs, so as many as it takes
+  bool multicast = false;        ///< all ranks may use multicast of the NVLink switch
+  std::string tag = {};  ///< the caller's; plans with tags serve only calls with one of them
+  bool operator==(const PlanRequest&) const = default;
+};
+
+/// A plan that serves a request.
+struct PickedPlan {
+  std::string name;  ///< of the plan, for messages: a file, or a program and its parameters
+  std::shared_ptr<const Program> plan;
+  /// The largest message for which this plan is picked; ~0: unlimited. Scratch memory is laid out
+  /// for it (LoadOptions::max_bytes): use less if messages are never that large.
+  uint64_t max_bytes = 0;
+  /// What is proved about the plan, whatever its file says; nullopt: proofs are skipped.
+  std::optional<Proof> proof;
+  std::string why;  ///< one line: what made it the choice
+};
+
+/// A plan that was not picked, and why not.
+struct PassedOver {
+  std::string name;
+  std::string why;  ///< "it is for 8 ranks"
+};
+
+/// Thread safety: pick() may be called from any threads at once.
+class PlanProvider {
+ public:
+  virtual ~PlanProvider() = default;
+  /// The plan for a request; it may be read, compiled and proved at its first call. Ranks that have
+  /// the same plans and make the same request get the same plan. While a plan is there, the same
+  /// pointer each time; what was picked stays as it is after the plan was removed. nullptr without
+  /// an error: no plan serves such a request. nullptr with errors: one should, but cannot be used.
+  /// `passed_over`, if any: gets one line for each plan of this collective that was looked at
+  /// before the picked one. That takes time: leave it out where nobody reads it.
+  [[nodiscard]] virtual std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
+                                                               std::vector<PassedOver>* passed_over,
+                                                               Diagnostics& diagnostics) = 0;
+};
+
+}  // namespace mscclc

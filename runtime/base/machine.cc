@@ -1,0 +1,14 @@
+#include "runtime/base/machine.h"
+
+#include <fstream>
+
+namespace mscclc {
+
+std::array<uint8_t, 36> this_machine() {
+  std::array<uint8_t, 36> id{};
+  std::ifstream file("/proc/sys/kernel/random/boot_id", std::ios::binary);
+  file.read(reinterpret_cast<char*>(id.data()), id.size());
+  return id;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,399 @@
+// Communicators: how ranks meet, part, and end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/gpu.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/launcher.h"
+#include "runtime/base/environment.h"
+#include "runtime/base/machine.h"
+#include "runtime/capi/errors.h"
+#include "runtime/capi/handles.h"
+
+namespace mscclc::capi {
+namespace {
+
+/// Hubs of ids that this process has made. The ranks of this process own theirs together; one that
+/// nobody has joined yet is kept here.
+class Hubs {
+ public:
+  void add(const std::string& id, std::shared_ptr<Hub> hub) {
+    const std::lock_guard lock(mutex_);
+    hubs_[id] = {hub, std::move(hub)};
+  }
+  /// nullptr: another process serves the id.
+  std::shared_ptr<Hub> join(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = hubs_.find(id);
+    if (found == hubs_.end()) return nullptr;
+    std::shared_ptr<Hub> hub = found->second.joined.lock();
+    found->second.waiting.reset();
+    if (hub == nullptr) hubs_.erase(found);
+    return hub;
+  }
+  static Hubs& of_process() {
+    static Hubs* const made = new Hubs;
+    return *made;
+  }
+
+ private:
+  struct Entry {
+    std::weak_ptr<Hub> joined;
+    std::shared_ptr<Hub> waiting;  ///< until the first has joined
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> hubs_;
+};
+
+/// What a rank needs besides the others.
+struct Part {
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  std::shared_ptr<PlanRegistry> registry;
+  std::chrono::milliseconds timeout{0};
+
+  /// `given` may be NULL. False: reported.
+  bool read(const mscclc_config_t* given, Diagnostics& diagnostics) {
+    if (given != nullptr && !take_struct(given, config)) {
+      diagnostics.error("bad-call", {}, "the config has no size that this version knows");
+      return false;
+    }
+    if (config.registry == nullptr) {
+      registry = default_registry(diagnostics);
+    } else if (Handles<mscclc_registry>::has(config.registry)) {
+      registry = config.registry->plans;
+    } else {
+      diagnostics.error("bad-call", {}, "the config's registry is none");
+    }
+    config.registry = nullptr;
+    const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
+                                             : Environment::of_process().timeout(diagnostics);
+    timeout = limit.value_or(timeout);
+    return registry != nullptr && limit.has_value();
+  }
+};
+
+std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics) {
+  if (device == MSCCLC_HOST) return make_host_device(diagnostics);
+  return cuda::open_gpu(device, diagnostics);
+}
+
+/// Collective, of ranks that have met.
+mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_comm_t** comm,
+                       Diagnostics& diagnostics) {
+  if (bootstrap == nullptr) return fail(diagnostics);
+  auto made = std::make_unique<mscclc_comm>();
+  made->device = open_device(part.config.device, diagnostics);  // nullptr: all ranks learn it
+  made->registry = std::move(part.registry);
+  made->config = part.config;
+  made->communicator = Communicator::create(std::move(bootstrap), made->device,
+                                            {.timeout = part.timeout}, diagnostics);
+  if (made->communicator == nullptr) return fail(diagnostics);
+  made->collectives = Collectives::create(*made->communicator, made->registry,
+                                          {.ready_bytes = part.config.ready_bytes}, diagnostics);
+  if (made->collectives == nullptr) return fail(diagnostics);
+  *comm = Handles<mscclc_comm>::add(std::move(made));
+  return MSCCLC_SUCCESS;
+}
+
+/// An id of this process, which serves it. nullopt: reported.
+std::optional<std::string> make_id(bool one_machine, Diagnostics& diagnostics) {
+  auto options = read_host_options(diagnostics);
+  if (!options) return std::nullopt;
+  options->one_machine = one_machine;
+  auto job = host_job(*options, diagnostics);
+  if (!job) return std::nullopt;
+  const std::string text = job->id.text();
+  Hubs::of_process().add(text, std::move(job->hub));
+  return text;
+}
+
+mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part part,
+                     mscclc_comm_t** comm, Diagnostics& diagnostics) {
+  const auto parsed = UniqueId::parse(id, diagnostics);
+  if (!parsed) return fail(diagnostics);
+  auto bootstrap =
+      join_job(*parsed, rank, ranks, part.timeout, Hubs::of_process().join(id), diagnostics);
+  return finish(std::move(bootstrap), std::move(part), comm, diagnostics);
+}
+
+bool check_ranks(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
+  if (rank < ranks) return true;
+  diagnostics.error("bad-call", {}, fmt::format("rank {} of {} ranks", rank, ranks));
+  return false;
+}
+
+/// The caller's store, with a name before its keys.
+class Store {
+ public:
+  Store(const mscclc_store_t& store, const std::string& name, std::chrono::milliseconds timeout)
+      : store_(store), key_("mscclc/" + name + "/id"), timeout_(timeout) {}
+
+  bool put_id(const std::string& id, Diagnostics& diagnostics) const {
+    if (store_.set(store_.user, key_.c_str(), id.data(), id.size()) == 0) return true;
+    diagnostics.error("bootstrap-gone", {}, fmt::format("the store does not take '{}'", key_));
+    return false;
+  }
+  std::optional<std::string> get_id(Diagnostics& diagnostics) const {
+    std::string id(UniqueId::kMostText, '\0');
+    size_t bytes = id.size();
+    const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
+    if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0 && bytes <= id.size()) {
+      id.resize(bytes);
+      return id;
+    }
+    diagnostics.error(
+        "bootstrap-timeout", {},
+        fmt::format("the store has no '{}' within {} ms; rank 0 puts it there", key_, most));
+    return std::nullopt;
+  }
+  void forget() const {
+    if (store_.remove != nullptr) (void)store_.remove(store_.user, key_.c_str());
+  }
+
+ private:
+  const mscclc_store_t& store_;
+  const std::string key_;
+  const std::chrono::milliseconds timeout_;
+};
+
+mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks, Part part,
+                              mscclc_comm_t** comm, Diagnostics& diagnostics) {
+  const auto id = rank == 0 ? make_id(false, diagnostics) : store.get_id(diagnostics);
+  if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
+  const mscclc_result_t result = join(*id, rank, ranks, std::move(part), comm, diagnostics);
+  if (rank == 0) store.forget();  // all have come, or none will
+  return result;
+}
+
+/// What a rank says when a communicator is split.
+struct Wish {
+  int32_t color, key;
+  std::array<uint8_t, 36> machine;
+};
+
+/// The ranks of one color, in the child's order.
+struct Family {
+  std::vector<uint32_t> ranks;
+  bool one_machine = true;
+};
+
+std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& messages, uint32_t rank,
+                                Diagnostics& diagnostics) {
+  std::vector<Wish> wishes(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    if (messages[r].size() != sizeof(Wish)) {
+      diagnostics.error("bad-message", {}, fmt::format("rank {} does not tell its color", r));
+      return std::nullopt;
+    }
+    std::memcpy(&wishes[r], messages[r].data(), sizeof(Wish));
+  }
+  Family family;
+  for (uint32_t r = 0; r < wishes.size(); ++r) {
+    if (wishes[r].color != wishes[rank].color) continue;
+    family.ranks.push_back(r);
+    family.one_machine &= wishes[r].machine == wishes[rank].machine;
+  }
+  std::stable_sort(family.ranks.begin(), family.ranks.end(),
+                   [&](uint32_t a, uint32_t b) { return wishes[a].key < wishes[b].key; });
+  return family;
+}
+
+mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part,
+                      mscclc_comm_t** child, Diagnostics& diagnostics) {
+  Bootstrap& bootstrap = parent.communicator->bootstrap();
+  const Wish wish{color, key, this_machine()};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!bootstrap.all_gather({bytes, sizeof wish}, "split", messages, diagnostics)) {
+    return fail(diagnostics);
+  }
+  const auto family = family_of(messages, bootstrap.rank(), diagnostics);
+  if (!family) return fail(diagnostics);
+  const bool first = color >= 0 && family->ranks.front() == bootstrap.rank();
+  const std::string own =
+      first ? make_id(family->one_machine, diagnostics).value_or("") : std::string();
+  const auto* text = reinterpret_cast<const uint8_t*>(own.data());
+  if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
+    return fail(diagnostics);
+  }
+  if (color < 0) return MSCCLC_SUCCESS;
+  const std::vector<uint8_t>& id = messages[family->ranks.front()];
+  if (id.empty()) {
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot host the split", family->ranks.front()));
+    return fail(diagnostics);
+  }
+  const auto at = std::find(family->ranks.begin(), family->ranks.end(), bootstrap.rank());
+  return join({id.begin(), id.end()}, static_cast<uint32_t>(at - family->ranks.begin()),
+              static_cast<uint32_t>(family->ranks.size()), std::move(part), child, diagnostics);
+}
+
+}  // namespace
+}  // namespace mscclc::capi
+
+using namespace mscclc;
+using namespace mscclc::capi;
+
+mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
+  return guarded([&] {
+    if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
+    Diagnostics diagnostics;
+    const auto text = make_id(false, diagnostics);
+    if (!text) return fail(diagnostics);
+    *id = {};
+    text->copy(id->text, sizeof id->text - 1);
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
+                                   const mscclc_unique_id_t* id, uint32_t rank,
+                                   const mscclc_config_t* config) {
+  return guarded([&] {
+    if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
+    *comm = nullptr;
+    if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
+    Diagnostics diagnostics;
+    Part part;
+    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
+      return fail(diagnostics);
+    }
+    const std::string text(id->text, strnlen(id->text, sizeof id->text));
+    return join(text, rank, ranks, std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_create_env(mscclc_comm_t** comm, const char* name,
+                                       const mscclc_config_t* config) {
+  return guarded([&] {
+    if (comm == nullptr) return refuse("mscclc_comm_create_env", "'comm' is NULL");
+    *comm = nullptr;
+    Diagnostics diagnostics;
+    Part part;
+    if (!part.read(config, diagnostics)) return fail(diagnostics);
+    auto launched = read_launch(name == nullptr ? "" : name, diagnostics);
+    if (!launched) return fail(diagnostics);
+    launched->timeout = part.timeout;
+    return finish(make_bootstrap(*launched, diagnostics), std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_create_store(mscclc_comm_t** comm, uint32_t ranks, uint32_t rank,
+                                         const mscclc_store_t* store, const char* name,
+                                         const mscclc_config_t* config) {
+  constexpr auto kHere = "mscclc_comm_create_store";
+  return guarded([&] {
+    if (comm == nullptr) return refuse(kHere, "'comm' is NULL");
+    *comm = nullptr;
+    mscclc_store_t own = MSCCLC_STORE_INIT;
+    if (store == nullptr || !take_struct(store, own)) return refuse(kHere, "there is no store");
+    if (own.set == nullptr || own.get == nullptr)
+      return refuse(kHere, "the store cannot set or get");
+    if (name == nullptr || strnlen(name, 201) > 200) {
+      return refuse(kHere, "'name' is NULL, or longer than 200 bytes");
+    }
+    Diagnostics diagnostics;
+    Part part;
+    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
+      return fail(diagnostics);
+    }
+    const Store keys(own, name, part.timeout);
+    return meet_by_store(keys, rank, ranks, std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t key,
+                                  mscclc_comm_t** child, const mscclc_config_t* config) {
+  return guarded([&] {
+    if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
+    *child = nullptr;
+    if (!Handles<mscclc_comm>::has(comm)) {
+      return refuse("mscclc_comm_split", "'comm' is no communicator");
+    }
+    Diagnostics diagnostics;
+    Part part;
+    const bool parents = config == nullptr;
+    if (!part.read(parents ? &comm->config : config, diagnostics)) return fail(diagnostics);
+    if (parents || config->registry == nullptr) part.registry = comm->registry;
+    return split(*comm, color, key, std::move(part), child, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_rank(const mscclc_comm_t* comm, uint32_t* rank) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm) || rank == nullptr) {
+      return refuse("mscclc_comm_rank", "'comm' is no communicator, or 'rank' is NULL");
+    }
+    *rank = comm->communicator->rank();
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_size(const mscclc_comm_t* comm, uint32_t* ranks) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm) || ranks == nullptr) {
+      return refuse("mscclc_comm_size", "'comm' is no communicator, or 'ranks' is NULL");
+    }
+    *ranks = comm->communicator->size();
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm) || device == nullptr) {
+      return refuse("mscclc_comm_device", "'comm' is no communicator, or 'device' is NULL");
+    }
+    *device = comm->config.device;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) {
+      return refuse("mscclc_comm_async_error", "'comm' is no communicator");
+    }
+    Diagnostics diagnostics;
+    if (!comm->communicator->has_failed(diagnostics)) return mscclc_result_t{MSCCLC_SUCCESS};
+    return fail(diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) {
+      return refuse("mscclc_comm_abort", "'comm' is no communicator");
+    }
+    comm->communicator->abort(std::string(why == nullptr ? "aborted" : why));
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) {
+      return refuse("mscclc_comm_finalize", "'comm' is no communicator");
+    }
+    if (comm->finalized.exchange(true)) {
+      return fail(MSCCLC_INVALID_USAGE, "mscclc_comm_finalize: it was called before");
+    }
+    Diagnostics diagnostics;
+    const bool ended = comm->device->drain(diagnostics);
+    return comm->communicator->check(diagnostics) && ended ? mscclc_result_t{MSCCLC_SUCCESS}
+                                                           : fail(diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_destroy(mscclc_comm_t* comm) {
+  return guarded([&] {
+    if (comm == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
+    const auto taken = Handles<mscclc_comm>::take(comm);
+    if (taken == nullptr) return refuse("mscclc_comm_destroy", "'comm' is no communicator");
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}

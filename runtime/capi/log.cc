@@ -1,0 +1,16 @@
+// The log, for a callback of the application.
+#include "runtime/observe/log.h"
+
+#include "runtime/capi/errors.h"
+
+using namespace mscclc;
+using namespace mscclc::capi;
+
+mscclc_result_t mscclc_set_log(mscclc_log_fn log, void* user) {
+  return guarded([&] {
+    LogSink sink;
+    if (log != nullptr) sink = [log, user](const std::string& line) { log(user, line.c_str()); };
+    set_log_sink(std::move(sink));
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}

@@ -1,0 +1,137 @@
+// Memory, registrations and streams.
+#include "runtime/capi/errors.h"
+#include "runtime/capi/handles.h"
+
+using namespace mscclc;
+using namespace mscclc::capi;
+
+namespace {
+
+/// The error of a function that was given no communicator.
+mscclc_result_t no_comm(const char* function) {
+  return refuse(function, "'comm' is no communicator");
+}
+
+mscclc_result_t result(bool done, const Diagnostics& diagnostics) {
+  return done ? mscclc_result_t{MSCCLC_SUCCESS} : fail(diagnostics);
+}
+
+}  // namespace
+
+mscclc_result_t mscclc_memory_create(mscclc_comm_t* comm, size_t bytes, mscclc_memory_t** memory) {
+  return guarded([&] {
+    if (memory == nullptr) return refuse("mscclc_memory_create", "'memory' is NULL");
+    *memory = nullptr;
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_memory_create");
+    Diagnostics diagnostics;
+    auto made = std::make_unique<mscclc_memory>();
+    made->device = comm->device;
+    made->memory = comm->device->allocate(bytes, "memory of the application", diagnostics);
+    if (made->memory == nullptr) return fail(diagnostics);
+    *memory = Handles<mscclc_memory>::add(std::move(made));
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+void* mscclc_memory_address(const mscclc_memory_t* memory) {
+  return Handles<mscclc_memory>::has(memory) ? memory->memory->data() : nullptr;
+}
+
+size_t mscclc_memory_bytes(const mscclc_memory_t* memory) {
+  return Handles<mscclc_memory>::has(memory) ? memory->memory->bytes() : 0;
+}
+
+mscclc_result_t mscclc_memory_retain(mscclc_memory_t* memory) {
+  return guarded([&] {
+    if (!Handles<mscclc_memory>::has(memory)) {
+      return refuse("mscclc_memory_retain", "'memory' is no memory");
+    }
+    ++memory->owners;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_memory_release(mscclc_memory_t* memory) {
+  return guarded([&] {
+    if (memory == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
+    if (!Handles<mscclc_memory>::has(memory)) {
+      return refuse("mscclc_memory_release", "'memory' is no memory");
+    }
+    if (--memory->owners == 0) (void)Handles<mscclc_memory>::take(memory);
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_write(mscclc_comm_t* comm, void* to, const void* from, size_t bytes) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_write");
+    if (bytes > 0 && (to == nullptr || from == nullptr)) {
+      return refuse("mscclc_write", "'to' or 'from' is NULL");
+    }
+    Diagnostics diagnostics;
+    return result(comm->device->write(to, from, bytes, diagnostics), diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_read(mscclc_comm_t* comm, void* to, const void* from, size_t bytes) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_read");
+    if (bytes > 0 && (to == nullptr || from == nullptr)) {
+      return refuse("mscclc_read", "'to' or 'from' is NULL");
+    }
+    Diagnostics diagnostics;
+    return result(comm->device->read(to, from, bytes, diagnostics), diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_register(mscclc_comm_t* comm, void* address, size_t bytes,
+                                uint64_t* registration) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_register");
+    if (registration == nullptr || (address == nullptr && bytes > 0)) {
+      return refuse("mscclc_register", "'address' or 'registration' is NULL");
+    }
+    Diagnostics diagnostics;
+    const auto number = comm->collectives->register_buffer(address, bytes, diagnostics);
+    *registration = number.value_or(0);
+    return result(number.has_value(), diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_deregister(mscclc_comm_t* comm, uint64_t registration) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_deregister");
+    if (comm->collectives->deregister_buffer(registration)) return mscclc_result_t{MSCCLC_SUCCESS};
+    return refuse("mscclc_deregister", "there is no such registration");
+  });
+}
+
+mscclc_result_t mscclc_stream_create(mscclc_comm_t* comm, mscclc_stream_t* stream) {
+  return guarded([&] {
+    if (stream == nullptr) return refuse("mscclc_stream_create", "'stream' is NULL");
+    *stream = nullptr;
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_create");
+    Diagnostics diagnostics;
+    *stream = comm->device->create_stream(diagnostics);
+    return result(*stream != nullptr, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_stream_destroy(mscclc_comm_t* comm, mscclc_stream_t stream) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_destroy");
+    if (stream != nullptr) comm->device->destroy_stream(stream);
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t* comm, mscclc_stream_t stream) {
+  return guarded([&] {
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_synchronize");
+    if (!is_stream(comm->config.device, stream)) {
+      return refuse("mscclc_stream_synchronize", "the host device has no stream NULL");
+    }
+    Diagnostics diagnostics;
+    return result(comm->communicator->synchronize(stream, diagnostics), diagnostics);
+  });
+}

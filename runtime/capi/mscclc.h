@@ -1,0 +1,412 @@
+/* libmscclc: collectives by proved plans, for C programs and for languages that call C.
+ *
+ *   mscclc_unique_id_t id;                             // one process makes it, and sends it to all
+ *   mscclc_unique_id(&id);
+ *   mscclc_comm_t *comm;
+ *   mscclc_comm_create(&comm, ranks, &id, rank, NULL);             // all ranks
+ *   mscclc_allreduce(comm, in, out, count, MSCCLC_F16, MSCCLC_SUM, stream);
+ *   mscclc_stream_synchronize(comm, stream);
+ *   mscclc_comm_destroy(comm);
+ *
+ * Results. Every function that can fail says how; mscclc_last_error() then has the reasons, as
+ * text, until the thread's next call that fails. Nothing is printed, unless MSCCLC_DEBUG asks for a
+ * log.
+ *
+ * Handles are opaque. A function that gets NULL, or a handle that it has not been given (one that
+ * was destroyed, as long as no other has come to its place), answers MSCCLC_INVALID_ARGUMENT and
+ * does nothing; but destroying NULL is a success. Destroying a handle that another thread uses, or
+ * one twice after another was made, is undefined, as with free().
+ *
+ * Threads. A communicator, and the plans and buffers of it, are for one thread at a time; a second
+ * one that enters gets MSCCLC_INVALID_USAGE. Different communicators are independent. The functions
+ * that any thread may call at any time say so. After fork() the child may not use what the parent
+ * has made.
+ *
+ * Collective functions must be called by all ranks of the communicator in the same order. Where one
+ * rank cannot do its part, all of them fail.
+ *
+ * Streams are cudaStream_t of the communicator's GPU; on the host device, of
+ * mscclc_stream_create(). Sizes are in bytes where they are called bytes, and in elements where
+ * they are called count.
+ *
+ * Structs begin with their size, as the caller was compiled with it: set it by the macros. Later
+ * versions add members at the end, and functions; they change and remove none (docs/c_api.md). */
+#ifndef MSCCLC_H_
+#define MSCCLC_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MSCCLC_API __attribute__((visibility("default")))
+#else
+#define MSCCLC_API
+#endif
+
+/* ---- Results ---- */
+
+typedef int32_t mscclc_result_t;
+enum mscclc_result {
+  MSCCLC_SUCCESS = 0,
+  MSCCLC_INVALID_ARGUMENT = 1, /* this call's arguments; nothing was done */
+  MSCCLC_INVALID_USAGE = 2,    /* not now, or ranks that do different things */
+  MSCCLC_NO_PLAN = 3,          /* no plan serves the call, or there is no plan of this name */
+  MSCCLC_NOT_PROVED = 4,     /* a program or plan is wrong: it does not compile, or is not proved */
+  MSCCLC_PEER_FAILED = 5,    /* another rank has died, given up or could not do its part */
+  MSCCLC_TIMEOUT = 6,        /* ranks did not come, or a call hangs */
+  MSCCLC_ABORTED = 7,        /* mscclc_comm_abort() was called */
+  MSCCLC_OUT_OF_MEMORY = 8,  /* of the device or the host; or descriptors or threads */
+  MSCCLC_SYSTEM_ERROR = 9,   /* driver, files, network, settings */
+  MSCCLC_INTERNAL_ERROR = 10 /* a mistake of this library */
+};
+
+/* A fixed text for a result, "no plan"; of a number that is none, "unknown result". Never NULL. Any
+ * thread. */
+MSCCLC_API const char *mscclc_result_text(mscclc_result_t result);
+/* Why the last call of this thread that failed has failed: one or more lines; "" if none has. Valid
+ * until the thread's next call that fails. Never NULL. Any thread. */
+MSCCLC_API const char *mscclc_last_error(void);
+/* "1.2.3", of the library that runs. Any thread. */
+MSCCLC_API const char *mscclc_version(void);
+
+/* Gets the lines of the log, without their ends, whatever MSCCLC_DEBUG_FILE says. Which lines there
+ * are, MSCCLC_DEBUG and MSCCLC_DEBUG_SUBSYS say. Called from any thread, one call at a time; it
+ * must not call this library. NULL: lines go to the file again. Any thread; when it returns, the
+ * callback before it is not called any more. */
+typedef void (*mscclc_log_fn)(void *user, const char *line);
+MSCCLC_API mscclc_result_t mscclc_set_log(mscclc_log_fn log, void *user);
+
+/* ---- Types ---- */
+
+typedef int32_t mscclc_dtype_t;
+enum mscclc_dtype {
+  MSCCLC_F32 = 0,
+  MSCCLC_F16 = 1,
+  MSCCLC_BF16 = 2,
+  MSCCLC_F64 = 3,
+  MSCCLC_I32 = 4,
+  MSCCLC_U32 = 5,
+  MSCCLC_I64 = 6,
+  MSCCLC_U64 = 7,
+  MSCCLC_I8 = 8,
+  MSCCLC_U8 = 9,
+  MSCCLC_E4M3 = 10,
+  MSCCLC_E5M2 = 11,
+  MSCCLC_E4M3B15 = 12,
+  MSCCLC_DTYPE_DEFAULT = -1 /* as type to add up in: the data type's own */
+};
+
+/* MSCCLC_AVG divides by the number of ranks. */
+typedef int32_t mscclc_op_t;
+enum mscclc_op { MSCCLC_SUM = 1, MSCCLC_MIN = 2, MSCCLC_MAX = 3, MSCCLC_PROD = 4, MSCCLC_AVG = 5 };
+
+typedef int32_t mscclc_kind_t;
+enum mscclc_kind {
+  MSCCLC_ALLREDUCE = 1,
+  MSCCLC_REDUCE = 2,
+  MSCCLC_ALLGATHER = 3,
+  MSCCLC_GATHER = 4,
+  MSCCLC_REDUCESCATTER = 5,
+  MSCCLC_ALLTOALL = 6,
+  MSCCLC_ALLTOALLV = 7,
+  MSCCLC_BROADCAST = 8,
+  MSCCLC_SCATTER = 9,
+  MSCCLC_SENDRECV = 10,
+  MSCCLC_BARRIER = 11
+};
+
+typedef struct mscclc_comm mscclc_comm_t;
+typedef struct mscclc_registry mscclc_registry_t;
+typedef struct mscclc_plan mscclc_plan_t;
+typedef struct mscclc_memory mscclc_memory_t;
+typedef void *mscclc_stream_t;
+
+/* ---- Communicators ---- */
+
+/* A text that ends with 0; all 128 bytes may be copied. */
+typedef struct mscclc_unique_id {
+  char text[128];
+} mscclc_unique_id_t;
+
+#define MSCCLC_HOST (-1)
+
+/* How a rank takes part. Begin with MSCCLC_CONFIG_INIT. */
+typedef struct mscclc_config {
+  size_t size;
+  /* The GPU, as cudaSetDevice() numbers it; MSCCLC_HOST: this machine's processor and memory. */
+  int32_t device;
+  /* How long ranks wait for one another, in milliseconds; 0: as MSCCLC_TIMEOUT says. */
+  uint32_t timeout_ms;
+  /* Allreduces of up to so many bytes find their plans loaded when create() returns. */
+  uint64_t ready_bytes;
+  /* Where plans come from; NULL: the registry of the process. It may be destroyed at once. */
+  mscclc_registry_t *registry;
+} mscclc_config_t;
+
+#define MSCCLC_CONFIG_INIT \
+  { sizeof(mscclc_config_t), 0, 0, 0, NULL }
+
+/* A key-value store that all ranks share: c10d's, Redis, files, MPI. Callbacks answer 0, or
+ * anything else where they fail; they are called in the thread of mscclc_comm_create_store(). */
+typedef struct mscclc_store {
+  size_t size;
+  void *user;
+  int (*set)(void *user, const char *key, const void *value, size_t bytes);
+  /* Waits until the key is there, timeout_ms at most. *bytes: the room in `value`, then the value's
+   * length. */
+  int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
+  /* The key is not needed any more. May be NULL. */
+  int (*remove)(void *user, const char *key);
+} mscclc_store_t;
+
+#define MSCCLC_STORE_INIT \
+  { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL }
+
+/* Makes an id of a communicator that is to be, and serves it: the process must live until all ranks
+ * have come. Any thread. */
+MSCCLC_API mscclc_result_t mscclc_unique_id(mscclc_unique_id_t *id);
+
+/* Collective over the `ranks` ranks of an id, each its own `rank`; an id is for one communicator.
+ * NULL config: MSCCLC_CONFIG_INIT. *comm is NULL after an error. Any thread. */
+MSCCLC_API mscclc_result_t mscclc_comm_create(mscclc_comm_t **comm, uint32_t ranks,
+                                              const mscclc_unique_id_t *id, uint32_t rank,
+                                              const mscclc_config_t *config);
+/* The same for a process that torchrun, mpirun or srun has started, or that has MSCCLC_RANK and
+ * MSCCLC_WORLD_SIZE. `name` tells communicators apart that a job makes at the same time; NULL: "".
+ * The GPU is the config's, not the launcher's. */
+MSCCLC_API mscclc_result_t mscclc_comm_create_env(mscclc_comm_t **comm, const char *name,
+                                                  const mscclc_config_t *config);
+/* The same for ranks that share a store. `name`, at most 200 bytes, is put before all keys: one
+ * that no communicator of this store has had. */
+MSCCLC_API mscclc_result_t mscclc_comm_create_store(mscclc_comm_t **comm, uint32_t ranks,
+                                                    uint32_t rank, const mscclc_store_t *store,
+                                                    const char *name,
+                                                    const mscclc_config_t *config);
+/* Collective: ranks with the same color, not negative, form a new communicator, in the order of
+ * their keys, then of their ranks here. A negative color: *child is NULL. NULL config: the
+ * parent's. Parent and child live independently. */
+MSCCLC_API mscclc_result_t mscclc_comm_split(mscclc_comm_t *comm, int32_t color, int32_t key,
+                                             mscclc_comm_t **child, const mscclc_config_t *config);
+
+MSCCLC_API mscclc_result_t mscclc_comm_rank(const mscclc_comm_t *comm, uint32_t *rank);
+MSCCLC_API mscclc_result_t mscclc_comm_size(const mscclc_comm_t *comm, uint32_t *ranks);
+MSCCLC_API mscclc_result_t mscclc_comm_device(const mscclc_comm_t *comm, int32_t *device);
+
+/* Whether the communicator has failed: MSCCLC_SUCCESS, or what has happened. Does not wait. Any
+ * thread, at any time before mscclc_comm_destroy(). */
+MSCCLC_API mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t *comm);
+/* Ends all calls of all ranks; `why` is told to the others; NULL: "aborted". The communicator can
+ * only be destroyed then. Does not wait for other ranks. Any thread, at any time before
+ * mscclc_comm_destroy(). */
+MSCCLC_API mscclc_result_t mscclc_comm_abort(mscclc_comm_t *comm, const char *why);
+/* Waits until all that the communicator has launched has ended; it takes no more calls. Twice:
+ * MSCCLC_INVALID_USAGE. */
+MSCCLC_API mscclc_result_t mscclc_comm_finalize(mscclc_comm_t *comm);
+/* Frees it, with its plans; waits for what it has launched, but not for other ranks. Graphs that
+ * hold its calls must not be launched any more. */
+MSCCLC_API mscclc_result_t mscclc_comm_destroy(mscclc_comm_t *comm);
+
+/* ---- Memory and streams ---- */
+
+/* Device memory, zeros, that peers can map; any allocator's will do for calls, too. Lives until the
+ * last release; it may outlive the communicator. Local. */
+MSCCLC_API mscclc_result_t mscclc_memory_create(mscclc_comm_t *comm, size_t bytes,
+                                                mscclc_memory_t **memory);
+/* Any thread. NULL for what is no memory. */
+MSCCLC_API void *mscclc_memory_address(const mscclc_memory_t *memory);
+MSCCLC_API size_t mscclc_memory_bytes(const mscclc_memory_t *memory);
+/* One more owner, and one less. Any thread. */
+MSCCLC_API mscclc_result_t mscclc_memory_retain(mscclc_memory_t *memory);
+MSCCLC_API mscclc_result_t mscclc_memory_release(mscclc_memory_t *memory);
+
+/* Copies between memory of the host and of the device, and waits. */
+MSCCLC_API mscclc_result_t mscclc_write(mscclc_comm_t *comm, void *to, const void *from,
+                                        size_t bytes);
+MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void *from,
+                                       size_t bytes);
+
+/* Collective: makes memory known to all ranks, for mscclc_call_t::registered; sizes may differ. It
+ * must live until all ranks have deregistered it. */
+MSCCLC_API mscclc_result_t mscclc_register(mscclc_comm_t *comm, void *address, size_t bytes,
+                                           uint64_t *registration);
+/* On all ranks; does not wait. */
+MSCCLC_API mscclc_result_t mscclc_deregister(mscclc_comm_t *comm, uint64_t registration);
+
+/* A stream of the communicator's device; to be destroyed before the communicator. */
+MSCCLC_API mscclc_result_t mscclc_stream_create(mscclc_comm_t *comm, mscclc_stream_t *stream);
+MSCCLC_API mscclc_result_t mscclc_stream_destroy(mscclc_comm_t *comm, mscclc_stream_t stream);
+/* Waits for all work on a stream, and reports what has gone wrong in its calls. */
+MSCCLC_API mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t *comm, mscclc_stream_t stream);
+
+/* ---- Collectives ----
+ *
+ * They return when the work is queued; the first call that needs a plan also waits for the other
+ * ranks, which load it, too. All may be captured in a CUDA graph, the first ones as well. Buffers
+ * are of the device, aligned to nothing more than their elements, and in place where NCCL allows
+ * it. Calls of a communicator run in their order, whatever their streams. */
+
+typedef struct mscclc_call {
+  size_t size;
+  mscclc_kind_t kind;
+  mscclc_dtype_t dtype;
+  mscclc_op_t op;            /* of allreduce, reduce and reducescatter */
+  mscclc_dtype_t accumulate; /* the type to add up in, or MSCCLC_DTYPE_DEFAULT */
+  uint32_t root;             /* of reduce, gather, broadcast and scatter */
+  int32_t registered; /* not 0: both buffers are registered, at the same offsets on all ranks */
+  int64_t shift;      /* of sendrecv: to the rank so many places on, and from so many back */
+  uint64_t count;     /* elements of one rank's part, as NCCL counts them */
+  const void *input;
+  void *output;
+  const uint64_t *counts; /* of alltoallv: ranks * ranks; [s * ranks + d] go from s to d */
+  const uint64_t
+      *input_offsets; /* of alltoallv: where the row for each rank begins, in elements; */
+  const uint64_t *output_offsets; /*   NULL: rows follow one another */
+  const char *tag;                /* plans with tags serve only calls with one of them; or NULL */
+} mscclc_call_t;
+
+#define MSCCLC_CALL_INIT                                                                          \
+  {                                                                                               \
+    sizeof(mscclc_call_t), MSCCLC_BARRIER, MSCCLC_F32, MSCCLC_SUM, MSCCLC_DTYPE_DEFAULT, 0, 0, 1, \
+        0, NULL, NULL, NULL, NULL, NULL, NULL                                                     \
+  }
+
+/* Any collective, with all that can be said of it. */
+MSCCLC_API mscclc_result_t mscclc_collective(mscclc_comm_t *comm, const mscclc_call_t *call,
+                                             mscclc_stream_t stream);
+/* The name of the plan that serves a call, and why; MSCCLC_NO_PLAN: none does. *text, lines that
+ * end with 0, is to be freed by mscclc_free(): the plan's name, then why it; or a line for each
+ * plan that was passed over. A call that needs no plan gives "". Local; loads nothing. */
+MSCCLC_API mscclc_result_t mscclc_choose(mscclc_comm_t *comm, const mscclc_call_t *call,
+                                         int32_t capturing, char **text);
+
+MSCCLC_API mscclc_result_t mscclc_allreduce(mscclc_comm_t *comm, const void *input, void *output,
+                                            uint64_t count, mscclc_dtype_t dtype, mscclc_op_t op,
+                                            mscclc_stream_t stream);
+MSCCLC_API mscclc_result_t mscclc_reduce(mscclc_comm_t *comm, const void *input, void *output,
+                                         uint64_t count, mscclc_dtype_t dtype, mscclc_op_t op,
+                                         uint32_t root, mscclc_stream_t stream);
+/* `count` elements of each rank. */
+MSCCLC_API mscclc_result_t mscclc_allgather(mscclc_comm_t *comm, const void *input, void *output,
+                                            uint64_t count, mscclc_dtype_t dtype,
+                                            mscclc_stream_t stream);
+MSCCLC_API mscclc_result_t mscclc_gather(mscclc_comm_t *comm, const void *input, void *output,
+                                         uint64_t count, mscclc_dtype_t dtype, uint32_t root,
+                                         mscclc_stream_t stream);
+/* `count` elements to each rank. */
+MSCCLC_API mscclc_result_t mscclc_reducescatter(mscclc_comm_t *comm, const void *input,
+                                                void *output, uint64_t count, mscclc_dtype_t dtype,
+                                                mscclc_op_t op, mscclc_stream_t stream);
+MSCCLC_API mscclc_result_t mscclc_scatter(mscclc_comm_t *comm, const void *input, void *output,
+                                          uint64_t count, mscclc_dtype_t dtype, uint32_t root,
+                                          mscclc_stream_t stream);
+/* `count` elements from each rank to each. */
+MSCCLC_API mscclc_result_t mscclc_alltoall(mscclc_comm_t *comm, const void *input, void *output,
+                                           uint64_t count, mscclc_dtype_t dtype,
+                                           mscclc_stream_t stream);
+/* As mscclc_call_t says of counts, which must be the same on all ranks, and offsets. */
+MSCCLC_API mscclc_result_t mscclc_alltoallv(mscclc_comm_t *comm, const void *input, void *output,
+                                            const uint64_t *counts, const uint64_t *input_offsets,
+                                            const uint64_t *output_offsets, mscclc_dtype_t dtype,
+                                            mscclc_stream_t stream);
+MSCCLC_API mscclc_result_t mscclc_broadcast(mscclc_comm_t *comm, const void *input, void *output,
+                                            uint64_t count, mscclc_dtype_t dtype, uint32_t root,
+                                            mscclc_stream_t stream);
+/* Every rank sends to the rank `shift` places on, and receives from the one `shift` places back. */
+MSCCLC_API mscclc_result_t mscclc_sendrecv(mscclc_comm_t *comm, const void *input, void *output,
+                                           uint64_t count, mscclc_dtype_t dtype, int64_t shift,
+                                           mscclc_stream_t stream);
+/* No rank's work behind it on its stream begins before all ranks' work in front of it has ended. */
+MSCCLC_API mscclc_result_t mscclc_barrier(mscclc_comm_t *comm, mscclc_stream_t stream);
+
+/* Collectives of this thread between the two are only noted, and made by the outermost end: for a
+ * thread that drives several ranks. Buffers, and arrays of counts, must live until then (arrays are
+ * copied). A call that is refused makes the end fail, too, and then none is made; the thread's next
+ * group begins anew. Other functions are not held back. */
+MSCCLC_API mscclc_result_t mscclc_group_start(void);
+MSCCLC_API mscclc_result_t mscclc_group_end(void);
+
+/* ---- Plans ---- */
+
+/* The plans that a communicator picks from: folders, plans in memory, and, asked last, the library
+ * that is compiled in. Begins with what MSCCLC_PLAN_PATH names. Registries are safe for any
+ * threads; ranks must have the same plans whenever they make a call. Destroying one leaves
+ * communicators theirs. */
+MSCCLC_API mscclc_result_t mscclc_registry_create(mscclc_registry_t **registry);
+/* The registry of the process, one more owner of it. */
+MSCCLC_API mscclc_result_t mscclc_registry_default(mscclc_registry_t **registry);
+MSCCLC_API mscclc_result_t mscclc_registry_destroy(mscclc_registry_t *registry);
+/* A plan's file, or a folder of plans. */
+MSCCLC_API mscclc_result_t mscclc_registry_add(mscclc_registry_t *registry, const char *path);
+/* A plan as JSON; `name` for messages and selectors. `id`, if not NULL, gets its content hash: 64
+ * digits and a 0. */
+MSCCLC_API mscclc_result_t mscclc_register_plan(mscclc_registry_t *registry, const char *json,
+                                                size_t bytes, const char *name, char id[65]);
+/* Takes out a plan by its name or content hash; what has picked it goes on. */
+MSCCLC_API mscclc_result_t mscclc_remove_plan(mscclc_registry_t *registry, const char *plan);
+
+/* What a choice may depend on: all of it is the same on all ranks. */
+typedef struct mscclc_request {
+  size_t size;
+  mscclc_kind_t kind;
+  mscclc_dtype_t dtype;
+  mscclc_op_t op;
+  mscclc_dtype_t accumulate; /* or MSCCLC_DTYPE_DEFAULT */
+  uint32_t ranks;
+  uint32_t nodes; /* machines; 0: ranks are spread over them unevenly */
+  uint32_t root;
+  int32_t in_place; /* the plan must be right in place */
+  int64_t shift;
+  uint64_t bytes; /* the larger of a rank's input and output */
+  int32_t registered;
+  int32_t capturing;
+  uint32_t architecture;    /* 90 for compute capability 9.0; 0: no GPUs, or not known */
+  uint32_t multiprocessors; /* 0: no GPUs, or not known */
+  const char *tag;          /* never NULL */
+} mscclc_request_t;
+
+typedef int32_t mscclc_selection_t;
+enum mscclc_selection {
+  MSCCLC_SELECT_USUAL = 0, /* what the registry would pick */
+  MSCCLC_SELECT_PLAN = 1, /* the registered plan whose name or content hash was written to `plan` */
+  MSCCLC_SELECT_NONE = 2  /* no plan: the call fails with MSCCLC_NO_PLAN */
+};
+
+/* A function of the request alone, the same on all ranks; `plan` has room for 256 bytes with the 0.
+ * Called from any threads at once; it must not call this library. Answers are kept. */
+typedef mscclc_selection_t (*mscclc_selector_fn)(void *user, const mscclc_request_t *request,
+                                                 char plan[256]);
+/* NULL: none. `user` must live as long as communicators of the registry. */
+MSCCLC_API mscclc_result_t mscclc_set_selector(mscclc_registry_t *registry,
+                                               mscclc_selector_fn selector, void *user);
+
+/* Compiles a program of the language and proves the plan. `name` is the file's, for messages;
+ * `defines`: "R=8" …, as -D takes them. *json gets the plan, *diagnostics what the compiler says
+ * (warnings, or errors); both end with 0 and are to be freed by mscclc_free(), and either may be
+ * NULL where there is none. Imports are not read. MSCCLC_NOT_PROVED: *diagnostics says why. Local;
+ * any thread; needs no communicator. */
+MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, const char *name,
+                                          const char *const *defines, size_t defines_count,
+                                          char **json, char **diagnostics);
+/* Frees what this library has handed out as text. NULL is fine. Any thread. */
+MSCCLC_API void mscclc_free(char *text);
+
+/* Collective: loads a plan for messages up to `max_bytes`, and elements as wide as `dtype`. It is
+ * its owner's to destroy, before the communicator. */
+MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *json, size_t bytes,
+                                            const char *name, uint64_t max_bytes,
+                                            mscclc_dtype_t dtype, mscclc_plan_t **plan);
+/* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and
+ * output. Of the call, dtype, op, accumulate, input and output matter. */
+MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_call_t *call,
+                                              uint64_t bytes, mscclc_stream_t stream);
+MSCCLC_API mscclc_result_t mscclc_plan_destroy(mscclc_plan_t *plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MSCCLC_H_ */

@@ -1,0 +1,139 @@
+#include "runtime/collectives/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace mscclc {
+namespace {
+
+/// Whole buffers stay below it, so that offsets into them may be added up.
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+
+class Checker {
+ public:
+  Checker(const CollectiveCall& call, uint32_t rank, uint32_t ranks, Diagnostics& diagnostics)
+      : call_(call), rank_(rank), ranks_(ranks), diagnostics_(diagnostics) {}
+
+  bool run() {
+    return check_words() && check_ranks() &&
+           (call_.kind == CollectiveKind::alltoallv ? check_rows() : check_count());
+  }
+
+ private:
+  bool refuse(const std::string& text) {
+    diagnostics_.error("bad-call", {}, text);
+    return false;
+  }
+
+  // Enums may come from other languages, as numbers.
+  bool check_words() {
+    if (call_.kind == CollectiveKind::none || call_.kind == CollectiveKind::custom ||
+        call_.kind > CollectiveKind::custom) {
+      return refuse("the collective is none that can be called by name");
+    }
+    if (static_cast<size_t>(call_.dtype) >= dtype_table().size() ||
+        (call_.accumulate && static_cast<size_t>(*call_.accumulate) >= dtype_table().size())) {
+      return refuse(fmt::format("{}: there is no such data type", name(call_.kind)));
+    }
+    const bool reduces = info(call_.kind).source == Source::everyone;
+    if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {
+      return refuse(fmt::format("{}: there is no such reduction", name(call_.kind)));
+    }
+    return true;
+  }
+
+  bool check_ranks() {
+    if (!has_root(call_.kind) || call_.root < ranks_) return true;
+    return refuse(
+        fmt::format("{}: the root is rank {} of {}", name(call_.kind), call_.root, ranks_));
+  }
+
+  bool check_size(uint64_t elements, uint64_t times) {
+    if (elements <= kMostBytes / info(call_.dtype).bytes / times) return true;
+    return refuse(fmt::format("{}: {} elements of '{}' a rank are too many", name(call_.kind),
+                              elements, info(call_.dtype).name));
+  }
+
+  bool check_count() {
+    if (call_.kind == CollectiveKind::barrier || call_.count == 0) return true;
+    return check_size(call_.count, ranks_) && check_buffer(Side::input, call_.input) &&
+           check_buffer(Side::output, call_.output);
+  }
+
+  bool check_buffer(Side side, const void* at) {
+    const bool here = !info(call_.kind).side(side).only_at_root || rank_ == call_.root;
+    if (at != nullptr || !here) return true;
+    return refuse(fmt::format("{}: rank {} needs an {}, and gives nullptr", name(call_.kind), rank_,
+                              side == Side::input ? "input" : "output"));
+  }
+
+  bool check_rows() {
+    if (call_.counts.size() != uint64_t{ranks_} * ranks_) {
+      return refuse(fmt::format("alltoallv: {} counts are given; {} ranks need {}",
+                                call_.counts.size(), ranks_, uint64_t{ranks_} * ranks_));
+    }
+    for (const auto& offsets : {call_.input_offsets, call_.output_offsets}) {
+      if (!offsets.empty() && offsets.size() != ranks_) {
+        return refuse(fmt::format("alltoallv: {} offsets are given; {} ranks need {}",
+                                  offsets.size(), ranks_, ranks_));
+      }
+      for (const uint64_t offset : offsets) {
+        if (!check_size(offset, 2)) return false;
+      }
+    }
+    bool sends = false, receives = false;
+    for (uint32_t s = 0; s < ranks_; ++s) {
+      for (uint32_t d = 0; d < ranks_; ++d) {
+        const uint64_t count = call_.counts[s * ranks_ + d];
+        if (!check_size(count, ranks_)) return false;
+        sends |= count > 0 && s == rank_;
+        receives |= count > 0 && d == rank_;
+      }
+    }
+    return (!sends || check_buffer(Side::input, call_.input)) &&
+           (!receives || check_buffer(Side::output, call_.output));
+  }
+
+  const CollectiveCall& call_;
+  const uint32_t rank_, ranks_;
+  Diagnostics& diagnostics_;
+};
+
+bool stays_here(const CollectiveCall& call, uint32_t ranks) {
+  return ranks == 1 || (call.kind == CollectiveKind::sendrecv && call.shift % ranks == 0);
+}
+
+}  // namespace
+
+bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
+                     Diagnostics& diagnostics) {
+  return Checker(call, rank, ranks, diagnostics).run();
+}
+
+std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t ranks) {
+  if (stays_here(call, ranks)) return std::nullopt;
+  CollectiveCall planned = call;
+  if (call.kind == CollectiveKind::alltoallv) {
+    planned.kind = CollectiveKind::alltoall;
+    planned.count = *std::max_element(call.counts.begin(), call.counts.end());
+    planned.registered = false;
+  } else if (call.kind == CollectiveKind::barrier) {
+    planned = {.kind = CollectiveKind::allreduce,
+               .count = 1,
+               .dtype = Dtype::i32,
+               .op = ReduceOp::max,
+               .tag = call.tag};
+  }
+  if (planned.count == 0) return std::nullopt;
+  return planned;
+}
+
+uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks) {
+  const CollectiveInfo& kind = info(call.kind);
+  const bool rows = kind.has_rows(Side::input) || kind.has_rows(Side::output);
+  return call.count * info(call.dtype).bytes * (rows ? ranks : 1);
+}
+
+}  // namespace mscclc

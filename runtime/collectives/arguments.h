@@ -1,0 +1,25 @@
+// Calls by name in the runtime's own terms: whether the arguments are sound, which call a plan has
+// to serve, and how many bytes its message has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/api/collectives.h"
+
+namespace mscclc {
+
+/// Checks what a rank says of its call. Errors (bad-call).
+[[nodiscard]] bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
+                                   Diagnostics& diagnostics);
+
+/// What moves data between ranks: the call itself, or the call that serves it. An alltoallv is an
+/// alltoall of rows as long as the longest; a barrier is an allreduce of one element. nullopt: no
+/// plan is needed, as there is one rank, nothing to move, or nothing to move elsewhere. The buffers
+/// are those of `call`. REQUIRES: check_arguments().
+std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t ranks);
+
+/// Bytes of the larger of input and output. REQUIRES: check_arguments().
+uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks);
+
+}  // namespace mscclc

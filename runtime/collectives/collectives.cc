@@ -1,0 +1,359 @@
+#include "runtime/api/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/base/environment.h"
+#include "runtime/base/machine.h"
+#include "runtime/collectives/arguments.h"
+#include "runtime/collectives/state.h"
+#include "runtime/observe/log.h"
+
+namespace mscclc {
+namespace {
+
+/// LibraryCall::nodes, from where every rank runs.
+uint32_t count_nodes(const std::vector<std::vector<uint8_t>>& machines) {
+  const auto ranks = static_cast<uint32_t>(machines.size());
+  uint32_t each = 1;
+  while (each < ranks && machines[each] == machines[0]) ++each;
+  if (ranks % each != 0) return 0;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    if (machines[r] != machines[r / each * each]) return 0;
+    const bool first = r % each == 0;
+    if (first &&
+        std::find(machines.begin(), machines.begin() + r, machines[r]) != machines.begin() + r) {
+      return 0;
+    }
+  }
+  return ranks / each;
+}
+
+bool refuse(Diagnostics& diagnostics, const std::string& text) {
+  diagnostics.error("bad-call", {}, text);
+  return false;
+}
+
+}  // namespace
+
+bool Collectives::State::find_nodes(Diagnostics& diagnostics) {
+  const auto own = this_machine();
+  std::vector<std::vector<uint8_t>> machines;
+  if (!communicator.bootstrap().all_gather(own, "find the machines", machines, diagnostics)) {
+    return false;
+  }
+  nodes = count_nodes(machines);
+  return true;
+}
+
+// Sizes double: no plan that the table gives for a stretch of them is missed for long.
+bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
+  if (communicator.size() == 1) return true;
+  for (uint64_t bytes = sizeof(float); bytes <= most; bytes *= 2) {
+    const CollectiveCall call{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)};
+    Diagnostics problems;
+    const auto picked = provider->pick(request(call, false), nullptr, problems);
+    for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+    if (problems.has_errors()) return false;
+    if (picked == nullptr || loaded.find(*picked, need(call)) != nullptr) continue;
+    if (loaded.load(*picked, need(call), diagnostics) == nullptr) return false;
+  }
+  return true;
+}
+
+bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
+  const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
+  compares_calls = check.value_or(0) == 1;
+  chain = communicator.device().chain_streams(diagnostics);
+  if (check && chain != nullptr && find_nodes(diagnostics) &&
+      make_ready(options.ready_bytes, diagnostics)) {
+    return true;
+  }
+  communicator.abort(diagnostics);  // the others may wait in the next step
+  return false;
+}
+
+// Only what all ranks know alike. Whether a call is in place need not be such (off the root there
+// is one buffer), so plans must be right both ways; of an alltoall the caller promises it.
+PlanRequest Collectives::State::request(const CollectiveCall& planned, bool capturing) const {
+  const bool in_place = planned.kind == CollectiveKind::alltoall
+                            ? planned.input == planned.output && planned.input != nullptr
+                            : info(planned.kind).can_alias;
+  PlanRequest request;
+  request.call.kind = planned.kind;
+  request.call.ranks = communicator.size();
+  request.call.bytes = message_bytes(planned, communicator.size());
+  request.call.dtype = planned.dtype;
+  request.call.in_place = in_place;
+  request.call.root = planned.root;
+  request.call.shift = planned.shift;
+  request.call.accumulate = planned.accumulate;
+  request.call.links = communicator.worst_link();
+  request.call.nodes = nodes;
+  request.op = planned.op;
+  request.registered = planned.registered;
+  request.capturing = capturing;
+  request.tag = planned.tag;
+  return request;
+}
+
+LoadedPlans::Need Collectives::State::need(const CollectiveCall& planned) const {
+  return {message_bytes(planned, communicator.size()), planned.dtype,
+          planned.registered && !has_root(planned.kind)};
+}
+
+std::shared_ptr<const PickedPlan> Collectives::State::pick(const CollectiveCall& planned,
+                                                           StreamHandle stream,
+                                                           Diagnostics& diagnostics) {
+  const bool capturing = communicator.device().is_capturing(stream);
+  Diagnostics problems;
+  auto picked = provider->pick(request(planned, capturing), nullptr, problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  if (picked == nullptr && !problems.has_errors()) {
+    diagnostics.error("no-plan", {},
+                      fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks",
+                                  name(planned.kind), message_bytes(planned, communicator.size()),
+                                  info(planned.dtype).name, communicator.size()));
+  }
+  return picked;
+}
+
+/// What stays on this rank: all of it with one rank, and what a rank sends to itself.
+bool Collectives::State::copy_here(const CollectiveCall& call, ReadyCall::State& ready,
+                                   Diagnostics&) const {
+  const uint64_t width = info(call.dtype).bytes;
+  uint64_t count = call.count;
+  uint64_t from = 0, to = 0;
+  if (call.kind == CollectiveKind::barrier) return true;
+  if (call.kind == CollectiveKind::alltoallv) {
+    if (communicator.size() > 1) return true;  // all counts are 0
+    count = call.counts[0];
+    from = call.input_offsets.empty() ? 0 : call.input_offsets[0] * width;
+    to = call.output_offsets.empty() ? 0 : call.output_offsets[0] * width;
+  }
+  if (count == 0) return true;
+  const auto* source = static_cast<const uint8_t*>(call.input) + from;
+  auto* target = static_cast<uint8_t*>(call.output) + to;
+  if (source != target) ready.before.push_back({target, source, count * width});
+  return true;
+}
+
+// Rows of alltoallv lie in the layer's memory as long as the longest.
+void Collectives::State::place_rows(const CollectiveCall& call, uint64_t row, uint8_t* sent,
+                                    uint8_t* received, ReadyCall::State& ready) const {
+  const uint64_t width = info(call.dtype).bytes;
+  const uint32_t ranks = communicator.size(), rank = communicator.rank();
+  uint64_t next_in = 0, next_out = 0;
+  for (uint32_t peer = 0; peer < ranks; ++peer) {
+    const uint64_t out = call.counts[rank * ranks + peer], in = call.counts[peer * ranks + rank];
+    const uint64_t from = call.input_offsets.empty() ? next_in : call.input_offsets[peer];
+    const uint64_t to = call.output_offsets.empty() ? next_out : call.output_offsets[peer];
+    if (out > 0) {
+      ready.before.push_back(
+          {sent + peer * row, static_cast<const uint8_t*>(call.input) + from * width, out * width});
+    }
+    if (in > 0) {
+      ready.after.push_back(
+          {static_cast<uint8_t*>(call.output) + to * width, received + peer * row, in * width});
+    }
+    next_in += out;
+    next_out += in;
+  }
+}
+
+/// Gives a planned call its buffers, where they are not the caller's.
+bool Collectives::State::place(const CollectiveCall& call, CollectiveCall& planned,
+                               ReadyCall::State& ready, Diagnostics& diagnostics) {
+  if (call.kind == CollectiveKind::barrier) {
+    uint8_t* const word = own.take(communicator.device(), sizeof(int32_t), diagnostics);
+    planned.input = planned.output = word;
+    return word != nullptr;
+  }
+  if (call.kind != CollectiveKind::alltoallv) return true;
+  const uint64_t row = planned.count * info(planned.dtype).bytes;
+  const uint64_t side = row * communicator.size();
+  uint8_t* const memory = own.take(communicator.device(), 2 * side, diagnostics);
+  if (memory == nullptr) return false;
+  planned.input = memory;
+  planned.output = memory + side;
+  place_rows(call, row, memory, memory + side, ready);
+  return true;
+}
+
+std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveCall& planned,
+                                                               const Executable& executable,
+                                                               Diagnostics& diagnostics) const {
+  const auto input = registered.find(planned.input), output = registered.find(planned.output);
+  if (input && output) {
+    return RegisteredCalls::Key{&executable,
+                                message_bytes(planned, communicator.size()),
+                                planned.dtype,
+                                planned.op,
+                                planned.accumulate,
+                                *input,
+                                *output};
+  }
+  refuse(diagnostics,
+         fmt::format("{}: the call says that its buffers are registered; the {} is not",
+                     name(planned.kind), input ? "output" : "input"));
+  return std::nullopt;
+}
+
+BoundCall Collectives::State::bind(const CollectiveCall& planned, Executable& executable,
+                                   Diagnostics& diagnostics) {
+  const CallOptions options{.bytes = message_bytes(planned, communicator.size()),
+                            .dtype = planned.dtype,
+                            .op = planned.op,
+                            .accumulate = planned.accumulate,
+                            .input = planned.input,
+                            .output = planned.output};
+  if (!executable.binds_together()) return executable.bind(options, diagnostics);
+  const auto key = key_of(planned, executable, diagnostics);
+  if (!key) {
+    communicator.abort(diagnostics);  // the others may wait in bind()
+    return {};
+  }
+  BoundCall bound = registered.call(*key);
+  if (bound) return bound;
+  bound = executable.bind(options, diagnostics);
+  if (bound) registered.keep(*key, bound);
+  return bound;
+}
+
+bool Collectives::State::prepare(const CollectiveCall& call, StreamHandle stream,
+                                 ReadyCall::State& ready, Diagnostics& diagnostics) {
+  const uint32_t ranks = communicator.size();
+  if (!check_arguments(call, communicator.rank(), ranks, diagnostics)) return false;
+  ready.owner = this;
+  ready.stream = stream;
+  std::optional<CollectiveCall> planned = planned_call(call, ranks);
+  if (!planned) return copy_here(call, ready, diagnostics);
+  const auto picked = pick(*planned, stream, diagnostics);
+  if (picked == nullptr) return false;
+  ready.executable = loaded.find(*picked, need(*planned));
+  if (ready.executable == nullptr) {
+    log(LogLevel::info, LogArea::load, communicator.rank(),
+        fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
+                    message_bytes(*planned, ranks), picked->name, picked->why));
+    ready.executable = loaded.load(*picked, need(*planned), diagnostics);
+  }
+  if (ready.executable == nullptr || !place(call, *planned, ready, diagnostics)) return false;
+  ready.bound = bind(*planned, *ready.executable, diagnostics);
+  return static_cast<bool>(ready.bound);
+}
+
+bool Collectives::State::enqueue(const ReadyCall::State& ready, Diagnostics& diagnostics) {
+  Device& device = communicator.device();
+  const auto copy = [&](const CallCopy& c) {
+    return device.copy(c.to, c.from, c.bytes, ready.stream, diagnostics);
+  };
+  return chain->follow(ready.stream, diagnostics) &&
+         std::all_of(ready.before.begin(), ready.before.end(), copy) &&
+         (ready.executable == nullptr ||
+          ready.executable->launch(ready.bound, ready.stream, diagnostics)) &&
+         std::all_of(ready.after.begin(), ready.after.end(), copy) &&
+         chain->put_last(ready.stream, diagnostics);
+}
+
+bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diagnostics) {
+  if (ready.executable == nullptr && ready.before.empty()) return true;
+  if (enqueue(ready, diagnostics)) return true;
+  communicator.abort(diagnostics);  // the others wait for this call
+  return false;
+}
+
+Collectives::Collectives(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Collectives::~Collectives() = default;
+
+std::unique_ptr<Collectives> Collectives::create(Communicator& communicator,
+                                                 std::shared_ptr<PlanProvider> provider,
+                                                 const CollectivesOptions& options,
+                                                 Diagnostics& diagnostics) {
+  if (provider == nullptr) {
+    diagnostics.error("no-plan", {}, "collectives need a provider of plans; it is nullptr");
+    communicator.abort(diagnostics);
+    return nullptr;
+  }
+  auto state = std::make_unique<State>(communicator, std::move(provider));
+  if (!state->start(options, diagnostics)) return nullptr;
+  return std::unique_ptr<Collectives>(new Collectives(std::move(state)));
+}
+
+bool Collectives::check(const CollectiveCall& call, Diagnostics& diagnostics) const {
+  const Communicator& c = state_->communicator;
+  return check_arguments(call, c.rank(), c.size(), diagnostics);
+}
+
+bool Collectives::needs_plan(const CollectiveCall& call) const {
+  return planned_call(call, state_->communicator.size()).has_value();
+}
+
+std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call, bool capturing,
+                                                      std::vector<PassedOver>* passed_over,
+                                                      Diagnostics& diagnostics) {
+  const auto planned = planned_call(call, state_->communicator.size());
+  if (!planned) return nullptr;
+  return state_->provider->pick(state_->request(*planned, capturing), passed_over, diagnostics);
+}
+
+bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
+  Diagnostics ignored;  // prepare() reports it
+  State& s = *state_;
+  const auto planned = planned_call(call, s.communicator.size());
+  if (!planned) return false;
+  const auto picked = s.pick(*planned, stream, ignored);
+  if (picked == nullptr) return false;
+  Executable* const executable = s.loaded.find(*picked, s.need(*planned));
+  if (executable == nullptr) return true;
+  if (!executable->binds_together()) return false;
+  const auto key = s.key_of(*planned, *executable, ignored);
+  return !key || !s.registered.call(*key);
+}
+
+bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  ReadyCall::State ready;
+  return visit && state_->prepare(call, stream, ready, diagnostics) &&
+         state_->launch(ready, diagnostics);
+}
+
+ReadyCall Collectives::prepare(const CollectiveCall& call, StreamHandle stream,
+                               Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  auto ready = std::make_shared<ReadyCall::State>();
+  if (!visit || !state_->prepare(call, stream, *ready, diagnostics)) return {};
+  return ReadyCall(std::move(ready));
+}
+
+bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  if (!visit) return false;
+  if (!call || call.state().owner != state_.get()) {
+    return refuse(diagnostics, "the call was not prepared by these collectives");
+  }
+  return state_->launch(call.state(), diagnostics);
+}
+
+std::optional<uint64_t> Collectives::register_buffer(void* address, uint64_t bytes,
+                                                     Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  if (!visit) return std::nullopt;
+  auto buffer = state_->communicator.register_buffer(address, bytes, diagnostics);
+  if (buffer == nullptr) return std::nullopt;
+  return state_->registered.add(address, bytes, std::move(buffer));
+}
+
+bool Collectives::deregister_buffer(uint64_t number) { return state_->registered.remove(number); }
+
+Communicator& Collectives::communicator() const { return state_->communicator; }
+
+CollectivesUse Collectives::use() const {
+  return {state_->loaded.count(), state_->own.bytes(), state_->registered.count()};
+}
+
+bool Collectives::launches_wait() const { return state_->compares_calls; }
+
+}  // namespace mscclc

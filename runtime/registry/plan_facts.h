@@ -1,0 +1,48 @@
+// Whether a plan can serve a request, and whether it says that it wants to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "executor/lower.h"
+#include "ir/program.h"
+#include "runtime/api/plan_provider.h"
+
+namespace mscclc {
+
+/// What of a plan decides whether it can serve a call; found once.
+class PlanFacts {
+ public:
+  PlanFacts() = default;
+  /// `proof`: what is known to be proved of it; nullopt: nothing.
+  PlanFacts(const Program& plan, const std::optional<Proof>& proof);
+
+  /// Why this plan cannot serve such calls, whoever picks it: "it is for 8 ranks"; "" if it can.
+  std::string why_not(const Program& plan, const PlanRequest& request) const;
+
+ private:
+  std::string of_contract(const Contract& contract, const LibraryCall& call) const;
+  std::string of_machine(const Program& plan, const PlanRequest& request) const;
+
+  PlanUse use_;
+  uint32_t blocks_ = 0;     ///< the most of any rank
+  bool switches_ = false;   ///< it has switch channels
+  bool lines_ = false;      ///< it has packets in LL128
+  bool replayable_ = true;  ///< a captured call may be replayed
+};
+
+/// A plan and its facts.
+struct CheckedPlan {
+  PickedPlan picked;
+  PlanFacts facts;
+};
+
+/// Why a plan's own `select` options leave the request to others; "" if they do not.
+std::string why_not_selected(const Select& select, const PlanRequest& request);
+
+/// "allreduce over 4 ranks", "broadcast over 4 ranks with root 2", "allreduce over 16 ranks on 2
+/// nodes"
+std::string call_text(const LibraryCall& call);
+
+}  // namespace mscclc

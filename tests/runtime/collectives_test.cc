@@ -1,0 +1,490 @@
+// Collectives by name on the host device, against their definitions written down once more.
+#include "runtime/api/collectives.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <thread>
+
+#include "runtime/api/builtin_library.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using Kind = CollectiveKind;
+constexpr uint32_t kRanks = 3;
+
+std::shared_ptr<PlanProvider> library() {
+  static const auto provider = [] {
+    Diagnostics diagnostics;
+    return builtin_library({}, diagnostics);
+  }();
+  REQUIRE(provider != nullptr);
+  return provider;
+}
+
+/// Element `i` of the input of a rank.
+int32_t value(uint32_t rank, uint64_t i) {
+  return static_cast<int32_t>(rank * 1000003 + i * 7 + 1);
+}
+
+/// Memory of a rank that the host reads, too.
+struct Buffer {
+  std::unique_ptr<Memory> memory;
+  int32_t* data = nullptr;
+
+  Buffer(Communicator& communicator, uint64_t elements, Diagnostics& diagnostics)
+      : memory(communicator.device().allocate(elements * 4 + 64, "a buffer", diagnostics)),
+        data(reinterpret_cast<int32_t*>(memory->data())) {}
+};
+
+/// How many elements input and output have at a rank.
+uint64_t elements(Kind kind, Side side, uint64_t count, uint32_t ranks) {
+  return info(kind).has_rows(side) ? count * ranks : count;
+}
+bool has(const CollectiveCall& call, Side side, uint32_t rank) {
+  return !info(call.kind).side(side).only_at_root || rank == call.root;
+}
+
+/// What element `i` of the output must be; nothing is said of ranks without one.
+int32_t expected(const CollectiveCall& call, uint32_t rank, uint32_t ranks, uint64_t i) {
+  const uint64_t n = call.count, row = n == 0 ? 0 : i / n, column = n == 0 ? 0 : i % n;
+  const auto sum = [&](uint64_t at) {
+    int32_t all = 0;
+    for (uint32_t r = 0; r < ranks; ++r) all += value(r, at);
+    return all;
+  };
+  switch (call.kind) {
+    case Kind::allreduce:
+    case Kind::reduce:
+      return sum(i);
+    case Kind::reducescatter:
+      return sum(rank * n + i);
+    case Kind::allgather:
+    case Kind::gather:
+      return value(static_cast<uint32_t>(row), column);
+    case Kind::alltoall:
+      return value(static_cast<uint32_t>(row), rank * n + column);
+    case Kind::broadcast:
+      return value(call.root, i);
+    case Kind::scatter:
+      return value(call.root, rank * n + i);
+    case Kind::sendrecv: {
+      const auto size = static_cast<int64_t>(ranks);
+      const int64_t from = ((rank - call.shift) % size + size) % size;
+      return value(static_cast<uint32_t>(from), i);
+    }
+    default:
+      return 0;
+  }
+}
+
+/// Where a call in place has its output, in elements from its input, or the other way round.
+int64_t in_place_offset(const CollectiveCall& call, uint32_t rank) {
+  const auto n = static_cast<int64_t>(call.count);
+  switch (call.kind) {
+    case Kind::allgather:
+      return -n * rank;
+    case Kind::reducescatter:
+      return n * rank;
+    case Kind::gather:
+      return -n * call.root;
+    case Kind::scatter:
+      return n * call.root;
+    default:
+      return 0;
+  }
+}
+
+/// One rank's call with test values, by a function that makes it.
+std::string try_call(Collectives& collectives, CollectiveCall call, bool in_place) {
+  Communicator& communicator = collectives.communicator();
+  const uint32_t rank = communicator.rank(), ranks = communicator.size();
+  Diagnostics diagnostics;
+  const uint64_t in = elements(call.kind, Side::input, call.count, ranks);
+  const uint64_t out = elements(call.kind, Side::output, call.count, ranks);
+  Buffer input(communicator, in + out, diagnostics), output(communicator, in + out, diagnostics);
+  int32_t* from = input.data + 1;  // aligned to elements, and no more
+  int32_t* to = output.data + 3;
+  if (in_place) {
+    const int64_t offset = in_place_offset(call, rank);
+    from = output.data + 1 + (offset < 0 ? -offset : 0);
+    to = output.data + 1 + (offset > 0 ? offset : 0);
+  }
+  if (has(call, Side::input, rank)) {
+    for (uint64_t i = 0; i < in; ++i) from[i] = value(rank, i);
+    call.input = from;
+  }
+  if (has(call, Side::output, rank)) call.output = to;
+  call.dtype = Dtype::i32;
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  const bool done =
+      collectives.call(call, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  if (!done) return testing::text(diagnostics);
+  for (uint64_t i = 0; i < out && call.output != nullptr; ++i) {
+    if (to[i] == expected(call, rank, ranks, i)) continue;
+    return fmt::format("{} of {}{}: element {} is {}, not {}", name(call.kind), call.count,
+                       in_place ? " in place" : "", i, to[i], expected(call, rank, ranks, i));
+  }
+  return "";
+}
+
+std::string with_collectives(Communicator& communicator,
+                             const std::function<std::string(Collectives&)>& body,
+                             const CollectivesOptions& options = {}) {
+  Diagnostics diagnostics;
+  const auto made = Collectives::create(communicator, library(), options, diagnostics);
+  return made == nullptr ? testing::text(diagnostics) : body(*made);
+}
+
+const std::vector<Kind> kKinds = {Kind::allreduce,     Kind::reduce,   Kind::allgather,
+                                  Kind::gather,        Kind::alltoall, Kind::broadcast,
+                                  Kind::reducescatter, Kind::scatter,  Kind::sendrecv};
+
+std::string all_kinds(Collectives& collectives) {
+  const uint32_t last = collectives.communicator().size() - 1;
+  for (const Kind kind : kKinds) {
+    for (const uint64_t count : {0, 1, 7, 3000}) {
+      for (const bool in_place : {false, true}) {
+        if (in_place && (!info(kind).can_alias || kind == Kind::alltoall)) continue;
+        std::string said = try_call(
+            collectives, {.kind = kind, .count = count, .root = last, .shift = -1}, in_place);
+        if (!said.empty()) return said;
+      }
+    }
+  }
+  return "";
+}
+
+TEST_CASE("every collective, by its name") {
+  const auto body = [](Communicator& c) { return with_collectives(c, all_kinds); };
+  CHECK(testing::run_threads(kRanks, body) == "");
+  CHECK(testing::run_processes(2, body) == "");
+  CHECK(testing::run_threads(1, body) == "");
+}
+
+TEST_CASE("a plan is loaded once, and again where its room is too small") {
+  const auto body = [](Collectives& collectives) -> std::string {
+    for (const uint64_t count : {10, 20, 10}) {
+      std::string said = try_call(collectives, {.kind = Kind::allreduce, .count = count}, false);
+      if (!said.empty()) return said;
+    }
+    if (collectives.use().plans != 1) return "small calls share a plan";
+    for (const uint64_t count : {300000, 2000000, 300000}) {
+      std::string said = try_call(collectives, {.kind = Kind::broadcast, .count = count}, false);
+      if (!said.empty()) return said;
+    }
+    return "";
+  };
+  CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
+TEST_CASE("create() loads what small calls need") {
+  const auto body = [](Collectives& collectives) -> std::string {
+    const uint64_t before = collectives.use().plans;
+    if (before == 0) return "nothing is loaded";
+    std::string said = try_call(collectives, {.kind = Kind::allreduce, .count = 1000}, true);
+    return collectives.use().plans == before ? said : "a call has loaded a plan";
+  };
+  const CollectivesOptions options{.ready_bytes = 4096};
+  CHECK(testing::run_threads(
+            2, [&](Communicator& c) { return with_collectives(c, body, options); }) == "");
+}
+
+TEST_CASE("alltoallv: rows of any lengths, anywhere") {
+  const std::vector<uint64_t> counts = {5, 0, 70, 1, 2, 3, 0, 900, 0};  // from s to d: s * 3 + d
+  const auto body = [&](Collectives& collectives, bool spread) -> std::string {
+    Communicator& communicator = collectives.communicator();
+    const uint32_t rank = communicator.rank();
+    Diagnostics diagnostics;
+    Buffer input(communicator, 4000, diagnostics), output(communicator, 4000, diagnostics);
+    std::vector<uint64_t> in(kRanks), out(kRanks);
+    for (uint32_t p = 1; p < kRanks; ++p) {
+      in[p] = spread ? p * 1000 : in[p - 1] + counts[rank * kRanks + p - 1];
+      out[p] = spread ? p * 1100 + 1 : out[p - 1] + counts[(p - 1) * kRanks + rank];
+    }
+    for (uint32_t d = 0; d < kRanks; ++d) {
+      for (uint64_t i = 0; i < counts[rank * kRanks + d]; ++i) {
+        input.data[in[d] + i] = value(rank * 10 + d, i);
+      }
+    }
+    CollectiveCall call{.kind = Kind::alltoallv,
+                        .dtype = Dtype::i32,
+                        .input = input.data,
+                        .output = output.data,
+                        .counts = counts};
+    if (spread) {
+      call.input_offsets = in;
+      call.output_offsets = out;
+    }
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    const bool done = collectives.call(call, stream, diagnostics) &&
+                      communicator.synchronize(stream, diagnostics);
+    communicator.device().destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    uint64_t written = 0;
+    for (uint32_t s = 0; s < kRanks; ++s) {
+      for (uint64_t i = 0; i < counts[s * kRanks + rank]; ++i, ++written) {
+        if (output.data[out[s] + i] != value(s * 10 + rank, i)) return "a row is wrong";
+      }
+    }
+    const auto others = std::count(output.data, output.data + 4000, 0);
+    return others == static_cast<long>(4000 - written) ? "" : "something else is written";
+  };
+  for (const bool spread : {false, true}) {
+    CHECK(testing::run_threads(kRanks, [&](Communicator& c) {
+            return with_collectives(c, [&](Collectives& x) { return body(x, spread); });
+          }) == "");
+  }
+}
+
+// Each call doubles what the one before it has left, on another stream.
+TEST_CASE("calls on several streams keep their order") {
+  const auto body = [](Collectives& collectives) -> std::string {
+    Communicator& communicator = collectives.communicator();
+    Diagnostics diagnostics;
+    Buffer buffer(communicator, 64, diagnostics);
+    buffer.data[5] = 1;
+    StreamHandle streams[3];
+    for (StreamHandle& s : streams) s = communicator.device().create_stream(diagnostics);
+    bool done = true;
+    for (int i = 0; i < 24; ++i) {
+      done = done && collectives.call({.kind = Kind::allreduce,
+                                       .count = 64,
+                                       .dtype = Dtype::i32,
+                                       .input = buffer.data,
+                                       .output = buffer.data},
+                                      streams[i % 3], diagnostics);
+      if (i % 7 == 0) {
+        done = done && collectives.call({.kind = Kind::barrier}, streams[1], diagnostics);
+      }
+    }
+    for (const StreamHandle s : streams) {
+      done = communicator.synchronize(s, diagnostics) && done;
+      communicator.device().destroy_stream(s);
+    }
+    if (!done) return testing::text(diagnostics);
+    return buffer.data[5] == 1 << 24 ? "" : fmt::format("{}", buffer.data[5]);
+  };
+  CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
+TEST_CASE("registered buffers are bound once") {
+  const auto body = [](Collectives& collectives) -> std::string {
+    Communicator& communicator = collectives.communicator();
+    Diagnostics diagnostics;
+    constexpr uint64_t kCount = 1 << 20;  // large enough for plans that read peers' buffers
+    Buffer buffer(communicator, 4 * kCount, diagnostics);
+    const auto number = collectives.register_buffer(buffer.data, 16 * kCount, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    bool done = number.has_value();
+    for (int i = 0; i < 3 && done; ++i) {
+      for (uint64_t j = 0; j < kCount; ++j) buffer.data[j] = value(communicator.rank(), i + j);
+      done = collectives.call({.kind = Kind::allgather,
+                               .count = kCount,
+                               .dtype = Dtype::i32,
+                               .input = buffer.data,
+                               .output = buffer.data + kCount,
+                               .registered = true},
+                              stream, diagnostics) &&
+             communicator.synchronize(stream, diagnostics);
+      for (uint64_t j = 0; j < 2 * kCount && done; ++j) {
+        const auto from = static_cast<uint32_t>(j / kCount);
+        if (buffer.data[kCount + j] != value(from, i + j % kCount)) return "wrong";
+      }
+      // Nobody writes inputs that peers still read.
+      done = done && communicator.bootstrap().barrier("read", diagnostics);
+    }
+    communicator.device().destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    if (collectives.use().cached != 1) return fmt::format("{} kept", collectives.use().cached);
+    if (!collectives.deregister_buffer(*number) || collectives.deregister_buffer(*number)) {
+      return "deregistered twice, or never";
+    }
+    return collectives.use().cached == 0 ? "" : "calls of a buffer that has gone are kept";
+  };
+  CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
+/// Ranks that have met, for one thread.
+struct Ranks {
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::vector<std::unique_ptr<Collectives>> collectives;
+  std::vector<StreamHandle> streams;
+  Diagnostics diagnostics;
+
+  explicit Ranks(uint32_t ranks) : communicators(ranks), collectives(ranks) {
+    auto bootstraps = make_in_process_bootstraps(ranks, testing::kPatience);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] {
+        Diagnostics said;
+        communicators[r] =
+            Communicator::create(std::move(bootstraps[r]), make_host_device(said), {}, said);
+        if (communicators[r] == nullptr) return;
+        collectives[r] = Collectives::create(*communicators[r], library(), {}, said);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (uint32_t r = 0; r < ranks; ++r) {
+      REQUIRE(collectives[r] != nullptr);
+      streams.push_back(communicators[r]->device().create_stream(diagnostics));
+    }
+  }
+  ~Ranks() {
+    for (size_t r = 0; r < streams.size(); ++r) {
+      communicators[r]->device().destroy_stream(streams[r]);
+    }
+  }
+};
+
+TEST_CASE("one thread drives several ranks") {
+  Ranks ranks(kRanks);
+  std::vector<Buffer> in, out;
+  std::vector<RankCall> calls;
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    in.emplace_back(*ranks.communicators[r], 3000, ranks.diagnostics);
+    out.emplace_back(*ranks.communicators[r], 9000, ranks.diagnostics);
+    for (uint64_t i = 0; i < 3000; ++i) in[r].data[i] = value(r, i);
+  }
+  for (int again = 0; again < 2; ++again) {
+    calls.clear();
+    for (uint32_t r = 0; r < kRanks; ++r) {  // a rank's calls follow one another in the list
+      calls.push_back({ranks.collectives[r].get(),
+                       {.kind = Kind::allreduce,
+                        .count = 3000,
+                        .dtype = Dtype::i32,
+                        .input = in[r].data,
+                        .output = out[r].data},
+                       ranks.streams[r]});
+      calls.push_back({ranks.collectives[r].get(),
+                       {.kind = Kind::allgather,
+                        .count = 1000,
+                        .dtype = Dtype::i32,
+                        .input = out[r].data,
+                        .output = out[r].data + 4000},
+                       ranks.streams[r]});
+    }
+    const bool done = call_together(calls, ranks.diagnostics);
+    INFO(testing::text(ranks.diagnostics));
+    REQUIRE(done);
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      REQUIRE(ranks.communicators[r]->synchronize(ranks.streams[r], ranks.diagnostics));
+    }
+  }
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    for (uint64_t i = 0; i < 1000; ++i) {
+      const int32_t sum = value(0, i) + value(1, i) + value(2, i);
+      REQUIRE(out[r].data[i] == sum);
+      REQUIRE(out[r].data[4000 + 2000 + i] == sum);
+    }
+  }
+}
+
+TEST_CASE("a list with a wrong call launches nothing") {
+  Ranks ranks(2);
+  Buffer buffer(*ranks.communicators[0], 10, ranks.diagnostics);
+  buffer.data[0] = 7;
+  const CollectiveCall right{.kind = Kind::allreduce,
+                             .count = 1,
+                             .dtype = Dtype::i32,
+                             .input = buffer.data,
+                             .output = buffer.data};
+  CollectiveCall wrong = right;
+  wrong.output = nullptr;
+  const std::vector<RankCall> calls = {{ranks.collectives[0].get(), right, ranks.streams[0]},
+                                       {ranks.collectives[1].get(), wrong, ranks.streams[1]}};
+  CHECK_FALSE(call_together(calls, ranks.diagnostics));
+  CHECK(testing::text(ranks.diagnostics) ==
+        "error: allreduce: rank 1 needs an output, and gives nullptr\n");
+  REQUIRE(ranks.communicators[0]->synchronize(ranks.streams[0], ranks.diagnostics));
+  CHECK(buffer.data[0] == 7);
+  const std::vector<RankCall> nobody = {{nullptr, right, nullptr}};
+  Diagnostics diagnostics;
+  CHECK_FALSE(call_together(nobody, diagnostics));
+  CHECK(testing::text(diagnostics) == "error: a call names no rank\n");
+}
+
+TEST_CASE("arguments that are refused") {
+  Ranks ranks(2);
+  int32_t memory[4] = {};
+  const CollectiveCall right{
+      .kind = Kind::reduce, .count = 1, .dtype = Dtype::i32, .input = memory, .output = memory};
+  const auto said = [&](CollectiveCall call) {
+    Diagnostics diagnostics;
+    CHECK_FALSE(ranks.collectives[0]->check(call, diagnostics));
+    CHECK_FALSE(ranks.collectives[0]->call(call, ranks.streams[0], diagnostics));
+    CHECK(diagnostics.all().at(0).code == "bad-call");
+    return diagnostics.all().at(0).message;
+  };
+  const auto with = [&](const auto& change) {
+    CollectiveCall call = right;
+    change(call);
+    return said(call);
+  };
+  Diagnostics diagnostics;
+  CHECK(ranks.collectives[0]->check(right, diagnostics));
+  CHECK(with([](auto& c) { c.kind = Kind::custom; }) ==
+        "the collective is none that can be called by name");
+  CHECK(with([](auto& c) { c.kind = static_cast<Kind>(99); }) ==
+        "the collective is none that can be called by name");
+  CHECK(with([](auto& c) { c.dtype = static_cast<Dtype>(99); }) ==
+        "reduce: there is no such data type");
+  CHECK(with([](auto& c) { c.accumulate = static_cast<Dtype>(99); }) ==
+        "reduce: there is no such data type");
+  CHECK(with([](auto& c) { c.op = ReduceOp::call; }) == "reduce: there is no such reduction");
+  CHECK(with([](auto& c) { c.op = static_cast<ReduceOp>(99); }) ==
+        "reduce: there is no such reduction");
+  CHECK(with([](auto& c) { c.root = 2; }) == "reduce: the root is rank 2 of 2");
+  CHECK(with([](auto& c) { c.count = ~uint64_t{0}; }) ==
+        "reduce: 18446744073709551615 elements of 'i32' a rank are too many");
+  CHECK(with([](auto& c) { c.input = nullptr; }) ==
+        "reduce: rank 0 needs an input, and gives nullptr");
+  CHECK(with([](auto& c) { c.kind = Kind::alltoallv; }) ==
+        "alltoallv: 0 counts are given; 2 ranks need 4");
+  const std::vector<uint64_t> counts = {1, 1, 1, 1}, three = {1, 2, 3}, far = {0, ~uint64_t{0}};
+  CHECK(with([&](auto& c) {
+          c.kind = Kind::alltoallv;
+          c.counts = counts;
+          c.input_offsets = three;
+        }) == "alltoallv: 3 offsets are given; 2 ranks need 2");
+  CHECK(with([&](auto& c) {
+          c.kind = Kind::alltoallv;
+          c.counts = counts;
+          c.output_offsets = far;
+        }) == "alltoallv: 18446744073709551615 elements of 'i32' a rank are too many");
+  CHECK(with([&](auto& c) {
+          c.kind = Kind::alltoallv;
+          c.counts = counts;
+          c.output = nullptr;
+        }) == "alltoallv: rank 0 needs an output, and gives nullptr");
+}
+
+TEST_CASE("what is chosen depends on no pointer") {
+  Ranks ranks(2);
+  Diagnostics diagnostics;
+  int32_t memory[4] = {};
+  for (const Kind kind : kKinds) {
+    const CollectiveCall bare{.kind = kind, .count = 1 << 16};
+    CollectiveCall placed = bare;
+    placed.input = memory;
+    placed.output = memory + 1;
+    const auto a = ranks.collectives[0]->choose(bare, false, nullptr, diagnostics);
+    CHECK(a != nullptr);
+    CHECK(a == ranks.collectives[1]->choose(placed, false, nullptr, diagnostics));
+  }
+  CHECK(testing::text(diagnostics) == "");
+  CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::allreduce, .count = 0}));
+  CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::sendrecv, .count = 4, .shift = 2}));
+  CHECK(ranks.collectives[0]->needs_plan({.kind = Kind::barrier}));
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,397 @@
+// Plans that are registered one by one: which goes first, adding and removing, selectors, paths.
+#include "runtime/api/plan_registry.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+#include <type_traits>
+
+#include "compiler/compile.h"
+#include "ir/program.h"
+#include "ir/read_file.h"
+#include "plans/plan_json.h"
+#include "runtime/api/builtin_library.h"
+#include "runtime/base/environment.h"
+#include "runtime/observe/log.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+constexpr uint32_t kRanks = 2;
+
+/// The JSON of an all-gather for two ranks with these `select` options; `blocks` makes it another.
+std::string plan(const std::string& select, int blocks = 1) {
+  std::string text = read_file("plans/allgather_direct.mscl").value();
+  const size_t begin = text.find("\nselect"), end = text.find('\n', begin + 1);
+  text.replace(begin, end - begin, select.empty() ? "" : "\nselect     " + select);
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add("plan.mscl", text);
+  const auto program =
+      compile(sources, file, {.defines = {{"R", "2"}, {"B", std::to_string(blocks)}, {"T", "64"}}},
+              {}, diagnostics);
+  INFO(render_text(diagnostics, sources));
+  REQUIRE(program);
+  const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics);
+  REQUIRE(json);
+  return *json;
+}
+
+std::shared_ptr<PlanRegistry> registry(std::shared_ptr<PlanProvider> library = nullptr) {
+  Diagnostics diagnostics;
+  auto made = PlanRegistry::create({.library = std::move(library)}, diagnostics);
+  INFO(testing::text(diagnostics));
+  REQUIRE(made != nullptr);
+  return made;
+}
+
+std::string add(PlanRegistry& registry, const std::string& json, const std::string& name) {
+  Diagnostics diagnostics;
+  const auto id = registry.register_plan(json, name, diagnostics);
+  INFO(testing::text(diagnostics));
+  REQUIRE(id);
+  return *id;
+}
+
+PlanRequest request(uint64_t bytes) { return {.call = {CollectiveKind::allgather, kRanks, bytes}}; }
+
+std::string pick(PlanRegistry& registry, const PlanRequest& request) {
+  Diagnostics diagnostics;
+  const auto picked = registry.pick(request, nullptr, diagnostics);
+  if (!diagnostics.all().empty()) return diagnostics.all()[0].message;
+  return picked == nullptr ? "nothing" : picked->name;
+}
+
+std::string scratch(const std::string& name) {
+  const char* folder = std::getenv("TEST_TMPDIR");
+  const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/" + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+/// Sets a variable while it lives.
+class WithVariable {
+ public:
+  WithVariable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~WithVariable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+// A choice can depend on nothing but what a request holds. A new member stops this from compiling:
+// whoever adds one must see to it that all ranks have the same.
+TEST_CASE("a request holds nothing of one rank alone") {
+  const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors, multicast,
+               tag] = PlanRequest{};
+  const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes] =
+      LibraryCall{};
+  const auto no_pointers = [](const auto&... members) {
+    return (!std::is_pointer_v<std::remove_cvref_t<decltype(members)>> && ...);
+  };
+  CHECK(no_pointers(op, alignment, registered, capturing, architecture, multiprocessors, multicast,
+                    tag));
+  CHECK(no_pointers(kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes));
+  CHECK(call.nodes == 1);
+}
+
+TEST_CASE("the more specific plan goes first") {
+  const auto all = registry();
+  add(*all, plan(""), "any");
+  CHECK(pick(*all, request(1000)) == "any");
+  add(*all, plan("sizes: 0..1MiB"), "small");
+  CHECK(pick(*all, request(1000)) == "small");
+  CHECK(pick(*all, request(1 << 20)) == "any");
+  add(*all, plan("sizes: 0..64KiB"), "smaller");
+  add(*all, plan("sizes: 0..64KiB, dtypes: [f16, bf16]"), "halves");
+  CHECK(pick(*all, request(1000)) == "smaller");
+  PlanRequest half = request(1000);
+  half.call.dtype = Dtype::f16;
+  CHECK(pick(*all, half) == "halves");
+  add(*all, plan("nodes: 1"), "node");
+  CHECK(pick(*all, request(1000)) == "node");
+  add(*all, plan("tags: [decode]"), "tagged");
+  CHECK(pick(*all, request(1000)) == "node");
+  PlanRequest decode = request(1000);
+  decode.tag = "decode";
+  CHECK(pick(*all, decode) == "tagged");
+  decode.tag = "prefill";
+  CHECK(pick(*all, decode) == "node");
+  add(*all, plan("priority: 1"), "first");
+  CHECK(pick(*all, decode) == "first");
+  add(*all, plan("priority: -9223372036854775808", 2), "last");
+  CHECK(all->plans().back().plan.name == "last");
+}
+
+TEST_CASE("every plan that is passed over has its reason") {
+  const auto all = registry();
+  add(*all, plan("sizes: 4KiB..1MiB"), "middle");
+  add(*all, plan("dtypes: [f16]"), "halves");
+  add(*all, plan("priority: 1"), "first");
+  add(*all, plan("nodes: 2..4, priority: 2"), "far");
+  add(*all, plan("tags: [decode], priority: 3"), "tagged");
+  Diagnostics diagnostics;
+  std::vector<PassedOver> over;
+  const auto picked = all->pick(request(1000), &over, diagnostics);
+  REQUIRE(picked != nullptr);
+  CHECK(picked->name == "first");
+  CHECK(picked->why == "the first registered plan that serves it, of priority 1");
+  std::string text;
+  for (const PassedOver& p : over) text += fmt::format("{}: {}\n", p.name, p.why);
+  CHECK(text ==
+        "tagged: the call has none of its tags\n"
+        "far: it is for 2 to 4 nodes\n"
+        "middle: it is for 4096 to 1048575 bytes\n"
+        "halves: it is not for f32\n");
+  over.clear();
+  LibraryCall other{.kind = CollectiveKind::allgather, .ranks = 4};
+  CHECK(all->pick({.call = other}, &over, diagnostics) == nullptr);
+  CHECK(over.size() == 5);
+  CHECK(over[0].why == "it is for 2 ranks");
+  over.clear();
+  add(*all, plan("priority: 9", 3), "wide");
+  PlanRequest small_gpu = request(5000);
+  small_gpu.multiprocessors = 2;
+  CHECK(all->pick(small_gpu, &over, diagnostics)->name == "first");
+  CHECK(over[0].why == "its 3 thread blocks do not fit on 2 multiprocessors at once");
+}
+
+// Ranks register the same plans, each in an order of its own, and some in several threads; nothing
+// of what is local to them enters a request.
+TEST_CASE("ranks with the same plans pick the same, whatever the order they came in") {
+  std::mt19937_64 random(20);
+  std::vector<std::string> plans;
+  for (int i = 0; i < 12; ++i) {
+    const uint64_t least = random() % 5000, most = least + 1 + random() % 5000;
+    const char* dtypes[] = {"", ", dtypes: [f32]", ", dtypes: [f16, f32]"};
+    const char* more[] = {"", ", tags: [a]", ", tags: [a, b]", ", nodes: 1", ", priority: 1"};
+    plans.push_back(plan(
+        fmt::format("sizes: {}..{}{}{}", least, most, dtypes[random() % 3], more[random() % 5])));
+  }
+  plans.push_back(plan(""));
+  constexpr size_t kPeers = 4;
+  std::vector<std::shared_ptr<PlanRegistry>> ranks;
+  for (size_t r = 0; r < kPeers; ++r) {
+    ranks.push_back(registry());
+    std::vector<size_t> order(plans.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::shuffle(order, random);
+    for (const size_t i : order) add(*ranks[r], plans[i], fmt::format("plan {}", i));
+  }
+  size_t different = 0;
+  std::string last;
+  for (int i = 0; i < 2000; ++i) {
+    PlanRequest r = request(random() % 11000 / 8 * 8);
+    r.call.dtype = random() % 2 == 0 ? Dtype::f32 : Dtype::f16;
+    r.tag = random() % 2 == 0 ? "" : random() % 2 == 0 ? "a" : "b";
+    r.registered = random() % 2 == 0;
+    r.capturing = random() % 2 == 0;
+    r.alignment = 1u << random() % 8;
+    const std::string first = pick(*ranks[0], r);
+    for (const auto& rank : ranks) CHECK(pick(*rank, r) == first);
+    different += first == last ? 0 : 1;
+    last = first;
+  }
+  CHECK(different > 100);
+}
+
+TEST_CASE("plans are known by their content") {
+  const auto all = registry();
+  const std::string one = plan("sizes: 0..1KiB");
+  const std::string id = add(*all, one, "one");
+  CHECK(id.size() == 64);
+  CHECK(add(*all, one, "again") == id);
+  REQUIRE(all->plans().size() == 1);
+  CHECK(all->plans()[0].id == id);
+  CHECK(all->plans()[0].plan.name == "one");
+  CHECK(add(*all, plan("sizes: 0..2KiB"), "two") != id);
+  Diagnostics diagnostics;
+  CHECK_FALSE(all->register_plan(plan("sizes: 0..3KiB"), "two", diagnostics));
+  CHECK(diagnostics.all().at(0).code == "name-taken");
+  CHECK(diagnostics.all()[0].message == "another plan is registered as 'two'");
+  CHECK_FALSE(all->register_plan("{", "broken", diagnostics));
+  CHECK(all->plans().size() == 2);
+}
+
+TEST_CASE("what was picked lives on when its plan is removed") {
+  auto all = registry();
+  const std::string id = add(*all, plan("sizes: 0..1KiB"), "one");
+  add(*all, plan(""), "any");
+  Diagnostics diagnostics;
+  const auto picked = all->pick(request(1000), nullptr, diagnostics);
+  CHECK(all->pick(request(1000), nullptr, diagnostics) == picked);
+  CHECK(all->remove(id));
+  CHECK_FALSE(all->remove(id));
+  CHECK(pick(*all, request(1000)) == "any");
+  CHECK(all->remove("any"));
+  CHECK(pick(*all, request(1000)) == "nothing");
+  all.reset();
+  CHECK(picked->name == "one");
+  CHECK(picked->plan->contract.ranks == kRanks);
+}
+
+TEST_CASE("plans come and go while threads pick") {
+  const auto all = registry();
+  const std::string base = plan(""), extra = plan("sizes: 0..64KiB");
+  add(*all, base, "base");
+  std::atomic<bool> done = false;
+  std::atomic<int> wrong = 0, picks = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!done.load() || picks.load() == 0) {
+        const std::string name = pick(*all, request(1000));
+        if (name != "base" && name != "extra") ++wrong;
+        ++picks;
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    add(*all, extra, "extra");
+    CHECK(pick(*all, request(1000)) == "extra");
+    CHECK(all->remove("extra"));
+    CHECK(pick(*all, request(1000)) == "base");
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a selector stands in front") {
+  const auto all = registry();
+  const std::string id = add(*all, plan("sizes: 0..1KiB"), "one");
+  add(*all, plan("", 2), "any");
+  int asked = 0;
+  all->set_selector([&](const PlanRequest& r) -> Selection {
+    ++asked;
+    if (r.tag == "none") return {.kind = Selection::Kind::none};
+    if (r.tag == "one") return {Selection::Kind::plan, id};
+    if (r.tag == "lost") return {Selection::Kind::plan, "lost"};
+    return {};
+  });
+  const auto tagged = [](const char* tag, uint64_t bytes) {
+    PlanRequest r = request(bytes);
+    r.tag = tag;
+    return r;
+  };
+  CHECK(pick(*all, tagged("", 1 << 20)) == "any");
+  CHECK(pick(*all, tagged("one", 1 << 20)) == "one");  // its own range is no limit to a selector
+  CHECK(pick(*all, tagged("none", 16)) == "nothing");
+  CHECK(asked == 3);
+  CHECK(pick(*all, tagged("one", 1 << 20)) == "one");
+  CHECK(asked == 3);
+  CHECK(pick(*all, tagged("lost", 16)) ==
+        "the selector wants 'lost' for allgather over 2 ranks, 16 bytes, f32: no such plan is "
+        "registered");
+  PlanRequest four = tagged("one", 16);
+  four.call.ranks = 4;
+  CHECK(pick(*all, four) ==
+        fmt::format("the selector wants '{}' for allgather over 4 ranks, 16 bytes, f32: it is for "
+                    "2 ranks",
+                    id));
+  std::vector<PassedOver> over;
+  Diagnostics diagnostics;
+  CHECK(all->pick(tagged("none", 16), &over, diagnostics) == nullptr);
+  CHECK(over.at(0).why == "the selector wants none for this call");
+  all->set_selector({});
+  CHECK(pick(*all, tagged("none", 16)) == "one");
+}
+
+TEST_CASE("the library is asked last") {
+  Diagnostics diagnostics;
+  const auto all = registry(builtin_library({}, diagnostics));
+  add(*all, plan("sizes: 0..1KiB"), "one");
+  CHECK(pick(*all, request(1000)) == "one");
+  CHECK(pick(*all, request(2048)) == "allgather_packets:R=2,F=LL16,B=4,T=128");
+  LibraryCall other{.kind = CollectiveKind::alltoall, .ranks = 3, .bytes = 1200};
+  CHECK_THAT(pick(*all, {.call = other}), Catch::StartsWith("alltoall_packets:R=3,"));
+  other.kind = CollectiveKind::barrier;
+  CHECK(pick(*all, {.call = other}) == "nothing");
+}
+
+TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
+  const std::string folder = scratch("path"), file = folder + "/b.json";
+  const std::string other = scratch("other") + "/single.json";
+  std::ofstream(folder + "/a.json") << plan("sizes: 0..1KiB");
+  std::ofstream(file) << plan("");
+  std::ofstream(other) << plan("sizes: 2KiB..4KiB");
+  {
+    const WithVariable path("MSCCLC_PLAN_PATH", folder + "::" + other);
+    const auto all = registry();
+    CHECK(pick(*all, request(1000)) == folder + "/a.json");
+    CHECK(pick(*all, request(1024)) == file);
+    CHECK(pick(*all, request(2048)) == other);
+  }
+  const auto refusal = [](const std::string& value) {
+    const WithVariable path("MSCCLC_PLAN_PATH", value);
+    Diagnostics diagnostics;
+    CHECK(PlanRegistry::create({}, diagnostics) == nullptr);
+    return diagnostics.all().at(0).code + ": " + diagnostics.all()[0].message;
+  };
+  CHECK(refusal(folder + ":nowhere") ==
+        "cannot-read: cannot read 'nowhere': No such file or directory");
+  const std::string empty = scratch("empty");
+  CHECK(refusal(empty) == fmt::format("no-registry: '{}' has no plans (*.json)", empty));
+  // One plan that is wrong, and none is taken.
+  std::ofstream(file) << "{";
+  Diagnostics diagnostics;
+  const auto all = registry();
+  CHECK_FALSE(all->add_path(folder, diagnostics));
+  CHECK(all->plans().empty());
+}
+
+TEST_CASE("MSCCLC_REQUIRE_PLAN makes a call without a plan an error") {
+  const WithVariable require("MSCCLC_REQUIRE_PLAN", "1");
+  const auto all = registry();
+  add(*all, plan("sizes: 0..1KiB"), "one");
+  CHECK(pick(*all, request(1000)) == "one");
+  for (int i = 0; i < 2; ++i) {
+    Diagnostics diagnostics;
+    CHECK(all->pick(request(1 << 20), nullptr, diagnostics) == nullptr);
+    const Diagnostic& error = diagnostics.all().at(0);
+    CHECK(error.code == "no-plan");
+    CHECK(error.message ==
+          "no plan serves allgather over 2 ranks, 1048576 bytes, f32 (MSCCLC_REQUIRE_PLAN)");
+    REQUIRE(error.notes.size() == 1);
+    CHECK(error.notes[0].text == "'one': it is for 0 to 1023 bytes");
+  }
+  const WithVariable wrong("MSCCLC_REQUIRE_PLAN", "yes");
+  Diagnostics diagnostics;
+  CHECK(PlanRegistry::create({}, diagnostics) == nullptr);
+  CHECK(diagnostics.all().at(0).code == "bad-variable");
+}
+
+TEST_CASE("choices are logged, each once") {
+  const std::string log = scratch("log") + "/log";
+  Diagnostics diagnostics;
+  reset_log();
+  REQUIRE(start_log(Environment({{"MSCCLC_DEBUG", "INFO"},
+                                 {"MSCCLC_DEBUG_SUBSYS", "SELECT"},
+                                 {"MSCCLC_DEBUG_FILE", log}}),
+                    diagnostics));
+  const auto all = registry();
+  add(*all, plan("sizes: 0..1KiB"), "one");
+  add(*all, plan(""), "any");
+  for (int i = 0; i < 3; ++i) CHECK(pick(*all, request(2048)) == "any");
+  reset_log();
+  const std::string text = read_file(log).value();
+  CHECK(std::ranges::count(text, '\n') == 2);
+  CHECK_THAT(text, Catch::Contains("INFO SELECT allgather over 2 ranks, 2048 bytes, f32: 'any', "
+                                   "the first registered plan that serves it\n"));
+  CHECK_THAT(text, Catch::Contains("INFO SELECT allgather over 2 ranks, 2048 bytes, f32: not "
+                                   "'one': it is for 0 to 1023 bytes\n"));
+}
+
+}  // namespace mscclc
