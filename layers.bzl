@@ -238,8 +238,8 @@ _MAY_INCLUDE = {
         "tools",
     ],
 
-    # The Python package, which runs the command.
-    "python": ["tools"],
+    # The Python package, which runs the command and calls the library.
+    "python": ["runtime/capi", "tools"],
 
     # Tests of several folders.
     "tests": _ALL,

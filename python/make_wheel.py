@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the wheel of the package: Python, and the compiler's binary, which is linked statically.
+"""Writes the wheel of the package: Python, the command, and the library.
 
-    python/make_wheel.py FOLDER [MSCCLC]     (the binary: bazel-bin/tools/mscclc)
+    python/make_wheel.py FOLDER [MSCCLC LIBMSCCLC]   (default: what Bazel has built)
 
 It is also the build backend of pyproject.toml: `pip wheel python/`. Same files, same bytes.
 """
@@ -17,16 +17,18 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "mscclc"
 SUMMARY = "A compiler for GPU collectives"
-# A static binary asks nothing of the system's C library.
-TAG = f"py3-none-manylinux_2_17_{platform.machine()}"
+# The command is linked statically; the library needs the C library of Debian 12, or a later one.
+TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
+BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
 
 
-def make_wheel(folder, tool):
+def make_wheel(folder, tool, library):
     """Writes the wheel into a folder; the name of the file."""
     version = _version()
     info = f"{NAME}-{version}.dist-info"
     files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
     files.append((f"{NAME}/bin/mscclc", _read(tool), 0o755))
+    files.append((f"{NAME}/lib/libmscclc.so.0", _read(library), 0o755))
     files += [
         (f"{info}/METADATA", _metadata(version).encode(), 0o644),
         (f"{info}/WHEEL", _wheel().encode(), 0o644),
@@ -46,7 +48,7 @@ def make_wheel(folder, tool):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """The hook of PEP 517."""
-    return make_wheel(wheel_directory, _built_tool())
+    return make_wheel(wheel_directory, *_built())
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -57,7 +59,7 @@ def build_sdist(sdist_directory, config_settings=None):
 def _sources():
     found = []
     for folder, folders, names in os.walk(os.path.join(HERE, NAME)):
-        folders[:] = sorted(set(folders) - {"__pycache__", "bin"})
+        folders[:] = sorted(set(folders) - {"__pycache__", "bin", "lib"})
         relative = os.path.relpath(folder, HERE)
         for name in sorted(names):
             if name.endswith(".py") or name == "py.typed":
@@ -93,14 +95,17 @@ def _read(path):
         return file.read()
 
 
-def _built_tool():
-    tool = os.path.join(HERE, "..", "bazel-bin", "tools", "mscclc")
-    if not os.path.exists(tool):
-        raise RuntimeError("the compiler is not built: bazel build //tools:mscclc")
-    return tool
+def _built():
+    paths = [os.path.join(HERE, "..", "bazel-bin", path) for path in BUILT]
+    for path in paths:
+        if not os.path.exists(path):
+            raise RuntimeError(
+                f"there is no {path}: bazel build //tools:mscclc //runtime/capi:libmscclc.so.0"
+            )
+    return paths
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 4):
         sys.exit(__doc__)
-    print(make_wheel(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else _built_tool()))
+    print(make_wheel(sys.argv[1], *(sys.argv[2:] or _built())))

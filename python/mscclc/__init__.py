@@ -5,12 +5,13 @@
     plan.run("64K", dtype="bf16")
 """
 
+from .communicator import Communicator, Work, unique_id
 from .effects import Access, Effect
-from .errors import CompileError, Diagnostic, RunError, UsageError
+from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
 from .plan import Plan, Result, compile
 
 __all__ = [
-    "Access", "CompileError", "Diagnostic", "Effect", "Plan", "Result", "RunError",
-    "UsageError", "compile",
+    "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError", "Plan",
+    "Result", "RunError", "UsageError", "Work", "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"

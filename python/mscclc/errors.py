@@ -1,4 +1,4 @@
-"""What goes wrong: programs (CompileError), runs (RunError) and calls (UsageError)."""
+"""What goes wrong: programs, runs, calls of the package, and calls of the library."""
 
 import re
 from dataclasses import dataclass
@@ -44,6 +44,18 @@ class CompileError(Exception):
 
 class RunError(Exception):
     """A run gave wrong data or hung. As a string it is the table and what the compiler prints."""
+
+
+class LibraryError(Exception):
+    """A call of libmscclc has failed; `code` is its result (mscclc.h)."""
+
+    def __init__(self, code: int, text: str):
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def diagnostics_in(text: str) -> List[Diagnostic]:

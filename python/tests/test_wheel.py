@@ -24,7 +24,9 @@ class Wheel(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
         cls.tool = shutil.which("mscclc")
-        cls.path = os.path.join(cls.folder, make_wheel.make_wheel(cls.folder, cls.tool))
+        cls.library = os.path.join(os.environ["LD_LIBRARY_PATH"], "libmscclc.so.0")
+        name = make_wheel.make_wheel(cls.folder, cls.tool, cls.library)
+        cls.path = os.path.join(cls.folder, name)
 
     def test_record_lists_every_file_with_its_hash(self):
         with zipfile.ZipFile(self.path) as wheel:
@@ -43,7 +45,7 @@ class Wheel(unittest.TestCase):
 
     def test_the_same_files_give_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:
-            again = os.path.join(folder, make_wheel.make_wheel(folder, self.tool))
+            again = os.path.join(folder, make_wheel.make_wheel(folder, self.tool, self.library))
             with open(again, "rb") as one, open(self.path, "rb") as other:
                 self.assertTrue(one.read() == other.read())
 
@@ -56,7 +58,7 @@ class Wheel(unittest.TestCase):
             environment = {"PYTHONPATH": folder, "PATH": "/nothing"}
             for arguments in (
                 ["-m", "mscclc", "--version"],
-                ["-c", "import mscclc; print('mscclc', mscclc.__version__)"],
+                ["-c", "import mscclc; mscclc.unique_id(); print('mscclc', mscclc.__version__)"],
             ):
                 done = subprocess.run(
                     [sys.executable, *arguments],
@@ -67,7 +69,7 @@ class Wheel(unittest.TestCase):
                 )
                 self.assertEqual((done.stdout, done.stderr), ("mscclc 0.1.0\n", ""))
 
-    def test_the_binary_needs_no_library_of_the_system(self):
+    def test_the_command_needs_no_library_of_the_system(self):
         with open(self.tool, "rb") as file:
             self.assertNotIn(b"/ld-linux", file.read(4096))
 
