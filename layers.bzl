@@ -243,6 +243,8 @@ _MAY_INCLUDE = {
     ],
 
     "tools/package": [],
+    # The Python package, which runs the command and calls the library.
+    "python": ["runtime/capi", "tools"],
 
     # Tests of several folders.
     "tests": _ALL,

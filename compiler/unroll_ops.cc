@@ -104,9 +104,12 @@ OpPlan& Unroller::make_plan(const ast::Stmt& s) {
   if (!added) return plan;
   plan.stmt = &s;
   plan.context = context_;
-  plan.site = new_site(s);
-  if (s.kind != ast::StmtKind::op) return plan;
+  if (s.kind != ast::StmtKind::op) {
+    plan.site = new_site(s);
+    return plan;
+  }
   const ast::OpStmt& op = s.as<ast::OpStmt>();
+  if (op.locations.empty()) plan.site = new_site(s);
   plan.operands.resize(op.operands.size());
   for (size_t i = 0; i < plan.operands.size(); ++i) {
     OperandPlan& o = plan.operands[i];
@@ -117,7 +120,7 @@ OpPlan& Unroller::make_plan(const ast::Stmt& s) {
   return plan;
 }
 
-/// IR text says where its ops come from.
+/// IR text says where its ops come from, and so may programs that another program has written.
 void Unroller::written_locations(ast::Array<const ast::Location> written) {
   Program& p = builder_.program();
   Slice locations;
@@ -125,6 +128,8 @@ void Unroller::written_locations(ast::Array<const ast::Location> written) {
     Site site{0, l.line, l.column, {}};
     if (!l.file.empty()) {
       site.file = program_file(l.file);
+    } else if (!main_.is_ir) {
+      site.file = program_file(sources_.file(main_.id).name);
     } else if (p.files.empty()) {
       p.files.push_back(sources_.file(main_.id).name);
     }
@@ -148,7 +153,11 @@ void Unroller::op(const ast::OpStmt& s) {
     operands(s.srcs(), srcs_);
   } else {
     OpPlan& plan = plan_of(s);
-    builder_.at_site(plan.site, present_values());
+    if (s.locations.empty()) {
+      builder_.at_site(plan.site, present_values());
+    } else {
+      written_locations(s.locations);
+    }
     const std::span<OperandPlan> all(plan.operands);
     planned_operands(all.first(s.dst_count), dsts_);
     planned_operands(all.subspan(s.dst_count), srcs_);
@@ -162,7 +171,7 @@ void Unroller::barrier(const ast::Barrier& s) {
   op_place_ = s.keyword;
   List blocks;
   if (!evaluator_.list(s.blocks, blocks)) return;
-  if (main_.is_ir) {
+  if (main_.is_ir || !s.locations.empty()) {
     written_locations(s.locations);
   } else {
     builder_.at_site(plan_of(s).site, present_values());

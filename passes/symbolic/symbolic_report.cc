@@ -128,14 +128,19 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
   std::stable_partition(stuck.begin(), stuck.end(),
                         [](const Stuck& s) { return s.server.op == nullptr; });
   const Op& first = waiting_op(*stuck[0].process);
-  Diagnostic& d = diagnostics.error(
-      "stuck", span_of(program_, first),
-      count == 1 ? std::string("the program gets stuck: a thread block waits for ever")
-                 : fmt::format("the program gets stuck: {} thread blocks wait for ever", count));
+  Note place = op_note(program_, first, "");
+  Diagnostic d;
+  d.code = "stuck";
+  d.span = place.span;
+  d.file = std::move(place.file);
+  d.message = count == 1
+                  ? std::string("the program gets stuck: a thread block waits for ever")
+                  : fmt::format("the program gets stuck: {} thread blocks wait for ever", count);
   for (size_t i = 0; i < std::min(stuck.size(), kMostNotes); ++i) {
     const Process& process = *stuck[i].process;
-    d.notes.push_back({explain(process, stuck[i].server), span_of(program_, waiting_op(process))});
+    d.notes.push_back(op_note(program_, waiting_op(process), explain(process, stuck[i].server)));
   }
+  diagnostics.add(std::move(d));
 }
 
 }  // namespace mscclc::symbolic

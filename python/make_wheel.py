@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Writes the wheel of the package: Python, the command, and the library.
+
+    python/make_wheel.py FOLDER [MSCCLC LIBMSCCLC]   (default: what Bazel has built)
+
+It is also the build backend of pyproject.toml: `pip wheel python/`. Same files, same bytes.
+"""
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import sys
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAME = "mscclc"
+SUMMARY = "A compiler for GPU collectives"
+# The command is linked statically; the library needs the C library of Debian 12, or a later one.
+TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
+BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
+
+
+def make_wheel(folder, tool, library):
+    """Writes the wheel into a folder; the name of the file."""
+    version = _version()
+    info = f"{NAME}-{version}.dist-info"
+    files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
+    files.append((f"{NAME}/bin/mscclc", _read(tool), 0o755))
+    files.append((f"{NAME}/lib/libmscclc.so.0", _read(library), 0o755))
+    files += [
+        (f"{info}/METADATA", _metadata(version).encode(), 0o644),
+        (f"{info}/WHEEL", _wheel().encode(), 0o644),
+        (f"{info}/entry_points.txt", b"[console_scripts]\nmscclc = mscclc.__main__:main\n", 0o644),
+    ]
+    record = "".join(f"{path},{_digest(data)},{len(data)}\n" for path, data, _ in files)
+    files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
+    name = f"{NAME}-{version}-{TAG}.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, data, mode in files:
+            entry = zipfile.ZipInfo(path)  # of 1980, so that the bytes depend on the files alone
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100000 | mode) << 16
+            wheel.writestr(entry, data)
+    return name
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """The hook of PEP 517."""
+    return make_wheel(wheel_directory, *_built())
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """There is no source distribution: the compiler is built by Bazel."""
+    raise RuntimeError("there is no source distribution; build the wheel from a checkout")
+
+
+def _sources():
+    found = []
+    for folder, folders, names in os.walk(os.path.join(HERE, NAME)):
+        folders[:] = sorted(set(folders) - {"__pycache__", "bin", "lib"})
+        relative = os.path.relpath(folder, HERE)
+        for name in sorted(names):
+            if name.endswith(".py") or name == "py.typed":
+                found.append(os.path.join(relative, name))
+    return found
+
+
+def _version():
+    text = _read(os.path.join(HERE, NAME, "__init__.py")).decode()
+    return re.search(r'^__version__ = "(.*)"$', text, re.MULTILINE)[1]
+
+
+def _metadata(version):
+    return (
+        f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\n"
+        "Requires-Python: >=3.10\n"
+    )
+
+
+def _wheel():
+    return (
+        f"Wheel-Version: 1.0\nGenerator: make_wheel\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+    )
+
+
+def _digest(data):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest())
+    return "sha256=" + digest.rstrip(b"=").decode()
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _built():
+    paths = [os.path.join(HERE, "..", "bazel-bin", path) for path in BUILT]
+    for path in paths:
+        if not os.path.exists(path):
+            raise RuntimeError(
+                f"there is no {path}: bazel build //tools:mscclc //runtime/capi:libmscclc.so.0"
+            )
+    return paths
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 4):
+        sys.exit(__doc__)
+    print(make_wheel(sys.argv[1], *(sys.argv[2:] or _built())))

@@ -1,0 +1,27 @@
+"""The command `mscclc`: `mscclpp` is Python's, all others are the compiler's."""
+
+import os
+import sys
+
+from ._tool import tool_path
+from .errors import UsageError
+
+
+def main() -> int:
+    """Runs the command line; the compiler takes this process over."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["mscclpp"]:
+        from .mscclpp.command import main as mscclpp
+
+        return mscclpp(arguments[1:])
+    try:
+        path = tool_path()
+    except UsageError as error:
+        print(f"mscclc: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
+    os.execv(path, ["mscclc", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

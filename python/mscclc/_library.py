@@ -1,0 +1,83 @@
+"""libmscclc by ctypes: what of runtime/capi/mscclc.h the package calls."""
+
+import ctypes
+import os
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64
+from ctypes import c_void_p
+
+from .errors import LibraryError, UsageError
+
+NAME = "libmscclc.so.0"
+HOST = -1
+
+
+class UniqueId(Structure):
+    """mscclc_unique_id_t"""
+
+    _fields_ = [("text", c_char * 128)]
+
+
+class Config(Structure):
+    """mscclc_config_t, of the version that this file knows"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("device", c_int32),
+        ("timeout_ms", c_uint32),
+        ("ready_bytes", c_uint64),
+        ("registry", c_void_p),
+    ]
+
+
+_BUFFERS = [c_void_p, c_void_p, c_void_p, c_uint64, c_int32]  # comm, input, output, count, dtype
+_FUNCTIONS = {
+    "mscclc_unique_id": [POINTER(UniqueId)],
+    "mscclc_comm_create": [
+        POINTER(c_void_p), c_uint32, POINTER(UniqueId), c_uint32, POINTER(Config),
+    ],
+    "mscclc_comm_create_env": [POINTER(c_void_p), c_char_p, POINTER(Config)],
+    "mscclc_comm_split": [c_void_p, c_int32, c_int32, POINTER(c_void_p), c_void_p],
+    "mscclc_comm_rank": [c_void_p, POINTER(c_uint32)],
+    "mscclc_comm_size": [c_void_p, POINTER(c_uint32)],
+    "mscclc_comm_abort": [c_void_p, c_char_p],
+    "mscclc_comm_destroy": [c_void_p],
+    "mscclc_stream_create": [c_void_p, POINTER(c_void_p)],
+    "mscclc_stream_destroy": [c_void_p, c_void_p],
+    "mscclc_stream_synchronize": [c_void_p, c_void_p],
+    "mscclc_allreduce": [*_BUFFERS, c_int32, c_void_p],
+    "mscclc_allgather": [*_BUFFERS, c_void_p],
+    "mscclc_reducescatter": [*_BUFFERS, c_int32, c_void_p],
+    "mscclc_alltoall": [*_BUFFERS, c_void_p],
+    "mscclc_broadcast": [*_BUFFERS, c_uint32, c_void_p],
+    "mscclc_barrier": [c_void_p, c_void_p],
+}  # fmt: skip
+
+_loaded = None
+
+
+def library():
+    """The library: the one of the package, or where the system's loader finds one."""
+    global _loaded
+    if _loaded is None:
+        own = os.path.join(os.path.dirname(__file__), "lib", NAME)
+        try:
+            found = ctypes.CDLL(own if os.path.exists(own) else NAME)
+        except OSError as error:
+            raise UsageError(f"{NAME} cannot be loaded: {error}") from None
+        for name, arguments in _FUNCTIONS.items():
+            function = getattr(found, name)
+            function.argtypes, function.restype = arguments, c_int32
+        for name in ("mscclc_last_error", "mscclc_version"):
+            getattr(found, name).restype = c_char_p
+        found.mscclc_result_text.argtypes = [c_int32]
+        found.mscclc_result_text.restype = c_char_p
+        _loaded = found
+    return _loaded
+
+
+def check(result):
+    """Raises LibraryError if the call of this thread that gave `result` has failed."""
+    if result != 0:
+        text = library().mscclc_result_text(result).decode()
+        reasons = library().mscclc_last_error().decode(errors="replace").rstrip("\n")
+        raise LibraryError(result, f"{text}: {reasons}" if reasons else text)

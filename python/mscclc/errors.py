@@ -1,0 +1,72 @@
+"""What goes wrong: programs, runs, calls of the package, and calls of the library."""
+
+import re
+from dataclasses import dataclass
+from typing import List, Optional
+
+_LINE = re.compile(
+    r"^(?:(?P<file>[^\n]*?):(?:(?P<line>\d+):(?P<column>\d+):)? )?"
+    r"(?P<severity>error|warning|note): (?P<message>.*)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One error, warning or note; the place is None where there is none."""
+
+    severity: str
+    message: str
+    file: Optional[str] = None
+    line: Optional[int] = None
+    column: Optional[int] = None
+
+
+class UsageError(Exception):
+    """The call is wrong: a file that cannot be read, an option that does not exist."""
+
+
+class CompileError(Exception):
+    """A program or plan is wrong. As a string it is what the compiler prints."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.text = text.rstrip("\n")
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def diagnostics(self) -> List[Diagnostic]:
+        """The errors, warnings and notes, in order."""
+        return diagnostics_in(self.text)
+
+
+class RunError(Exception):
+    """A run gave wrong data or hung. As a string it is the table and what the compiler prints."""
+
+
+class LibraryError(Exception):
+    """A call of libmscclc has failed; `code` is its result (mscclc.h)."""
+
+    def __init__(self, code: int, text: str):
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def diagnostics_in(text: str) -> List[Diagnostic]:
+    """The diagnostics of a text that the compiler has printed."""
+    return [
+        Diagnostic(
+            m["severity"],
+            m["message"],
+            m["file"],
+            int(m["line"]) if m["line"] else None,
+            int(m["column"]) if m["column"] else None,
+        )
+        for m in _LINE.finditer(text)
+    ]

@@ -1,0 +1,136 @@
+"""mscclc mscclpp: a program of MSCCL++'s language to a plan."""
+
+import argparse
+import json
+import re
+import sys
+import traceback
+
+from .._tool import call
+from ..errors import CompileError, UsageError
+from .language.internal.write_plan import plan_of
+from .places import at_program, message_of, with_places
+from .run import trace
+
+_PASSES = "fuse,sync,split,complete_sums"
+_HELP = """\
+Runs a program that imports mscclpp.language, without MSCCL++, and writes its plan. What comes after
+PROGRAM.py belongs to the program, except that '-o FILE' may also stand at the very end.
+"""
+
+
+def compile_program(program, emit="mscclpp", verify=True):
+    """The text of a traced program's plan ('mscclpp': MSCCL++'s, 'plan': ours) or IR.
+
+    Raises CompileError, at the lines of the program, where the plan is not proved right.
+    """
+    plan = json.dumps(plan_of(program, emit == "mscclpp"), separators=(",", ":"))
+    try:
+        if emit == "mscclpp" and not verify:
+            return plan
+        ir = with_places(call("compile", "-", "--emit=ir", "--no-verify", text=plan)[0], program)
+        if emit == "mscclpp":
+            call("verify", "-", text=ir)
+            return plan
+        options = [] if verify or emit == "ir" else ["--no-verify"]
+        return call(
+            "compile", "-", f"--emit={emit}", f"--passes={_PASSES}", *options, text=_open(ir)
+        )[0].rstrip("\n")
+    except CompileError as error:
+        raise CompileError(at_program(error.text, program)) from None
+
+
+def main(arguments):
+    """Runs the command; its exit code."""
+    options = _parse(arguments)
+    try:
+        text = _plan_of_file(options)
+        if options.output == "-":
+            print(text)
+        else:
+            with open(options.output, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return 0
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (UsageError, OSError) as error:
+        print(f"mscclc: {error}", file=sys.stderr)
+        return 2
+
+
+def _plan_of_file(options):
+    try:
+        programs, printed = trace(options.program, options.arguments, options.emit == "mscclpp")
+    except SystemExit:
+        raise
+    except OSError:
+        raise
+    except Exception as error:
+        raise CompileError(message_of(error) or _python_error(error)) from None
+    if len(programs) != 1:
+        found = ", ".join(f"'{program.name}'" for program in programs) or "none"
+        raise UsageError(f"'{options.program}' must trace one program; it traces: {found}")
+    _show(printed)
+    try:
+        return compile_program(programs[0], options.emit, not options.no_verify)
+    except RuntimeError as error:
+        raise CompileError(message_of(error) or _python_error(error)) from None
+
+
+def _show(printed):
+    """What a program prints besides its plan goes to standard error: the output is the plan."""
+    at = 0
+    while at < len(printed):
+        end = _end_of_plan(printed, at)
+        if end is None:
+            end = printed.find("\n", at) + 1 or len(printed)
+            print(printed[at:end], end="", file=sys.stderr)
+        at = end
+
+
+def _end_of_plan(printed, at):
+    """The end of the plan, and its line, that begins here; None: there is none."""
+    try:
+        plan, end = json.JSONDecoder().raw_decode(printed, at)
+    except ValueError:
+        return None
+    return end + 1 if isinstance(plan, dict) and "gpus" in plan else None
+
+
+def _open(ir):
+    """IR text of a plan as that of a program that passes may still change."""
+    of_plan = re.compile(r"^(launch .*)\bsplit: true, foreign: true$", re.MULTILINE)
+    ir = of_plan.sub(r"\1", ir, count=1)
+    return re.sub(r"^launch +\n|,? +$", "", ir, flags=re.MULTILINE)
+
+
+def _python_error(error):
+    """An error of the program itself, as Python shows it, from the program on."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [i for i, frame in enumerate(frames) if frame.filename == __file__]
+    after = frames[own[-1] + 2 :] if own else frames
+    lines = traceback.format_list(after) + traceback.format_exception_only(type(error), error)
+    return "".join(lines).rstrip("\n")
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="mscclc mscclpp", description=_HELP, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", default="-")
+    parser.add_argument(
+        "--emit",
+        choices=("mscclpp", "plan", "ir", "summary"),
+        default="mscclpp",
+        help="mscclpp: the plan that MSCCL++'s own language makes (default);\n"
+        "plan: ours, after our passes, with its proof; ir: our IR text; summary",
+    )
+    parser.add_argument("--no-verify", action="store_true", help="do not prove the plan")
+    parser.add_argument("program", metavar="PROGRAM.py")
+    parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    if len(options.arguments) >= 2 and options.arguments[-2] in ("-o", "--output"):
+        options.output = options.arguments[-1]
+        del options.arguments[-2:]
+    return options

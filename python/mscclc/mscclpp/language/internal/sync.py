@@ -1,0 +1,99 @@
+"""Syncs of thread blocks: those that ops ask for, and those that their data needs."""
+
+from .op import AFTER, BEFORE, nop
+
+# Which references of an op count: sources and destinations, as slices of its lists. Packets order
+# themselves; what lies on other ranks is ordered by signals.
+_ALL, _FIRST, _NONE = slice(None), slice(0, 1), slice(0)
+_ACCESSES = {
+    "copy": (_ALL, _ALL),
+    "cpkt": (_ALL, _NONE),
+    "upkt": (_NONE, _ALL),
+    "put": (_ALL, _NONE),
+    "pws": (_ALL, _NONE),
+    "pwsf": (_ALL, _NONE),
+    "ppkt": (_ALL, _NONE),
+    "get": (_NONE, _ALL),
+    "re": (_ALL, _FIRST),
+    "res": (_ALL, _FIRST),
+    "rre": (_FIRST, _FIRST),
+    "rres": (_FIRST, _FIRST),
+    "repkt": (_ALL, _FIRST),
+    "respkt": (_ALL, _FIRST),
+    "recpkt": (_ALL, _FIRST),
+    "recspkt": (_ALL, _FIRST),
+    "gstore": (_ALL, _NONE),
+}
+
+
+def write_out_syncs(ops):
+    """Each sync that an op asks for becomes a nop."""
+    out = []
+    for op in ops:
+        if op.sync & BEFORE:
+            out.append(nop(op.place))
+        if op.body is not None:
+            op = op.copy()
+            op.body = write_out_syncs(op.body)
+        out.append(op)
+        if op.sync & AFTER:
+            out.append(nop(op.place))
+    return out
+
+
+def add_syncs(ops):
+    """A nop before every op that touches what an op since the last nop has touched, one writing."""
+    out = []
+    seen = _Accesses()
+    for op in ops:
+        if op.name in ("nop", "barrier"):
+            seen = _Accesses()
+            out.append(op)
+            continue
+        if op.body is not None:
+            op = op.copy()
+            op.body = add_syncs(op.body)
+        accesses = _accesses_of(op)
+        if accesses and seen.conflicts_with(accesses):
+            out.append(nop(op.place))
+            seen = _Accesses()
+        seen.add(accesses)
+        out.append(op)
+    return out
+
+
+class _Accesses:
+    """Which chunks of which buffers are read and written."""
+
+    __slots__ = ("read", "written")
+
+    def __init__(self):
+        self.read = {}
+        self.written = {}
+
+    def conflicts_with(self, accesses):
+        for writes, (where, first, count) in accesses:
+            chunks = range(first, first + count)
+            written = self.written.get(where)
+            if written is not None and not written.isdisjoint(chunks):
+                return True
+            read = self.read.get(where) if writes else None
+            if read is not None and not read.isdisjoint(chunks):
+                return True
+        return False
+
+    def add(self, accesses):
+        for writes, (where, first, count) in accesses:
+            sets = self.written if writes else self.read
+            sets.setdefault(where, set()).update(range(first, first + count))
+
+
+def _accesses_of(op):
+    """Pairs of whether it writes, and a local reference."""
+    if op.body is not None:
+        return [access for inner in op.body for access in _accesses_of(inner)]
+    slices = _ACCESSES.get(op.name)
+    if slices is None:
+        return ()
+    reads = [(False, ref) for ref in op.src[slices[0]] if ref[0].__class__ is str]
+    return reads + [(True, ref) for ref in op.dst[slices[1]] if ref[0].__class__ is str]

@@ -1,0 +1,44 @@
+"""Pipelined loops: `with LoopIterationContext(unit, num_chunks):`."""
+
+from .internal.errors import ProgramError
+from .internal.globals import get_program
+from .internal.op import Op, caller
+
+__all__ = ["LoopIterationContext"]
+
+
+class LoopIterationContext:
+    """Ops traced inside run once for each `unit` bytes of `num_chunks` chunks, in every block."""
+
+    def __init__(self, unit: int, num_chunks: int):
+        if unit <= 0 or num_chunks <= 0:
+            raise ProgramError(f"a loop over {num_chunks} chunks in units of {unit} bytes")
+        self.unit = unit
+        self.num_chunks = num_chunks
+        self.operations = {}  # (rank, block): ops
+        self._place = None
+
+    def __enter__(self):
+        program = get_program()
+        if program.loop_context is not None:
+            raise ProgramError("a loop inside a loop: pipelines do not nest")
+        self._place = caller(1)
+        program.loop_context = self
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        program = get_program()
+        program.loop_context = None
+        if kind is not None:
+            return
+        for (rank, tb), ops in self.operations.items():
+            op = Op("pipeline", self._place)
+            op.detail, op.body = (self.unit, self.num_chunks), ops
+            program.ranks[rank].block(tb).ops.append(op)
+
+    def add_operation(self, rank: int, tb: int, operation: Op) -> None:
+        """Adds an op of a block to the loop."""
+        ops = self.operations.get((rank, tb))
+        if ops is None:
+            ops = self.operations[rank, tb] = []
+        ops.append(operation)

@@ -1,0 +1,25 @@
+"""Groups of thread blocks that share the work of an op."""
+
+from typing import List
+
+__all__ = ["ThreadBlockGroup"]
+
+
+class ThreadBlockGroup:
+    """Thread blocks that do an op together, each a part of every chunk."""
+
+    def __init__(self, tb_list: List[int]):
+        if len(set(tb_list)) != len(tb_list):
+            raise ValueError(f"a thread block is in the group twice: {list(tb_list)}")
+        self.tb_list = list(tb_list)
+        self._place_of = {tb: i for i, tb in enumerate(self.tb_list)}
+
+    def get_internal_id(self, tb: int) -> int:
+        """The position of a block in the group."""
+        if tb not in self._place_of:
+            raise ValueError(f"thread block {tb} is not in the group {self.tb_list}")
+        return self._place_of[tb]
+
+    def numtb(self) -> int:
+        """How many blocks the group has."""
+        return len(self.tb_list)

@@ -1,0 +1,174 @@
+"""mscclc.compile, plans, and what goes wrong."""
+
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import mscclc
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PLANS = os.path.join(HERE, "..", "..", "plans")
+ONE_SHOT = os.path.join(PLANS, "allreduce_1shot.mscl")
+
+EXCHANGE = """\
+program exchange
+collective allgather(ranks: 2)
+rank r in 0..2 {
+  channel ch = memory(1 - r)
+  tb 0 {
+    signal ch relaxed
+    wait ch relaxed
+    put ch.output[r] <- input
+    copy output[r] <- input
+    signal ch
+    wait ch
+  }
+}
+"""
+
+
+def command(*arguments, **options):
+    """A run of `python3 -m mscclc ARGUMENTS…`."""
+    return subprocess.run(
+        [sys.executable, "-m", "mscclc", *arguments], capture_output=True, text=True, **options
+    )
+
+
+class Compile(unittest.TestCase):
+    def test_a_path_gives_what_the_command_writes(self):
+        plan = mscclc.compile(ONE_SHOT, R=4, B=2)
+        written = command("compile", ONE_SHOT, "-DR=4", "-DB=2")
+        self.assertEqual((written.stdout, written.returncode), (plan.to_json() + "\n", 0))
+        self.assertEqual(plan, mscclc.compile(pathlib.Path(ONE_SHOT), {"R": 4}, B=2))
+
+    def test_a_text(self):
+        plan = mscclc.compile(EXCHANGE)
+        self.assertEqual(repr(plan), "<Plan exchange: allgather over 2 ranks>")
+        self.assertEqual(plan.warnings, "")
+
+    def test_kinds_of_parameters(self):
+        plan = mscclc.compile(ONE_SHOT, R=2, B=1, F="LL8")
+        self.assertEqual(plan.to_dict()["mscclc"]["ranks"][0]["buffers"][0]["packets"], "LL8")
+        counts = [1, 0, 2, 1]
+        plan = mscclc.compile(os.path.join(PLANS, "alltoallv.mscl"), R=2, counts=counts)
+        self.assertEqual(plan.to_dict()["mscclc"]["contract"]["counts"], counts)
+
+    def test_options(self):
+        peer = mscclc.compile(ONE_SHOT, R=2, B=1, target="mscclpp")
+        self.assertEqual(peer.to_dict()["mscclc"]["target"], "mscclpp")
+        self.assertNotIn("proof", mscclc.compile(EXCHANGE, verify=False).to_dict()["mscclc"])
+        with self.assertRaises(mscclc.CompileError):
+            mscclc.compile(EXCHANGE, target="nothing")
+
+    def test_warnings(self):
+        text = EXCHANGE.replace("  channel ch", "  buffer unused[1]\n  channel ch")
+        plan = mscclc.compile(text)
+        self.assertIn("warning: 'unused' is never used on any rank", plan.warnings)
+
+    def test_a_mistake_is_an_exception_that_prints_like_the_compiler(self):
+        with self.assertRaises(mscclc.CompileError) as caught:
+            mscclc.compile(EXCHANGE.replace("wait ch\n", "wait hc\n"))
+        self.assertEqual(
+            str(caught.exception),
+            "-:11:10: error: unknown name 'hc'; did you mean 'ch'?\n    wait hc\n         ^~",
+        )
+        self.assertEqual(
+            caught.exception.diagnostics,
+            [mscclc.Diagnostic("error", "unknown name 'hc'; did you mean 'ch'?", "-", 11, 10)],
+        )
+
+    def test_a_program_that_is_not_proved_right(self):
+        with self.assertRaises(mscclc.CompileError) as caught:
+            mscclc.compile(EXCHANGE.replace("    signal ch\n    wait ch\n", ""))
+        self.assertIn("race", str(caught.exception))
+
+    def test_wrong_calls(self):
+        with self.assertRaisesRegex(mscclc.UsageError, "cannot read 'nothing.mscl'"):
+            mscclc.compile("nothing.mscl")
+        with self.assertRaises(mscclc.CompileError):
+            mscclc.compile(ONE_SHOT, W=3)
+        for name in ("-o", "--help"):  # a path, never an option
+            with self.assertRaisesRegex(mscclc.UsageError, "cannot read"):
+                mscclc.compile(name)
+
+
+class Plans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.plan = mscclc.compile(EXCHANGE)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            self.plan.save(path)
+            self.assertEqual(mscclc.Plan.load(path), self.plan)
+
+    def test_verify(self):
+        self.assertEqual(
+            self.plan.verify(),
+            "out of place and in place, deterministic, input kept, synchronizes all ranks",
+        )
+        wrong = mscclc.Plan(self.plan.to_json().replace('"name":"put"', '"name":"putt"'))
+        with self.assertRaises(mscclc.CompileError):
+            wrong.verify()
+
+    def test_run(self):
+        results = self.plan.run(0, 1000, "64K", dtype="bf16")
+        self.assertEqual([r.size for r in results], [0, 1000, 65536])
+        self.assertEqual([(r.dtype, r.wrong) for r in results], [("bf16", 0)] * 3)
+        self.assertTrue(self.plan.run(1024, in_place=True)[0].in_place)
+
+    def test_a_run_that_goes_wrong(self):
+        wrong = EXCHANGE.replace("output[r] <- input\n    copy", "output[r] <- input\n    sync #")
+        plan = mscclc.compile(wrong, verify=False)
+        with self.assertRaises(mscclc.RunError) as caught:
+            plan.run(1024)
+        self.assertIn("1024", str(caught.exception))
+
+    def test_text_forms(self):
+        self.assertTrue(self.plan.to_ir().startswith("ir 1 from"))
+        self.assertIn("exchange: allgather over 2 ranks", self.plan.summary())
+
+    def test_effects(self):
+        effects = [effect for effect in self.plan.effects() if effect.rank == 1]
+        self.assertEqual(
+            [effect.op for effect in effects],
+            ["signal", "wait", "sync", "put", "copy", "sync", "signal", "wait"],
+        )
+        put = effects[3]
+        self.assertEqual(put.reads, (mscclc.Access((1,), "input", 0, 1),))
+        self.assertEqual(put.writes, (mscclc.Access((0,), "output", 1, 1),))
+        self.assertEqual(effects[0].uses, ("ch",))
+
+    def test_effects_of_all_programs_of_the_library(self):
+        for name in sorted(os.listdir(PLANS)):
+            if not name.endswith(".mscl"):
+                continue
+            with self.subTest(name):
+                plan = mscclc.compile(os.path.join(PLANS, name), verify=False)
+                moved = [effect for effect in plan.effects() if effect.writes]
+                ops = [op for op in plan.to_ir().splitlines() if " <- " in op]
+                self.assertEqual(len(moved), len(ops))
+
+    def test_pickling(self):
+        self.assertEqual(pickle.loads(pickle.dumps(self.plan)), self.plan)
+
+
+class CommandLine(unittest.TestCase):
+    def test_the_compiler_takes_the_process_over(self):
+        done = command("--version")
+        self.assertEqual((done.stdout, done.returncode), (f"mscclc {mscclc.__version__}\n", 0))
+        self.assertEqual(command("complie").returncode, 2)
+
+    def test_without_the_compiler(self):
+        missing = command("--version", env={**os.environ, "PATH": "/nothing"})
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("PATH has no 'mscclc'", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
