@@ -155,6 +155,14 @@ _MAY_INCLUDE = {
         "runtime/proofs",
         "runtime/proxy",
     ],
+    "runtime/net": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap/address",
+        "runtime/bootstrap/wire",
+    ],
     "runtime/host": [
         "ir",
         "executor",
@@ -163,6 +171,7 @@ _MAY_INCLUDE = {
         "runtime/api",
         "runtime/base",
         "runtime/memory",
+        "runtime/net",
     ],
     "runtime/cuda/driver": ["ir", "runtime/api"],
     "runtime/cuda/memory": [
@@ -261,6 +270,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/memory": ["runtime/testing"],
+    "runtime/net": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
 }
 

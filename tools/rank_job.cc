@@ -12,8 +12,8 @@ namespace {
 /// Errors for which the program is not to blame: ranks call differently, or a machine has not what
 /// a call needs.
 constexpr std::string_view kNotOfTheProgram[] = {
-    "bad-message", "call-differs",   "cannot-map", "cannot-share",
-    "fd-offer",    "no-descriptors", "no-thread",  "out-of-memory",
+    "bad-message", "call-differs",   "cannot-map",   "cannot-share", "fd-offer",
+    "lane-failed", "no-descriptors", "no-interface", "no-thread",    "out-of-memory",
 };
 
 bool is_of_the_job(const Diagnostics& diagnostics) {
