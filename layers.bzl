@@ -169,6 +169,14 @@ _MAY_INCLUDE = {
         "runtime/proxy",
     ],
     "runtime/collectives": ["ir", "executor", "runtime/api", "runtime/base", "runtime/observe"],
+    "runtime/net": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap/address",
+        "runtime/bootstrap/wire",
+    ],
     "runtime/host": [
         "ir",
         "executor",
@@ -177,6 +185,7 @@ _MAY_INCLUDE = {
         "runtime/api",
         "runtime/base",
         "runtime/memory",
+        "runtime/net",
     ],
     "runtime/cuda/driver": ["ir", "runtime/api"],
     "runtime/cuda/memory": [
@@ -292,6 +301,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/memory": ["runtime/testing"],
     "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],
+    "runtime/net": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
 }
 

@@ -74,6 +74,10 @@ int run_run(RunOptions& options) {
   if (options.device == "host" && options.threads) {
     return Input::usage("--threads: the simulator has no ranks of its own; use it with --device");
   }
+  if (options.device != "processes" && options.ranks_per_node) {
+    return Input::usage(
+        "--ranks-per-node: only ranks of --device processes can be spread over nodes");
+  }
   const bool several = options.files.size() > 1;
   if (several && options.schedule.empty()) {
     return Input::usage("several FILEs are run together by a --schedule only");
@@ -171,6 +175,8 @@ void add_run(CommandLine& line) {
                "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
                "  mscclc run ring.mscl -D R=4 --device processes\n"
                "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
+               "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
+               "--ranks-per-node 2\n"
                "  mscclc run ring.json --schedule witness.json\n"
                "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
@@ -193,6 +199,11 @@ void add_run(CommandLine& line) {
              strings(devices()));
   app.add_flag("--threads", options->threads,
                "ranks are threads of this process, with a device each, not processes");
+  line.takes_text(app.add_option("--ranks-per-node", options->ranks_per_node,
+                                 "cut this machine into nodes of N ranks, between which ports go "
+                                 "over sockets and nothing is shared (--device processes)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1u, 65536u)));
   add_run_options(line, app, *options);
   app.add_flag("--in-place", options->in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options->iterations,

@@ -30,9 +30,13 @@ struct Start {
 
 /// The device of a rank that is number `local` of those on this machine. With fewer GPUs than ranks
 /// several share one.
-std::shared_ptr<Device> open_device(const Start& start, uint32_t local) {
+std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t local) {
   Diagnostics& diagnostics = start.input.diagnostics;
-  if (start.options.device != "cuda") return make_host_device(diagnostics);
+  if (start.options.device != "cuda") {
+    std::optional<uint32_t> node;
+    if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
+    return make_host_device(diagnostics, {}, HostLanes::copies, node);
+  }
   const int gpus = cuda::count_gpus(diagnostics);
   if (gpus == 0) return nullptr;
   std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics);
@@ -43,7 +47,7 @@ std::shared_ptr<Device> open_device(const Start& start, uint32_t local) {
 int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint32_t local,
                   const std::string& how, Speaker who = Speaker::rank_0) {
   std::shared_ptr<Device> device;
-  if (bootstrap != nullptr) device = open_device(start, local);
+  if (bootstrap != nullptr) device = open_device(start, bootstrap->rank(), local);
   if (bootstrap == nullptr) {
     start.input.report();
     return kWrongResult;
@@ -67,8 +71,10 @@ int run_launched(const Start& start, const LaunchedRank& launch) {
 
 /// "4 processes of this machine, a GPU each"
 std::string ranks_text(const Start& start, const char* what) {
-  return fmt::format("on {} {}{}", start.ranks(), what,
-                     start.options.device == "cuda" ? ", a GPU each" : "");
+  const auto per_node = start.options.ranks_per_node;
+  return fmt::format("on {} {}{}{}", start.ranks(), what,
+                     start.options.device == "cuda" ? ", a GPU each" : "",
+                     per_node ? fmt::format(", {} to a node", *per_node) : "");
 }
 
 int run_forked(const Start& start) {
@@ -127,6 +133,15 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
     return Input::usage(
         "--device cuda: this mscclc was built without its GPU part; with CUDA's nvcc: "
         "bazel build --config=cuda //tools:mscclc");
+  }
+  if (const auto per_node = options.ranks_per_node) {
+    const size_t ranks = input.program.ranks.size();
+    if (ranks % *per_node != 0) {
+      return Input::usage(
+          fmt::format("--ranks-per-node {}: the program has {} ranks, which are no "
+                      "whole number of such nodes",
+                      *per_node, ranks));
+    }
   }
   const Environment environment = Environment::of_process();
   environment.warn_of_unknown(input.diagnostics);

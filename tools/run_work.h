@@ -27,7 +27,8 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::string schedule;  ///< a file
   std::string device = "host";
-  bool threads = false;  ///< ranks are threads of one process
+  bool threads = false;                    ///< ranks are threads of one process
+  std::optional<uint32_t> ranks_per_node;  ///< the machine is cut into nodes; nullopt: it is one
 
   /// Adversarial runs are left to chance unless a seed is given.
   uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }

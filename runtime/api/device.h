@@ -180,10 +180,10 @@ class Device {
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 
-  /// Makes ready for the lane that rank `peer` opens to this rank. The end is asked for on all
-  /// ranks that lanes lead to, before any of them is opened. nullptr: reported.
-  [[nodiscard]] virtual std::unique_ptr<LaneEnd> await_lane(uint32_t /*peer*/,
-                                                            LaneFailed /*failed*/, Diagnostics&) {
+  /// Makes ready for the lane that `peer` opens to this rank: LanePeer, without an offer. The end
+  /// is asked for on all ranks that lanes lead to, before any of them is opened. nullptr: reported.
+  [[nodiscard]] virtual std::unique_ptr<LaneEnd> await_lane(const LanePeer& /*peer*/,
+                                                            Diagnostics&) {
     return std::make_unique<LaneEnd>();
   }
   /// Opens the lane to a peer's memory. nullptr: reported.

@@ -4,7 +4,7 @@
 // is what the lane's device has made of the peer's handle (Device::import_memory(), or
 // reach_memory()). Whether it is mapped here is the lane's business: a copy engine wants it mapped,
 // a network does not. Lanes are of the kinds that their devices offer: copy engines (runtime/cuda),
-// and for the host copies or messages (runtime/host).
+// for the host copies or messages (runtime/host), and between machines sockets (runtime/net).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
+#include "runtime/api/link.h"
 
 namespace mscclc {
 
@@ -48,6 +49,9 @@ class Lane {
   [[nodiscard]] virtual bool flush(Diagnostics& diagnostics) = 0;
 };
 
+/// Called, from any thread, when a lane or its far end can take no more orders.
+using LaneFailed = std::function<void(const std::string& why)>;
+
 /// Where a lane leads.
 struct LanePeer {
   uint32_t rank = 0;
@@ -56,6 +60,10 @@ struct LanePeer {
   /// Asked now and then while an order waits for the peer: true ends the wait, as a failure. Empty:
   /// it asks nobody.
   std::function<bool()> over = {};
+  /// What joins this rank's device to that one's.
+  Link link = {};
+  /// Called if the lane fails while no order waits. Empty: it calls nobody.
+  LaneFailed failed = {};
 };
 
 /// The far end of a lane: what a rank keeps ready for the orders of one peer, from before that
@@ -70,8 +78,5 @@ class LaneEnd {
  protected:
   std::vector<uint8_t> offer_;
 };
-
-/// Called, from any thread, when the far end of a lane can take no more orders of its peer.
-using LaneFailed = std::function<void(const std::string& why)>;
 
 }  // namespace mscclc

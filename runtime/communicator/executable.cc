@@ -320,6 +320,13 @@ bool Executable::State::proxy_sends_from(uint32_t from) const {
   });
 }
 
+LanePeer Executable::State::lane_peer(uint32_t peer) const {
+  LanePeer to{.rank = peer, .link = group->links[peer], .failed = fail_group()};
+  to.over = [failure = group->failure] { return failure->happened(); };
+  if (peer < lane_offers_.size()) to.offer = lane_offers_[peer];
+  return to;
+}
+
 LaneFailed Executable::State::fail_group() const {
   return [weak = std::weak_ptr<Group>(group)](const std::string& why) {
     if (const auto held = weak.lock()) held->fail("proxy", why);
@@ -335,7 +342,7 @@ bool Executable::State::await_lanes(std::vector<uint8_t>& message, Diagnostics& 
   ByteWriter writer(message);
   writer.number(static_cast<uint32_t>(senders.size()));
   for (const uint32_t sender : senders) {
-    auto end = group->device->await_lane(sender, fail_group(), diagnostics);
+    auto end = group->device->await_lane(lane_peer(sender), diagnostics);
     if (end == nullptr) return false;
     writer.number(sender).number(static_cast<uint32_t>(end->offer().size())).bytes(end->offer());
     lane_ends.push_back(std::move(end));
@@ -357,11 +364,9 @@ bool Executable::State::take_lane_offer(uint32_t peer, ByteReader& message,
 
 bool Executable::State::open_lanes(Proxy::Ports& ports, Diagnostics& diagnostics) {
   ports.lanes.resize(group->size());
-  const auto over = [failure = group->failure] { return failure->happened(); };
   for (const Proxy::Port& port : ports.channels) {
     if (!port.used || ports.lanes[port.peer] != nullptr) continue;
-    ports.lanes[port.peer] =
-        group->device->open_lane({port.peer, lane_offers_[port.peer], over}, diagnostics);
+    ports.lanes[port.peer] = group->device->open_lane(lane_peer(port.peer), diagnostics);
     if (ports.lanes[port.peer] == nullptr) return false;
   }
   return true;

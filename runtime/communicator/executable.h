@@ -159,6 +159,8 @@ struct Executable::State {
   bool blocks_reach(uint32_t peer) const;
   /// Does the proxy of `from` send to this rank?
   bool proxy_sends_from(uint32_t from) const;
+  /// A peer to or from which a lane leads; with its offer, if it has come.
+  LanePeer lane_peer(uint32_t peer) const;
   /// Ends the communicator; from any thread, and when it has gone, too.
   LaneFailed fail_group() const;
   [[nodiscard]] bool write_program(Diagnostics& diagnostics);

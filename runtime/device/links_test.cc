@@ -87,6 +87,33 @@ TEST_CASE("a peer that cannot be reached may be waited for, and nothing else") {
         "have it\n");
 }
 
+TEST_CASE("to another node ports lead, memory channels and switches do not") {
+  const Link away{.kind = LinkKind::pcie,
+                  .access = false,
+                  .atomics = false,
+                  .why = "it is on another node",
+                  .lanes = true};
+  const std::string remedy =
+      "note: only port channels lead there: declare the channel as port(...), or take a plan for "
+      "several nodes, such as the library's *_hier with 'gpus' set to the ranks of a node\n";
+  TestProgram ports = world(PacketFormat::LL16);
+  ports.op_in(0, 0, OpKind::put, {far(kNet, kOutput, 0)}, {local(kInput, 0)});
+  ports.op_in(0, 0, OpKind::signal, {end_of(kNet)});
+  CHECK(said(ports, away) == "");
+  TestProgram puts = world(PacketFormat::LL16);
+  puts.op_in(0, 0, OpKind::put, {far(kMem, kOutput, 0)}, {local(kInput, 0)});
+  CHECK(said(puts, away) ==
+        "error: rank 0 cannot reach the memory of rank 1: it is on another node\n"
+        "note: in 'put ch.output[0] <- input[0]' (rank 0, tb 0)\n" +
+            remedy);
+  TestProgram switches = world(PacketFormat::LL16);
+  switches.op_in(0, 0, OpKind::switch_broadcast, {far(kSw, kOutput, 0)}, {local(kInput, 0)});
+  CHECK(said(switches, away) ==
+        "error: rank 0 cannot reach the memory of rank 1: it is on another node\n"
+        "note: in 'switch_broadcast sw.output[0] <- input[0]' (rank 0, tb 0)\n" +
+            remedy);
+}
+
 TEST_CASE("signals are stored counts where the peer takes no atomics") {
   const TestProgram t = world(PacketFormat::LL16);
   const std::vector<Channel>& channels = t.program.ranks[0].channels;

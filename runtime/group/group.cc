@@ -139,8 +139,8 @@ std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const Mem
   Diagnostics own;
   Device& device = *group.device;
   device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
-  auto memory = reached == ReachedBy::blocks ? device.import_memory(handle, own)
-                                             : device.reach_memory(handle, own);
+  const bool maps = reached == ReachedBy::blocks && group.links[peer].access;
+  auto memory = maps ? device.import_memory(handle, own) : device.reach_memory(handle, own);
   device.set_end_of_waits({});
   for (Diagnostic d : own.all()) {
     if (d.severity == Severity::error)

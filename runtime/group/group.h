@@ -109,8 +109,8 @@ enum class ReachedBy {
   lanes    ///< the proxy alone
 };
 
-/// Maps a peer's memory, or makes it known to lanes; errors name the peer. Ends when the
-/// communicator fails.
+/// Maps a peer's memory, or makes it known to lanes: that is all where the link gives no access.
+/// Errors name the peer. Ends when the communicator fails.
 [[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics,

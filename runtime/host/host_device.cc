@@ -11,14 +11,18 @@
 #include "executor/launch.h"
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
-#include "runtime/host/exposed_memory.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/message_lane.h"
+#include "runtime/host/node_name.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/handle.h"
 #include "runtime/memory/tickets.h"
+#include "runtime/net/exposed_memory.h"
+#include "runtime/net/socket_end.h"
+#include "runtime/net/socket_lane.h"
+#include "runtime/net/socket_net.h"
 
 namespace mscclc {
 namespace {
@@ -94,11 +98,14 @@ class HostHeldMemory final : public HeldMemory {
 
 class HostDevice final : public Device {
  public:
-  HostDevice(std::shared_ptr<FdServer> server, const Link& link, HostLanes lanes)
-      : server_(std::move(server)), link_(link), lanes_(lanes) {}
+  HostDevice(std::shared_ptr<FdServer> server, std::string node, const Link& link, HostLanes lanes)
+      : server_(std::move(server)), node_(std::move(node)), link_(link), lanes_(lanes) {}
 
   std::string name() const override { return "host"; }
-  std::optional<Link> link_to(std::span<const uint8_t>, Diagnostics&) override { return link_; }
+  std::optional<std::vector<uint8_t>> link_name(Diagnostics&) override {
+    return std::vector<uint8_t>(node_.begin(), node_.end());
+  }
+  std::optional<Link> link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) override;
   void set_timeout(std::chrono::milliseconds timeout) override {
     wait_.timeout = std::min(timeout, kLongest);
   }
@@ -180,17 +187,29 @@ class HostDevice final : public Device {
     streams_.erase(stream.get());
   }
 
-  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
-                                      Diagnostics& diagnostics) override {
-    if (lanes_ == HostLanes::copies) return std::make_unique<LaneEnd>();
-    return await_messages(peer, server_, exposed_, std::move(failed), diagnostics);
+  std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    if (lanes_ == HostLanes::messages) {
+      return await_messages(peer.rank, server_, exposed_, peer.failed, diagnostics);
+    }
+    if (peer.link.access) return std::make_unique<LaneEnd>();
+    const auto net = start_net(diagnostics);
+    if (net == nullptr) return nullptr;
+    return net::await_socket_lane(peer.rank, net, exposed_, peer.failed);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
-    if (lanes_ == HostLanes::copies) return std::make_unique<HostLane>();
-    return open_messages(peer, {wait_.timeout, peer.over}, diagnostics);
+    if (lanes_ == HostLanes::messages) {
+      return open_messages(peer, {wait_.timeout, peer.over}, diagnostics);
+    }
+    if (peer.link.access) return std::make_unique<HostLane>();
+    const auto net = start_net(diagnostics);
+    if (net == nullptr) return nullptr;
+    return net::open_socket_lane(peer, net, wait_.timeout, diagnostics);
   }
 
  private:
+  std::shared_ptr<net::SocketNet> start_net(Diagnostics& diagnostics);
+  /// Can lanes need what this rank exports, rather than a mapping of it?
+  bool exposes() const { return lanes_ == HostLanes::messages || has_far_peers_; }
   std::unique_ptr<Memory> import_same_process(const MemoryHandle& handle, const Offer& offer,
                                               std::string& why);
   std::unique_ptr<Memory> import_file(const MemoryHandle& handle, const Offer& offer,
@@ -199,23 +218,55 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
-  const Link link_;
-  const HostLanes lanes_;
+  const std::string node_;  ///< node_name()
+  const Link link_;         ///< to ranks of this node
+  const HostLanes lanes_;   ///< the same
+  bool has_far_peers_ = false;
+  std::shared_ptr<net::SocketNet> net_;  ///< nullptr: not needed so far
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   std::mutex streams_mutex_;
   std::set<HostStream*> streams_;
   FetchWait wait_;  ///< for descriptors
 };
 
-/// What the owner of a piece calls it in messages; nullopt: it takes none.
-std::optional<ExposedId> exposed_id(const MemoryHandle& handle) {
+/// What the owner of a piece calls it in orders of lanes, and on which node it is.
+struct Exposed {
+  ExposedId id = 0;
+  std::string node;
+};
+
+/// nullopt: it takes no orders.
+std::optional<Exposed> find_exposed(const MemoryHandle& handle) {
   for (const Offer& offer : handle.offers) {
     if (offer.kind != HandleKind::host_lane) continue;
     ByteReader reader(offer.bytes);
     const auto id = reader.number<ExposedId>();
-    if (reader.ended()) return id;
+    if (reader.good()) return Exposed{id, std::string(reader.text(reader.rest().size()))};
   }
   return std::nullopt;
+}
+
+std::optional<ExposedId> exposed_id(const MemoryHandle& handle) {
+  const auto exposed = find_exposed(handle);
+  return exposed ? std::optional(exposed->id) : std::nullopt;
+}
+
+// Between nodes there are lanes over sockets.
+std::optional<Link> HostDevice::link_to(std::span<const uint8_t> peer, Diagnostics&) {
+  if (std::ranges::equal(peer, node_)) return link_;
+  has_far_peers_ = true;
+  return Link{.kind = LinkKind::pcie,
+              .access = false,
+              .atomics = false,
+              .why = "it is on another node",
+              .lanes = true};
+}
+
+std::shared_ptr<net::SocketNet> HostDevice::start_net(Diagnostics& diagnostics) {
+  if (net_ != nullptr) return net_;
+  const auto options = net::read_socket_options(diagnostics);
+  if (options) net_ = net::SocketNet::start(*options, diagnostics);
+  return net_;
 }
 
 // A ticket for who is in this process. The file is for all others: memory of other allocators has
@@ -239,10 +290,10 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
     if (kept->ticket.empty()) return std::nullopt;
     handle.offers.push_back({HandleKind::host_fd, kept->ticket});
   }
-  if (mapping != nullptr && lanes_ == HostLanes::messages) {
+  if (mapping != nullptr && exposes()) {
     Offer& offer = handle.offers.emplace_back(Offer{HandleKind::host_lane, {}});
     auto* data = static_cast<uint8_t*>(const_cast<void*>(address));
-    ByteWriter(offer.bytes).number(exposed_->add(mapping, data, bytes));
+    ByteWriter(offer.bytes).number(exposed_->add(mapping, data, bytes)).text(node_);
   }
   handle.keep = kept;
   return handle;
@@ -278,6 +329,13 @@ std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, cons
 std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
                                                   Diagnostics& diagnostics) {
   std::string tried, code = "cannot-map";
+  if (const auto exposed = find_exposed(handle); exposed && exposed->node != node_) {
+    diagnostics.error(code, {},
+                      fmt::format("cannot map {} bytes of a peer's memory: it is on another node, "
+                                  "whose memory only lanes reach",
+                                  handle.bytes));
+    return nullptr;
+  }
   for (const Offer& offer : handle.offers) {
     if (offer.kind == HandleKind::host_lane) continue;  // maps nothing
     std::string why = "not of this device";
@@ -296,14 +354,14 @@ std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
 
 std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
                                                  Diagnostics& diagnostics) {
-  if (lanes_ == HostLanes::copies) return import_memory(handle, diagnostics);
-  if (const auto id = exposed_id(handle)) {
-    return HostWindow::reserve(handle.bytes, *id, diagnostics);
-  }
+  const auto exposed = find_exposed(handle);
+  const bool far = exposed && exposed->node != node_;
+  if (lanes_ == HostLanes::copies && !far) return import_memory(handle, diagnostics);
+  if (exposed) return HostWindow::reserve(handle.bytes, exposed->id, diagnostics);
   diagnostics.error(
       "cannot-map", {},
-      fmt::format("{} bytes of a peer's memory take no messages of lanes; memory that "
-                  "does comes from Device::allocate",
+      fmt::format("{} bytes of a peer's memory take no orders of lanes; memory that does comes "
+                  "from Device::allocate",
                   handle.bytes));
   return nullptr;
 }
@@ -311,10 +369,12 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
 }  // namespace
 
 std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
-                                         HostLanes lanes) {
+                                         HostLanes lanes, std::optional<uint32_t> node) {
+  auto name = node_name(node, diagnostics);
+  if (!name) return nullptr;
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server), link, lanes);
+  return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes);
 }
 
 }  // namespace mscclc

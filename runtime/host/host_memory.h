@@ -6,29 +6,24 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/api/device.h"
 #include "runtime/host/shared_memory.h"
+#include "runtime/net/exposed_memory.h"
 
 namespace mscclc {
 
-/// What a lane of messages calls memory of the rank that it leads to (exposed_memory.h).
-using ExposedId = uint64_t;
-
-class HostMemory : public Memory {
+class HostMemory : public NamedMemory {
  public:
   /// A piece of a mapping, or (no mapping) of memory that another owner frees. `exposed`: what its
-  /// rank calls it, if it is a peer's that takes messages.
+  /// rank calls it, if it is a peer's that lanes can write.
   HostMemory(std::shared_ptr<SharedMapping> mapping, uint8_t* data, uint64_t bytes,
              std::optional<ExposedId> exposed = std::nullopt)
-      : mapping_(std::move(mapping)), exposed_(exposed) {
+      : NamedMemory(exposed), mapping_(std::move(mapping)) {
     data_ = data;
     bytes_ = bytes;
   }
-  std::optional<ExposedId> exposed() const { return exposed_; }
 
  private:
   const std::shared_ptr<SharedMapping> mapping_;
-  const std::optional<ExposedId> exposed_;
 };
 
 /// Memory of a peer that is not mapped here: addresses that nothing else has, and that nobody can

@@ -182,15 +182,13 @@ class MessageLane final : public Lane {
 
  private:
   bool name(const RemotePlace& place, uint64_t bytes, Order& order, Diagnostics& diagnostics) {
-    const auto* memory = dynamic_cast<const HostMemory*>(place.region);
-    const bool inside = memory != nullptr && place.offset <= memory->bytes() &&
-                        bytes <= memory->bytes() - place.offset;
-    if (!inside || !memory->exposed()) {
+    const auto memory = NamedMemory::at(place, bytes);
+    if (!memory) {
       return refuse(diagnostics,
                     fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane",
                                 bytes, place.offset, peer_));
     }
-    order.memory = *memory->exposed();
+    order.memory = *memory;
     return true;
   }
 

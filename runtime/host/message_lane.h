@@ -5,8 +5,9 @@
 #include <memory>
 
 #include "runtime/api/lane.h"
-#include "runtime/host/exposed_memory.h"
+#include "runtime/host/host_memory.h"
 #include "runtime/memory/fd_server.h"
+#include "runtime/net/exposed_memory.h"
 
 namespace mscclc {
 

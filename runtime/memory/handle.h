@@ -21,7 +21,7 @@ enum class HandleKind : uint8_t {
   cuda_fd,       ///< CUDA VMM allocation, its POSIX descriptor fetched over a unix socket
   cuda_fabric,   ///< CUDA VMM allocation, fabric handle
   cuda_ipc,      ///< legacy cudaIpcMemHandle_t
-  host_lane,     ///< what lanes of messages call it: nothing is mapped
+  host_lane,     ///< what lanes call it, and on which node it is: nothing is mapped
 };
 std::string_view name(HandleKind kind);
 

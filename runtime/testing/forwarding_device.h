@@ -87,9 +87,8 @@ class ForwardingDevice : public Device {
     return device_->create_stream(diagnostics);
   }
   void destroy_stream(StreamHandle stream) override { device_->destroy_stream(stream); }
-  std::unique_ptr<LaneEnd> await_lane(uint32_t peer, LaneFailed failed,
-                                      Diagnostics& diagnostics) override {
-    return device_->await_lane(peer, std::move(failed), diagnostics);
+  std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    return device_->await_lane(peer, diagnostics);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     return device_->open_lane(peer, diagnostics);

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <set>
-#include <sstream>
 
 #include "runtime/api/host_device.h"
 #include "tests/library/library.h"
+#include "tests/runtime/mapped_files.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -107,30 +105,16 @@ TEST_CASE("the library's ports over lanes of messages, without copies, as thread
   });
 }
 
-/// How many files of memory this process has mapped: those of Device::allocate, own and peers'.
-size_t mapped_files() {
-  std::ifstream maps("/proc/self/maps");
-  std::set<std::string> files;
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find("/memfd:") == std::string::npos) continue;
-    std::istringstream words(line);
-    std::string range, access, offset, device, inode;
-    words >> range >> access >> offset >> device >> inode;
-    files.insert(inode);
-  }
-  return files.size();
-}
-
 TEST_CASE("memory that only lanes reach is not mapped") {
   const CompiledWorld world("sendrecv_port", {{"R", "2"}});
   REQUIRE(world.errors() == "");
   const auto plan = std::make_shared<const Program>(world.program());
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
-    const size_t before = mapped_files();
+    const size_t before = testing::mapped_files();
     RankRunner runner(communicator, plan, {.load = {.max_bytes = 4096}, .registered = false});
     if (!runner.load(diagnostics)) return testing::text(diagnostics);
-    const size_t files = mapped_files() - before;
+    const size_t files = testing::mapped_files() - before;
     const RankResult result = runner.run({.bytes = 4096, .iterations = 3}, diagnostics);
     return result.run.status == RunStatus::right ? fmt::format("{}", files)
                                                  : testing::text(diagnostics);

@@ -76,7 +76,7 @@ void Attempt::connected() {
     refused_ = true;
     return fail("nobody listens");
   }
-  set_options(socket_);
+  set_options(socket_, kDeadMachine);
   hello_.from = own_end(socket_).bytes();
   hello_.to = (address_.is_local() ? address_ : other_end(socket_)).bytes();
   connection_.emplace(std::move(socket_), wire::kMostGreeting);

@@ -1,10 +1,8 @@
 #include "runtime/bootstrap/tcp/connection.h"
 
 #include <fmt/format.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -103,61 +101,5 @@ bool Connection::write_some() {
 }
 
 void Connection::end_writing() { ::shutdown(socket_.get(), SHUT_WR); }
-
-Fd open_stream(int family) {
-  return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-void set_option(const Fd& socket, int level, int option, int value) {
-  ::setsockopt(socket.get(), level, option, &value, sizeof value);
-}
-
-void set_options(const Fd& socket) {
-  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kDeadMachineSeconds / 3);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kDeadMachineSeconds / 6);
-  // Also while data is on its way, when keepalive does not ask.
-  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kDeadMachineSeconds * 1000);
-}
-
-namespace {
-
-Address end_of(const Fd& socket, decltype(::getsockname)* ask) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof storage;
-  auto* raw = reinterpret_cast<sockaddr*>(&storage);
-  if (ask(socket.get(), raw, &length) != 0) return {};
-  return Address::from(raw).value_or(Address());
-}
-
-}  // namespace
-
-Address own_end(const Fd& socket) { return end_of(socket, ::getsockname); }
-
-Address other_end(const Fd& socket) { return end_of(socket, ::getpeername); }
-
-uint16_t local_port(const Fd& socket) {
-  const Address own = own_end(socket);
-  return own.family() == AF_UNSPEC ? uint16_t{0} : own.port();
-}
-
-Fd begin_connect(const Address& address) {
-  Fd socket = open_stream(address.family());
-  if (!socket.valid()) return socket;
-  // EINTR: it goes on all the same, as if EINPROGRESS.
-  if (::connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS &&
-      errno != EINTR) {
-    socket.reset();
-  }
-  return socket;
-}
-
-int connect_error(const Fd& socket) {
-  int error = 0;
-  socklen_t length = sizeof error;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
-  return error;
-}
 
 }  // namespace mscclc

@@ -2,13 +2,14 @@
 // use it alike. It begins in the clear; what comes after the proofs goes in sealed records.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include "runtime/base/fd.h"
-#include "runtime/bootstrap/address/address.h"
+#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/wire/records.h"
 
 namespace mscclc {
@@ -64,19 +65,6 @@ class Connection {
 };
 
 /// Time without an answer from a machine after which its connections break.
-constexpr int kDeadMachineSeconds = 30;
-/// Sets what all connections of a bootstrap have: no delays, dead machines noticed.
-void set_options(const Fd& socket);
-/// A stream socket that does not block. Invalid: errno says why.
-[[nodiscard]] Fd open_stream(int family);
-void set_option(const Fd& socket, int level, int option, int value);
-/// Where this end of a socket is; nowhere: it has no name.
-Address own_end(const Fd& socket);
-Address other_end(const Fd& socket);
-uint16_t local_port(const Fd& socket);
-/// Begins to connect. Invalid: errno says why. Writable: connected, or connect_error() says why
-/// not.
-[[nodiscard]] Fd begin_connect(const Address& address);
-[[nodiscard]] int connect_error(const Fd& socket);
+constexpr std::chrono::seconds kDeadMachine{30};
 
 }  // namespace mscclc

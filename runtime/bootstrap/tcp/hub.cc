@@ -214,7 +214,7 @@ class EpollHub final : public Hub {
   }
 
   void greet(Fd socket, const Address& from, const Address& to) {
-    set_options(socket);
+    set_options(socket, kDeadMachine);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;

@@ -1,8 +1,6 @@
 #include "runtime/bootstrap/tcp/listener.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 #include <optional>
@@ -12,43 +10,6 @@
 #include "runtime/bootstrap/wire/handshake.h"
 
 namespace mscclc {
-namespace {
-
-constexpr int kBacklog = 1024;
-
-Fd listen_with(Fd socket, const sockaddr* address, socklen_t length) {
-  if (!socket.valid()) return socket;
-  // A job may start again at once on the port of the one before.
-  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(socket.get(), address, length) != 0 || ::listen(socket.get(), kBacklog) != 0) {
-    socket.reset();
-  }
-  return socket;
-}
-
-}  // namespace
-
-Fd listen_on(const Address& address) {
-  return listen_with(open_stream(address.family()), address.get(), address.length());
-}
-
-Fd listen_everywhere(uint16_t port) {
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  six.sin6_addr = in6addr_any;
-  Fd socket = open_stream(AF_INET6);
-  if (socket.valid()) {
-    set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    socket = listen_with(std::move(socket), reinterpret_cast<const sockaddr*>(&six), sizeof six);
-    if (socket.valid() || errno == EADDRINUSE) return socket;
-  }
-  sockaddr_in four{};  // a machine without IPv6
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  return listen_with(open_stream(AF_INET), reinterpret_cast<const sockaddr*>(&four), sizeof four);
-}
-
 namespace {
 
 /// What was tried in vain: "10.0.0.1:80: Address already in use (98)".

@@ -5,6 +5,7 @@
 
 #include "ir/diagnostic.h"
 #include "runtime/base/fd.h"
+#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
 
 namespace mscclc {
@@ -19,10 +20,5 @@ struct Listener {
 /// (cannot-listen).
 [[nodiscard]] std::vector<Listener> open_listeners(const HubOptions& options,
                                                    Diagnostics& diagnostics);
-
-/// At one address. Invalid: errno says why.
-[[nodiscard]] Fd listen_on(const Address& address);
-/// On all addresses of this machine, IPv4 and IPv6.
-[[nodiscard]] Fd listen_everywhere(uint16_t port);
 
 }  // namespace mscclc

@@ -1,0 +1,110 @@
+#include "runtime/net/dial.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "runtime/base/deadline.h"
+#include "runtime/bootstrap/address/sockets.h"
+#include "runtime/net/broken.h"
+
+namespace mscclc::net {
+namespace {
+
+constexpr std::chrono::milliseconds kAsk{50};  ///< how often DialOptions::over is asked
+
+class Dialling {
+ public:
+  Dialling(const LaneOffer& offer, const DialOptions& options, std::string& why)
+      : offer_(offer),
+        options_(options),
+        deadline_(std::chrono::steady_clock::now() + options.timeout),
+        why_(why) {}
+
+  /// The connection number `index`. Invalid: why_ says why.
+  Fd open(uint32_t index) {
+    Fd socket = begin_connect(offer_.address);
+    if (!socket.valid()) return fail(error_text(errno));
+    set_options(socket, options_.dead);
+    if (!wait(socket, POLLOUT)) return {};
+    if (const int error = connect_error(socket); error != 0) {
+      return fail(error == ETIMEDOUT ? broken_text(error, options_.dead) : error_text(error));
+    }
+    return greet(socket, index) ? std::move(socket) : Fd();
+  }
+
+ private:
+  Fd fail(const std::string& why) {
+    why_ = why;
+    return {};
+  }
+
+  bool greet(const Fd& socket, uint32_t index) {
+    Bytes bytes(Challenge::kBytes);
+    if (!receive(socket, bytes)) return false;
+    const auto challenge = decode_challenge(bytes);
+    if (!challenge) return fail("what listens there is no rank of this job"), false;
+    Hello hello{.lane = offer_.lane, .connection = index, .connections = options_.connections};
+    fill_random(hello.nonce);
+    hello.proof = sender_proof(offer_.key, *challenge, hello);
+    const Bytes said = encode(hello);
+    // So little has room in a new connection.
+    if (::send(socket.get(), said.data(), said.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(said.size())) {
+      return fail(broken_text(errno, options_.dead)), false;
+    }
+    bytes.resize(Welcome::kBytes);
+    if (!receive(socket, bytes)) return false;
+    const auto welcome = decode_welcome(bytes);
+    if (welcome && same_digest(receiver_proof(offer_.key, *challenge, hello), welcome->proof)) {
+      return true;
+    }
+    return fail("what listens there does not know the key of the lane"), false;
+  }
+
+  bool receive(const Fd& socket, Bytes& bytes) {
+    for (size_t got = 0; got < bytes.size();) {
+      if (!wait(socket, POLLIN)) return false;
+      const ssize_t n = ::recv(socket.get(), bytes.data() + got, bytes.size() - got, 0);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n <= 0) return fail(broken_text(n == 0 ? 0 : errno, options_.dead)), false;
+      got += static_cast<size_t>(n);
+    }
+    return true;
+  }
+
+  bool wait(const Fd& socket, short events) {
+    for (;;) {
+      const SteadyTime now = std::chrono::steady_clock::now();
+      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAsk))) return true;
+      if (options_.over && options_.over()) return fail("the communicator has failed"), false;
+      if (now >= deadline_) {
+        return fail(fmt::format("no answer within {:g} s",
+                                std::chrono::duration<double>(options_.timeout).count())),
+               false;
+      }
+    }
+  }
+
+  const LaneOffer& offer_;
+  const DialOptions& options_;
+  const SteadyTime deadline_;
+  std::string& why_;
+};
+
+}  // namespace
+
+std::vector<Fd> dial(const LaneOffer& offer, const DialOptions& options, std::string& why) {
+  Dialling dialling(offer, options, why);
+  std::vector<Fd> sockets;
+  for (uint32_t i = 0; i < options.connections; ++i) {
+    sockets.push_back(dialling.open(i));
+    if (!sockets.back().valid()) return {};
+  }
+  return sockets;
+}
+
+}  // namespace mscclc::net

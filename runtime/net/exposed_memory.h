@@ -1,0 +1,62 @@
+// The memory of this rank that lanes of peers may write without having mapped it, by numbers: what
+// a peer's lane names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// What a lane calls memory of the rank that it leads to. No number is used twice.
+using ExposedId = uint64_t;
+
+/// Memory of a peer as its device here knows it.
+class NamedMemory : public Memory {
+ public:
+  /// What its rank calls it; nullopt: lanes cannot write it.
+  std::optional<ExposedId> exposed() const { return exposed_; }
+  /// The number of memory in which `bytes` bytes lie at `place`. nullopt: of none.
+  static std::optional<ExposedId> at(const RemotePlace& place, uint64_t bytes);
+
+ protected:
+  explicit NamedMemory(std::optional<ExposedId> exposed) : exposed_(exposed) {}
+
+ private:
+  const std::optional<ExposedId> exposed_;
+};
+
+/// Thread safety: from any thread.
+class ExposedMemory {
+ public:
+  /// Lets peers write `bytes` bytes at `data`, as long as `owner` lives, which keeps them.
+  ExposedId add(const std::shared_ptr<const void>& owner, uint8_t* data, uint64_t bytes);
+
+  /// A piece that an order is for.
+  struct Piece {
+    enum class State {
+      here,
+      gone,    ///< it was freed: nobody looks at it any more
+      unknown  ///< it never was, or the piece is not all inside
+    } state = State::unknown;
+    std::shared_ptr<const void> owner;  ///< keeps it while it is written
+    uint8_t* data = nullptr;
+  };
+  Piece find(ExposedId id, uint64_t offset, uint64_t bytes);
+
+ private:
+  struct Entry {
+    std::weak_ptr<const void> owner;
+    uint8_t* data;
+    uint64_t bytes;
+  };
+  std::mutex mutex_;
+  ExposedId next_ = 1;
+  std::map<ExposedId, Entry> entries_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,72 @@
+// Takes the orders of a lane from the bytes of its connections, and carries them out in memory that
+// was exposed to lanes. What comes is checked, as it may be anything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/net/exposed_memory.h"
+#include "runtime/net/lane_wire.h"
+
+namespace mscclc::net {
+
+/// What the connections of one lane share.
+struct IncomingLane {
+  std::shared_ptr<ExposedMemory> memory;
+  /// A flush: what came before it has been done. False: the sender does not listen.
+  std::function<bool(uint32_t connection, uint64_t number)> answer;
+  std::vector<uint64_t> done = {};  ///< orders carried out, by connection
+};
+
+/// The orders of one connection, in their order.
+class OrderReader {
+ public:
+  /// Most bytes that one put brings.
+  static constexpr uint64_t kMostPut = 256 << 10;
+
+  /// The lane must outlive it.
+  OrderReader(IncomingLane& lane, uint32_t connection);
+
+  /// Where the next bytes go. Empty only while it waits.
+  std::span<uint8_t> room();
+  /// So many bytes have come there.
+  void received(size_t bytes) { end_ += bytes; }
+
+  enum class State : uint8_t {
+    more,   ///< needs more bytes
+    waits,  ///< for orders of other connections
+    bye,    ///< there will be no more
+    bad     ///< what came is no order for this lane: why()
+  };
+  /// Carries out what has come. After `bye` and `bad`: always that.
+  State go_on();
+  const std::string& why() const { return why_; }
+
+ private:
+  static constexpr size_t kBuffer = 64 << 10;
+  size_t held() const { return end_ - begin_; }
+  State begin_order();
+  State begin_put();
+  State signal();
+  State fence();
+  bool take_bytes();
+  State finish();
+  State bad(std::string why);
+  State wrong_place(uint64_t bytes);
+
+  IncomingLane& lane_;
+  const uint32_t connection_;
+  std::unique_ptr<uint8_t[]> buffer_;  ///< whole words of the stream lie on words
+  size_t begin_ = 0, end_ = 0;         ///< what has come and is not done yet
+  Order order_;
+  ExposedMemory::Piece piece_;        ///< of the put
+  uint64_t copied_ = 0, coming_ = 0;  ///< of the put: bytes done; bytes to come, with the padding
+  State state_ = State::more;
+  std::string why_;
+};
+
+}  // namespace mscclc::net

@@ -1,0 +1,54 @@
+// One thread that waits for many descriptors at once (epoll), and calls whoever waits for one. It
+// sleeps while nothing comes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "ir/diagnostic.h"
+#include "runtime/base/fd.h"
+
+namespace mscclc::net {
+
+class Reactor {
+ public:
+  /// Called with the events of epoll that have come. May add and remove handlers, itself too.
+  using Handler = std::function<void(uint32_t events)>;
+  /// Stands for a descriptor with its handler; never used again. 0: none.
+  using Token = uint64_t;
+
+  /// nullptr: reported (lane-failed, no-thread).
+  [[nodiscard]] static std::unique_ptr<Reactor> start(Diagnostics& diagnostics);
+  /// REQUIRES: not called by a handler.
+  ~Reactor();
+
+  /// While it lives no handler runs. Handlers must not ask for it: they run under it.
+  [[nodiscard]] std::unique_lock<std::mutex> hold();
+  /// Waits for `events` of a descriptor, which must stay open until it is removed. 0: the system
+  /// refuses; errno says why. REQUIRES: hold().
+  [[nodiscard]] Token add(const Fd& fd, uint32_t events, Handler handler);
+  /// REQUIRES: hold().
+  void remove(const Fd& fd, Token token);
+  /// Waits for other events from now on. From any thread, while the descriptor is not removed.
+  void change(const Fd& fd, Token token, uint32_t events) const;
+
+ private:
+  Reactor() = default;
+  void run();
+  void dispatch(Token token, uint32_t events);
+
+  Fd epoll_, waker_;
+  std::mutex mutex_;
+  std::atomic<uint32_t> wanted_{0};  ///< threads in hold()
+  std::atomic<bool> stop_{false};
+  Token next_ = 1;
+  std::map<Token, std::shared_ptr<Handler>> handlers_;
+  std::thread thread_;
+};
+
+}  // namespace mscclc::net

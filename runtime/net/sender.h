@@ -1,0 +1,67 @@
+// One connection of a lane, as its sender sees it: a queue of orders, and the answers to them.
+// Never waits.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/net/lane_wire.h"
+
+namespace mscclc::net {
+
+class Sender {
+ public:
+  /// Of a lane with so many connections.
+  Sender(Fd socket, size_t connections) : known_(connections), socket_(std::move(socket)) {}
+
+  const Fd& socket() const { return socket_; }
+  /// `from`: of a put; must not change until it is sent.
+  void push(const Order& order, const uint8_t* from = nullptr);
+  /// Orders pushed so far; of those, the ones whose bytes have all been read.
+  uint64_t pushed() const { return pushed_; }
+  uint64_t sent() const { return pushed_ - queue_.size(); }
+  bool wants_write() const { return !queue_.empty(); }
+  /// Sends what there is room for, but at most about a MiB. False: the connection broke; errno says
+  /// why.
+  [[nodiscard]] bool send_some();
+
+  struct Answer {
+    uint64_t number = 0;
+    std::string refusal;  ///< with kRefused
+  };
+  /// The next answer that has come whole. nullopt: none; ended() says whether there will be more.
+  [[nodiscard]] std::optional<Answer> next_answer();
+  /// The connection has ended.
+  bool ended() const { return ended_; }
+  int error() const { return error_; }  ///< of the system; 0: the other end has closed it
+  /// No more is sent: what is queued is dropped.
+  void close_writing();
+
+  /// How many orders of each connection this one has been told to wait for.
+  std::vector<uint64_t>& known() { return known_; }
+
+ private:
+  struct Queued {
+    Order order;
+    const uint8_t* from;
+    uint64_t bytes() const { return from == nullptr ? 0 : order.value; }
+    uint64_t wire_bytes() const { return sizeof order + bytes() + Order::padding(bytes()); }
+  };
+  [[nodiscard]] ssize_t send_front();
+  void take_sent(uint64_t bytes);
+
+  std::vector<uint64_t> known_;
+  Fd socket_;
+  std::deque<Queued> queue_;
+  uint64_t pushed_ = 0;
+  uint64_t begun_ = 0;  ///< bytes of the first of the queue that have been sent
+  Bytes answers_;       ///< what has come of the next one
+  bool ended_ = false;
+  int error_ = 0;
+};
+
+}  // namespace mscclc::net

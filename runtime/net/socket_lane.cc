@@ -1,0 +1,298 @@
+#include "runtime/net/socket_lane.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "executor/words.h"
+#include "ir/printable.h"
+#include "runtime/net/broken.h"
+#include "runtime/net/dial.h"
+#include "runtime/net/order_reader.h"
+#include "runtime/net/sender.h"
+
+namespace mscclc::net {
+namespace {
+
+/// Memory of the peer is cut into blocks of so many bytes; each has its connection.
+constexpr uint64_t kBlock = OrderReader::kMostPut;
+/// With so many orders in its queues a lane takes no more until some are sent.
+constexpr uint64_t kMostQueued = 1024;
+constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
+
+bool refuse(Diagnostics& diagnostics, const std::string& why) {
+  diagnostics.error("lane-failed", {}, why);
+  return false;
+}
+
+class SocketLane final : public Lane {
+ public:
+  SocketLane(std::vector<Fd> sockets, const LanePeer& peer, std::shared_ptr<SocketNet> net)
+      : peer_(peer.rank), over_(peer.over), failed_(peer.failed), net_(std::move(net)) {
+    for (Fd& socket : sockets) {
+      lines_.push_back(std::make_unique<Line>(Sender(std::move(socket), sockets.size())));
+    }
+  }
+
+  bool watch(Diagnostics& diagnostics) {
+    Reactor& reactor = net_->reactor();
+    const auto held = reactor.hold();
+    for (auto& line : lines_) {
+      line->token = reactor.add(line->sender.socket(), EPOLLIN,
+                                [this, l = line.get()](uint32_t) { attend(*l); });
+      if (line->token == 0) {
+        return refuse(diagnostics, fmt::format("cannot wait for the lane to rank {}: {}", peer_,
+                                               error_text(errno)));
+      }
+    }
+    return true;
+  }
+
+  ~SocketLane() override {
+    const auto held = net_->reactor().hold();
+    forget_all();
+    const std::lock_guard lock(mutex_);
+    if (gone_ || !broken_.empty() || queued() > 0) return;  // the far end sees that it was cut off
+    for (auto& line : lines_) {
+      line->sender.push({.what = Order::bye});
+      (void)line->sender.send_some();
+    }
+  }
+
+  bool put(const RemotePlace& to, const void* from, uint64_t bytes,
+           Diagnostics& diagnostics) override {
+    if (bytes == 0) return true;
+    const auto memory = id_of(to, bytes, diagnostics);
+    std::unique_lock lock(mutex_);
+    if (!memory || !await_room(lock, diagnostics)) return false;
+    if (gone_) return true;
+    const auto* source = static_cast<const uint8_t*>(from);
+    for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
+      const uint64_t count = std::min(end, (at / kBlock + 1) * kBlock) - at;
+      latest_ = (*memory + at / kBlock) % lines_.size();
+      lines_[latest_]->sender.push(
+          {.what = Order::put, .memory = *memory, .offset = at, .value = count}, source);
+      source += count;
+      at += count;
+    }
+    return send_all(diagnostics);
+  }
+
+  bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
+    const auto memory = id_of(count, sizeof value, diagnostics);
+    return memory &&
+           order({.what = Order::signal, .memory = *memory, .offset = count.offset, .value = value},
+                 diagnostics);
+  }
+
+  bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
+    const std::lock_guard lock(mutex_);
+    if (!broken_.empty()) return refuse(diagnostics, broken_);
+    Completion completion{count, value, {}};
+    for (const auto& line : lines_) completion.orders.push_back(line->sender.pushed());
+    completions_.push_back(std::move(completion));
+    complete_some();
+    return true;
+  }
+
+  bool flush(Diagnostics& diagnostics) override {
+    const uint64_t number = flushes_ + 1;
+    if (!order({.what = Order::flush, .value = number}, diagnostics)) return false;
+    flushes_ = number;
+    std::unique_lock lock(mutex_);
+    while (!gone_ && broken_.empty() && answered_ < number) {
+      if (!await_news(lock, diagnostics)) return false;
+    }
+    return broken_.empty() || refuse(diagnostics, broken_);
+  }
+
+ private:
+  struct Line {
+    explicit Line(Sender sender) : sender(std::move(sender)) {}
+    Sender sender;
+    Reactor::Token token = 0;
+    bool waits_for_room = false;
+  };
+  /// A count of this rank to be set when so many orders of each connection have been sent.
+  struct Completion {
+    uint64_t* count;
+    uint64_t value;
+    std::vector<uint64_t> orders;
+  };
+
+  std::optional<ExposedId> id_of(const RemotePlace& place, uint64_t bytes,
+                                 Diagnostics& diagnostics) const {
+    const auto id = NamedMemory::at(place, bytes);
+    if (!id) {
+      refuse(diagnostics,
+             fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane", bytes,
+                         place.offset, peer_));
+    }
+    return id;
+  }
+
+  /// An order that is carried out after all that were given before it.
+  bool order(const Order& last, Diagnostics& diagnostics) {
+    std::unique_lock lock(mutex_);
+    if (!await_room(lock, diagnostics)) return false;
+    if (gone_) return true;
+    Sender& sender = lines_[latest_]->sender;
+    for (uint32_t other = 0; other < lines_.size(); ++other) {
+      const uint64_t before = lines_[other]->sender.pushed();
+      uint64_t& known = sender.known()[other];
+      if (other == latest_ || known == before) continue;
+      sender.push({.what = Order::fence, .connection = other, .value = before});
+      known = before;
+    }
+    sender.push(last);
+    return send_all(diagnostics);
+  }
+
+  uint64_t queued() const {
+    uint64_t orders = 0;
+    for (const auto& line : lines_) orders += line->sender.pushed() - line->sender.sent();
+    return orders;
+  }
+
+  /// Waits while too much is queued. False: reported.
+  bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
+    while (!gone_ && broken_.empty() && queued() >= kMostQueued) {
+      if (!await_news(lock, diagnostics)) return false;
+    }
+    return broken_.empty() || refuse(diagnostics, broken_);
+  }
+
+  /// Until the reactor has done something here. False: nobody wants that any more.
+  bool await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
+    if (news_.wait_for(lock, kAsk) == std::cv_status::no_timeout || !over_ || !over_()) return true;
+    return refuse(diagnostics,
+                  fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+  }
+
+  bool send_all(Diagnostics& diagnostics) {
+    for (auto& line : lines_) send_some(*line);
+    complete_some();
+    return broken_.empty() || refuse(diagnostics, broken_);
+  }
+
+  void send_some(Line& line) {
+    if (gone_ || !broken_.empty() || !line.sender.wants_write()) return;
+    if (!line.sender.send_some()) {
+      const int error = errno;
+      listen(line);  // it may have said why
+      if (!gone_) break_off(error);
+      return;
+    }
+    const bool waits = line.sender.wants_write();
+    if (waits == line.waits_for_room) return;
+    line.waits_for_room = waits;
+    net_->reactor().change(line.sender.socket(), line.token, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+
+  void complete_some() {
+    const auto is_sent = [&](const Completion& completion) {
+      for (size_t i = 0; i < lines_.size(); ++i) {
+        if (lines_[i]->sender.sent() < completion.orders[i]) return false;
+      }
+      return true;
+    };
+    while (broken_.empty() && !completions_.empty() && (gone_ || is_sent(completions_.front()))) {
+      store_release(completions_.front().count, completions_.front().value);
+      completions_.pop_front();
+    }
+  }
+
+  void listen(Line& line) {
+    while (const auto answer = line.sender.next_answer()) {
+      if (answer->number == kGone) return leave();
+      if (answer->number == kRefused) {
+        return break_with(
+            fmt::format("rank {} ends its lane: {}", peer_, printable_line(answer->refusal)));
+      }
+      answered_ = std::max(answered_, answer->number);
+    }
+    if (line.sender.ended() && !gone_) break_off(line.sender.error());
+  }
+
+  void break_off(int error) {
+    break_with(fmt::format("the lane to rank {} has ended: {}", peer_,
+                           broken_text(error, net_->options().dead)));
+  }
+  /// The first reason counts.
+  void break_with(const std::string& why) {
+    if (broken_.empty()) broken_ = why;
+    close_writing();
+  }
+  /// The far end needs no more.
+  void leave() {
+    gone_ = true;
+    close_writing();
+  }
+  void close_writing() {
+    for (auto& line : lines_) line->sender.close_writing();
+  }
+
+  /// On the reactor's thread: something has come, or there is room again.
+  void attend(Line& line) {
+    std::string why;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!gone_ && broken_.empty()) {
+        listen(line);
+        send_some(line);
+        complete_some();
+        why = broken_;
+      }
+      if (gone_ || !broken_.empty()) forget_all();
+    }
+    news_.notify_all();
+    if (!why.empty() && failed_) failed_(why);
+  }
+
+  void forget_all() {
+    for (auto& line : lines_) net_->reactor().remove(line->sender.socket(), line->token);
+  }
+
+  const uint32_t peer_;
+  const std::function<bool()> over_;
+  const LaneFailed failed_;
+  const std::shared_ptr<SocketNet> net_;
+  std::mutex mutex_;              ///< for all below; taken after the reactor's
+  std::condition_variable news_;  ///< the reactor has done something here
+  std::vector<std::unique_ptr<Line>> lines_;
+  size_t latest_ = 0;  ///< the connection of the latest put
+  std::deque<Completion> completions_;
+  uint64_t flushes_ = 0, answered_ = 0;
+  bool gone_ = false;   ///< the far end, in good order
+  std::string broken_;  ///< why the lane has ended
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> open_socket_lane(const LanePeer& peer, std::shared_ptr<SocketNet> net,
+                                       std::chrono::milliseconds timeout,
+                                       Diagnostics& diagnostics) {
+  const auto offer = decode_offer(peer.offer);
+  std::string why = "its offer is no lane over sockets";
+  std::vector<Fd> sockets;
+  if (offer) {
+    const SocketOptions& options = net->options();
+    sockets = dial(*offer, {options.connections, timeout, options.dead, peer.over}, why);
+    why = fmt::format("at {}: {}", offer->address.text(), why);
+  }
+  if (sockets.empty()) {
+    refuse(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
+    return nullptr;
+  }
+  auto lane = std::make_unique<SocketLane>(std::move(sockets), peer, std::move(net));
+  return lane->watch(diagnostics) ? std::move(lane) : nullptr;
+}
+
+}  // namespace mscclc::net

@@ -1,0 +1,446 @@
+// Lanes over sockets between two ends of one process, over loopback: what arrives, who is told what
+// goes wrong, and what strangers at the door get.
+#include "runtime/net/socket_lane.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor/words.h"
+#include "runtime/bootstrap/address/sockets.h"
+#include "runtime/net/dial.h"
+#include "runtime/net/order_reader.h"
+#include "runtime/net/socket_end.h"
+#include "runtime/testing/descriptors.h"
+#include "runtime/testing/relay.h"
+
+namespace mscclc::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kBytes = 8 << 20;
+constexpr uint32_t kFar = 3, kNear = 5;  // ranks
+constexpr milliseconds kPatience{20'000};
+
+/// Memory of rank 3 as rank 5 knows it: nobody may access it there.
+class Window final : public NamedMemory {
+ public:
+  Window(ExposedId id, uint64_t bytes) : NamedMemory(id) { bytes_ = bytes; }
+};
+
+/// What one end was told, by whichever thread.
+class Told {
+ public:
+  LaneFailed callback() {
+    return [this](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      why_ += why + "\n";
+    };
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  /// Waits until it was told anything.
+  std::string wait() {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (text().empty() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return text();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string why_;
+};
+
+/// Memory of rank 3, and what rank 5 needs for a lane to it.
+struct World {
+  explicit World(uint32_t connections = 3) {
+    const SocketOptions options{.interface = "=lo", .connections = connections};
+    far = SocketNet::start(options, diagnostics);
+    near = SocketNet::start(options, diagnostics);
+    INFO(text());
+    REQUIRE((far != nullptr && near != nullptr));
+    id = exposed->add(memory, data(), kBytes);
+    window = std::make_unique<Window>(id, kBytes);
+    end = await_socket_lane(kNear, far, exposed, far_told.callback());
+  }
+  void open() {
+    lane = open_with(end->offer());
+    INFO(text());
+    REQUIRE(lane != nullptr);
+  }
+  /// All connections go over a relay.
+  void open_over_relay() {
+    auto offer = decode_offer(end->offer());
+    REQUIRE(offer);
+    relay = std::make_unique<testing::Relay>(offer->address);
+    offer->address = relay->address();
+    lane = open_with(encode(*offer));
+    INFO(text());
+    REQUIRE(lane != nullptr);
+  }
+  std::unique_ptr<Lane> open_with(const Bytes& offer) {
+    return open_socket_lane({.rank = kFar,
+                             .offer = offer,
+                             .over = [this] { return over.load(); },
+                             .failed = near_told.callback()},
+                            near, kPatience, diagnostics);
+  }
+  RemotePlace at(uint64_t offset) const { return {window.get(), offset}; }
+  uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory->data()); }
+  uint64_t word(uint64_t offset) const { return load_acquire<uint64_t>(data() + offset); }
+  std::string text() const { return render_text(diagnostics, Sources(), 100); }
+
+  Diagnostics diagnostics;
+  std::shared_ptr<std::vector<uint64_t>> memory =
+      std::make_shared<std::vector<uint64_t>>(kBytes / 8);
+  std::shared_ptr<ExposedMemory> exposed = std::make_shared<ExposedMemory>();
+  ExposedId id = 0;
+  std::unique_ptr<Window> window;
+  std::atomic<bool> over{false};
+  Told far_told, near_told;
+  std::shared_ptr<SocketNet> far, near;
+  std::unique_ptr<LaneEnd> end;
+  std::unique_ptr<testing::Relay> relay;
+  std::unique_ptr<Lane> lane;
+};
+
+std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
+  std::vector<uint8_t> data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>((i + seed) * 2654435761u >> 16);
+  return data;
+}
+
+/// Waits for a count as a block does.
+void await_count(const World& world, uint64_t offset, uint64_t value) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (world.word(offset) < value) {
+    REQUIRE(std::chrono::steady_clock::now() < until);
+    std::this_thread::yield();
+  }
+}
+
+/// Puts of all sizes, each with a count behind it: what a count says is there.
+void check_counts(World& world) {
+  uint64_t count = 0;
+  for (const size_t bytes : {1, 8, 100, 4096, 65536, 262144, 262145, 1 << 20, (4 << 20) + 13}) {
+    for (const uint64_t offset : {64, 100, 262144 - 8, 300'000}) {
+      const auto data = pattern(bytes, count);
+      CHECK(world.lane->put(world.at(offset), data.data(), bytes, world.diagnostics));
+      CHECK(world.lane->signal(world.at(0), ++count, world.diagnostics));
+      uint64_t own = 0;
+      CHECK(world.lane->complete(&own, count, world.diagnostics));
+      await_count(world, 0, count);
+      CHECK(world.word(0) == count);
+      CHECK(std::equal(data.begin(), data.end(), world.data() + offset));
+      while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
+    }
+  }
+  CHECK(world.lane->flush(world.diagnostics));
+}
+
+TEST_CASE("a count comes after what was put before it") {
+  for (const uint32_t connections : {1u, 2u, 5u}) {
+    World world(connections);
+    world.open();
+    check_counts(world);
+    world.lane.reset();
+    world.end.reset();
+    CHECK(world.text() == "");
+    CHECK(world.far_told.text() + world.near_told.text() == "");
+  }
+}
+
+TEST_CASE("a count comes after what was put before it, however the network cuts the bytes") {
+  World world(3);
+  world.open_over_relay();
+  for (const size_t most : {size_t{4093}, size_t{10'007}, size_t{60'000}}) {
+    world.relay->dribble(most);
+    std::vector<std::vector<uint8_t>> all;
+    for (uint64_t i = 0; i < 4; ++i) {
+      all.push_back(pattern((512 << 10) + 100 * i, most + i));
+      CHECK(world.lane->put(world.at(4096 + (i << 20)), all.back().data(), all.back().size(),
+                            world.diagnostics));
+    }
+    CHECK(world.lane->signal(world.at(8), most, world.diagnostics));
+    await_count(world, 8, most);
+    for (uint64_t i = 0; i < 4; ++i) {
+      CHECK(std::equal(all[i].begin(), all[i].end(), world.data() + 4096 + (i << 20)));
+    }
+  }
+}
+
+// The later put wins, on whichever connection; and counts never go back.
+TEST_CASE("puts to one place, and counts, keep their order") {
+  World world(4);
+  world.open();
+  std::vector<std::vector<uint8_t>> all;
+  for (uint64_t i = 0; i < 200; ++i) {
+    all.push_back(pattern(i % 3 == 0 ? 600'000 : 300'000, i));
+    CHECK(world.lane->put(world.at(262'000 - 8 * (i % 5)), all.back().data(), all.back().size(),
+                          world.diagnostics));
+    CHECK(world.lane->signal(world.at(0), i + 1, world.diagnostics));
+    CHECK(world.word(0) <= i + 1);
+  }
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(world.word(0) == 200);
+  CHECK(std::equal(all.back().begin(), all.back().end(), world.data() + 262'000 - 8 * (199 % 5)));
+}
+
+TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
+  World world;
+  world.open();
+  class Other final : public Memory {
+  } other;
+  const uint64_t value = 1;
+  CHECK(!world.lane->put(world.at(kBytes - 7), &value, 8, world.diagnostics));
+  CHECK(!world.lane->signal(world.at(kBytes + 8), 1, world.diagnostics));
+  CHECK(!world.lane->put({&other, 0}, &value, 8, world.diagnostics));
+  CHECK(world.text() ==
+        "error: 8 bytes at byte 8388601 of a region of rank 3 are not for its lane\n"
+        "error: 8 bytes at byte 8388616 of a region of rank 3 are not for its lane\n"
+        "error: 8 bytes at byte 0 of a region of rank 3 are not for its lane\n");
+  CHECK(world.lane->flush(world.diagnostics));
+}
+
+TEST_CASE("the far end takes no orders for memory that it has not exposed, and both ends say so") {
+  for (const bool signal : {false, true}) {
+    World world;
+    world.open();
+    const Window forged(world.id, 2 * kBytes);
+    const uint64_t value = 1;
+    CHECK((signal ? world.lane->signal({&forged, kBytes}, 1, world.diagnostics)
+                  : world.lane->put({&forged, kBytes}, &value, 8, world.diagnostics)));
+    CHECK(!world.lane->flush(world.diagnostics));
+    CHECK(world.text() ==
+          "error: rank 3 ends its lane: the lane of rank 5 brings 8 bytes at byte 8388608 of "
+          "memory 1, which it may not write\n");
+    CHECK(world.far_told.wait() ==
+          "the lane of rank 5 brings 8 bytes at byte 8388608 of memory 1, which it may not "
+          "write\n");
+    CHECK(!world.lane->put(world.at(0), &value, 8, world.diagnostics));
+    CHECK(!world.lane->signal(world.at(0), 1, world.diagnostics));
+    CHECK(!world.lane->complete(nullptr, 1, world.diagnostics));
+  }
+}
+
+TEST_CASE("a far end that goes in good order needs no more, however much is put") {
+  World world;
+  world.open();
+  const std::vector<uint8_t> bytes(kBytes);
+  world.end.reset();
+  uint64_t own = 0;
+  for (int i = 0; i < 10; ++i) {
+    CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
+    CHECK(world.lane->signal(world.at(0), 1, world.diagnostics));
+  }
+  CHECK(world.lane->complete(&own, 2, world.diagnostics));
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(own == 2);
+  CHECK(world.text() == "");
+  CHECK(world.near_told.text() + world.far_told.text() == "");
+  CHECK(world.word(0) == 0);
+}
+
+TEST_CASE("a connection that is cut is reported at both ends") {
+  for (const uint64_t after : {0, 1000, 3'000'000}) {
+    World world;
+    world.open_over_relay();
+    const std::vector<uint8_t> bytes(kBytes);
+    world.relay->cut_after(world.relay->passed() + after);
+    while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics) &&
+           world.lane->flush(world.diagnostics)) {
+    }
+    CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: its "));
+    CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  }
+}
+
+TEST_CASE("a connection that is cut while nobody asks for anything is reported at both ends") {
+  World world;
+  world.open_over_relay();
+  CHECK(world.lane->flush(world.diagnostics));
+  world.relay->cut_after(0);
+  CHECK_THAT(world.near_told.wait(), Catch::StartsWith("the lane to rank 3 has ended: its "));
+  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  CHECK(!world.lane->flush(world.diagnostics));
+}
+
+// What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, then
+// waits.
+TEST_CASE("an order that waits for its peer ends with the communicator") {
+  World world(2);
+  world.open_over_relay();
+  world.relay->hold_after(0);
+  const std::vector<uint8_t> bytes(kBytes);
+  std::thread failure([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    world.over = true;
+  });
+  uint64_t puts = 0, own = 0;
+  while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics)) {
+    REQUIRE(++puts < 1000);
+    CHECK(world.lane->complete(&own, 1, world.diagnostics));
+  }
+  failure.join();
+  CHECK(own <= 1);
+  CHECK(puts > 10);  // it did not wait for the peer at each
+  CHECK(world.text() == "error: rank 3 takes no orders, and the communicator has failed\n");
+  CHECK(!world.lane->flush(world.diagnostics));
+}
+
+TEST_CASE("a lane to nobody, and to somebody else") {
+  World world;
+  CHECK(world.open_with({}) == nullptr);
+  CHECK(world.text() == "error: no lane to rank 3: its offer is no lane over sockets\n");
+  auto offer = decode_offer(world.end->offer());
+  REQUIRE(offer);
+  const auto said = [&](const LaneOffer& to) {
+    world.diagnostics = Diagnostics();
+    CHECK(world.open_with(encode(to)) == nullptr);
+    return world.text();
+  };
+  LaneOffer wrong = *offer;
+  wrong.key[0] ^= 1;
+  CHECK_THAT(said(wrong), Catch::Contains("has closed the connection"));
+  wrong = *offer;
+  ++wrong.lane;
+  CHECK_THAT(said(wrong), Catch::Contains("has closed the connection"));
+  wrong = *offer;
+  {
+    const Fd listener = listen_on(Address::loopback(0));
+    wrong.address = Address::loopback(local_port(listener));
+    world.over = true;  // who listens there says nothing
+    CHECK_THAT(said(wrong), Catch::Contains("the communicator has failed"));
+    world.over = false;
+  }
+  CHECK_THAT(said(wrong), Catch::Contains("Connection refused"));
+  world.open();  // the far end is none the worse
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(world.far_told.text() == "");
+}
+
+/// A connection to the far end's door. It does not block.
+Fd knock(const World& world) {
+  Fd socket = begin_connect(world.far->address());
+  pollfd connected{socket.get(), POLLOUT, 0};
+  REQUIRE(::poll(&connected, 1, 10'000) == 1);
+  return socket;
+}
+
+Bytes hear(const Fd& socket, size_t count) {
+  Bytes bytes(count);
+  size_t got = 0;
+  for (pollfd ready{socket.get(), POLLIN, 0}; got < count && ::poll(&ready, 1, 10'000) == 1;) {
+    const ssize_t n = ::recv(socket.get(), bytes.data() + got, count - got, 0);
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+TEST_CASE("strangers are turned away, and hinder nobody") {
+  World world;
+  const auto offer = decode_offer(world.end->offer());
+  std::vector<Fd> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(knock(world));  // more than are kept
+  for (const size_t count : {size_t{1}, Hello::kBytes - 1, Hello::kBytes, Hello::kBytes + 100}) {
+    const Fd socket = knock(world);
+    CHECK(decode_challenge(hear(socket, Challenge::kBytes)));
+    const Bytes noise(count, 0xff);
+    CHECK(::send(socket.get(), noise.data(), count, MSG_NOSIGNAL) == static_cast<ssize_t>(count));
+    if (count >= Hello::kBytes) CHECK(hear(socket, 1).empty());
+  }
+  {  // the proof for another challenge
+    const Fd socket = knock(world);
+    const auto challenge = decode_challenge(hear(socket, Challenge::kBytes));
+    REQUIRE(challenge);
+    Hello hello{.lane = offer->lane, .connection = 0, .connections = 1};
+    hello.proof = sender_proof(offer->key, {}, hello);
+    const Bytes said = encode(hello);
+    CHECK(::send(socket.get(), said.data(), said.size(), MSG_NOSIGNAL) > 0);
+    CHECK(hear(socket, 1).empty());
+  }
+  world.open();
+  // Whoever knows the key has a rank's rights, but no connection comes twice.
+  std::string why;
+  CHECK(dial(*offer, {.connections = 3}, why).empty());
+  CHECK(dial(*offer, {.connections = 2}, why).empty());
+  CHECK_THAT(why, Catch::Contains("has closed the connection"));
+  check_counts(world);
+  CHECK(world.far_told.text() == "");
+}
+
+TEST_CASE("lanes leave no descriptors, however they end") {
+  const size_t before = testing::open_descriptors();
+  for (int way = 0; way < 4; ++way) {
+    World world;
+    world.open();
+    const std::vector<uint8_t> bytes(kBytes);
+    CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
+    if (way == 0) world.lane.reset();
+    if (way == 1) world.end.reset();
+    if (way == 2) {
+      const Window forged(world.id, 2 * kBytes);
+      CHECK(world.lane->signal({&forged, kBytes}, 1, world.diagnostics));
+      CHECK(!world.lane->flush(world.diagnostics));
+    }
+  }
+  CHECK(testing::open_descriptors() == before);
+}
+
+TEST_CASE("who has nothing to do uses no processor") {
+  World world;
+  world.open();
+  check_counts(world);
+  const auto used = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double before = used();
+  std::this_thread::sleep_for(milliseconds(500));
+  CHECK(used() - before < 0.02);
+}
+
+TEST_CASE("a rank without descriptors for its peers says so at once") {
+  World world(1);
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit before = limit;
+  const Fd next(::dup(STDIN_FILENO));
+  limit.rlim_cur = static_cast<rlim_t>(next.get()) + 2;  // one more, for the near end
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  std::unique_ptr<Lane> lane;
+  std::thread opens([&] { lane = world.open_with(world.end->offer()); });
+  const std::string said = world.far_told.wait();
+  world.over = true;
+  opens.join();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(lane == nullptr);
+  CHECK_THAT(said, Catch::StartsWith("the connections of rank 5's lane cannot be taken: "));
+}
+
+TEST_CASE("an interface that there is not") {
+  Diagnostics diagnostics;
+  CHECK(SocketNet::start({.interface = "=nowhere7"}, diagnostics) == nullptr);
+  CHECK_THAT(render_text(diagnostics, Sources(), 100), Catch::Contains("nowhere7"));
+}
+
+}  // namespace
+}  // namespace mscclc::net

@@ -1,0 +1,200 @@
+#include "runtime/net/socket_net.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+#include <thread>
+
+#include "runtime/base/environment.h"
+#include "runtime/bootstrap/address/sockets.h"
+
+namespace mscclc::net {
+namespace {
+
+constexpr int kSecondsToProve = 5;
+constexpr size_t kMostStrangers = 256;
+constexpr std::chrono::milliseconds kFarewell{1000};
+constexpr size_t kDropAtOnce = 64 << 10;
+
+bool refuse(Diagnostics& diagnostics, const std::string& why) {
+  diagnostics.error("lane-failed", {}, why);
+  return false;
+}
+
+/// Drops some of what has come. False: the other end has closed, or the connection broke.
+bool discard(const Fd& socket) {
+  const auto dropped = std::make_unique_for_overwrite<uint8_t[]>(kDropAtOnce);
+  const ssize_t n = ::recv(socket.get(), dropped.get(), kDropAtOnce, MSG_DONTWAIT);
+  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+}  // namespace
+
+std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics) {
+  const Environment environment = Environment::of_process();
+  SocketOptions options;
+  if (environment.has(Variable::MSCCLC_SOCKET_IFNAME)) {
+    const auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
+    if (!interface) return std::nullopt;
+    options.interface = *interface;
+  }
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
+  const auto connections = environment.number(Variable::MSCCLC_SOCKET_CONNECTIONS, diagnostics);
+  if (!silence || !connections) return std::nullopt;
+  options.dead = std::chrono::seconds(*silence);
+  options.connections = static_cast<uint32_t>(*connections);
+  return options;
+}
+
+std::shared_ptr<SocketNet> SocketNet::start(const SocketOptions& options,
+                                            Diagnostics& diagnostics) {
+  std::shared_ptr<SocketNet> net(new SocketNet(options));
+  net->reactor_ = Reactor::start(diagnostics);
+  if (net->reactor_ == nullptr || !net->listen(diagnostics)) return nullptr;
+  return net;
+}
+
+bool SocketNet::listen(Diagnostics& diagnostics) {
+  const auto address = choose_address(list_interfaces(), options_.interface, diagnostics);
+  if (!address) return false;
+  address_ = *address;
+  listener_ = listen_on(address_);
+  if (listener_.valid())
+    timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer_.valid()) {
+    return refuse(diagnostics, fmt::format("cannot listen at {} for lanes of other machines: {}",
+                                           address_.host(), error_text(errno)));
+  }
+  address_.set_port(local_port(listener_));
+  const auto held = reactor_->hold();
+  listening_ = reactor_->add(listener_, EPOLLIN, [this](uint32_t) { accept_all(); });
+  const auto ticking = reactor_->add(timer_, EPOLLIN, [this](uint32_t) { tick(); });
+  return (listening_ != 0 && ticking != 0) ||
+         refuse(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
+}
+
+SocketNet::~SocketNet() {
+  const auto until = std::chrono::steady_clock::now() + kFarewell;
+  const auto done = [&] {
+    const auto held = reactor_->hold();
+    return closing_.empty();
+  };
+  if (reactor_ == nullptr) return;
+  while (!done() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  reactor_.reset();
+}
+
+uint64_t SocketNet::announce(Taker& taker) {
+  takers_[next_lane_] = &taker;
+  return next_lane_++;
+}
+
+void SocketNet::close_later(Fd socket) {
+  ::shutdown(socket.get(), SHUT_WR);
+  closing_.push_back({std::move(socket)});
+  const auto closing = std::prev(closing_.end());
+  closing->token = reactor_->add(closing->socket, EPOLLIN, [this, closing](uint32_t) {
+    if (discard(closing->socket)) return;
+    reactor_->remove(closing->socket, closing->token);
+    closing_.erase(closing);
+  });
+  if (closing->token == 0) closing_.erase(closing);  // the system has no room to wait for it
+}
+
+void SocketNet::accept_all() {
+  for (;;) {
+    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.valid()) {
+      greet(std::move(socket));
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN) return;
+    const std::string why = error_text(errno);
+    paused_ = true;  // it would ask again and again
+    reactor_->change(listener_, listening_, 0);
+    set_timer();
+    for (const auto& [lane, taker] : takers_) taker->cannot_take(why);
+    return;
+  }
+}
+
+void SocketNet::greet(Fd socket) {
+  set_options(socket, options_.dead);
+  if (strangers_.size() == kMostStrangers) forget(strangers_.begin());
+  strangers_.push_back({.socket = std::move(socket)});
+  const auto stranger = std::prev(strangers_.end());
+  fill_random(stranger->challenge.nonce);
+  const Bytes challenge = encode(stranger->challenge);
+  const ssize_t sent = ::send(stranger->socket.get(), challenge.data(), challenge.size(),
+                              MSG_NOSIGNAL | MSG_DONTWAIT);
+  stranger->token =
+      reactor_->add(stranger->socket, EPOLLIN, [this, stranger](uint32_t) { hear(stranger); });
+  if (sent != static_cast<ssize_t>(challenge.size()) || stranger->token == 0) forget(stranger);
+  set_timer();
+}
+
+void SocketNet::hear(Strangers::iterator stranger) {
+  uint8_t bytes[Hello::kBytes];
+  const ssize_t n =
+      ::recv(stranger->socket.get(), bytes, Hello::kBytes - stranger->said.size(), MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return forget(stranger);
+  stranger->said.insert(stranger->said.end(), bytes, bytes + n);
+  if (stranger->said.size() == Hello::kBytes) decide(stranger);
+}
+
+void SocketNet::decide(Strangers::iterator stranger) {
+  const auto hello = decode_hello(stranger->said);
+  const auto taker = hello ? takers_.find(hello->lane) : takers_.end();
+  if (taker == takers_.end()) return forget(stranger);
+  const Key& key = taker->second->key();
+  if (!same_digest(sender_proof(key, stranger->challenge, *hello), hello->proof)) {
+    return forget(stranger);
+  }
+  const Welcome reply{receiver_proof(key, stranger->challenge, *hello)};
+  reactor_->remove(stranger->socket, stranger->token);
+  (void)taker->second->take(stranger->socket, *hello, reply);
+  strangers_.erase(stranger);
+  set_timer();
+}
+
+void SocketNet::forget(Strangers::iterator stranger) {
+  reactor_->remove(stranger->socket, stranger->token);
+  strangers_.erase(stranger);
+  set_timer();
+}
+
+/// Once a second, while there is anybody to wait for.
+void SocketNet::tick() {
+  uint64_t ticks = 0;
+  (void)!::read(timer_.get(), &ticks, sizeof ticks);
+  if (paused_) {
+    paused_ = false;
+    reactor_->change(listener_, listening_, EPOLLIN);
+  }
+  for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
+    const auto next = std::next(stranger);
+    if (++stranger->seconds > kSecondsToProve) forget(stranger);
+    stranger = next;
+  }
+  set_timer();
+}
+
+void SocketNet::set_timer() {
+  itimerspec now{}, next{};
+  const bool needed = paused_ || !strangers_.empty();
+  ::timerfd_gettime(timer_.get(), &now);
+  if (needed == (now.it_interval.tv_sec != 0)) return;
+  next.it_interval.tv_sec = next.it_value.tv_sec = needed ? 1 : 0;
+  ::timerfd_settime(timer_.get(), 0, &next, nullptr);
+}
+
+}  // namespace mscclc::net
