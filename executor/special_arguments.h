@@ -28,6 +28,12 @@ enum SpecialPlace : uint32_t {
   kPlaceLine = 8,     ///< times the line's number
 };
 
+/// A place in line `line` of all blocks, or of a block's own; `more`: kPlacePackets, kPlaceDoubled.
+constexpr uint32_t shared_place(uint32_t line, uint32_t more = 0) {
+  return line * kPlaceLine | kPlaceShared | more;
+}
+constexpr uint32_t own_place(uint32_t line, uint32_t more = 0) { return line * kPlaceLine | more; }
+
 /// Lines in a kernel's parameters, at most: CUDA takes 32764 bytes, of which the first parameter, a
 /// LaunchPlan, has some.
 inline constexpr uint32_t kMostSpecialLines = 2000;

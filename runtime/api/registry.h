@@ -5,7 +5,8 @@
 //   const Registry::Choice* choice =
 //       registry->choose({CollectiveKind::allreduce, 4, bytes, Dtype::f32}, problems);
 //   // loaded once for each plan, on all ranks:
-//   auto executable = communicator->load(choice->plan, {.max_bytes = choice->max_bytes}, problems);
+//   auto executable = communicator->load(
+//       choice->plan, {.max_bytes = choice->max_bytes, .plan_file = choice->file}, problems);
 //
 // The choice depends only on the call. Ranks that open the same files and make the same call get
 // the same plan; Communicator::load() detects files that differ.

@@ -13,23 +13,29 @@ struct SpecialArguments {
   uint4 lines[kLines];
 };
 
-/// Runs this block's part of a call: run(block) has its steps.
-template <class Block, class Run>
+/// Runs this block's part of a call: lead(block) has the steps that come before the block has
+/// counted it, run(block) the others.
+template <class Block, class Lead, class Run>
 __device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4* shared,
-                                            const uint4* own, Run run) {
+                                            const uint4* own, Lead lead, Run run) {
   __shared__ BlockState state;
   if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
   await_kernel_ahead(false);
-  uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = load_relaxed_gpu(calls);
+  uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
+  uint64_t call = load_relaxed_gpu(calls);
   if (threadIdx.x == 0) {
     state.rank = plan.context;
     state.calls = calls;
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
   }
-  if (has_given_up(call)) return;
+  Block first(state, plan, call, shared, own);
+  lead(first);
+  // What follows from the number of the call is worked out from here on: nobody has waited for it
+  // before its first use.
+  asm volatile("" : "+l"(call)::"memory");
   Block block(state, plan, call, shared, own);
+  block.count_call(first);
   run(block);
 }
 

@@ -28,15 +28,18 @@ struct SpecialOperands {
   }
 };
 
-/// A packet that has not come, among some rows that were polled together; ends the thread.
-template <PacketFormat F, class Places>
-[[noreturn]] static __device__ __noinline__ void give_up_places(WaitState& state, uint32_t op,
-                                                                const Places& from, uint32_t lane,
-                                                                uint64_t stamp) {
+/// A packet that has not come, among up to four units that were polled together, nullptr: none;
+/// ends the thread. By value, or they would lie in memory while they are polled.
+template <PacketFormat F>
+[[noreturn]] static __device__ __noinline__ void give_up_units(WaitState& state, uint32_t op,
+                                                               const uint8_t* a, const uint8_t* b,
+                                                               const uint8_t* c, const uint8_t* d,
+                                                               uint64_t stamp) {
+  static_assert(kAtOnce == 4);
   Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
   for (uint32_t j = 0; j < kAtOnce; ++j) {
-    if (!from.holds_packets(j)) continue;
-    const uint8_t* at = from.at[j] - lane * 16;
+    const uint8_t* at = j == 0 ? a : j == 1 ? b : j == 2 ? c : d;
+    if (at == nullptr) continue;
     const FoundMark mark = missing_mark<F>(at, stamp, 4);
     fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
     fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
@@ -69,10 +72,17 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
                                           const uint4* shared, const uint4* own)
       : Base(state, plan, call), shared_(shared), own_(own) {}
 
-  /// A step before count_call(): it neither waits nor signals.
+  /// A step before count_call(): it neither waits nor signals. Its loads are issued before the
+  /// number of the call is needed, which is on its way beside them.
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void lead(uint32_t line) {
-    run_step<kind, Operands>(begin_step(line), 0, 0);
+    static_assert(kind == StepKind::copy || kind == StepKind::move_packets);
+    if constexpr (kind == StepKind::copy) {
+      check_call(this->call_);
+      copy_rows<Operands>(begin_step(line));
+    } else {
+      move_units<Operands, true>(begin_step(line));
+    }
   }
   /// A step behind it. `first`: the line of its first target.
   template <StepKind kind, class Operands>
@@ -84,16 +94,27 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
   }
 
   /// Counts the call, once all threads of the block have its number. The next launch, which takes
-  /// the number that it finds, may begin only then.
-  __device__ __forceinline__ void count_call() {
+  /// the number that it finds, may begin only then. `ahead`: ran the steps before.
+  __device__ __forceinline__ void count_call(const SpecialBlock& ahead) {
+    check_call(this->call_);
     __syncthreads();
     if (threadIdx.x != 0) return;
     if (has_given_up(fetch_add_relaxed_gpu(state_.calls))) exit_thread();
-    if (this->frees_next_ || this->plan_.frees_next) let_next_begin();
-    this->frees_next_ = false;
+    if (ahead.frees_next_ || this->plan_.frees_next) let_next_begin();
   }
 
  private:
+  /// Ends the thread if an earlier call gave up. Comes before the first store.
+  __device__ __forceinline__ static void check_call(uint64_t call) {
+    if (has_given_up(call)) exit_thread();
+  }
+  /// The number of the call, for what a compiler must not do before the loads ahead of this.
+  __device__ __forceinline__ uint64_t late_call() const {
+    uint64_t call = this->call_;
+    asm volatile("" : "+l"(call)::"memory");
+    return call;
+  }
+
   __device__ __forceinline__ SpecialExtent begin_step(uint32_t line) {
     const uint4 words = own_[line];
     this->frees_next_ |= threadIdx.x == 0 && (words.w & device::kSpecialFrees) != 0;
@@ -108,7 +129,7 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     } else if constexpr (kind == StepKind::reduce) {
       add_rows<Operands>(e, flags);
     } else if constexpr (kind == StepKind::move_packets) {
-      move_units<Operands>(e);
+      move_units<Operands, false>(e);
     } else if constexpr (kind == StepKind::reduce_packets) {
       add_units<Operands>(e, flags);
     } else if constexpr (kind == StepKind::sync) {
@@ -141,14 +162,17 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     return (flags & device::kComplete) != 0 ? state_.divisor : 1;
   }
 
-  /// Where an operand begins in this call.
+  /// Where an operand begins in a call, this one.
   __device__ __forceinline__ uint8_t* address(uint32_t place) const {
+    return address(place, this->call_);
+  }
+  __device__ __forceinline__ uint8_t* address(uint32_t place, uint64_t call) const {
     const uint4* lines = (place & device::kPlaceShared) != 0 ? shared_ : own_;
     device::StepOperand operand;
     const uint4 words = lines[place / device::kPlaceLine];
     memcpy(&operand, &words, sizeof operand);
     if ((place & device::kPlaceDoubled) == 0) return operand.address;
-    const uint32_t copy = static_cast<uint32_t>(this->call_) & 1;
+    const uint32_t copy = static_cast<uint32_t>(call) & 1;
     return operand.address + uint64_t{copy * operand.stride} * device::kCopyLine;
   }
 
@@ -227,10 +251,10 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
   }
 
   /// Where a part lies in place j.
-  __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j,
+  __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j, uint64_t call,
                                        Places& to) const {
     const bool packets = (place & device::kPlacePackets) != 0;
-    to.at[j] = address(place) + (packets ? Rows::slot_offset(part) : part.offset);
+    to.at[j] = address(place, call) + (packets ? Rows::slot_offset(part) : part.offset);
     to.packets |= packets ? 1u << j : 0;
   }
 
@@ -266,26 +290,31 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
         if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
       }
       if (start == 0) {
-        give_up_places<F>(state_.waits, this->source_, from, part.lane, Format<F>::stamp(stamp_));
+        const auto unit = [&](uint32_t j) {
+          return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
+        };
+        give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
+                         Format<F>::stamp(stamp_));
       }
       left = kPollsPerLook;
     }
   }
 
-  /// To the destinations of a move, whose first place is number `first`.
+  /// To the destinations of a move, whose first place is number `first`, in call `call`.
   template <class Operands>
-  __device__ __forceinline__ void write(uint32_t first, const Part& part, const uint4& row) const {
+  __device__ __forceinline__ void write(const Stamp& stamp, uint64_t call, uint32_t first,
+                                        const Part& part, const uint4& row) const {
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k) {
       Places to;
       to.packets = 0;
-      find(Operands::place(first + k), part, 0, to);
-      Rows::write_one(stamp_, to, 0, part, row);
+      find(Operands::place(first + k), part, 0, call, to);
+      Rows::write_one(stamp, to, 0, part, row);
     }
   }
 
   /// The moves have one source each; those of kAtOnce moves are read together.
-  template <class Operands>
+  template <class Operands, bool kLeads>
   __device__ __forceinline__ void move_units(const SpecialExtent& e) {
     static_assert(Operands::kSrcs == 1);
 #pragma unroll
@@ -299,12 +328,16 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
           if (j < n)
-            find(Operands::place(first + j * Operands::kEach + Operands::kDsts), part, j, from);
+            find(Operands::place(first + j * Operands::kEach + Operands::kDsts), part, j,
+                 this->call_, from);
         }
         read(from, n, part, rows);
+        const uint64_t call = kLeads ? late_call() : this->call_;
+        const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
+        if constexpr (kLeads) check_call(call);
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j < n) write<Operands>(first + j * Operands::kEach, part, rows[j]);
+          if (j < n) write<Operands>(stamp, call, first + j * Operands::kEach, part, rows[j]);
         }
         Rows::empty(stamp_, from);
       });
@@ -327,7 +360,8 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
           from.packets = 0;
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n) find(Operands::place(first + Operands::kDsts + k + j), part, j, from);
+            if (j < n)
+              find(Operands::place(first + Operands::kDsts + k + j), part, j, this->call_, from);
           }
           read(from, n, part, rows);
 #pragma unroll
@@ -337,7 +371,7 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
         }
         uint4 row = Arithmetic::finish(sums, divisor(flags));
         if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
-        write<Operands>(first, part, row);
+        write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);
       });
     }
