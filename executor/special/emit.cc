@@ -15,7 +15,7 @@ constexpr const char* kHead =
     R"(// Kernels of the plan '{}' alone: what its thread blocks do stands in code, sizes and addresses come
 // with a launch. Written by 'mscclc compile --emit=cuda'; compile it with
 //   nvcc -std=c++20 -O3 --expt-relaxed-constexpr -arch=sm_90 -cubin
-#include "{}"
+{} "{}"
 
 namespace {{
 
@@ -145,7 +145,7 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     shape_of.push_back(at->second);
     if (fresh) shapes.push_back(*std::move(shape));
   }
-  std::string text = fmt::format(kHead, comment_text(program.name), kKernelHeader);
+  std::string text = fmt::format(kHead, comment_text(program.name), "#include", kKernelHeader);
   std::string kernels;
   for (size_t s = 0; s < shapes.size(); ++s) {
     const SpecialShape& shape = shapes[s];
