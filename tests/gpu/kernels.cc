@@ -12,6 +12,7 @@
 #include "ir/read_file.h"
 #include "runtime/api/plan.h"
 #include "tests/gpu/cases.h"
+#include "tests/gpu/graphs.h"
 
 namespace mscclc::testing {
 namespace {
