@@ -10,7 +10,7 @@
 #include <random>
 
 #include "ir/read_file.h"
-#include "runtime/api/plan.h"
+#include "plans/plan_json.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"
 
@@ -36,10 +36,10 @@ std::vector<PlanFile> plans_of(const StageOptions& options) {
   std::ranges::sort(files);
   for (const std::filesystem::path& file : files) {
     Diagnostics diagnostics;
-    auto plan = load_plan(read_file(file).value_or(""), file.filename(), diagnostics);
-    if (plan == nullptr) fmt::print("{}: {}\n", file.string(), text(diagnostics));
-    if (plan != nullptr && plan->ranks.size() == options.ranks) {
-      plans.push_back({file, std::move(plan)});
+    auto plan = read_plan(read_file(file).value_or(""), file.filename(), diagnostics);
+    if (!plan) fmt::print("{}: {}\n", file.string(), text(diagnostics));
+    if (plan && plan->ranks.size() == options.ranks) {
+      plans.push_back({file, std::make_shared<const Program>(*std::move(plan))});
     }
   }
   return plans;
