@@ -73,6 +73,7 @@ _MAY_INCLUDE = {
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans"],
     "executor/cuda/device": ["ir", "executor", "executor/interpreter"],
+    "executor/special": ["ir", "executor", "executor/cuda/device", "executor/interpreter"],
     "executor/cuda": ["ir", "executor", "executor/cuda/device", "executor/interpreter"],
     "executor/cuda/testing": [
         "ir",
@@ -159,6 +160,7 @@ _MAY_INCLUDE = {
     "runtime/communicator": [
         "ir",
         "executor",
+        "executor/special",
         "runtime/api",
         "runtime/base",
         "runtime/device",
@@ -227,6 +229,7 @@ _MAY_INCLUDE = {
     "tools": [
         "ir",
         "compiler",
+        "executor/special",
         "executor/simulator",
         "executor/simulator/schedules",
         "passes",
@@ -235,6 +238,7 @@ _MAY_INCLUDE = {
         "runtime/api",
         "runtime/base",
         "runtime/observe",
+        "runtime/proofs",
         "runtime/runner",
     ],
     "tools/bench": [
@@ -244,6 +248,7 @@ _MAY_INCLUDE = {
         "executor/cuda/device",
         "executor/interpreter",
         "executor/oracle",
+        "executor/special",
         "passes/prove",
         "plans",
         "runtime/api",
@@ -271,6 +276,7 @@ _MAY_INCLUDE = {
     "tests/random_programs": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
+    "tests/special": _ALL,
     "tests/structure": _ALL,
 }
 
@@ -282,6 +288,7 @@ _TESTS_MAY_INCLUDE = {
     "executor/cuda/testing": ["executor/simulator", "executor/testing"],
     "executor/oracle": ["executor", "executor/cpu", "executor/simulator/machine"],
     "executor/simulator": ["executor/testing"],
+    "executor/special": ["executor/testing"],
     "executor/simulator/schedules": ["executor/testing"],
     "passes": ["passes/testing"],
     "passes/assign": ["passes/testing"],
@@ -292,7 +299,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/sync": ["passes/testing"],
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],
-    "runtime/communicator": ["runtime/testing"],
+    "runtime/communicator": ["executor/testing", "runtime/testing"],
     "runtime/cuda": ["runtime/cuda/fake", "runtime/testing"],
     "runtime/cuda/launch": ["runtime/cuda/fake"],
     "runtime/cuda/links": ["runtime/cuda/fake"],

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "executor/special/emit.h"
 #include "ir/print.h"
 #include "ir/printable.h"
 #include "passes/registry.h"
@@ -13,6 +14,8 @@
 #include "tools/command_line.h"
 #include "tools/files.h"
 #include "tools/input.h"
+#include "tools/kernels.h"
+#include "tools/nvcc.h"
 #include "tools/pass_report.h"
 #include "tools/summary.h"
 
@@ -22,7 +25,8 @@ namespace {
 struct CompileOptions {
   InputOptions input;
   std::string output = "-", emit = "plan", target = "sm_90";
-  std::string print_before, print_after;
+  std::string print_before, print_after, architecture = "sm_90";
+  std::vector<std::string> dtypes;
   std::vector<std::string> passes;
   bool verify_each = false, time_passes = false, stats = false, no_verify = false;
   uint32_t max_thread_blocks = 0;
@@ -122,6 +126,31 @@ std::optional<std::string> emitted(const CompileOptions& options, const Target& 
   return summary_text(target, proof, input);
 }
 
+// Kernels of the plan: their CUDA source, or what nvcc makes of it.
+int compile_kernels(const CompileOptions& options, Input& input) {
+  std::vector<Dtype> dtypes(usual_kernel_dtypes().begin(), usual_kernel_dtypes().end());
+  if (!options.dtypes.empty()) dtypes.clear();
+  for (const std::string& word : options.dtypes) {
+    const auto dtype = find_dtype(word);
+    if (!dtype || !has_kernels(*dtype)) {
+      return Input::usage(fmt::format("'{}' is no type whose sums have kernels", word));
+    }
+    dtypes.push_back(*dtype);
+  }
+  const auto source = kernel_source(input.program, dtypes, input.diagnostics);
+  input.report();
+  if (!source) return kWrongProgram;
+  std::string error;
+  if (options.emit == "cuda") {
+    return write_kernel_source(*source, options.output, error) ? kFine : Input::usage(error);
+  }
+  const auto nvcc = find_nvcc();
+  if (!nvcc) return Input::usage(kNoNvcc);
+  return compile_cubin(*nvcc, *source, options.architecture, options.output, error)
+             ? kFine
+             : Input::usage(error);
+}
+
 int run_compile(CompileOptions& options) {
   if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
   Input input(options.input);
@@ -134,7 +163,8 @@ int run_compile(CompileOptions& options) {
   PassOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
   if (options.stats || options.time_passes) pipeline.records = &records;
-  const bool needs_plan = options.emit == "plan" || options.emit == "summary";
+  const bool kernels = options.emit == "cuda" || options.emit == "cubin";
+  const bool needs_plan = options.emit == "plan" || options.emit == "summary" || kernels;
   ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it all the same"};
   const int code =
       input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
@@ -145,6 +175,7 @@ int run_compile(CompileOptions& options) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
   }
   const Proof* proof = gate.proof ? &*gate.proof : nullptr;
+  if (kernels) return compile_kernels(options, input);
   if (options.emit == "plan") return compile_plan(options, *target, proof, input);
   const auto text = emitted(options, *target, proof, input);
   input.report();
@@ -204,21 +235,32 @@ void add_compile(CommandLine& line) {
                "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
                "  mscclc compile allreduce.json --emit=ir\n"
                "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
-               "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n");
+               "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n"
+               "  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin\n");
   auto options = std::make_shared<CompileOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
   app.add_option("-o,--output", options->output, "where to write (default: standard output)")
       ->type_name("FILE");
-  const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary"};
+  const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary", "cuda", "cubin"};
   line.takes(
       app.add_option("--emit", options->emit,
                      "plan: JSON, one line (default); ir: IR text; dot: a picture of channels "
-                     "and dependencies for Graphviz; summary: the plan at a glance")
+                     "and dependencies for Graphviz; summary: the plan at a glance; cuda: the "
+                     "plan's own kernels as CUDA source; cubin: these, compiled by nvcc")
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);
   add_target_option(line, app, options->target, "sm_90");
+  line.takes_text(app.add_option("--arch", options->architecture,
+                                 "cubin: the GPU architecture (default: sm_90)")
+                      ->type_name("ARCH")
+                      ->check(CLI::Validator(check_architecture, "")));
+  line.takes_text(app.add_option("--kernel-dtypes", options->dtypes,
+                                 "cuda, cubin: data types whose sums get kernels, separated by "
+                                 "commas (f32,f16,bf16)")
+                      ->type_name("LIST")
+                      ->delimiter(','));
   add_pass_options(line, app, *options);
   command.run = [options] { return run_compile(*options); };
 }

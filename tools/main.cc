@@ -8,6 +8,7 @@
 #include "ir/diagnostic.h"
 #include "tools/command_line.h"
 #include "tools/files.h"
+#include "tools/kernels.h"
 
 namespace {
 
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
   mscclc::add_run(line);
   mscclc::add_verify(line);
   mscclc::add_select(line);
-  mscclc::add_library(line);
+  mscclc::add_library_with_kernels(line);
   mscclc::add_registry(line);
   mscclc::add_fmt(line);
   mscclc::add_ops(line);

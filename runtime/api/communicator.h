@@ -80,6 +80,11 @@ struct LoadOptions {
   /// they are (register_buffer()) and bind() is collective. False: calls go through buffers of the
   /// executable, with a copy in and out; bind() is local and takes any pointers.
   bool zero_copy = false;
+  /// The file that the plan was read from. Beside PLAN.json may lie PLAN.sm_90.cubin, with kernels
+  /// that were compiled for this plan and architecture: they run what calls they can, in less time
+  /// and with the same bits (docs/specialised.md). Whether there are any is each rank's affair. "":
+  /// the interpreter runs all calls.
+  std::string plan_file = {};
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
@@ -107,6 +112,9 @@ class BoundCall {
   BoundCall() = default;
   explicit BoundCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
   explicit operator bool() const { return state_ != nullptr; }
+  /// True if a kernel that was compiled for the plan runs the call on this rank, not the
+  /// interpreter. REQUIRES: not empty.
+  bool has_own_kernel() const;
   const State& state() const { return *state_; }
 
  private:

@@ -71,6 +71,23 @@ class StreamChain {
   [[nodiscard]] virtual bool put_last(StreamHandle stream, Diagnostics& diagnostics) = 0;
 };
 
+/// Kernels that were compiled for one plan (docs/specialised.md), loaded on a device, which must
+/// outlive them. Destroy them when none runs or is captured. Thread safety: the device's.
+class PlanKernels {
+ public:
+  using Kernel = const void*;
+  virtual ~PlanKernels() = default;
+  /// nullptr: there is none of this name.
+  virtual Kernel find(const std::string& name) const = 0;
+  /// Device::fits() and Device::launch() of a call that a kernel runs, not the interpreter. It is
+  /// told the plan and, as its second parameter, what `arguments` points to.
+  [[nodiscard]] virtual std::optional<uint32_t> fits(Kernel kernel, const device::LaunchPlan& plan,
+                                                     Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool launch(Kernel kernel, const device::LaunchPlan& plan,
+                                    const void* arguments, StreamHandle stream,
+                                    Diagnostics& diagnostics) = 0;
+};
+
 /// Memory of a rank, in one allocation; nullptr: this rank has none.
 struct SwitchRegion {
   const void* address;
@@ -162,6 +179,15 @@ class Device {
   virtual bool carries_programs() const { return false; }
   /// True if launches may begin early (LaunchPlan::early). launch() knows which of them.
   virtual bool launches_early() const { return false; }
+  /// What kernels of plans are compiled for, as their files are called: "sm_90"; "": this device
+  /// runs none.
+  virtual std::string architecture() const { return ""; }
+  /// Loads kernels of a plan. nullptr: `why` says why not.
+  [[nodiscard]] virtual std::unique_ptr<PlanKernels> load_kernels(
+      std::span<const uint8_t> /*image*/, std::string& why) {
+    why = "it runs no kernels of plans";
+    return nullptr;
+  }
   /// Starts one call on a stream. Does not wait.
   [[nodiscard]] virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                                     Diagnostics& diagnostics) = 0;

@@ -41,7 +41,8 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need,
   // The provider has seen to the plan's proof, whatever MSCCLC_PROOF says: load() finds it known.
   const LoadOptions options{.max_bytes = room_for(need.bytes, picked.max_bytes),
                             .dtype = need.dtype,
-                            .zero_copy = need.zero_copy};
+                            .zero_copy = need.zero_copy,
+                            .plan_file = picked.file};
   auto executable = communicator_.load(picked.plan, options, diagnostics);
   if (executable == nullptr) return nullptr;
   ++count_;

@@ -67,7 +67,7 @@ class Binder {
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
-  bool check_fit(device::LaunchPlan& launch);
+  bool check_fit(BoundCall::State& made);
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -450,13 +450,17 @@ void Binder::plan_copies(BoundCall::State& made) const {
 }
 
 // Addresses, lengths and types may need another kernel than those that load() has asked about.
-bool Binder::check_fit(device::LaunchPlan& launch) {
-  const KernelKey key{launch.uses, launch.program_bytes, launch.dtype, launch.accumulate,
-                      launch.reduce};
+bool Binder::check_fit(BoundCall::State& made) {
+  device::LaunchPlan& launch = made.launch;
+  const PlanKernels::Kernel own = made.own.kernel;
+  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
+                      launch.accumulate, launch.reduce,        own};
   if (launch.blocks == 0) return true;
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
-    const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
+    const std::optional<uint32_t> most =
+        own == nullptr ? x_.group->device->fits(launch, diagnostics_)
+                       : x_.own_kernels->loaded().fits(own, launch, diagnostics_);
     if (!most) return false;
     known = x_.fitting.emplace(key, *most).first;
   }
@@ -494,7 +498,10 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
-  if (!check_fit(made->launch)) return nullptr;
+  if (x_.own_kernels != nullptr) {
+    x_.own_kernels->choose(made->programs, made->launch, made->own);
+  }
+  if (!check_fit(*made)) return nullptr;
   return made;
 }
 
@@ -528,6 +535,8 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   std::shared_ptr<BoundCall::State> made = able ? make() : nullptr;
   return group.agree(made != nullptr, "bind a call", diagnostics_) ? made : nullptr;
 }
+
+bool BoundCall::has_own_kernel() const { return state_->own.kernel != nullptr; }
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
                                                           Diagnostics& diagnostics) {

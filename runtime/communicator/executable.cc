@@ -168,6 +168,17 @@ void Executable::State::prepare_binds() {
   places.resize(group->size());
 }
 
+// A plan without kernels of its own is none the worse for it, so that nothing here is an error.
+void Executable::State::load_own_kernels() {
+  if (options.plan_file.empty() || blocks_of(*plan, rank) == 0) return;
+  std::string why;
+  own_kernels = OwnKernels::load(*plan, rank, hash_, options.plan_file, *group->device, why);
+  log(LogLevel::info, LogArea::load, rank,
+      own_kernels != nullptr
+          ? fmt::format("executable {} has kernels of its own: '{}'", number, own_kernels->file())
+          : fmt::format("the interpreter runs executable {}: {}", number, why));
+}
+
 bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (!check_plan(diagnostics) || !lower_rank(*plan, rank, program, diagnostics)) {
     return false;
@@ -176,6 +187,7 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
+  load_own_kernels();
   prepare_binds();
   return lay_out(diagnostics) && allocate(diagnostics);
 }
@@ -489,15 +501,21 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   return false;
 }
 
+bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
+                              Diagnostics& diagnostics) {
+  const OwnCall& own = binding.own;
+  if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
+  return own_kernels->loaded().launch(own.kernel, binding.launch, own.lines.data(), stream,
+                                      diagnostics);
+}
+
 bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,
                                 Diagnostics& diagnostics) {
   Device& device = *group->device;
   for (const StagingCopy& c : binding.before) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }
-  if (binding.launch.blocks > 0 && !device.launch(binding.launch, stream, diagnostics)) {
-    return false;
-  }
+  if (binding.launch.blocks > 0 && !start(binding, stream, diagnostics)) return false;
   if (binding.slot != nullptr) slots->launched(*binding.slot, stream);
   for (const StagingCopy& c : binding.after) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;

@@ -18,6 +18,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/communicator/call_cache.h"
 #include "runtime/communicator/call_facts.h"
+#include "runtime/communicator/own_kernels.h"
 #include "runtime/communicator/placement.h"
 #include "runtime/device/image.h"
 #include "runtime/device/region.h"
@@ -44,6 +45,7 @@ struct KernelKey {
   uint32_t program_bytes;
   Dtype dtype, accumulate;
   ReduceOp reduce;
+  PlanKernels::Kernel own;  ///< nullptr: one of the interpreter's
   auto operator<=>(const KernelKey&) const = default;
 };
 
@@ -53,7 +55,8 @@ struct BoundCall::State {
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;  ///< launch.programs
-  uint64_t bytes = 0;      ///< of the message
+  OwnCall own;
+  uint64_t bytes = 0;  ///< of the message
   std::vector<StagingCopy> before, after;
 };
 
@@ -71,6 +74,9 @@ struct Executable::State {
   /// Puts copies and launch of a call on a stream.
   [[nodiscard]] bool enqueue(const BoundCall::State& binding, StreamHandle stream,
                              Diagnostics& diagnostics);
+  /// Starts the kernel of a call.
+  [[nodiscard]] bool start(const BoundCall::State& binding, StreamHandle stream,
+                           Diagnostics& diagnostics);
   bool collective_bind() const { return options.zero_copy && access.any(); }
 
   const std::shared_ptr<Group> group;
@@ -128,6 +134,7 @@ struct Executable::State {
   /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
   /// each.
   std::map<KernelKey, uint32_t> fitting;
+  std::unique_ptr<OwnKernels> own_kernels;  ///< nullptr: the interpreter runs all calls
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
   /// True if a call that is not zero copy needs staging for this buffer.
@@ -142,6 +149,7 @@ struct Executable::State {
   [[nodiscard]] bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
   [[nodiscard]] bool check_fit(Diagnostics& diagnostics) const;
   [[nodiscard]] bool lay_out(Diagnostics& diagnostics);
+  void load_own_kernels();
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
   [[nodiscard]] bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);

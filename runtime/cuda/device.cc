@@ -11,6 +11,7 @@
 #include "runtime/cuda/links/links.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
+#include "runtime/cuda/plan_kernels.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -18,8 +19,8 @@ namespace {
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
-bool load_kernels(const PrimaryContext& context, const KernelLauncher& launcher, bool wanted,
-                  EarlyLaunch& early, Diagnostics& diagnostics) {
+bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launcher, bool wanted,
+                      EarlyLaunch& early, Diagnostics& diagnostics) {
   const CurrentContext current(context);
   const OutsideCapture outside(context.driver());
   if (!current.is_set(diagnostics)) return false;
@@ -69,7 +70,8 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   if (stream == nullptr) return nullptr;
   auto order = LaunchOrder::of(context, *stream, diagnostics);
   EarlyLaunch early;
-  if (order == nullptr || !load_kernels(*context, launcher, options.early, early, diagnostics)) {
+  if (order == nullptr ||
+      !load_interpreter(*context, launcher, options.early, early, diagnostics)) {
     return nullptr;
   }
   const bool multicast = options.multicast && driver.has_multicast() &&
@@ -166,16 +168,49 @@ std::vector<uint8_t> CudaDevice::room() const {
   return name;
 }
 
+std::string CudaDevice::architecture() const { return architecture_of(*context_); }
+
+std::unique_ptr<PlanKernels> CudaDevice::load_kernels(std::span<const uint8_t> image,
+                                                      std::string& why) {
+  return CudaPlanKernels::load(*this, image, why);
+}
+
+uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::LaunchPlan& plan,
+                                          std::string& error) const {
+  if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan, error);
+  int number = 0;
+  const uint32_t most = launcher_.most_resident_blocks(plan, &number);
+  if (number != 0) error = launcher_.error_text(number);
+  return most;
+}
+
+std::string CudaDevice::start(const OwnKernel& own, const device::LaunchPlan& placed,
+                              StreamHandle stream) {
+  if (own.function != nullptr) return start_kernel(*context_, own, placed, stream_of(stream));
+  const int error = launcher_.launch(placed, stream);
+  return error == 0 ? "" : launcher_.error_text(error);
+}
+
 std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) {
+  return fits({}, plan, diagnostics);
+}
+
+bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
+                        Diagnostics& diagnostics) {
+  return launch({}, plan, stream, diagnostics);
+}
+
+std::optional<uint32_t> CudaDevice::fits(const OwnKernel& own, const device::LaunchPlan& plan,
+                                         Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
   if (!current.is_set(diagnostics)) return std::nullopt;
-  int error = 0;
-  const uint32_t most = launcher_.most_resident_blocks(plan, &error);
-  if (error != 0) {
+  std::string error;
+  const uint32_t most = most_resident_blocks(own, plan, error);
+  if (!error.empty()) {
     diagnostics.error("cuda", {},
                       fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
-                                  name(), plan.threads, launcher_.error_text(error)));
+                                  name(), plan.threads, error));
     return std::nullopt;
   }
   const uint32_t each = most / plan.ranks_here;
@@ -195,18 +230,19 @@ std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& plan, Diagnos
   return std::nullopt;
 }
 
-bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
+bool CudaDevice::launch(const OwnKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
                         Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
   device::LaunchPlan placed = plan;
   LaunchOrder::Turn turn;
   if (!order_->take_turn(stream_of(stream), early_, placed, turn, diagnostics)) return false;
-  const int error = launcher_.launch(placed, stream);
-  if (error == 0) return order_->launched(turn, diagnostics);
+  const std::string error = start(own, placed, stream);
+  if (error.empty()) return order_->launched(turn, diagnostics);
   diagnostics.error("cuda", {},
-                    fmt::format("cannot launch the interpreter on {} ({} blocks of {} threads): {}",
-                                name(), plan.blocks, plan.threads, launcher_.error_text(error)));
+                    fmt::format("cannot launch {} on {} ({} blocks of {} threads): {}",
+                                own.function != nullptr ? "the plan's kernel" : "the interpreter",
+                                name(), plan.blocks, plan.threads, error));
   return false;
 }
 

@@ -49,6 +49,12 @@ struct CudaOptions {
 [[nodiscard]] bool options_from_environment(const Environment& environment, CudaOptions& options,
                                             Diagnostics& diagnostics);
 
+/// A kernel that was compiled for the plan of a call, and its second parameter.
+struct OwnKernel {
+  abi::Function function = nullptr;  ///< nullptr: there is none
+  const void* arguments = nullptr;
+};
+
 class CudaDevice final : public Device {
  public:
   /// nullptr: reported. `driver` stays valid to the process's end.
@@ -85,6 +91,9 @@ class CudaDevice final : public Device {
   bool carries_programs() const override { return true; }
   bool launches_early() const override { return early_.works; }
   std::vector<uint8_t> room() const override;
+  std::string architecture() const override;
+  std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t> image,
+                                            std::string& why) override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -102,12 +111,23 @@ class CudaDevice final : public Device {
                    const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,
                    Diagnostics& diagnostics) override;
 
+  /// fits() and launch() of a call that a kernel of its plan runs; without one: the interpreter.
+  std::optional<uint32_t> fits(const OwnKernel& own, const device::LaunchPlan& plan,
+                               Diagnostics& diagnostics);
+  bool launch(const OwnKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
+              Diagnostics& diagnostics);
+
   /// The user has asked for multicast, and GPU and driver have it.
   bool has_multicast() const { return multicast_; }
   const SharedContext& context() const { return context_; }
   const Exchange& exchange() const { return exchange_; }
 
  private:
+  /// Starts a launch that has its place; "": it has begun, or will.
+  std::string start(const OwnKernel& own, const device::LaunchPlan& placed, StreamHandle stream);
+  /// Blocks like the plan's that the GPU holds at once; `error`: why that is not known.
+  uint32_t most_resident_blocks(const OwnKernel& own, const device::LaunchPlan& plan,
+                                std::string& error) const;
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early, AskNvml nvml,
              KernelLauncher launcher, Exchange exchange);

@@ -97,6 +97,7 @@ std::shared_ptr<const CheckedPlan> FolderTable::plan_of(const LibraryRow& row,
         read_named(path, "cannot-read", "the folder must be copied whole", diagnostics);
     auto made = text ? read_checked_plan(*text, path, policy_, diagnostics) : nullptr;
     if (made == nullptr) return nullptr;
+    made->picked.file = path;
     made->picked.max_bytes = max_bytes(row.choice, request.call);
     made->picked.why = fmt::format("the first row of '{}{}' that fits", place(), kTable);
     found = plans_.emplace(row.choice.plan, std::move(made)).first;

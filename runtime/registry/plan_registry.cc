@@ -282,6 +282,7 @@ bool PlanRegistry::State::add_folder(const std::string& path, Diagnostics& diagn
         read_named(file, "cannot-read", "all plans of a folder are read", diagnostics);
     made.push_back(text ? read(*text, file, diagnostics) : nullptr);
     if (made.back() == nullptr) return false;
+    made.back()->picked.file = file;
   }
   return add(std::move(made), diagnostics);
 }
@@ -316,7 +317,10 @@ bool PlanRegistry::add_path(const std::string& path, Diagnostics& diagnostics) {
   if (std::filesystem::is_directory(path, none)) return state_->add_folder(path, diagnostics);
   const auto text =
       read_named(path, "cannot-read", "a path is a plan's file or a folder of plans", diagnostics);
-  return text && register_plan(*text, path, diagnostics).has_value();
+  auto made = text ? state_->read(*text, path, diagnostics) : nullptr;
+  if (made == nullptr) return false;
+  made->picked.file = path;
+  return state_->add({std::move(made)}, diagnostics);
 }
 
 std::optional<std::string> PlanRegistry::register_plan(std::string_view json,

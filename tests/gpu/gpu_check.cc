@@ -37,6 +37,8 @@ struct Check {
 constexpr Check kChecks[] = {
     {"plans", "every plan against its collective's definition", check_plans},
     {"bits", "sums that are rounded: the bits that the simulator gives", check_bits},
+    {"kernels", "plans by kernels of their own: the bits that the interpreter gives",
+     check_kernels},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
     {"overlap", "calls on several streams, beside kernels of others", check_overlap},
     {"hang", "plans that hang, ranks that are killed", check_hangs},
@@ -61,6 +63,10 @@ int main(int argc, char** argv) {
     const std::string name = part.name;
     if (name == "plans") {
       sub->add_flag("--graph", options.graph, "launch calls by graphs");
+      sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
+    }
+    if (name == "kernels") {
+      sub->add_option("--folder", options.folder, "of 'mscclc library --kernels'")->required();
       sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
     }
     if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();

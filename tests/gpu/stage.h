@@ -20,6 +20,7 @@ struct StageOptions {
   bool threads = false;     ///< ranks are threads of one process
   bool host = false;        ///< no GPUs, but this machine's processor: tries the parts themselves
   std::string filter;       ///< plans whose name contains it
+  std::string folder;       ///< kernels: of plans, as 'mscclc library --kernels' writes it
   uint64_t most = 1 << 20;  ///< plans, bits: bytes of the largest message
   bool graph = false;       ///< plans: calls are launched by graphs
   uint64_t calls = 0;       ///< soak
@@ -75,6 +76,8 @@ bool check_plans(const StageOptions& options);
 /// Every plan of the library that adds up floats, on data whose sums are rounded: bit for bit what
 /// the simulator gives.
 bool check_bits(const StageOptions& options);
+/// Every plan of a folder by its own kernels, bit for bit what the interpreter gives.
+bool check_kernels(const StageOptions& options);
 /// Calls in graphs: patterns of capture and replay, for a plan of each family.
 bool check_graphs(const StageOptions& options);
 /// Plans that hang, and ranks that die: reports, and how soon they come.

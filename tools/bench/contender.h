@@ -49,12 +49,16 @@ class Contender {
 };
 
 /// Collective: a plan, loaded for messages of up to `max_bytes`, or what its `select` allows if
-/// that is less (unless `every_size`).
+/// that is less (unless `every_size`). `own_kernels`: those that lie beside its file, for the calls
+/// that they take; else the interpreter.
 [[nodiscard]] std::unique_ptr<Contender> make_plan_contender(Communicator& communicator,
                                                              const BenchPlan& plan,
                                                              uint64_t max_bytes, Dtype dtype,
-                                                             bool every_size,
+                                                             bool every_size, bool own_kernels,
                                                              Diagnostics& diagnostics);
+
+/// Are there kernels beside the plan's file for such a device?
+bool has_kernels_beside(const Device& device, const BenchPlan& plan);
 
 /// Collective: NCCL, loaded at run time: the library that MSCCLC_NCCL names, or libnccl.so.2.
 /// `symmetric`: `memory` is registered as a symmetric window. nullptr: reported. `file`: which

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <filesystem>
 
+#include "executor/special/name.h"
 #include "tools/bench/contender.h"
 
 namespace mscclc::bench {
@@ -7,9 +9,12 @@ namespace {
 
 class PlanContender : public Contender {
  public:
-  PlanContender(Communicator& communicator, const BenchPlan& plan, bool every_size)
+  PlanContender(Communicator& communicator, const BenchPlan& plan, bool every_size,
+                bool own_kernels)
       : communicator_(communicator),
         plan_(plan.program),
+        as_read_(plan.as_read == nullptr ? plan.program : plan.as_read),
+        kernels_beside_(own_kernels ? plan.file : ""),
         ordered_by_(plan.ordered_by),
         keeps_input_(plan.keeps_input),
         in_place_(plan.in_place),
@@ -17,11 +22,15 @@ class PlanContender : public Contender {
 
   bool load(uint64_t max_bytes, Dtype dtype, Diagnostics& diagnostics) {
     const uint64_t most = every_size_ ? max_bytes : std::min(max_bytes, last_size());
-    executable_ = communicator_.load(plan_, {.max_bytes = most, .dtype = dtype, .zero_copy = true},
-                                     diagnostics);
+    executable_ = communicator_.load(
+        as_read_,
+        {.max_bytes = most, .dtype = dtype, .zero_copy = true, .plan_file = kernels_beside_},
+        diagnostics);
     return executable_ != nullptr;
   }
-  std::string name() const override { return plan_->name; }
+  std::string name() const override {
+    return kernels_beside_.empty() ? plan_->name : plan_->name + " (own kernel)";
+  }
   Role role() const override { return Role::plan; }
   std::string ordered_by() const override { return ordered_by_; }
   bool keeps_input() const override { return keeps_input_; }
@@ -32,7 +41,7 @@ class PlanContender : public Contender {
     binding_ = executable_->bind(
         {.bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output},
         diagnostics);
-    return static_cast<bool>(binding_);
+    return binding_ && (kernels_beside_.empty() || binding_.has_own_kernel());
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
     return executable_->launch(binding_, stream, diagnostics);
@@ -52,7 +61,8 @@ class PlanContender : public Contender {
   }
 
   Communicator& communicator_;
-  const std::shared_ptr<const Program> plan_;
+  const std::shared_ptr<const Program> plan_, as_read_;
+  const std::string kernels_beside_;
   const std::string ordered_by_;
   const bool keeps_input_;
   const InPlace in_place_;
@@ -63,10 +73,16 @@ class PlanContender : public Contender {
 
 }  // namespace
 
+bool has_kernels_beside(const Device& device, const BenchPlan& plan) {
+  std::error_code none;
+  return !plan.file.empty() && !device.architecture().empty() &&
+         std::filesystem::is_regular_file(kernel_file(plan.file, device.architecture()), none);
+}
+
 std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
                                                uint64_t max_bytes, Dtype dtype, bool every_size,
-                                               Diagnostics& diagnostics) {
-  auto made = std::make_unique<PlanContender>(communicator, plan, every_size);
+                                               bool own_kernels, Diagnostics& diagnostics) {
+  auto made = std::make_unique<PlanContender>(communicator, plan, every_size, own_kernels);
   return made->load(max_bytes, dtype, diagnostics) ? std::move(made) : nullptr;
 }
 

@@ -57,12 +57,16 @@ class Maker {
       return refuse("its root is " + std::to_string(program->contract.root));
     }
     if (!gate_.proof) return refuse("it is not split");
+    const bool is_plan = argument_.path.ends_with(".json");
+    auto as_read = is_plan ? std::make_shared<const Program>(*program) : nullptr;
     if (!argument_.parameters.empty()) program->name += ":" + argument_.parameters;
     const InPlace in_place = program->contract.in_place;
     return BenchPlan{.program = std::make_shared<const Program>(std::move(*program)),
                      .ordered_by = std::string(name(gate_.proof->between_calls)),
                      .keeps_input = gate_.proof->keeps_input,
-                     .in_place = in_place};
+                     .in_place = in_place,
+                     .file = is_plan ? argument_.path : "",
+                     .as_read = std::move(as_read)};
   }
 
   std::string why() const { return render_text(diagnostics_, sources_, 1); }

@@ -15,12 +15,14 @@
 namespace mscclc::bench {
 
 struct BenchPlan {
-  std::shared_ptr<const Program> program;  ///< its name as tables show it, with its parameters
-  std::string ordered_by;                  ///< what orders two calls, by its proof
-  bool keeps_input = true;                 ///< out of place, by its proof
-  std::string argument = {};               ///< of a plan of the library: what it was made of
-  InPlace in_place = InPlace::either;      ///< the calls that it is for
-  std::optional<LinkKind> links = {};      ///< nvlink or pcie: the machines; without one: any
+  std::shared_ptr<const Program> program;       ///< its name as tables show it, with its parameters
+  std::string ordered_by;                       ///< what orders two calls, by its proof
+  bool keeps_input = true;                      ///< out of place, by its proof
+  std::string argument = {};                    ///< of a plan of the library: what it was made of
+  InPlace in_place = InPlace::either;           ///< the calls that it is for
+  std::string file = {};                        ///< that it was read from, as compiled; "": none
+  std::shared_ptr<const Program> as_read = {};  ///< file: without what rows of a table change
+  std::optional<LinkKind> links = {};           ///< nvlink or pcie: the machines; without one: any
 
   /// True if it is for machines whose worst link is of this kind.
   bool is_for(LinkKind worst) const {

@@ -69,6 +69,9 @@ class Session {
   std::unique_ptr<Contender> make_contender(const std::string& name, Diagnostics& diagnostics);
   bool run_collective(CollectiveKind kind);
   std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
+  /// Adds it to `loaded` if all ranks can.
+  void load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
+                 std::vector<std::unique_ptr<Contender>>& loaded);
   bool run_table(Table& table);
   bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
   bool surround(const Workload& workload, std::optional<Surroundings>& surroundings) const;
@@ -243,20 +246,26 @@ std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind,
   std::vector<std::unique_ptr<Contender>> loaded;
   for (const BenchPlan& plan :
        run_.plans.plans_for(kind, communicator_.size(), communicator_.worst_link())) {
-    at("loading " + plan.program->name);
-    Diagnostics diagnostics;
-    const auto begin = Clock::now();
-    auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
-                                    dtype, options_.every_size, diagnostics);
-    std::string why;
-    if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
-      log_.leave_out(plan.program->name, collective_, why);
-      continue;
-    }
-    log_.start_up("loading " + plan.program->name, milliseconds_since(begin), !shown_first_plan_);
-    loaded.push_back(std::move(made));
+    load_plan(plan, dtype, false, loaded);
+    if (has_kernels_beside(communicator_.device(), plan)) load_plan(plan, dtype, true, loaded);
   }
   return loaded;
+}
+
+void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
+                        std::vector<std::unique_ptr<Contender>>& loaded) {
+  at("loading " + plan.program->name);
+  Diagnostics diagnostics;
+  const auto begin = Clock::now();
+  auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
+                                  dtype, options_.every_size, own_kernels, diagnostics);
+  std::string why;
+  if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
+    log_.leave_out(plan.program->name, collective_, why);
+    return;
+  }
+  log_.start_up("loading " + plan.program->name, milliseconds_since(begin), !shown_first_plan_);
+  loaded.push_back(std::move(made));
 }
 
 bool Session::run_collective(CollectiveKind kind) {

@@ -20,6 +20,8 @@ using Pool = struct PoolObject*;
 using Graph = struct GraphObject*;
 using GreenContext = struct GreenContextObject*;
 using GraphNode = struct GraphNodeObject*;
+using Module = struct ModuleObject*;
+using Function = struct FunctionObject*;
 
 /// CUresult.
 enum Result : int {
@@ -30,9 +32,11 @@ enum Result : int {
   kDeinitialized = 4,
   kNoDevice = 100,
   kInvalidDevice = 101,
+  kInvalidImage = 200,
   kInvalidContext = 201,
   kMapFailed = 205,
   kAlreadyMapped = 208,
+  kNoBinaryForGpu = 209,
   kInvalidHandle = 400,
   kIllegalState = 401,
   kLossyQuery = 402,
@@ -51,6 +55,7 @@ enum Result : int {
 enum Attribute : int {
   kMultiprocessorCount = 16,
   kComputeCapabilityMajor = 75,
+  kComputeCapabilityMinor = 76,
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,
   kCanUse64BitStreamMemOps = 122,
@@ -99,6 +104,24 @@ enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
 enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap
 enum : unsigned { kAddDependencies = 0 };    ///< CU_STREAM_ADD_CAPTURE_DEPENDENCIES
 enum : uint64_t { kLegacyStream = 1 };       ///< cuGetProcAddress: stream 0 is the legacy one
+
+enum : int { kProgrammaticStreamSerialization = 6 };  ///< CU_LAUNCH_ATTRIBUTE_
+
+/// CUlaunchAttribute.
+struct LaunchAttribute {
+  int id;
+  char padding[4];
+  alignas(8) int value[16];  ///< a union; kProgrammaticStreamSerialization: the first, 1: allowed
+};
+
+/// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  Stream stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
 
 /// CUmemLocation.
 struct Location {

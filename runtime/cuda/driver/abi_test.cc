@@ -82,6 +82,11 @@ SAME_VALUE(abi::kPosixFdSupported, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DE
 SAME_VALUE(abi::kCanUse64BitStreamMemOps, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
 SAME_VALUE(abi::kFabricSupported, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
 SAME_VALUE(abi::kComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME_VALUE(abi::kComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME_VALUE(abi::kInvalidImage, CUDA_ERROR_INVALID_IMAGE);
+SAME_VALUE(abi::kNoBinaryForGpu, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME_VALUE(abi::kProgrammaticStreamSerialization,
+           CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 SAME_VALUE(abi::kMulticastSupported, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
 
 SAME_VALUE(abi::kMemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
@@ -141,6 +146,13 @@ SAME_FIELD(MulticastProperties, devices, CUmulticastObjectProp, numDevices);
 SAME_FIELD(MulticastProperties, size, CUmulticastObjectProp, size);
 SAME_FIELD(MulticastProperties, handle_types, CUmulticastObjectProp, handleTypes);
 SAME_FIELD(MulticastProperties, flags, CUmulticastObjectProp, flags);
+SAME_FIELD(LaunchAttribute, id, CUlaunchAttribute, id);
+SAME_FIELD(LaunchAttribute, value, CUlaunchAttribute, value);
+SAME_FIELD(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
+SAME_FIELD(LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME_FIELD(LaunchConfig, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+static_assert(offsetof(abi::LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX));
 SAME_FIELD(FabricHandle, data, CUmemFabricHandle, data);
 SAME_FIELD(IpcHandle, data, CUipcMemHandle, reserved);
 #undef SAME_FIELD

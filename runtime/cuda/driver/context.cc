@@ -47,7 +47,7 @@ bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
   for (const abi::Attribute attribute :
        {abi::kMultiprocessorCount, abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
         abi::kCanUse64BitStreamMemOps, abi::kFabricSupported, abi::kMulticastSupported,
-        abi::kComputeCapabilityMajor}) {
+        abi::kComputeCapabilityMajor, abi::kComputeCapabilityMinor}) {
     int& value = attributes_[attribute];
     const abi::Result result = driver_.DeviceGetAttribute(&value, attribute, ordinal_);
     if (result == abi::kInvalidValue) {

@@ -35,6 +35,7 @@ bool acts_anyway(std::string_view name) {
                                                    "StreamDestroy",
                                                    "EventDestroy",
                                                    "StreamSynchronize",
+                                                   "ModuleUnload",
                                                    "CtxSynchronize",
                                                    "MulticastUnbind"};
   return names.count(name) != 0;
@@ -63,6 +64,7 @@ bool is_safe_in_captures(std::string_view name) {
                                                    "StreamGetId",
                                                    "StreamGetCaptureInfo",
                                                    "StreamWaitValue32",
+                                                   "LaunchKernelEx",
                                                    "StreamUpdateCaptureDependencies"};
   return names.count(name) != 0;
 }
@@ -241,6 +243,9 @@ std::vector<std::string> FakeDriver::leaks() {
     for (const auto& [stream, entry] : p->streams) {
       note(fmt::format("a stream of cuda:{}", entry.device));
     }
+    for (const auto& [module, entry] : p->modules) {
+      note(fmt::format("a module of cuda:{}", entry.device));
+    }
     for (const auto& [event, entry] : p->events) {
       note(fmt::format("an event of cuda:{}", entry.device));
     }
@@ -284,6 +289,12 @@ abi::Result FakeDriver::GetErrorName(abi::Result error, const char** text) {
       break;
     case abi::kOutOfMemory:
       *text = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case abi::kInvalidImage:
+      *text = "CUDA_ERROR_INVALID_IMAGE";
+      break;
+    case abi::kNoBinaryForGpu:
+      *text = "CUDA_ERROR_NO_BINARY_FOR_GPU";
       break;
     case abi::kNotPermitted:
       *text = "CUDA_ERROR_NOT_PERMITTED";
@@ -340,6 +351,9 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
     case abi::kComputeCapabilityMajor:
       *value = options_.capability;
       return abi::kSuccess;
+    case abi::kComputeCapabilityMinor:
+      *value = 0;
+      return abi::kSuccess;
   }
   return abi::kInvalidValue;
 }
@@ -386,6 +400,9 @@ abi::Result FakeDriver::DevicePrimaryCtxRelease(abi::Ordinal device) {
 std::string FakeDriver::left_in_context(Process& process, int device) {
   for (const auto& [stream, entry] : process.streams) {
     if (entry.device == device) return "a stream";
+  }
+  for (const auto& [module, entry] : process.modules) {
+    if (entry.device == device) return "a module";
   }
   for (const auto& [address, entry] : process.plain) {
     if (entry.memory->device == device && entry.pool == 0 && !entry.managed) return "memory";

@@ -72,6 +72,15 @@ class FakeDriver {
   /// What the runtime's kernels do here: when its turn on the stream comes, a launch adds `blocks`
   /// to the count at `begun` (0: none). In a capture it becomes a node; returns that, else nullptr.
   abi::GraphNode launch(void* stream, abi::Address begun, uint32_t blocks);
+  /// A launch of a module's kernel.
+  struct KernelLaunch {
+    abi::Function function;
+    uint32_t blocks, threads;
+    bool early;
+  };
+  std::vector<KernelLaunch> kernel_launches() const;
+  /// How to find, in the first parameter of a module's kernel, the count that it adds to.
+  void set_begun_of(std::function<abi::Address(const void* plan)> begun_of);
   /// The nodes that a node is behind.
   std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
   /// Launches on a stream whose turn has come.
@@ -117,6 +126,7 @@ class FakeDriver {
   struct Process;
   struct StreamEntry;
   struct EventEntry;
+  struct ModuleEntry;
   struct Capture;
   struct Span;
 
@@ -145,6 +155,8 @@ class FakeDriver {
   void forget_unused_handle(Process& process, abi::Handle handle);
   /// What `bytes` bytes at an address are, for a device; empty: misuse was noted.
   bool resolve(Process& process, abi::Address address, uint64_t bytes, int device, Span& span);
+  bool is_function(abi::Function function);
+  abi::GraphNode enqueue_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
   /// Work that is not done, and holds up what is behind it, while it returns false.
   abi::Result submit_wait(abi::Stream stream, std::function<bool()> work);
@@ -166,6 +178,8 @@ class FakeDriver {
   std::map<uint64_t, std::weak_ptr<Physical>> fabric_;         ///< by the number in the handle
   std::vector<std::weak_ptr<Physical>> all_;
   std::map<abi::GraphNode, std::vector<abi::GraphNode>> edges_;
+  std::vector<KernelLaunch> kernel_launches_;
+  std::function<abi::Address(const void* plan)> begun_of_;
   uint64_t next_number_ = 1;
   abi::Address next_address_ = kFirstAddress;
 };

@@ -89,6 +89,11 @@ struct FakeDriver::Span {
   uint8_t* at;
 };
 
+struct FakeDriver::ModuleEntry {
+  int device = 0;
+  std::map<std::string, abi::Function> kernels;
+};
+
 struct FakeDriver::Process {
   int id = 0;
   std::map<abi::Handle, HandleEntry> handles;
@@ -102,6 +107,7 @@ struct FakeDriver::Process {
   std::set<std::pair<uintptr_t, int>> pools;  ///< pool, device that may use it
   std::map<abi::Stream, StreamEntry> streams;
   std::map<abi::Event, EventEntry> events;
+  std::map<abi::Module, ModuleEntry> modules;
   std::map<std::thread::id, Capture> captures;  ///< by the thread that began it
 
   abi::Context context(int device) const {

@@ -202,7 +202,10 @@ void FakeDriver::fork_capture(void* from, void* to) {
 
 abi::GraphNode FakeDriver::launch(void* stream, abi::Address begun, uint32_t blocks) {
   const std::lock_guard lock(mutex_);
-  const auto handle = static_cast<abi::Stream>(stream);
+  return enqueue_launch(static_cast<abi::Stream>(stream), begun, blocks);
+}
+
+abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
   if (Capture* const capture = capture_of(handle); capture != nullptr) {
     const auto node = reinterpret_cast<abi::GraphNode>(static_cast<uintptr_t>(next_number_++));
     edges_[node] = std::exchange(capture->ahead.at(handle), {node});

@@ -1,0 +1,42 @@
+// How a kernel that was compiled for one plan begins (executor/special/emit.h writes the rest). It
+// has no program to fetch, and its threads meet only once they have sent what they can: each takes
+// the call's number from memory itself, while its first loads of data are under way.
+#pragma once
+
+#include "executor/cuda/device/special_block.cuh"
+
+namespace mscclc::cuda {
+
+/// The second parameter: lines of shared and of blocks' own sizes and addresses.
+template <uint32_t kLines>
+struct SpecialArguments {
+  uint4 lines[kLines];
+};
+
+/// Runs this block's part of a call: lead(block) has the steps that come before the block has
+/// counted it, run(block) the others.
+template <class Block, class Lead, class Run>
+__device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4* shared,
+                                            const uint4* own, Lead lead, Run run) {
+  __shared__ BlockState state;
+  if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
+  await_kernel_ahead(false);
+  uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
+  uint64_t call = load_relaxed_gpu(calls);
+  if (threadIdx.x == 0) {
+    state.rank = plan.context;
+    state.calls = calls;
+    state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
+    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+  }
+  Block first(state, plan, call, shared, own);
+  lead(first);
+  // What follows from the number of the call is worked out from here on: nobody has waited for it
+  // before its first use.
+  asm volatile("" : "+l"(call)::"memory");
+  Block block(state, plan, call, shared, own);
+  block.count_call(first);
+  run(block);
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,384 @@
+// The machine of a kernel that was compiled for one plan (executor/special/emit.h). It runs the
+// steps of step_kinds.def by the accesses of the fast interpreter (packet_rows.cuh, plain_sums.cuh,
+// block_base.cuh), and deals out bytes to threads as that does, so that results are the same bits.
+// What a step is made of is known when it is compiled; sizes and addresses come from the parameters
+// of the launch, which need not be fetched.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/arithmetic.cuh"
+#include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/packet_rows.cuh"
+#include "executor/special_arguments.h"
+
+namespace mscclc::cuda {
+
+using device::SpecialExtent;
+
+/// What is known of a step: as many moves, each of some destinations and sources, in these places
+/// (device::SpecialPlace), destinations of a move first. Or so many targets, and no places.
+template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
+struct SpecialOperands {
+  static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
+  static_assert(sizeof...(places) == count * (dsts + srcs));
+  __device__ static constexpr uint32_t place(uint32_t i) {
+    constexpr uint32_t all[] = {places..., 0};
+    return all[i];
+  }
+};
+
+/// A packet that has not come, among up to four units that were polled together, nullptr: none;
+/// ends the thread. By value, or they would lie in memory while they are polled.
+template <PacketFormat F>
+[[noreturn]] static __device__ __noinline__ void give_up_units(WaitState& state, uint32_t op,
+                                                               const uint8_t* a, const uint8_t* b,
+                                                               const uint8_t* c, const uint8_t* d,
+                                                               uint64_t stamp) {
+  static_assert(kAtOnce == 4);
+  Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
+  for (uint32_t j = 0; j < kAtOnce; ++j) {
+    const uint8_t* at = j == 0 ? a : j == 1 ? b : j == 2 ? c : d;
+    if (at == nullptr) continue;
+    const FoundMark mark = missing_mark<F>(at, stamp, 4);
+    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
+    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
+    fault.expected = mark.expected;
+    fault.seen = mark.seen;
+    if (mark.missing) break;
+  }
+  give_up(state, fault);
+}
+
+/// A kind of step that the emitter accepts needs a body in SpecialBlock::run_step().
+static_assert(device::kinds_of(StepFamily::plain) == 2);
+static_assert(device::kinds_of(StepFamily::packets) == 2);
+static_assert(device::kinds_of(StepFamily::block) == 3);
+static_assert(device::kinds_of(StepFamily::target) == 4);
+
+/// Plain data begins and ends at multiples of 16 bytes.
+template <class Arithmetic, PacketFormat F>
+class SpecialBlock : public BlockBase<Arithmetic, false> {
+  using Base = BlockBase<Arithmetic, false>;
+  using Base::stamp_;
+  using Base::state_;
+  using Rows = PacketRows<F, false, false>;
+  using Part = typename Rows::Part;
+  using Places = typename Rows::Places;
+
+ public:
+  /// `shared` and `own`: lines of all blocks, and of this one. Both lie in the parameters.
+  __device__ __forceinline__ SpecialBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
+                                          const uint4* shared, const uint4* own)
+      : Base(state, plan, call), shared_(shared), own_(own) {}
+
+  /// A step before count_call(): it neither waits nor signals. Its loads are issued before the
+  /// number of the call is needed, which is on its way beside them.
+  template <StepKind kind, class Operands>
+  __device__ __forceinline__ void lead(uint32_t line) {
+    static_assert(kind == StepKind::copy || kind == StepKind::move_packets);
+    if constexpr (kind == StepKind::copy) {
+      check_call(this->call_);
+      copy_rows<Operands>(begin_step(line));
+    } else {
+      move_units<Operands, true>(begin_step(line));
+    }
+  }
+  /// A step behind it. `first`: the line of its first target.
+  template <StepKind kind, class Operands>
+  __device__ __forceinline__ void run(uint32_t line, uint32_t first = 0, uint32_t flags = 0) {
+    if (this->frees_next_) let_next_begin();
+    this->frees_next_ = false;
+    if (gave_up(state_.waits)) exit_thread();
+    run_step<kind, Operands>(begin_step(line), first, flags);
+  }
+
+  /// Counts the call, once all threads of the block have its number. The next launch, which takes
+  /// the number that it finds, may begin only then. `ahead`: ran the steps before.
+  __device__ __forceinline__ void count_call(const SpecialBlock& ahead) {
+    check_call(this->call_);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (has_given_up(fetch_add_relaxed_gpu(state_.calls))) exit_thread();
+    if (ahead.frees_next_ || this->plan_.frees_next) let_next_begin();
+  }
+
+ private:
+  /// Ends the thread if an earlier call gave up. Comes before the first store.
+  __device__ __forceinline__ static void check_call(uint64_t call) {
+    if (has_given_up(call)) exit_thread();
+  }
+  /// The number of the call, for what a compiler must not do before the loads ahead of this.
+  __device__ __forceinline__ uint64_t late_call() const {
+    uint64_t call = this->call_;
+    asm volatile("" : "+l"(call)::"memory");
+    return call;
+  }
+
+  __device__ __forceinline__ SpecialExtent begin_step(uint32_t line) {
+    const uint4 words = own_[line];
+    this->frees_next_ |= threadIdx.x == 0 && (words.w & device::kSpecialFrees) != 0;
+    this->source_ = words.w & ~device::kSpecialFrees;
+    return {words.x, words.y, words.z, words.w};
+  }
+
+  template <StepKind kind, class Operands>
+  __device__ __forceinline__ void run_step(const SpecialExtent& e, uint32_t first, uint32_t flags) {
+    if constexpr (kind == StepKind::copy) {
+      copy_rows<Operands>(e);
+    } else if constexpr (kind == StepKind::reduce) {
+      add_rows<Operands>(e, flags);
+    } else if constexpr (kind == StepKind::move_packets) {
+      move_units<Operands, false>(e);
+    } else if constexpr (kind == StepKind::reduce_packets) {
+      add_units<Operands>(e, flags);
+    } else if constexpr (kind == StepKind::sync) {
+      this->sync();
+    } else if constexpr (kind == StepKind::barrier) {
+      this->meet(target(first));
+    } else {
+      static_assert(device::info(kind).family == StepFamily::target);
+      for (uint32_t i = threadIdx.x; i < Operands::kCount; i += blockDim.x) {
+        synchronise<kind>(target(first + i), (flags & device::kRelaxed) != 0);
+      }
+    }
+  }
+  template <StepKind kind>
+  __device__ __forceinline__ void synchronise(const StepTarget& to, bool relaxed) {
+    if constexpr (kind == StepKind::signal) this->signal(to, relaxed);
+    if constexpr (kind == StepKind::wait) this->wait(to, relaxed);
+    if constexpr (kind == StepKind::release) this->release(to);
+    if constexpr (kind == StepKind::acquire) this->acquire(to);
+  }
+  __device__ __forceinline__ StepTarget target(uint32_t line) const {
+    StepTarget found;
+    const uint4 words = own_[line];
+    memcpy(&found, &words, sizeof found);
+    return found;
+  }
+
+  /// What the sums of a step are divided by. REQUIRES: no step is always an average.
+  __device__ uint32_t divisor(uint32_t flags) const {
+    return (flags & device::kComplete) != 0 ? state_.divisor : 1;
+  }
+
+  /// Where an operand begins in a call, this one.
+  __device__ __forceinline__ uint8_t* address(uint32_t place) const {
+    return address(place, this->call_);
+  }
+  __device__ __forceinline__ uint8_t* address(uint32_t place, uint64_t call) const {
+    const uint4* lines = (place & device::kPlaceShared) != 0 ? shared_ : own_;
+    device::StepOperand operand;
+    const uint4 words = lines[place / device::kPlaceLine];
+    memcpy(&operand, &words, sizeof operand);
+    if ((place & device::kPlaceDoubled) == 0) return operand.address;
+    const uint32_t copy = static_cast<uint32_t>(call) & 1;
+    return operand.address + uint64_t{copy * operand.stride} * device::kCopyLine;
+  }
+
+  // Plain data.
+
+  template <class Operands>
+  __device__ __forceinline__ void copy_rows(const SpecialExtent& e) {
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; ++i) {
+      const uint32_t first = i * Operands::kEach;
+      const uint8_t* from = address(Operands::place(first + Operands::kDsts)) + e.begin;
+#pragma unroll
+      for (uint32_t k = 0; k < Operands::kDsts; ++k) {
+        uint8_t* to = address(Operands::place(first + k)) + e.begin;
+        if (to != from) copy_words<uint4, 4>(to, from, (e.end - e.begin) / 16);
+      }
+    }
+  }
+
+  template <class Operands>
+  __device__ __forceinline__ void add_rows(const SpecialExtent& e, uint32_t flags) {
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; ++i) {
+      const uint32_t first = i * Operands::kEach;
+#pragma unroll 1
+      for (uint64_t at = e.begin + threadIdx.x * 16; at < e.end; at += blockDim.x * 16) {
+        add_row<Operands>(first, WholeRow{at}, divisor(flags));
+      }
+    }
+  }
+  template <class Operands>
+  __device__ __forceinline__ void add_row(uint32_t first, const WholeRow& where,
+                                          uint32_t by) const {
+    typename Arithmetic::RowSums sums;
+#pragma unroll
+    for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
+      uint4 rows[kAtOnce];
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < Operands::kSrcs)
+          rows[j] = where.load(address(Operands::place(first + Operands::kDsts + k + j)));
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (k + j < Operands::kSrcs) add_to<Arithmetic>(sums, rows[j], k + j == 0);
+      }
+    }
+    const uint4 row = Arithmetic::finish(sums, by);
+#pragma unroll
+    for (uint32_t k = 0; k < Operands::kDsts; ++k)
+      where.store(address(Operands::place(first + k)), row);
+  }
+
+  // Packets.
+
+  /// Calls fn with each part of the units that this thread has.
+  template <class Fn>
+  __device__ __forceinline__ void for_each_part(const SpecialExtent& e, Fn fn) {
+    const uint32_t lanes = e.end * Rows::kLanes;
+#pragma unroll 1
+    for (uint32_t i = e.begin * Rows::kLanes + threadIdx.x; i < lanes; i += blockDim.x) {
+      Part part;
+      part.unit = i / Rows::kLanes;
+      part.lane = i % Rows::kLanes;
+      if constexpr (Rows::kLine) {
+        const uint32_t left = lanes - i + threadIdx.x % 32;
+        part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
+      }
+      part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * Rows::kPart;
+      part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
+      if (part.offset + part.bytes > e.length) {
+        part.bytes = part.offset < e.length ? static_cast<uint32_t>(e.length - part.offset) : 0;
+      }
+      fn(part);
+    }
+  }
+
+  /// Where a part lies in place j.
+  __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j, uint64_t call,
+                                       Places& to) const {
+    const bool packets = (place & device::kPlacePackets) != 0;
+    to.at[j] = address(place, call) + (packets ? Rows::slot_offset(part) : part.offset);
+    to.packets |= packets ? 1u << j : 0;
+  }
+
+  /// Reads a part of `n` sources; packets are polled in one loop.
+  __device__ __forceinline__ void read(const Places& from, uint32_t n, const Part& part,
+                                       uint4* rows) {
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      rows[j] = {};
+      if (j < n && !from.holds_packets(j)) rows[j] = Rows::load_part(from.at[j], part);
+    }
+    if (from.packets != 0) {
+      poll(from, part, rows);
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
+      }
+    }
+    if constexpr (Format<F>::kSentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j < n && !from.holds_packets(j)) rows[j] = drop_minus_zeros(rows[j], this->element());
+      }
+    }
+  }
+  __device__ __forceinline__ void poll(const Places& from, const Part& part, uint4* rows) {
+    uint32_t left = kPollsPerLook;
+    uint64_t start = 0;
+    while (!Rows::take(stamp_, from, part, rows)) {
+      if (--left != 0) continue;
+      start = look(state_.waits, start);
+      if constexpr (Rows::kLine) {
+        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
+      }
+      if (start == 0) {
+        const auto unit = [&](uint32_t j) {
+          return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
+        };
+        give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
+                         Format<F>::stamp(stamp_));
+      }
+      left = kPollsPerLook;
+    }
+  }
+
+  /// To the destinations of a move, whose first place is number `first`, in call `call`.
+  template <class Operands>
+  __device__ __forceinline__ void write(const Stamp& stamp, uint64_t call, uint32_t first,
+                                        const Part& part, const uint4& row) const {
+#pragma unroll
+    for (uint32_t k = 0; k < Operands::kDsts; ++k) {
+      Places to;
+      to.packets = 0;
+      find(Operands::place(first + k), part, 0, call, to);
+      Rows::write_one(stamp, to, 0, part, row);
+    }
+  }
+
+  /// The moves have one source each; those of kAtOnce moves are read together.
+  template <class Operands, bool kLeads>
+  __device__ __forceinline__ void move_units(const SpecialExtent& e) {
+    static_assert(Operands::kSrcs == 1);
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; i += kAtOnce) {
+      const uint32_t first = i * Operands::kEach;
+      const uint32_t left = Operands::kCount - i, n = left < kAtOnce ? left : kAtOnce;
+      for_each_part(e, [&](const Part& part) {
+        uint4 rows[kAtOnce];
+        Places from;
+        from.packets = 0;
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (j < n)
+            find(Operands::place(first + j * Operands::kEach + Operands::kDsts), part, j,
+                 this->call_, from);
+        }
+        read(from, n, part, rows);
+        const uint64_t call = kLeads ? late_call() : this->call_;
+        const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
+        if constexpr (kLeads) check_call(call);
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (j < n) write<Operands>(stamp, call, first + j * Operands::kEach, part, rows[j]);
+        }
+        Rows::empty(stamp_, from);
+      });
+    }
+  }
+
+  template <class Operands>
+  __device__ __forceinline__ void add_units(const SpecialExtent& e, uint32_t flags) {
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; ++i) {
+      const uint32_t first = i * Operands::kEach;
+      for_each_part(e, [&](const Part& part) {
+        typename Arithmetic::RowSums sums;
+        Places from;
+#pragma unroll
+        for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
+          const uint32_t left = Operands::kSrcs - k, n = left < kAtOnce ? left : kAtOnce;
+          uint4 rows[kAtOnce];
+          if (k != 0) Rows::empty(stamp_, from);
+          from.packets = 0;
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j < n)
+              find(Operands::place(first + Operands::kDsts + k + j), part, j, this->call_, from);
+          }
+          read(from, n, part, rows);
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
+          }
+        }
+        uint4 row = Arithmetic::finish(sums, divisor(flags));
+        if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
+        write<Operands>(stamp_, this->call_, first, part, row);
+        Rows::empty(stamp_, from);
+      });
+    }
+  }
+
+  const uint4* const shared_;
+  const uint4* const own_;
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,82 @@
+// Puts a header and all headers of ours that it includes into one text, each once, tables (.def)
+// wherever they are included:
+//
+//   amalgamate ROOT TEXT DIGEST
+//
+// TEXT becomes a C++ string literal, DIGEST a header with the text's digest, which also stands in
+// the names of kernels that are compiled with it (MSCCLC_KERNEL).
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <string>
+
+namespace {
+
+std::string text;
+std::set<std::string> seen;
+
+/// The file that a line includes by quotes; "": none.
+std::string included(const std::string& line) {
+  constexpr const char* kInclude = "#include \"";
+  const size_t from = line.find(kInclude);
+  if (from != 0) return "";
+  const size_t begin = std::string(kInclude).size();
+  return line.substr(begin, line.find('"', begin) - begin);
+}
+
+/// Appends a file; false: it cannot be read.
+bool add(const std::string& path) {
+  const bool table = path.size() > 4 && path.compare(path.size() - 4, 4, ".def") == 0;
+  if (!table && !seen.insert(path).second) return true;
+  std::ifstream file(path);
+  if (!file) {
+    std::cerr << "amalgamate: cannot read '" << path << "'\n";
+    return false;
+  }
+  for (std::string line; std::getline(file, line);) {
+    if (line == "#pragma once") continue;
+    const std::string other = included(line);
+    if (other.empty()) {
+      text += line + "\n";
+    } else if (!add(other)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// FNV-1a, as hex.
+std::string digest() {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
+  return hex;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << "usage: amalgamate ROOT TEXT DIGEST\n";
+    return 2;
+  }
+  text =
+      "// The machine of kernels that are compiled for one plan: made of headers of mscclc.\n"
+      "#pragma once\n";
+  if (!add(argv[1])) return 1;
+  const std::string name = digest();
+  text +=
+      "\n/// The name of a kernel: with this machine it is another than with any other.\n"
+      "#define MSCCLC_KERNEL(plan, shape, arithmetic) \\\n"
+      "  mscclc_##plan##_##shape##_##arithmetic##_" +
+      name + "\n";
+  std::ofstream(argv[2]) << "R\"cuh(" << text << ")cuh\"\n";
+  std::ofstream(argv[3]) << "// Of the text of kernel_header().\n#pragma once\n\n"
+                            "namespace mscclc {\n"
+                            "inline constexpr const char* kKernelHeaderDigest = \""
+                         << name << "\";\n}  // namespace mscclc\n";
+  return 0;
+}

@@ -1,0 +1,346 @@
+#include "executor/special/shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "executor/lower.h"
+
+namespace mscclc {
+
+using device::SpecialExtent;
+using device::Step;
+using device::StepFamily;
+using device::StepHeader;
+using device::StepKind;
+using device::StepOperand;
+using device::Steps;
+using device::StepTarget;
+
+namespace {
+
+/// What a call settles, not the code.
+constexpr uint8_t kSettled = device::kFreesNext | device::kShowsPeers;
+/// What calls of specialised kernels never use.
+constexpr uint32_t kNever = device::kUsesProxy | device::kUsesSwitch | device::kUsesUnits |
+                            device::kUsesUneven | device::kUsesOtherSums | device::kUsesCopies |
+                            device::kUsesLong | device::kUsesOdd | device::kUsesSentPackets;
+constexpr uint32_t kSentinels =
+    device::uses_of_formats([](const PacketFormatInfo& row) { return is_sentinel(row.format); });
+
+/// A block's packed program.
+struct Packed {
+  Packed(const BlockPrograms& programs, uint32_t block)
+      : header(reinterpret_cast<const StepHeader*>(programs.data() +
+                                                   uint64_t{block} * programs.stride())),
+        program(header) {}
+  std::span<const Step> steps() const { return {program.steps, header->steps}; }
+  const StepOperand* operands(const Step& step) const { return program.operands + step.first; }
+
+  const StepHeader* header;
+  const Steps program;
+};
+
+uint32_t operands_of(uint32_t count, uint32_t dsts, uint32_t srcs) { return count * (dsts + srcs); }
+
+/// What the code knows of an operand.
+uint32_t place_bits(const StepOperand& operand) {
+  return ((operand.flags & device::kPackets) != 0 ? device::kPlacePackets : 0u) |
+         (operand.copies == 2 ? device::kPlaceDoubled : 0u);
+}
+constexpr uint32_t kPlaceBits = device::kPlacePackets | device::kPlaceDoubled;
+
+SpecialStep code_of_step(const Packed& block, const Step& step) {
+  SpecialStep code;
+  code.kind = step.kind;
+  code.reduce = step.reduce;
+  code.flags = static_cast<uint8_t>(step.flags & ~kSettled);
+  code.count = step.count;
+  if (!moves_data(step.kind)) return code;
+  code.dsts = step.dsts;
+  code.srcs = step.srcs;
+  for (uint32_t k = 0; k < operands_of(step.count, step.dsts, step.srcs); ++k) {
+    code.places.push_back(place_bits(block.operands(step)[k]));
+  }
+  return code;
+}
+
+/// Is a packed step of this code? Formats are the kernel's.
+bool is_of(const Packed& block, const Step& step, const SpecialStep& code) {
+  if (step.kind != code.kind || step.reduce != code.reduce || step.count != code.count ||
+      (step.flags & ~kSettled) != code.flags) {
+    return false;
+  }
+  if (!moves_data(step.kind)) return true;
+  if (step.dsts != code.dsts || step.srcs != code.srcs) return false;
+  for (uint32_t k = 0; k < code.places.size(); ++k) {
+    if (place_bits(block.operands(step)[k]) != (code.places[k] & kPlaceBits)) return false;
+  }
+  return true;
+}
+
+/// "" if a specialised kernel can do such a step.
+std::string refusal(const Step& step) {
+  const std::string_view name = info(step.kind).name;
+  switch (info(step.kind).family) {
+    case StepFamily::plain:
+    case StepFamily::packets:
+    case StepFamily::target:
+      break;
+    case StepFamily::block:
+      if (step.kind == StepKind::flush) return "its ops wait for port channels";
+      break;
+    case StepFamily::loop:
+      return "it has a pipeline";
+    case StepFamily::sent:
+    case StepFamily::switched:
+      return fmt::format("it has ops of port or switch channels ('{}')", name);
+  }
+  if ((step.flags & device::kPosts) != 0) return "it sends through port channels";
+  if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
+    return fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce));
+  }
+  return "";
+}
+
+/// May the step come before the block has counted its call? It asks nobody anything.
+bool leads(const SpecialStep& step) {
+  if (step.kind != StepKind::copy && step.kind != StepKind::move_packets) return false;
+  const uint32_t each = step.dsts + step.srcs;
+  for (uint32_t k = 0; k < step.places.size(); ++k) {
+    if (k % each >= step.dsts && (step.places[k] & device::kPlacePackets) != 0) return false;
+  }
+  return true;
+}
+
+/// Packs a rank at a message whose chunks are all alike, large enough that each block has some of
+/// all that the rank moves, with an address of its own for each buffer.
+bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
+                 Diagnostics& diagnostics) {
+  RankProgram lowered;
+  if (!lower_rank(program, rank, lowered, diagnostics)) return false;
+  // A chunk of whole lines and units for up to 128 blocks and more.
+  constexpr uint64_t kChunk = 16 * 120 * 128;
+  const Contract& contract = program.contract;
+  const uint64_t chunks = std::max<uint64_t>(
+      {1, contract.chunk_count(Side::input, rank), contract.chunk_count(Side::output, rank)});
+  const Chunking chunking(contract, chunks * kChunk, program.launch.align);
+  if (!patch_rank(lowered, program, rank, chunking, chunking, diagnostics)) return false;
+  std::vector<device::BaseAddress> bases;
+  for (size_t i = 0; i < lowered.bases.size(); ++i) {
+    const device::Base& base = lowered.bases[i];
+    bases.push_back({reinterpret_cast<uint8_t*>((i + 1) << 40), base.copy_stride, base.copies});
+  }
+  std::vector<device::ChannelEnd> ends;
+  for (const Channel& c : program.ranks[rank].channels) {
+    ends.push_back({nullptr, nullptr, 0, c.kind == ChannelKind::port ? 1u : 0u});
+  }
+  if (programs.pack(lowered, {bases, ends}, WaitSlots(lowered))) return true;
+  diagnostics.error("too-large", {}, "the program of a thread block would have 2 GiB");
+  return false;
+}
+
+}  // namespace
+
+bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
+  for (uint32_t b = 0; b < code_of_.size(); ++b) {
+    const Packed block(programs, b);
+    SpecialCode code;
+    for (const Step& step : block.steps()) {
+      if (why = refusal(step); !why.empty()) return false;
+      if (step.format != PacketFormat::none && format_ != PacketFormat::none &&
+          step.format != format_) {
+        why = "it has packets of two formats";
+        return false;
+      }
+      if (step.format != PacketFormat::none) format_ = step.format;
+      adds_ |= info(step.kind).adds;
+      code.steps.push_back(code_of_step(block, step));
+    }
+    while (code.leading < code.steps.size() && leads(code.steps[code.leading])) ++code.leading;
+    const auto found = std::find(codes_.begin(), codes_.end(), code);
+    code_of_[b] = static_cast<uint32_t>(found - codes_.begin());
+    if (found == codes_.end()) codes_.push_back(std::move(code));
+  }
+  if ((programs.uses() & device::kUsesCopies) != 0) why = "it has buffers of more than two copies";
+  return why.empty();
+}
+
+/// Gives lines to what the blocks of each code are told. An operand that the blocks have in common
+/// stands in one line for all of them; one that a block names twice stands in one line, too.
+void SpecialShape::place_operands(const BlockPrograms& programs) {
+  for (uint32_t c = 0; c < codes_.size(); ++c) {
+    std::vector<Packed> blocks;
+    for (uint32_t b = 0; b < code_of_.size(); ++b) {
+      if (code_of_[b] == c) blocks.emplace_back(programs, b);
+    }
+    using Addresses = std::vector<const uint8_t*>;
+    std::map<Addresses, uint32_t> known;  // by the operand's addresses in all blocks: its place
+    uint32_t own = 0;
+    for (size_t s = 0; s < codes_[c].steps.size(); ++s) {
+      SpecialStep& step = codes_[c].steps[s];
+      step.extent = own++;
+      step.first = own;
+      if (!moves_data(step.kind)) own += step.count;
+      for (uint32_t k = 0; k < step.places.size(); ++k) {
+        Addresses addresses;
+        for (const Packed& block : blocks) {
+          addresses.push_back(block.operands(block.steps()[s])[k].address);
+        }
+        const bool alike = std::adjacent_find(addresses.begin(), addresses.end(),
+                                              std::not_equal_to<>()) == addresses.end();
+        const auto [at, fresh] = known.try_emplace(std::move(addresses));
+        if (fresh) {
+          at->second = alike ? device::shared_place(shared_lines_++) : device::own_place(own++);
+        }
+        step.places[k] |= at->second;
+      }
+    }
+    own_lines_ = std::max(own_lines_, own);
+  }
+}
+
+std::optional<SpecialShape> SpecialShape::of(const Program& program, uint32_t rank,
+                                             Diagnostics& diagnostics) {
+  BlockPrograms programs;
+  if (!pack_sample(program, rank, programs, diagnostics)) return std::nullopt;
+  SpecialShape shape;
+  shape.code_of_.resize(program.ranks[rank].blocks);
+  std::string why;
+  if (shape.add_blocks(programs, why)) {
+    shape.place_operands(programs);
+    if (shape.lines() > device::kMostSpecialLines) {
+      why = fmt::format("its {} blocks have {} bytes of sizes and addresses, and a launch takes {}",
+                        shape.blocks(), shape.lines() * sizeof(SpecialLine),
+                        device::kMostSpecialLines * sizeof(SpecialLine));
+    }
+  }
+  if (!why.empty()) {
+    diagnostics
+        .error("not-specialised", {},
+               fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank, program.name,
+                           why))
+        .notes.push_back({.text = "the interpreter runs the plan as it is"});
+    return std::nullopt;
+  }
+  const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;
+  const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
+  shape.threads_ = std::min(most, 32 * warps);
+  return shape;
+}
+
+bool SpecialShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate,
+                         ReduceOp reduce) const {
+  if ((programs.uses() & kNever) != 0) return false;
+  if ((programs.uses() & kSentinels) != 0 && info(dtype).bytes == 8) return false;
+  return !adds_ || (info(dtype).accumulate == accumulate &&
+                    (reduce == ReduceOp::sum || reduce == ReduceOp::avg));
+}
+
+namespace {
+
+/// Writes what a call says of one step; false: it says too much.
+bool put_extent(const Step& step, SpecialLine& line) {
+  if (step.end - step.run_begin > 0xffffffffu || step.length > 0xffffffffu) return false;
+  const SpecialExtent extent{
+      static_cast<uint32_t>(step.begin - step.run_begin),
+      static_cast<uint32_t>(step.end - step.run_begin), static_cast<uint32_t>(step.length),
+      step.source | ((step.flags & device::kFreesNext) != 0 ? device::kSpecialFrees : 0u)};
+  std::memcpy(&line, &extent, sizeof line);
+  return step.source < device::kSpecialFrees;
+}
+
+/// Lines of operands. Where several stand in one line, they must agree.
+class OperandLines {
+ public:
+  explicit OperandLines(std::span<SpecialLine> lines) : lines_(lines), is_set_(lines.size()) {}
+  bool put(uint32_t i, const StepOperand& operand) {
+    if (is_set_[i]) return std::memcmp(&lines_[i], &operand, sizeof operand) == 0;
+    std::memcpy(&lines_[i], &operand, sizeof operand);
+    is_set_[i] = true;
+    return true;
+  }
+  SpecialLine& operator[](uint32_t i) { return lines_[i]; }
+
+ private:
+  std::span<SpecialLine> lines_;
+  std::vector<bool> is_set_;
+};
+
+bool put_step(const Packed& block, const Step& step, const SpecialStep& code, OperandLines& shared,
+              OperandLines& own) {
+  static_assert(sizeof(StepOperand) == sizeof(SpecialLine));
+  static_assert(sizeof(StepTarget) == sizeof(SpecialLine));
+  if (!put_extent(step, own[code.extent])) return false;
+  if (!moves_data(step.kind)) {
+    const StepTarget* targets = block.program.targets + step.first;
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const bool counts = (targets[i].flags & device::kCounted) != 0 ||
+                          targets[i].slot == device::kNoSlot;  // else: in memory of the block
+      if (!counts || (targets[i].flags & device::kPort) != 0) return false;
+      std::memcpy(&own[code.first + i], &targets[i], sizeof targets[i]);
+    }
+    return true;
+  }
+  for (uint32_t k = 0; k < code.places.size(); ++k) {
+    const bool is_shared = (code.places[k] & device::kPlaceShared) != 0;
+    const uint32_t line = code.places[k] / device::kPlaceLine;
+    if (!(is_shared ? shared : own).put(line, block.operands(step)[k])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool SpecialShape::fill(const BlockPrograms& programs, std::vector<SpecialLine>& lines) const {
+  lines.assign(this->lines(), {});
+  OperandLines shared({lines.data(), shared_lines_});
+  for (uint32_t b = 0; b < blocks(); ++b) {
+    const Packed block(programs, b);
+    OperandLines own({lines.data() + shared_lines_ + b * own_lines_, own_lines_});
+    if (block.header->extras != 0) return false;
+    size_t next = 0;
+    for (const SpecialStep& code : codes_[code_of_[b]].steps) {
+      const bool there = next < block.steps().size() && is_of(block, block.steps()[next], code);
+      if (!there && !moves_data(code.kind)) return false;
+      if (there && !put_step(block, block.steps()[next++], code, shared, own)) return false;
+    }
+    if (next != block.steps().size()) return false;
+  }
+  return true;
+}
+
+std::string SpecialShape::arithmetic(Dtype dtype) const {
+  return adds_ ? std::string(info(dtype).name) : "moves";
+}
+
+// FNV-1a, over all that the code depends on.
+std::string SpecialShape::key() const {
+  uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&](uint64_t value) {
+    for (uint32_t i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
+  };
+  for (const uint32_t value : {static_cast<uint32_t>(format_), threads_, blocks(), shared_lines_,
+                               own_lines_, adds_ ? 1u : 0u}) {
+    add(value);
+  }
+  for (const uint32_t code : code_of_) add(code);
+  for (const SpecialCode& code : codes_) {
+    add(code.steps.size());
+    add(code.leading);
+    for (const SpecialStep& step : code.steps) {
+      add(static_cast<uint64_t>(step.kind) | static_cast<uint64_t>(step.reduce) << 8 |
+          uint64_t{step.flags} << 16 | uint64_t{step.count} << 32);
+      add(step.dsts | uint64_t{step.srcs} << 16 | uint64_t{step.extent} << 32);
+      add(step.first);
+      for (const uint32_t place : step.places) add(place);
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace mscclc

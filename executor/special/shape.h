@@ -1,0 +1,84 @@
+// What a kernel that is compiled for one plan knows of a rank: the steps of its blocks, without
+// their sizes and addresses. The same for every message size, or nearly: a step that moves nothing
+// in a call is run with an empty extent, and a call whose steps are others (of sizes that do not
+// divide, at odd addresses) is left to the interpreter.
+//
+//   auto shape = SpecialShape::of(program, rank, diagnostics);  // whoever compiles, and who loads
+//   if (shape->fill(programs, lines)) ...                       // a call: the kernel's arguments
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/block_programs.h"
+#include "executor/special_arguments.h"
+
+namespace mscclc {
+
+/// A step as it stands in code.
+struct SpecialStep {
+  device::StepKind kind = {};
+  ReduceOp reduce = {};
+  uint8_t flags = 0;  ///< device::OpFlags, but for those that a call settles
+  uint32_t count = 0;
+  uint16_t dsts = 0, srcs = 0;
+  std::vector<uint32_t> places;  ///< of its operands: device::SpecialPlace
+  uint32_t extent = 0;           ///< its line among the block's own
+  uint32_t first = 0;            ///< that of its first target
+  bool operator==(const SpecialStep&) const = default;
+};
+
+/// The code of some blocks: their steps.
+struct SpecialCode {
+  std::vector<SpecialStep> steps;
+  uint32_t leading = 0;  ///< so many steps at the beginning neither wait nor signal nor add up
+  bool operator==(const SpecialCode&) const = default;
+};
+
+/// A line of a kernel's arguments.
+struct SpecialLine {
+  uint64_t words[2];
+};
+
+class SpecialShape {
+ public:
+  /// Errors: not-specialised (the rank's blocks do what no such kernel does), those of lowering.
+  [[nodiscard]] static std::optional<SpecialShape> of(const Program& program, uint32_t rank,
+                                                      Diagnostics& diagnostics);
+
+  /// What a call on these packed programs is told; false: their steps are not those of the code.
+  [[nodiscard]] bool fill(const BlockPrograms& programs, std::vector<SpecialLine>& lines) const;
+  /// Does the kernel take such a call, if fill() does? The reduction is the call's.
+  bool takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate, ReduceOp reduce) const;
+
+  /// Equal for equal code: 16 hex digits.
+  std::string key() const;
+  /// The end of a kernel's name: the type whose sums it takes, or "moves".
+  std::string arithmetic(Dtype dtype) const;
+
+  PacketFormat format() const { return format_; }
+  bool adds() const { return adds_; }
+  uint32_t threads() const { return threads_; }
+  uint32_t blocks() const { return static_cast<uint32_t>(code_of_.size()); }
+  const std::vector<SpecialCode>& codes() const { return codes_; }
+  /// The code of a block, by index.
+  uint32_t code_of(uint32_t block) const { return code_of_[block]; }
+  /// Lines of all blocks, then so many of each block's own.
+  uint32_t shared_lines() const { return shared_lines_; }
+  uint32_t own_lines() const { return own_lines_; }
+  uint32_t lines() const { return shared_lines_ + blocks() * own_lines_; }
+
+ private:
+  bool add_blocks(const BlockPrograms& programs, std::string& why);
+  void place_operands(const BlockPrograms& programs);
+
+  PacketFormat format_ = PacketFormat::none;
+  bool adds_ = false;
+  uint32_t threads_ = 0, shared_lines_ = 0, own_lines_ = 0;
+  std::vector<SpecialCode> codes_;
+  std::vector<uint32_t> code_of_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,279 @@
+// What specialised kernels know of a rank, and what a call tells them: every size and address of
+// the packed programs, or nothing.
+#include "executor/special/shape.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+
+#include "executor/lower.h"
+#include "executor/special/emit.h"
+#include "executor/special/name.h"
+#include "executor/testing/op_plans.h"
+#include "executor/testing/test_plans.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+using device::SpecialExtent;
+using device::Step;
+using device::StepHeader;
+using device::StepKind;
+using device::StepOperand;
+using device::Steps;
+
+/// A rank packed for a call, with addresses that tell bases apart.
+struct Packed {
+  Packed(const Program& program, uint32_t rank, uint64_t part, uint64_t shift = 0) {
+    Diagnostics diagnostics;
+    REQUIRE(lower_rank(program, rank, lowered, diagnostics));
+    const Chunking chunking(program.contract, part, program.launch.align);
+    REQUIRE(patch_rank(lowered, program, rank, chunking, chunking, diagnostics));
+    for (size_t i = 0; i < lowered.bases.size(); ++i) {
+      const device::Base& base = lowered.bases[i];
+      bases.push_back(
+          {reinterpret_cast<uint8_t*>(0x100000 * (i + 1) + shift), base.copy_stride, base.copies});
+    }
+    for (const Channel& c : program.ranks[rank].channels) {
+      ends.push_back({reinterpret_cast<uint64_t*>(0x10), reinterpret_cast<uint64_t*>(0x20), 0,
+                      c.kind == ChannelKind::port ? 1u : 0u});
+    }
+    REQUIRE(programs.pack(lowered, {bases, ends}, WaitSlots(lowered)));
+  }
+  Steps steps(uint32_t block) const {
+    return Steps(
+        reinterpret_cast<const StepHeader*>(programs.data() + uint64_t{block} * programs.stride()));
+  }
+  RankProgram lowered;
+  std::vector<device::BaseAddress> bases;
+  std::vector<device::ChannelEnd> ends;
+  BlockPrograms programs;
+};
+
+SpecialShape shape_of(const Program& program, uint32_t rank = 0) {
+  Diagnostics diagnostics;
+  auto shape = SpecialShape::of(program, rank, diagnostics);
+  REQUIRE(shape);
+  return *std::move(shape);
+}
+
+std::string refusal_of(const Program& program) {
+  Diagnostics diagnostics;
+  if (SpecialShape::of(program, 0, diagnostics)) return "";
+  REQUIRE(diagnostics.all().size() == 1);
+  const Diagnostic& d = diagnostics.all().front();
+  REQUIRE(d.notes.size() == 1);
+  return d.code + ": " + d.message + "\n" + d.notes[0].text;
+}
+
+/// Rank 0 sends its input to rank 1 in packets, and adds up what it gets; rank 1 does the same.
+/// `blocks` do one chunk each.
+TestProgram one_shot(uint32_t blocks, uint32_t threads = 256) {
+  TestProgram t(2, blocks);
+  t.program.launch.threads = threads;
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", blocks, PacketFormat::LL16, 2);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      add_op(t, r, b, OpKind::put_packets, {far(0, inbox, b)}, {local(kInput, b)});
+      add_op(t, r, b, OpKind::reduce_packets, {local(kOutput, b)},
+             {local(kInput, b), local(inbox, b)});
+    }
+  }
+  return t;
+}
+
+TEST_CASE("special: a shape is the same for all sizes, and fill() tells all that is not in it") {
+  TestProgram t = one_shot(3);
+  const SpecialShape shape = shape_of(t.program);
+  CHECK(shape.blocks() == 3);
+  CHECK(shape.threads() == 256);
+  CHECK(shape.format() == PacketFormat::LL16);
+  CHECK(shape.adds());
+  REQUIRE(shape.codes().size() == 1);
+  const SpecialCode& code = shape.codes()[0];
+  REQUIRE(code.steps.size() == 2);
+  CHECK(code.leading == 1);  // packets of plain data are sent before anybody is asked anything
+  for (const uint64_t part : {96u, 4800u, 1u << 20}) {
+    const Packed call(t.program, 0, part);
+    std::vector<SpecialLine> lines;
+    REQUIRE(shape.takes(call.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));
+    REQUIRE(shape.fill(call.programs, lines));
+    REQUIRE(lines.size() == shape.lines());
+    for (uint32_t b = 0; b < 3; ++b) {
+      const Steps packed = call.steps(b);
+      const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
+      for (uint32_t s = 0; s < 2; ++s) {
+        const Step& step = packed.steps[s];
+        SpecialExtent extent;
+        std::memcpy(&extent, own + code.steps[s].extent, sizeof extent);
+        CHECK(extent.begin == step.begin - step.run_begin);
+        CHECK(extent.end == step.end - step.run_begin);
+        CHECK(extent.length == step.length);
+        CHECK(extent.source == step.source);
+        REQUIRE(code.steps[s].places.size() == step.count * (step.dsts + step.srcs));
+        for (uint32_t k = 0; k < code.steps[s].places.size(); ++k) {
+          const uint32_t place = code.steps[s].places[k];
+          const StepOperand& operand = packed.operands[step.first + k];
+          const SpecialLine* from = (place & device::kPlaceShared) != 0 ? lines.data() : own;
+          CHECK(std::memcmp(from + place / device::kPlaceLine, &operand, sizeof operand) == 0);
+          CHECK(((place & device::kPlacePackets) != 0) ==
+                ((operand.flags & device::kPackets) != 0));
+          CHECK(((place & device::kPlaceDoubled) != 0) == (operand.copies == 2));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("special: blocks that have nothing to do in a call get empty extents") {
+  TestProgram t(1, 4);
+  t.program.launch.align = 16;
+  for (uint32_t b = 0; b < 4; ++b) {
+    add_op(t, 0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)});
+  }
+  const SpecialShape shape = shape_of(t.program);
+  const Packed call(t.program, 0, 16);  // one chunk of four has data
+  std::vector<SpecialLine> lines;
+  REQUIRE(shape.fill(call.programs, lines));
+  for (uint32_t b = 0; b < 4; ++b) {
+    const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
+    REQUIRE(shape.codes()[0].steps.size() == 1);
+    SpecialExtent extent;
+    std::memcpy(&extent, own + shape.codes()[0].steps[0].extent, sizeof extent);
+    CAPTURE(b);
+    CHECK((extent.begin < extent.end) == (b == 0));
+  }
+}
+
+TEST_CASE("special: operands that all blocks have in common stand in one line") {
+  // Two blocks read the same chunk of the input.
+  TestProgram t(1, 1);
+  const uint32_t scratch = t.buffer(0, "scratch", 2);
+  for (uint32_t b = 0; b < 2; ++b) {
+    add_op(t, 0, b, OpKind::copy, {local(scratch, b)}, {local(kInput, 0)});
+  }
+  const SpecialShape shape = shape_of(t.program);
+  CHECK(shape.shared_lines() == 1);
+  CHECK(shape.own_lines() == 2);  // extent, destination
+  const Packed call(t.program, 0, 4096);
+  std::vector<SpecialLine> lines;
+  REQUIRE(shape.fill(call.programs, lines));
+  // One whose blocks do not agree is not of this shape.
+  TestProgram other(1, 2);
+  const uint32_t apart = other.buffer(0, "scratch", 2);
+  for (uint32_t b = 0; b < 2; ++b) {
+    add_op(other, 0, b, OpKind::copy, {local(apart, b)}, {local(kInput, b)});
+  }
+  CHECK_FALSE(shape.fill(Packed(other.program, 0, 4096).programs, lines));
+}
+
+TEST_CASE("special: calls that the code does not do are left alone") {
+  TestProgram t = one_shot(2);
+  const SpecialShape shape = shape_of(t.program);
+  std::vector<SpecialLine> lines;
+  const Packed even(t.program, 0, 4096);
+  CHECK(shape.takes(even.programs, Dtype::f16, Dtype::f32, ReduceOp::avg));
+  CHECK_FALSE(shape.takes(even.programs, Dtype::f16, Dtype::f16, ReduceOp::sum));
+  CHECK_FALSE(shape.takes(even.programs, Dtype::f32, Dtype::f32, ReduceOp::max));
+  const Packed uneven(t.program, 0, 4100), shifted(t.program, 0, 4096, 4);
+  CHECK_FALSE(shape.takes(uneven.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));
+  CHECK_FALSE(shape.takes(shifted.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));
+  // Programs of another plan.
+  TestProgram other = exchange();
+  CHECK_FALSE(shape.fill(Packed(other.program, 0, 4096).programs, lines));
+  TestProgram fewer = one_shot(2);
+  add_op(fewer, 0, 1, OpKind::sync, {});
+  CHECK_FALSE(shape.fill(Packed(fewer.program, 0, 4096).programs, lines));
+}
+
+TEST_CASE("special: names follow plan, shape, type and device code") {
+  TestProgram t = one_shot(2), wide = one_shot(2, 512), more = one_shot(3);
+  const std::string digest(64, 'd');
+  const SpecialShape shape = shape_of(t.program);
+  CHECK(shape.key() == shape_of(one_shot(2).program).key());
+  CHECK(shape.key() == shape_of(t.program, 1).key());
+  CHECK(shape.key() != shape_of(wide.program).key());
+  CHECK(shape.key() != shape_of(more.program).key());
+  const std::string name = kernel_name(digest, shape, Dtype::bf16);
+  CHECK(name.rfind("mscclc_" + std::string(32, 'd') + "_" + shape.key() + "_bf16_", 0) == 0);
+  CHECK(name != kernel_name(digest, shape, Dtype::f32));
+  // The header that kernels are compiled with names them alike.
+  const std::string header(kernel_header());
+  const std::string version = name.substr(name.rfind('_') + 1);
+  CHECK(header.find("##arithmetic##_" + version + "\n") != std::string::npos);
+  CHECK(kernel_file("a/b.json", "sm_90") == "a/b.sm_90.cubin");
+  CHECK(kernel_file("b", "sm_100") == "b.sm_100.cubin");
+}
+
+// Which ops they do is one list: what is in it here is what documents say.
+TEST_CASE("special: every op of the table is done, or refused with a reason") {
+  std::map<std::string, std::string> refused;
+  uint32_t done = 0;
+  for (const OpPlan& plan : op_plans()) {
+    for (const PacketFormat format : formats_of(plan)) {
+      TestProgram t = plan.build(format);
+      Diagnostics diagnostics;
+      for (uint32_t r = 0; r < t.program.ranks.size(); ++r) {
+        const auto shape = SpecialShape::of(t.program, r, diagnostics);
+        if (shape) {
+          ++done;
+          std::vector<SpecialLine> lines;
+          const Packed call(t.program, r, 3 * 245760 * t.program.contract.ranks);  // whole units
+          CAPTURE(plan.name, r);
+          CHECK(shape->fill(call.programs, lines));
+          continue;
+        }
+        REQUIRE(diagnostics.all().back().code == "not-specialised");
+        const std::string& why = diagnostics.all().back().message;
+        refused[plan.name] = why.substr(why.rfind(": ") + 2);
+      }
+    }
+  }
+  CHECK(done > 0);
+  std::string text;
+  for (const auto& [name, why] : refused) text += name + ": " + why + "\n";
+  CHECK(text ==
+        "pipeline: it has a pipeline\n"
+        "put by port: it sends through port channels\n"
+        "put_packets by port: it has ops of port or switch channels ('post_packets')\n"
+        "put_with_signal: it sends through port channels\n"
+        "put_with_signal_and_flush: it sends through port channels\n"
+        "read_put_packets by port: it has ops of port or switch channels ('forward_packets')\n"
+        "switch_broadcast: it has ops of port or switch channels ('switch_broadcast')\n"
+        "switch_broadcast_packets: it has ops of port or switch channels "
+        "('switch_broadcast_packets')\n"
+        "switch_reduce: it has ops of port or switch channels ('switch_reduce')\n"
+        "switch_reduce_broadcast: it has ops of port or switch channels ('switch_reduce')\n");
+}
+
+TEST_CASE("special: what no such kernel does is refused in full words") {
+  TestProgram t = exchange(ChannelKind::port);
+  CHECK(refusal_of(t.program) ==
+        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: it sends through port "
+        "channels\nthe interpreter runs the plan as it is");
+}
+
+TEST_CASE("special: source names kernels by the header's macro, and quotes no name as it is") {
+  TestProgram t = one_shot(2);
+  t.program.name = "a\\\nint x;";
+  Diagnostics diagnostics;
+  const auto source =
+      write_kernels(t.program, std::string(64, 'd'), usual_kernel_dtypes(), diagnostics);
+  REQUIRE(source);
+  CHECK(source->find("'a__int_x_'") != std::string::npos);
+  CHECK(source->find("MSCCLC_KERNEL(dddddddddddddddddddddddddddddddd, " +
+                     shape_of(t.program).key() + ", bf16)") != std::string::npos);
+  CHECK(source->find("#include \"mscclc_kernels.cuh\"\n") != std::string::npos);
+  // Both ranks have one shape: three kernels.
+  size_t kernels = 0;
+  for (size_t at = source->find("__global__"); at != std::string::npos;
+       at = source->find("__global__", at + 1)) {
+    ++kernels;
+  }
+  CHECK(kernels == 3);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,50 @@
+// The kernels that were compiled for a plan (executor/special), where there are some: found beside
+// its file when it is loaded, chosen call by call.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/block_programs.h"
+#include "executor/launch.h"
+#include "executor/special/shape.h"
+#include "ir/program.h"
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// A call that such a kernel runs.
+struct OwnCall {
+  PlanKernels::Kernel kernel = nullptr;  ///< nullptr: the interpreter runs it
+  std::vector<SpecialLine> lines;        ///< its sizes and addresses
+};
+
+/// Thread safety: the device's.
+class OwnKernels {
+ public:
+  /// Loads PLAN.<architecture>.cubin beside `plan_file`, PLAN.json. `digest`: the plan's, in hex.
+  /// nullptr: the interpreter runs the plan, as `why` says.
+  static std::unique_ptr<OwnKernels> load(const Program& plan, uint32_t rank,
+                                          const std::string& digest, const std::string& plan_file,
+                                          Device& device, std::string& why);
+
+  /// Lets a call be run by its kernel, if there is one that does what its programs do; sets
+  /// `launch.threads` then.
+  void choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call) const;
+  PlanKernels& loaded() const { return *loaded_; }
+
+  const std::string& file() const { return file_; }
+
+ private:
+  OwnKernels(SpecialShape shape, std::string file)
+      : shape_(std::move(shape)), file_(std::move(file)) {}
+
+  const SpecialShape shape_;
+  const std::string file_;
+  std::unique_ptr<PlanKernels> loaded_;
+  std::map<std::string, PlanKernels::Kernel> kernels_;  ///< by SpecialShape::arithmetic()
+};
+
+}  // namespace mscclc

@@ -1,0 +1,181 @@
+// Plans of a folder that 'mscclc library --kernels' has written, by their own kernels and by the
+// interpreter: the same bits. Every plan, f32, f16 and bf16, sizes up to a message, in place or
+// not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "ir/read_file.h"
+#include "plans/plan_json.h"
+#include "tests/gpu/cases.h"
+#include "tests/gpu/graphs.h"
+
+namespace mscclc::testing {
+namespace {
+
+constexpr Dtype kDtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
+
+struct PlanFile {
+  std::string path;
+  std::shared_ptr<const Program> plan;
+};
+
+std::vector<PlanFile> plans_of(const StageOptions& options) {
+  std::vector<PlanFile> plans;
+  std::error_code failed;
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(options.folder, failed)) {
+    const std::string name = file.path().filename();
+    if (file.path().extension() != ".json" || name == "library.json") continue;
+    if (name.find(options.filter) != std::string::npos) files.push_back(file.path());
+  }
+  std::ranges::sort(files);
+  for (const std::filesystem::path& file : files) {
+    Diagnostics diagnostics;
+    auto plan = read_plan(read_file(file).value_or(""), file.filename(), diagnostics);
+    if (!plan) fmt::print("{}: {}\n", file.string(), text(diagnostics));
+    if (plan && plan->ranks.size() == options.ranks) {
+      plans.push_back({file, std::make_shared<const Program>(*std::move(plan))});
+    }
+  }
+  return plans;
+}
+
+/// Numbers whose sums are rounded, the same for the same seed.
+std::vector<uint8_t> input_of(uint64_t bytes, Dtype dtype, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint8_t> data(bytes);
+  const uint32_t element = info(dtype).bytes;
+  for (uint64_t i = 0; i + element <= bytes; i += element) {
+    uint64_t bits = random();
+    const uint64_t top = uint64_t{0x7} << (8 * element - 4);  // of the exponent
+    bits = (bits & ~top) | (uint64_t{0x3} << (8 * element - 4));
+    std::memcpy(data.data() + i, &bits, element);
+  }
+  return data;
+}
+
+/// The two ways to run a plan, on one rank.
+class Pair {
+ public:
+  Pair(Communicator& communicator, const PlanFile& file)
+      : communicator_(communicator), file_(file) {}
+
+  /// Collective. "": fine.
+  std::string load(uint64_t most, Dtype dtype) {
+    Diagnostics diagnostics;
+    for (const bool own : {false, true}) {
+      executables_[own] = communicator_.load(file_.plan,
+                                             {.max_bytes = most,
+                                              .dtype = dtype,
+                                              .zero_copy = true,
+                                              .plan_file = own ? file_.path : "",
+                                              .proof = ProofPolicy::skip},
+                                             diagnostics);
+      if (executables_[own] == nullptr) return text(diagnostics);
+      memory_[own] = CallerMemory::make(communicator_, *file_.plan,
+                                        {.max_bytes = most, .registered = true}, diagnostics);
+      if (memory_[own] == nullptr) return text(diagnostics);
+    }
+    return "";
+  }
+
+  /// Some calls in a row of one size; `by_own` counts those that the plan's kernel ran. "": the
+  /// same bits.
+  std::string run(const RunSpec& spec, StreamHandle stream, uint64_t seed, uint64_t& by_own) {
+    Diagnostics diagnostics;
+    std::vector<uint8_t> output[2];
+    for (const bool own : {false, true}) {
+      CheckedCall call(communicator_, *executables_[own], *memory_[own], spec);
+      if (!call.bind(diagnostics)) return text(diagnostics);
+      by_own += own && call.has_own_kernel() ? 1 : 0;
+      for (uint64_t k = 0; k < kCalls; ++k) {
+        const auto input = input_of(call.bytes(kInput), spec.dtype,
+                                    (seed * kCalls + k) * 64 + communicator_.rank());
+        std::vector<uint8_t> out(call.bytes(kOutput));
+        if (!call.fill(seed + k, diagnostics) ||  // poisons the output
+            !call.write_input(input.data(), diagnostics) || !call.launch(stream, diagnostics) ||
+            !communicator_.synchronize(stream, diagnostics) ||
+            !call.read_output(out.data(), diagnostics)) {
+          return text(diagnostics);
+        }
+        output[own].insert(output[own].end(), out.begin(), out.end());
+      }
+    }
+    if (output[0] == output[1]) return "";
+    size_t at = 0;
+    while (output[0][at] == output[1][at]) ++at;
+    return fmt::format("byte {} of {}: the interpreter gives {:02x}, the plan's kernel {:02x}", at,
+                       output[0].size(), output[0][at], output[1][at]);
+  }
+
+ private:
+  static constexpr uint64_t kCalls = 3;  // both copies of scratch, and the first again
+
+  Communicator& communicator_;
+  const PlanFile& file_;
+  std::unique_ptr<CallerMemory> memory_[2];
+  std::unique_ptr<Executable> executables_[2];  ///< end first
+};
+
+std::string run_plan(const StageOptions& options, Communicator& communicator,
+                     const PlanFile& file) {
+  Diagnostics diagnostics;
+  const Stream stream(communicator.device(), diagnostics);
+  if (stream.get() == nullptr) return text(diagnostics);
+  const Program& plan = *file.plan;
+  std::vector<bool> placements{plan.contract.in_place == InPlace::yes};
+  if (plan.contract.in_place == InPlace::either && plan.contract.can_alias()) {
+    placements = {false, true};
+  }
+  uint64_t calls = 0, by_own = 0, seed = options.seed;
+  for (const Dtype dtype : kDtypes) {
+    Pair pair(communicator, file);
+    if (std::string fault = pair.load(options.most, dtype); !fault.empty()) return fault;
+    for (uint64_t bytes = 256; bytes <= options.most; bytes *= 2) {
+      for (const uint64_t size : {bytes, bytes + bytes / 2, bytes - info(dtype).bytes}) {
+        if (size > options.most) continue;
+        const uint64_t part = Chunking::part_for_message(plan.contract, size, info(dtype).bytes);
+        const Chunking chunking(plan.contract, part, plan.launch.align);
+        if (part == 0 || (plan.contract.even_only && !chunking.even())) continue;
+        for (const bool in_place : placements) {
+          const RunSpec spec{
+              .bytes = chunking.message_bytes(), .dtype = dtype, .in_place = in_place};
+          const std::string fault = pair.run(spec, stream.get(), ++seed, by_own);
+          if (!fault.empty()) return fmt::format("{}: {}", mscclc::text(spec), fault);
+          ++calls;
+        }
+      }
+    }
+  }
+  if (communicator.rank() == 0) {
+    fmt::print("{}: {} calls, {} of them by the plan's kernel, the same bits\n",
+               std::filesystem::path(file.path).filename().string(), calls, by_own);
+    std::fflush(stdout);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool check_kernels(const StageOptions& options) {
+  const std::vector<PlanFile> plans = plans_of(options);
+  const Tally tally = run_series(
+      options, plans.size(),
+      [&](Communicator& communicator, size_t i) {
+        return run_plan(options, communicator, plans[i]);
+      },
+      [&](size_t i, const std::string& fault) {
+        fmt::print("{}: FAILED\n{}\n", plans[i].path, fault);
+        std::fflush(stdout);
+      });
+  fmt::print("kernels at {}: {} plans right, {} wrong{}\n", text(options), tally.right, tally.wrong,
+             left_out(tally.late));
+  return tally.wrong == 0 && tally.right > 0;
+}
+
+}  // namespace mscclc::testing
