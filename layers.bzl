@@ -185,6 +185,7 @@ _MAY_INCLUDE = {
         "runtime/cuda/memory",
         "runtime/memory",
     ],
+    "runtime/cuda/examples": ["ir", "runtime/api"],
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
@@ -256,6 +257,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/bootstrap/tcp": ["runtime/testing"],
     "runtime/communicator": ["runtime/testing"],
     "runtime/cuda": ["runtime/cuda/fake", "runtime/testing"],
+    "runtime/cuda/examples": ["executor/cuda/testing"],
     "runtime/cuda/launch": ["runtime/cuda/fake"],
     "runtime/cuda/links": ["runtime/cuda/fake"],
     "runtime/cuda/memory": ["runtime/cuda/fake"],

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "executor/short_program.h"
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
 
@@ -68,6 +69,7 @@ class Binder {
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
   bool check_fit(device::LaunchPlan& launch);
+  void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -433,6 +435,14 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
                                  diagnostics_);
 }
 
+// By the programs as they are here: those in a slot lie on the device.
+void Binder::shorten(BoundCall::State& made) const {
+  if (!x_.group->device->carries_programs()) return;
+  device::LaunchPlan here = made.launch;
+  here.programs = made.programs.data();
+  if (make_short(here, made.in_short)) made.launch.in_short = &made.in_short;
+}
+
 // Of the output only what the collective promises is copied out: the rest is the caller's.
 void Binder::plan_copies(BoundCall::State& made) const {
   const uint32_t rank = x_.rank;
@@ -451,8 +461,9 @@ void Binder::plan_copies(BoundCall::State& made) const {
 
 // Addresses, lengths and types may need another kernel than those that load() has asked about.
 bool Binder::check_fit(device::LaunchPlan& launch) {
-  const KernelKey key{launch.uses, launch.program_bytes, launch.dtype, launch.accumulate,
-                      launch.reduce};
+  const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
+  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
+                      launch.accumulate, launch.reduce,        in_short};
   if (launch.blocks == 0) return true;
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
@@ -494,6 +505,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  shorten(*made);
   if (!check_fit(made->launch)) return nullptr;
   return made;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/block_programs.h"
+#include "executor/interpreter/short_steps.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
 #include "ir/program.h"
@@ -44,6 +45,7 @@ struct KernelKey {
   uint32_t program_bytes;
   Dtype dtype, accumulate;
   ReduceOp reduce;
+  uint32_t in_short;  ///< the most operands of a short program's steps, or 0
   auto operator<=>(const KernelKey&) const = default;
 };
 
@@ -52,8 +54,9 @@ struct BoundCall::State {
   CallFacts facts;      ///< `number` is set by each launch that is compared
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
-  BlockPrograms programs;  ///< launch.programs
-  uint64_t bytes = 0;      ///< of the message
+  BlockPrograms programs;         ///< launch.programs
+  device::ShortProgram in_short;  ///< launch.in_short, if there is one
+  uint64_t bytes = 0;             ///< of the message
   std::vector<StagingCopy> before, after;
 };
 
