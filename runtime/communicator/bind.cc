@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "executor/short_program.h"
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
 

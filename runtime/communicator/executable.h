@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "executor/block_programs.h"
-#include "executor/interpreter/short_steps.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
+#include "executor/short_program.h"
 #include "ir/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
