@@ -6,6 +6,7 @@
 namespace mscclc {
 
 using device::LaunchPlan;
+using device::ShortHead;
 using device::ShortOperand;
 using device::ShortProgram;
 using device::ShortStep;
@@ -50,40 +51,41 @@ bool is_short(const Step& step) {
 }
 
 ShortOperand short_operand(const StepOperand& operand) {
-  const bool packets = (operand.flags & device::kPackets) != 0;
   return {.address = operand.address,
           .apart = 0,
           .stride = operand.copies == 2 ? operand.stride : 0,
-          .shrink = 0,
-          .packets = static_cast<uint16_t>(packets ? 1 : 0)};
+          .shrink = 0};
 }
 
-bool is_packets(const ShortOperand& operand) { return operand.packets != 0; }
-/// Plain sources are read before the number of the call is known.
-bool is_in_one_place(const ShortOperand& source) {
-  return is_packets(source) || source.stride == 0;
+/// Plain sources are read before the number of the call is known: they must have one copy.
+bool plain_sources_stay(const ShortStep& step) {
+  for (uint32_t j = 0; j < step.head.srcs; ++j) {
+    if ((step.head.from_packets >> j & 1) == 0 && step.operands[j].stride != 0) return false;
+  }
+  return true;
 }
 
-/// As if the block were the only one.
-ShortStep short_step(const Steps& program, const Step& step) {
+/// As if the block were the only one. Destinations begin at operand `side`.
+ShortStep short_step(const Steps& program, const Step& step, uint32_t side) {
   ShortStep made{};
-  made.begin = static_cast<uint32_t>(step.begin - step.run_begin);
-  made.end = static_cast<uint32_t>(step.end - step.run_begin);
-  made.length = static_cast<uint32_t>(step.length);
-  made.late_end = made.end;
-  made.late_length = made.length;
-  made.source = step.source;
-  made.adds = step.kind == StepKind::reduce_packets ? 1 : 0;
-  made.averages = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0 ? 1 : 0;
-  made.frees_next = (step.flags & device::kFreesNext) != 0 ? 1 : 0;
-  made.pairs = step.count > 1 ? 1 : 0;
-  made.srcs = step.count * step.srcs;
-  made.dsts = step.count * step.dsts;
+  ShortHead& head = made.head;
+  head.source = step.source;
+  head.adds = step.kind == StepKind::reduce_packets ? 1 : 0;
+  head.averages = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0 ? 1 : 0;
+  head.frees_next = (step.flags & device::kFreesNext) != 0 ? 1 : 0;
+  head.pairs = step.count > 1 ? 1 : 0;
+  made.range = {static_cast<uint32_t>(step.begin - step.run_begin),
+                static_cast<uint32_t>(step.end - step.run_begin),
+                static_cast<uint32_t>(step.length), 0};
+  made.late = made.range;
   const StepOperand* operand = program.operands + step.first;
-  ShortOperand *to = made.to, *from = made.from;
+  const auto add = [&](ShortOperand* operands, uint8_t& count, uint8_t& packets) {
+    if ((operand->flags & device::kPackets) != 0) packets |= static_cast<uint8_t>(1u << count);
+    operands[count++] = short_operand(*operand++);
+  };
   for (uint32_t i = 0; i < step.count; ++i) {
-    for (uint32_t k = 0; k < step.dsts; ++k) *to++ = short_operand(*operand++);
-    for (uint32_t k = 0; k < step.srcs; ++k) *from++ = short_operand(*operand++);
+    for (uint32_t k = 0; k < step.dsts; ++k) add(made.operands + side, head.dsts, head.to_packets);
+    for (uint32_t k = 0; k < step.srcs; ++k) add(made.operands, head.srcs, head.from_packets);
   }
   return made;
 }
@@ -91,10 +93,7 @@ ShortStep short_step(const Steps& program, const Step& step) {
 /// Calls fn(operand of one, operand of the other) with all operands of two steps.
 template <class Fn>
 void for_each_pair(ShortStep& one, const ShortStep& other, Fn fn) {
-  for (uint32_t i = 0; i < device::kShortOperands; ++i) {
-    fn(one.from[i], other.from[i]);
-    fn(one.to[i], other.to[i]);
-  }
+  for (uint32_t i = 0; i < 2 * device::kShortOperands; ++i) fn(one.operands[i], other.operands[i]);
 }
 
 uint64_t bytes_between(const ShortOperand& from, const ShortOperand& to) {
@@ -104,10 +103,9 @@ uint64_t bytes_between(const ShortOperand& from, const ShortOperand& to) {
 /// What `made` says of a step of block `b`, as if that were the only one.
 ShortStep in_block(const ShortStep& made, uint32_t turn, uint32_t b) {
   ShortStep own = made;
-  own.source += b * made.source_apart;
-  own.source_apart = 0;
-  own.end = own.late_end = b < turn ? made.end : made.late_end;
-  own.length = own.late_length = b < turn ? made.length : made.late_length;
+  own.head.source += b * made.head.source_apart;
+  own.head.source_apart = 0;
+  own.range = own.late = b < turn ? made.range : made.late;
   for_each_pair(own, made, [&](ShortOperand& to, const ShortOperand& from) {
     const uint64_t less = uint64_t{b > turn ? b - turn : 0} * from.shrink;
     to.address = reinterpret_cast<uint8_t*>(reinterpret_cast<uint64_t>(from.address) +
@@ -125,15 +123,12 @@ bool add_block(ShortStep& made, const ShortStep& own, uint32_t turn, uint32_t b)
     return true;
   }
   if (b == 1) {
-    made.source_apart = own.source - made.source;
+    made.head.source_apart = own.head.source - made.head.source;
     for_each_pair(made, own, [](ShortOperand& first, const ShortOperand& second) {
       first.apart = bytes_between(first, second);
     });
   }
-  if (b == turn) {
-    made.late_end = own.end;
-    made.late_length = own.length;
-  }
+  if (b == turn) made.late = own.range;
   bool known = true;
   if (b == turn + 1) {
     ShortStep before = in_block(made, turn, turn);
@@ -142,11 +137,23 @@ bool add_block(ShortStep& made, const ShortStep& own, uint32_t turn, uint32_t b)
     });
     for_each_pair(made, before, [&](ShortOperand& to, const ShortOperand& apart) {
       const uint64_t less = to.apart - apart.apart;
-      known &= less <= std::numeric_limits<uint16_t>::max();
-      to.shrink = static_cast<uint16_t>(less);
+      known &= less <= kMost;
+      to.shrink = static_cast<uint32_t>(less);
     });
   }
   return known && own == in_block(made, turn, b);
+}
+
+/// The most that a step of block 0 has on one side. REQUIRES: is_short() of its header.
+uint32_t most_operands(const LaunchPlan& launch) {
+  const StepHeader* header = program_of(launch, 0);
+  const Steps program(header);
+  uint32_t most = 0;
+  for (uint32_t s = 0; s < header->steps; ++s) {
+    const Step& step = program.steps[s];
+    most = std::max({most, step.count * step.srcs, step.count * step.dsts});
+  }
+  return most;
 }
 
 /// The first block whose first step moves less than that of block 0, or the number of blocks.
@@ -163,28 +170,28 @@ uint32_t find_turn(const LaunchPlan& launch) {
 
 bool make_short(const LaunchPlan& launch, ShortProgram& made) {
   made.format = only_format(launch.uses);
-  made.operands = 0;
   if (made.format == PacketFormat::none || launch.call_counts != 1 || launch.blocks == 0) {
     return false;
   }
   made.steps = program_of(launch, 0)->steps;
   if (!is_short(*program_of(launch, 0))) return false;
   made.turn = find_turn(launch);
+  made.operands = most_operands(launch);
+  const uint32_t side = device::short_side(made.operands);
   for (uint32_t b = 0; b < launch.blocks; ++b) {
     const StepHeader* header = program_of(launch, b);
     if (!is_short(*header) || header->steps != made.steps) return false;
     const Steps program(header);
     for (uint32_t s = 0; s < made.steps; ++s) {
-      if (!is_short(program.steps[s])) return false;
-      const ShortStep own = short_step(program, program.steps[s]);
-      if (!std::all_of(own.from, own.from + own.srcs, is_in_one_place)) return false;
+      const Step& step = program.steps[s];
+      if (!is_short(step) || step.count * std::max(step.srcs, step.dsts) > side) return false;
+      const ShortStep own = short_step(program, step, side);
+      if (!plain_sources_stay(own)) return false;
       if (!add_block(made.step[s], own, made.turn, b)) return false;
-      made.operands = std::max({made.operands, own.srcs, own.dsts});
     }
   }
-  const ShortStep& first = made.step[0];
-  const bool polls = std::any_of(first.from, first.from + first.srcs, is_packets);
-  made.puts = polls || first.adds != 0 ? 0 : 1;
+  const ShortHead& first = made.step[0].head;
+  made.puts = first.from_packets == 0 && first.adds == 0 ? 1 : 0;
   return true;
 }
 

@@ -49,30 +49,36 @@ uint8_t* place(const ShortProgram& program, const ShortOperand& operand, uint32_
                                     b * operand.apart - late * operand.shrink);
 }
 
-void check_operand(const ShortProgram& program, const ShortOperand& made, const StepOperand& own,
-                   uint32_t b) {
+void check_operand(const ShortProgram& program, const ShortOperand& made, bool packets,
+                   const StepOperand& own, uint32_t b) {
+  CHECK(packets == ((own.flags & device::kPackets) != 0));
   CHECK(place(program, made, b) == own.address);
   CHECK(made.stride == (own.copies == 2 ? own.stride : 0));
-  CHECK(made.packets == ((own.flags & device::kPackets) != 0 ? 1 : 0));
 }
 
 void check_step(const ShortProgram& program, const ShortStep& made, const Steps& block,
                 const Step& own, uint32_t b) {
-  CHECK(made.source + b * made.source_apart == own.source);
-  CHECK(made.begin == own.begin - own.run_begin);
-  CHECK((b < program.turn ? made.end : made.late_end) == own.end - own.run_begin);
-  CHECK((b < program.turn ? made.length : made.late_length) == own.length);
-  CHECK((made.adds != 0) == (own.kind == StepKind::reduce_packets));
-  CHECK((made.frees_next != 0) == ((own.flags & device::kFreesNext) != 0));
-  REQUIRE(made.srcs == own.count * own.srcs);
-  REQUIRE(made.dsts == own.count * own.dsts);
+  const device::ShortHead& head = made.head;
+  const device::ShortRange& range = b < program.turn ? made.range : made.late;
+  CHECK(head.source + b * head.source_apart == own.source);
+  CHECK(range.begin == own.begin - own.run_begin);
+  CHECK(range.end == own.end - own.run_begin);
+  CHECK(range.length == own.length);
+  CHECK((head.adds != 0) == (own.kind == StepKind::reduce_packets));
+  CHECK((head.frees_next != 0) == ((own.flags & device::kFreesNext) != 0));
+  REQUIRE(head.srcs == own.count * own.srcs);
+  REQUIRE(head.dsts == own.count * own.dsts);
   for (uint32_t i = 0; i < own.count; ++i) {
     const StepOperand* move = block.operands + own.first + i * (own.dsts + own.srcs);
     for (uint32_t k = 0; k < own.dsts; ++k) {
-      check_operand(program, made.to[i * own.dsts + k], move[k], b);
+      const uint32_t j = i * own.dsts + k;
+      check_operand(program, made.operands[device::short_side(program.operands) + j],
+                    (head.to_packets >> j & 1) != 0, move[k], b);
     }
     for (uint32_t k = 0; k < own.srcs; ++k) {
-      check_operand(program, made.from[i * own.srcs + k], move[own.dsts + k], b);
+      const uint32_t j = i * own.srcs + k;
+      check_operand(program, made.operands[j], (head.from_packets >> j & 1) != 0,
+                    move[own.dsts + k], b);
     }
   }
 }
@@ -114,7 +120,7 @@ TestProgram gather(uint32_t ranks, uint32_t blocks, PacketFormat format) {
 TEST_CASE("a short program says what the blocks' own programs say") {
   for (const uint32_t ranks : {2, 4}) {
     for (const uint32_t blocks : {1, 2, 3, 7, 48}) {
-      for (const uint64_t granules : {1, 5, 48, 49, 50, 54, 64, 95, 96, 97, 4096}) {
+      for (const uint64_t granules : {48, 49, 50, 54, 64, 95, 96, 97, 4096}) {
         INFO(ranks << " ranks, " << blocks << " blocks, " << granules << " times 16 bytes");
         for (uint32_t r = 0; r < ranks; ++r) {
           check_short({one_shot(ranks, blocks, PacketFormat::LL16), r, granules * 16});
@@ -133,7 +139,7 @@ TEST_CASE("what is short: how many operands, and whether the first step puts") {
   CHECK(made.operands == 2);
   CHECK(made.puts == 1);
   CHECK(made.turn == 4);
-  CHECK(made.step[1].averages == 1);
+  CHECK(made.step[1].head.averages == 1);
   REQUIRE(make_short(Packed(one_shot(4, 4, PacketFormat::LL16), 0, 4096 + 32).launch, made));
   CHECK(made.operands == 4);
   CHECK(made.turn == 2);

@@ -17,25 +17,39 @@ struct ShortOperand {
   uint8_t* address;  ///< of the run, for block 0, in copy 0
   uint64_t apart;    ///< bytes from one block's to the next one's; may wrap around ...
   uint32_t stride;   ///< from copy 0 to copy 1, in lines of kCopyLine bytes; 0: there is one copy
-  uint16_t shrink;   ///< ... and so much less behind block ShortProgram::turn
-  uint16_t packets;  ///< 1: holds packets, 0: plain data
+  uint32_t shrink;   ///< ... and so much less behind block ShortProgram::turn
   bool operator==(const ShortOperand&) const = default;
 };
 
-/// A step of kind move_packets or reduce_packets. Each source goes to the destination of its index
-/// (`pairs`), or the one source, or the sum of all, to all destinations.
-struct ShortStep {
-  uint32_t srcs, dsts;  ///< how many
-  uint32_t begin, end;  ///< units of the run that a block moves
-  uint32_t length;      ///< bytes of data from the run's beginning on
-  uint32_t late_end;    ///< the end and the length from block `turn` on
-  uint32_t late_length;
-  uint32_t source;        ///< the op's index among the rank's ops, for block 0 ...
-  uint32_t source_apart;  ///< ... and from one block to the next
+/// What a step says besides where: read in one go.
+struct alignas(16) ShortHead {
+  uint8_t srcs, dsts;     ///< how many
+  uint8_t from_packets;   ///< bit j: source j holds packets; else it is plain data
+  uint8_t to_packets;     ///< the same of destinations
   uint8_t pairs, adds;    ///< 0 or 1
   uint8_t averages;       ///< 1: the sum is complete, so that an average divides it
   uint8_t frees_next;     ///< kFreesNext
-  ShortOperand from[kShortOperands], to[kShortOperands];
+  uint32_t source;        ///< the op's index among the rank's ops, for block 0 ...
+  uint32_t source_apart;  ///< ... and from one block to the next
+  bool operator==(const ShortHead&) const = default;
+};
+
+/// What a block has to do of a step.
+struct ShortRange {
+  uint32_t begin, end;  ///< units of the run
+  uint32_t length;      ///< bytes of data from the run's beginning on
+  uint32_t reserved;
+  bool operator==(const ShortRange&) const = default;
+};
+
+/// A step of kind move_packets or reduce_packets. Each source goes to the destination of its index
+/// (`pairs`), or the one source, or the sum of all, to all destinations. What blocks read first
+/// stands together: constants of a launch are fetched line by line.
+struct ShortStep {
+  ShortHead head;
+  ShortRange range;                           ///< of blocks before ShortProgram::turn ...
+  ShortOperand operands[2 * kShortOperands];  ///< sources; destinations from short_side() on
+  ShortRange late;                            ///< ... and from there on
   bool operator==(const ShortStep&) const = default;
 };
 
@@ -47,5 +61,8 @@ struct ShortProgram {
   uint32_t puts = 0;      ///< 1: the first step reads no packets, else 0
   ShortStep step[kShortSteps];
 };
+
+/// Where destinations begin among the operands of a step, in programs with so many on one side.
+constexpr uint32_t short_side(uint32_t operands) { return operands <= 2 ? 2 : kShortOperands; }
 
 }  // namespace mscclc::device

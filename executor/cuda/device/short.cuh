@@ -15,8 +15,10 @@
 
 namespace mscclc::cuda {
 
+using device::ShortHead;
 using device::ShortOperand;
 using device::ShortProgram;
+using device::ShortRange;
 using device::ShortStep;
 
 /// What the threads of a block share, in shared memory.
@@ -25,15 +27,25 @@ struct ShortState : BlockClock {
   uint64_t call;
 };
 
-/// Where an operand of this block lies in call `call`. `late`: how far the block is behind the
-/// turn.
-__device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late, uint32_t call) {
-  const uint32_t copy = (call & 1) * operand.stride;
-  return operand.address + blockIdx.x * operand.apart - late * operand.shrink +
-         uint64_t{copy} * device::kCopyLine;
+/// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
+__device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
+  return operand.address + blockIdx.x * operand.apart - uint64_t{late} * operand.shrink;
+}
+/// From there to where it lies in call `call`.
+__device__ inline uint64_t to_copy(const ShortOperand& operand, uint64_t call) {
+  return uint64_t{(static_cast<uint32_t>(call) & 1) * operand.stride} * device::kCopyLine;
 }
 __device__ inline uint32_t late_by(const ShortProgram& program) {
   return blockIdx.x > program.turn ? blockIdx.x - program.turn : 0;
+}
+/// What a step says, read at once: fields that are asked for one by one, as they are needed, are
+/// waited for one by one.
+__device__ inline ShortHead load_head(const ShortStep& step) {
+  const uint4 words = *reinterpret_cast<const uint4*>(&step.head);
+  ShortHead head;
+  static_assert(sizeof words == sizeof head);
+  memcpy(&head, &words, sizeof head);
+  return head;
 }
 
 /// Unit `unit` of a source of `step` has not come; ends the thread.
@@ -44,11 +56,11 @@ template <PacketFormat F>
                                                                uint64_t call) {
   const Stamp stamp = device::stamp_of(call, element);
   const uint64_t expected = Format<F>::stamp(stamp);
-  Fault fault{WaitFor::packet, 0,       step.source + blockIdx.x * step.source_apart, 0,
+  Fault fault{WaitFor::packet, 0,       step.head.source + blockIdx.x * step.head.source_apart, 0,
               expected,        expected};
-  for (uint32_t j = 0; j < step.srcs; ++j) {
-    if (step.from[j].packets == 0) continue;
-    const uint8_t* at = address_of(step.from[j], late, static_cast<uint32_t>(call)) +
+  for (uint32_t j = 0; j < step.head.srcs; ++j) {
+    if ((step.head.from_packets >> j & 1) == 0) continue;
+    const uint8_t* at = address_of(step.operands[j], late) + to_copy(step.operands[j], call) +
                         uint64_t{unit} * Format<F>::kWire;
     const FoundMark mark = missing_mark<F>(at, expected, stamp.word);
     fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
@@ -60,7 +72,7 @@ template <PacketFormat F>
   give_up(state, fault);
 }
 
-/// `kMost`: operands that a step has on one side, at most.
+/// `kMost`: short_side() of the programs.
 template <class Arithmetic, PacketFormat F, uint32_t kMost>
 class ShortBlock {
   using Rows = PacketRows<F, false, false, kMost>;
@@ -82,14 +94,18 @@ class ShortBlock {
     uint64_t call = 0;
     if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
     const ShortStep& first = program_.step[0];
+    const ShortHead head = load_head(first);
+    const ShortRange range = range_of(first);
     Part part;
-    const bool puts = program_.puts != 0 && find_part(first, threadIdx.x, part);
+    const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
+    Bases to;
+    find_bases(first.operands + kMost, head.dsts, to);
     Data data;
     await_kernel_ahead(false);
     state_.stamp_clock(kClockAhead);
     // The upper half, as the call ahead left it.
     const uint32_t ahead = load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
-    if (puts) load_plain(first, part, data);
+    if (puts) load_plain(first, head, part, data);
     if (threadIdx.x == 0) {
       if (plan_.begun != nullptr) add_relaxed(plan_.begun);
       state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
@@ -101,23 +117,34 @@ class ShortBlock {
     call_ = state_.call;
     if (has_given_up(call_) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
+    move_bases(first.operands + kMost, head.dsts, to);
     state_.stamp_clock(kClockCounts);
-    if (puts) put(first, part, data);
+    if (puts) {
+      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      finish_put(head, to, part, data);
+      for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
+        load_plain(first, head, part, data);
+        finish_put(head, to, part, data);
+      }
+    }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
     state_.stamp_clock(kClockEnd);
   }
 
  private:
-  __device__ uint32_t call32() const { return static_cast<uint32_t>(call_); }
+  /// Where the operands on one side of a step begin for this block.
+  struct Bases {
+    uint8_t* at[kMost];
+  };
 
-  /// Part `i` of a step, counted over units; false: there are fewer.
-  __device__ bool find_part(const ShortStep& step, uint32_t i, Part& part) const {
-    const bool late = blockIdx.x >= program_.turn;
-    const uint32_t length = late ? step.late_length : step.length;
-    const uint32_t begin = step.begin * Rows::kLanes;
-    const uint32_t end = (late ? step.late_end : step.end) * Rows::kLanes;
-    i += begin;
+  __device__ ShortRange range_of(const ShortStep& step) const {
+    return blockIdx.x < program_.turn ? step.range : step.late;
+  }
+  /// Part `i` of a range, counted over units; false: there are fewer.
+  __device__ static bool find_part(const ShortRange& range, uint32_t i, Part& part) {
+    const uint32_t end = range.end * Rows::kLanes;
+    i += range.begin * Rows::kLanes;
     if (i >= end) return false;
     part.unit = i / Rows::kLanes;
     part.lane = i % Rows::kLanes;
@@ -127,93 +154,115 @@ class ShortBlock {
     }
     part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * Rows::kPart;
     part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
-    if (part.offset + part.bytes > length) {
-      part.bytes = part.offset < length ? static_cast<uint32_t>(length - part.offset) : 0;
+    if (part.offset + part.bytes > range.length) {
+      part.bytes =
+          part.offset < range.length ? static_cast<uint32_t>(range.length - part.offset) : 0;
     }
     return true;
   }
 
+  __device__ void find_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j < n) bases.at[j] = address_of(operands[j], late_);
+    }
+  }
+  /// From copy 0 to that of the call.
+  __device__ void move_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j < n) bases.at[j] += to_copy(operands[j], call_);
+    }
+  }
+  /// Where a part lies in `n` operands; bit j of `packets`: operand j holds packets.
+  __device__ static Places places_of(const Bases& bases, uint32_t n, uint32_t packets,
+                                     const Part& part) {
+    Places places;
+    places.packets = packets;
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j >= n) continue;
+      places.at[j] =
+          bases.at[j] + (places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
+    }
+    return places;
+  }
+
+  /// Is source `j` plain data?
+  __device__ static bool is_plain(const ShortHead& head, uint32_t j) {
+    return j < head.srcs && (head.from_packets >> j & 1) == 0;
+  }
   /// Plain data has one copy, so it is where it is in all calls.
-  __device__ void load_plain(const ShortStep& step, const Part& part, Data& data) const {
+  __device__ void load_plain(const ShortStep& step, const ShortHead& head, const Part& part,
+                             Data& data) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
       data.rows[j] = {};
-      if (j >= step.srcs || step.from[j].packets != 0) continue;
-      data.rows[j] = Rows::load_part(address_of(step.from[j], late_, 0) + part.offset, part);
+      if (!is_plain(head, j)) continue;
+      data.rows[j] = Rows::load_part(address_of(step.operands[j], late_) + part.offset, part);
     }
   }
   /// Beside sentinels, plain data loses its -0.0.
-  __device__ void drop_minus_zeros_of_plain(const ShortStep& step, Data& data) const {
+  __device__ void drop_minus_zeros_of_plain(const ShortHead& head, Data& data) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kMost; ++j) {
-        if (j >= step.srcs || step.from[j].packets != 0) continue;
+        if (!is_plain(head, j)) continue;
         data.rows[j] = drop_minus_zeros(data.rows[j], arithmetic_.element());
       }
     }
   }
 
-  /// Of the first `n` operands; `kPackets`: of those that hold packets.
-  template <bool kPackets>
-  __device__ void find(const ShortOperand* operands, uint32_t n, const Part& part,
-                       Places& places) const {
-    places.packets = 0;
-#pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
-      if (j >= n) continue;
-      const bool packets = operands[j].packets != 0;
-      if (kPackets && !packets) continue;
-      places.at[j] = address_of(operands[j], late_, call32()) +
-                     (packets ? Rows::slot_offset(part) : part.offset);
-      places.packets |= packets ? 1u << j : 0;
-    }
-  }
-
-  /// The first step, which reads no packets: `data` is of its first part.
-  __device__ void put(const ShortStep& step, Part part, Data& data) {
-    if (step.frees_next != 0 && threadIdx.x == 0) let_next_begin();
-    for (uint32_t i = threadIdx.x;;) {
-      Places to;
-      find<false>(step.to, step.dsts, part, to);
-      drop_minus_zeros_of_plain(step, data);
-      write(step, to, part, data);
-      i += blockDim.x;
-      if (!find_part(step, i, part)) return;
-      load_plain(step, part, data);
-    }
+  /// Stores what the first step has loaded of a part, where it reads no packets.
+  __device__ void finish_put(const ShortHead& head, const Bases& to, const Part& part,
+                             Data& data) const {
+    drop_minus_zeros_of_plain(head, data);
+    write(head, places_of(to, head.dsts, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
-    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.adds != 0
+    const ShortHead head = load_head(step);
+    const ShortRange range = range_of(step);
+    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(head.adds != 0
                                                                ? device::StepKind::reduce_packets
                                                                : device::StepKind::move_packets));
     if (gave_up(state_.waits)) exit_thread();
+    const uint32_t divisor =
+        head.averages != 0 && plan_.reduce == ReduceOp::avg ? plan_.contributions : 1;
+    Bases from, to;
+    find_bases(step.operands, head.srcs, from);
+    move_bases(step.operands, head.srcs, from);
+    find_bases(step.operands + kMost, head.dsts, to);
+    move_bases(step.operands + kMost, head.dsts, to);
     Part part;
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; find_part(step, i, part); i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
+      const Places sources = places_of(from, head.srcs, head.from_packets, part);
+      const Places targets = places_of(to, head.dsts, head.to_packets, part);
       Data data;
-      load_plain(step, part, data);
-      Places from, to;
-      find<true>(step.from, step.srcs, part, from);
-      find<false>(step.to, step.dsts, part, to);
-      if (from.packets != 0) poll(step, from, part, data);
-      drop_minus_zeros_of_plain(step, data);
-      // The packets of peers have come, so whoever this launch depends on has begun.
-      if (step.frees_next != 0 && threadIdx.x == 0) let_next_begin();
-      if constexpr (Arithmetic::kSums) {
-        if (step.adds != 0) data.rows[0] = sum(step, data);
+#pragma unroll
+      for (uint32_t j = 0; j < kMost; ++j) {
+        data.rows[j] = {};
+        if (is_plain(head, j)) data.rows[j] = Rows::load_part(sources.at[j], part);
       }
-      write(step, to, part, data);
-      Rows::empty(stamp_, from);
+      if (head.from_packets != 0) poll(step, sources, part, data);
+      drop_minus_zeros_of_plain(head, data);
+      // The packets of peers have come, so whoever this launch depends on has begun.
+      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      if constexpr (Arithmetic::kSums) {
+        if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
+      }
+      write(head, targets, part, data);
+      Rows::empty(stamp_, sources);
     }
   }
 
-  __device__ void write(const ShortStep& step, const Places& to, const Part& part,
+  __device__ void write(const ShortHead& head, const Places& to, const Part& part,
                         const Data& data) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      if (j >= step.dsts) continue;
-      const uint4 row = step.pairs != 0 ? data.rows[j] : data.rows[0];
+      if (j >= head.dsts) continue;
+      const uint4 row = head.pairs != 0 ? data.rows[j] : data.rows[0];
       Rows::write_one(stamp_, to, j, part, row);
     }
   }
@@ -238,15 +287,14 @@ class ShortBlock {
     }
   }
 
-  __device__ uint4 sum(const ShortStep& step, const Data& data) const {
+  __device__ uint4 sum(const ShortHead& head, uint32_t divisor, const Data& data) const {
     typename Arithmetic::RowSums sums;
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
       const uint4 row = data.rows[j];
-      if (j < step.srcs) add_to<Arithmetic>(sums, row, j == 0);
+      if (j < head.srcs) add_to<Arithmetic>(sums, row, j == 0);
     }
-    const bool divides = step.averages != 0 && plan_.reduce == ReduceOp::avg;
-    const uint4 row = Arithmetic::finish(sums, divides ? plan_.contributions : 1);
+    const uint4 row = Arithmetic::finish(sums, divisor);
     if constexpr (Format<F>::kSentinel) return drop_minus_zeros(row, arithmetic_.element());
     return row;
   }
