@@ -2,9 +2,9 @@
 // parameters of the launch where they lie.
 //
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
-// each trip to memory that the next one waits for, and code that has to be fetched, and takes long
-// where a kernel is large. So this machine is small, it asks for the number
-// of its call first, and for its first data before that number has come.
+// each trip to memory that the next one waits for, and code, which has to be fetched. So this
+// machine is small; it asks for the number of its call first, and for its first data before that
+// number has come.
 #pragma once
 
 #include <cstdint>
