@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "executor/interpreter/dispatch.h"
+#include "executor/patched_plan.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 
@@ -23,40 +24,6 @@ using device::Step;
 using device::StepHeader;
 using device::StepKind;
 using device::Steps;
-
-/// A patched rank of a plan, with addresses that tell bases and channels apart.
-struct Patched {
-  Patched(TestProgram& t, uint32_t r, uint64_t bytes) : program(t.program) {
-    Diagnostics diagnostics;
-    REQUIRE(lower(t.program, device, diagnostics));
-    patch(bytes);
-    rank = &device.ranks[r];
-    for (size_t i = 0; i < rank->bases.size(); ++i) {
-      bases.push_back({reinterpret_cast<uint8_t*>(0x100000 * (i + 1)), rank->bases[i].copy_stride,
-                       rank->bases[i].copies});
-    }
-    for (size_t i = 0; i < t.program.ranks[r].channels.size(); ++i) {
-      const bool port = t.program.ranks[r].channels[i].kind == ChannelKind::port;
-      ends.push_back({reinterpret_cast<uint64_t*>(0x100 * (i + 1)),
-                      reinterpret_cast<uint64_t*>(0x1000000 * (i + 1)), 0, port ? 1u : 0u});
-    }
-  }
-  void patch(uint64_t bytes) {
-    Diagnostics diagnostics;
-    REQUIRE(mscclc::patch(device, program, {.part_bytes = bytes}, diagnostics));
-  }
-  bool pack(BlockPrograms& programs, uint32_t least_stride = 0) {
-    return programs.pack(*rank, {bases, ends, semaphores, barriers}, WaitSlots(*rank),
-                         least_stride);
-  }
-  const Program& program;
-  DeviceProgram device;
-  RankProgram* rank = nullptr;
-  std::vector<BaseAddress> bases;
-  std::vector<ChannelEnd> ends;
-  uint64_t semaphores[64] = {};
-  device::Barrier barriers[16] = {};
-};
 
 /// What an op did: which op, where, how much or which target.
 using Access = std::tuple<uint32_t, const void*, uint64_t, uint32_t>;

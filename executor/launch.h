@@ -20,6 +20,8 @@
 
 namespace mscclc::device {
 
+struct ShortProgram;  // interpreter/short_steps.h
+
 /// A buffer that a rank's ops address, its own or a peer's.
 struct BaseAddress {
   uint8_t* address;
@@ -154,6 +156,9 @@ struct LaunchPlan {
   const uint8_t* programs = nullptr;  ///< by block of the grid
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
+  /// What `programs` say as a short program, which travels with the launch in their place where the
+  /// machine can (CUDA); nullptr: they have none, or nobody has looked.
+  const ShortProgram* in_short = nullptr;
 
   /// The launch may begin before the previous kernel on its stream has ended, where both are
   /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then

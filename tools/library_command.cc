@@ -1,6 +1,6 @@
 // mscclc library: compiles all plans that the library picks for some numbers of ranks, and writes
 // them with their table into a folder, from which jobs pick plans at run time
-// (runtime/api/registry.h).
+// (runtime/api/plan_registry.h).
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>

@@ -10,6 +10,7 @@
 
 #include "executor/cuda/device/ahead.cuh"
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/short.cuh"
 #include "executor/cuda/kernel.h"
 #include "executor/interpreter/dispatch.h"
 
@@ -19,9 +20,10 @@ namespace mscclc::cuda {
 struct Arguments {
   LaunchPlan plan;
   uint64_t* clocks = nullptr;                          ///< rows of stamps (clocks.h); nullptr: none
-  alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried
+  alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried, or its short program
 };
 static_assert(sizeof(Arguments) <= 4096);
+static_assert(sizeof(device::ShortProgram) <= device::kMostCarried);
 
 /// Programs up to this size are read from shared memory, longer ones where they lie.
 inline constexpr uint32_t kMostShared = 16 * 1024;
@@ -140,10 +142,20 @@ __global__ void __launch_bounds__(kThreads)
   state.stamp_clock(kClockEnd);
 }
 
+/// The machine for short programs.
+template <class Block>
+__global__ void __launch_bounds__(512)
+    interpret_short(const __grid_constant__ Arguments arguments) {
+  __shared__ ShortState state;
+  const auto& program = *reinterpret_cast<const device::ShortProgram*>(arguments.programs);
+  Block(state, arguments.plan, program).run(arguments.clocks);
+}
+
 /// A kernel, and the threads of a block that it takes at most.
 struct Kernel {
   void (*function)(Arguments) = nullptr;
   uint32_t threads = 0;
+  bool takes_short = false;  ///< runs LaunchPlan::in_short, and needs no other program
 };
 
 }  // namespace mscclc::cuda

@@ -2,6 +2,8 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_bf16(uint32_t uses) { return fast_kernel<OneType<Dtype::bf16>>(uses); }
+Kernel kernel_bf16(uint32_t uses, uint32_t in_short) {
+  return fast_kernel<OneType<Dtype::bf16>>(uses, in_short);
+}
 
 }  // namespace mscclc::cuda

@@ -3,6 +3,8 @@
 
 namespace mscclc::cuda {
 
-Kernel kernel_moves(uint32_t uses) { return fast_kernel<NoSums>(uses); }
+Kernel kernel_moves(uint32_t uses, uint32_t in_short) {
+  return fast_kernel<NoSums>(uses, in_short);
+}
 
 }  // namespace mscclc::cuda

@@ -8,9 +8,10 @@
 namespace mscclc::cuda {
 
 /// The kernel for plans that use no more than `uses`, or none of this arithmetic does: no function.
-/// Sums are sum or avg.
-Kernel kernel_moves(uint32_t uses);
-#define FAST_DTYPE(name) Kernel kernel_##name(uint32_t uses);
+/// Sums are sum or avg. `in_short`: for the short programs of such plans; 0, or the operands that a
+/// step has on one side, at most.
+Kernel kernel_moves(uint32_t uses, uint32_t in_short);
+#define FAST_DTYPE(name) Kernel kernel_##name(uint32_t uses, uint32_t in_short);
 #include "executor/cuda/fast_dtypes.def"
 #undef FAST_DTYPE
 /// Any type, everything.
@@ -42,10 +43,31 @@ Kernel fast_kernel_for(uint32_t formats) {
   }
 }
 
+template <class Arithmetic, PacketFormat F>
+Kernel short_kernel_of(uint32_t operands) {
+  if (operands <= 2) return {interpret_short<ShortBlock<Arithmetic, F, 2>>, 512, true};
+  return {interpret_short<ShortBlock<Arithmetic, F, device::kShortOperands>>, 512, true};
+}
+
+/// The kernel for short programs whose steps have no more than `operands` on one side.
+template <class Arithmetic>
+Kernel short_kernel(uint32_t uses, uint32_t operands) {
+  switch (uses & ~uint32_t{device::kUsesSums}) {
+#define FORMAT(name, ...)                   \
+  case device::uses_of(PacketFormat::name): \
+    return short_kernel_of<Arithmetic, PacketFormat::name>(operands);
+#include "ir/formats.def"
+#undef FORMAT
+    default:
+      return {};
+  }
+}
+
 /// The kernel of an arithmetic that offers `uses`: there is one for each packet format, and one
 /// more for plain data at multiples of 4 bytes. Some have ports, whether they are used or not.
 template <class Arithmetic>
-Kernel fast_kernel(uint32_t uses) {
+Kernel fast_kernel(uint32_t uses, uint32_t in_short) {
+  if (in_short != 0) return short_kernel<Arithmetic>(uses, in_short);
   uint32_t formats = uses & ~uint32_t{device::kUsesSums | device::kUsesUneven};
   if ((formats & kFormatsWithPorts) != 0) formats &= ~uint32_t{device::kUsesProxy};
   return (uses & device::kUsesUneven) != 0 ? fast_kernel_for<Arithmetic, true>(formats)

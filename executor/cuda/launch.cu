@@ -26,18 +26,18 @@ bool adds(ReduceOp reduce) { return reduce == ReduceOp::sum || reduce == ReduceO
 constexpr uint32_t kSentinels =
     device::uses_of_formats([](const PacketFormatInfo& row) { return is_sentinel(row.format); });
 
-/// The fast kernel of a plan's type, if there is one.
-Kernel fast_kernel_for(const LaunchPlan& plan) {
+/// The fast kernel of a plan's type, if there is one. `in_short`: kernels.cuh.
+Kernel fast_kernel_for(const LaunchPlan& plan, uint32_t in_short) {
   // Sentinels of 8 bytes are rare.
   if ((plan.uses & kSentinels) != 0 && info(plan.dtype).bytes == 8) return {};
   // Longer programs are not settled in shared memory.
   if (plan.program_bytes > kMostShared) return {};
-  if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses);
+  if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses, in_short);
   if (!adds_up_as_usual(plan) || !adds(plan.reduce)) return {};
   switch (plan.dtype) {
 #define FAST_DTYPE(name) \
   case Dtype::name:      \
-    return kernel_##name(plan.uses);
+    return kernel_##name(plan.uses, in_short);
 #include "executor/cuda/fast_dtypes.def"
 #undef FAST_DTYPE
     default:
@@ -45,20 +45,33 @@ Kernel fast_kernel_for(const LaunchPlan& plan) {
   }
 }
 
+Kernel fast_kernel_for(const LaunchPlan& plan) {
+  if (plan.in_short != nullptr) {
+    const Kernel kernel = fast_kernel_for(plan, plan.in_short->operands);
+    if (kernel.function != nullptr) return kernel;
+  }
+  return fast_kernel_for(plan, 0);
+}
+
 /// Calls fn(kernel) with every kernel that there is.
 template <class Fn>
 void for_each_kernel(Fn fn) {
-  Kernel (*const arithmetics[])(uint32_t) = {
+  Kernel (*const arithmetics[])(uint32_t, uint32_t) = {
       kernel_moves,
 #define FAST_DTYPE(name) kernel_##name,
 #include "executor/cuda/fast_dtypes.def"
 #undef FAST_DTYPE
   };
-  for (Kernel (*const arithmetic)(uint32_t) : arithmetics) {
+  for (Kernel (*const arithmetic)(uint32_t, uint32_t) : arithmetics) {
     for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
-      fn(arithmetic(uneven));
+      fn(arithmetic(uneven, 0));
       for (const PacketFormatInfo& f : packet_formats()) {
-        fn(arithmetic(device::uses_of(f.format) | uneven));
+        fn(arithmetic(device::uses_of(f.format) | uneven, 0));
+      }
+    }
+    for (const PacketFormatInfo& f : packet_formats()) {
+      for (const uint32_t operands : {2u, device::kShortOperands}) {
+        fn(arithmetic(device::uses_of(f.format), operands));
       }
     }
   }
@@ -77,8 +90,8 @@ uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {
   return std::min(block_threads(plan.threads), kernel.threads);
 }
 
-uint32_t shared_bytes(const LaunchPlan& plan) {
-  return plan.program_bytes <= kMostShared ? plan.program_bytes : 0;
+uint32_t shared_bytes(const LaunchPlan& plan, const Kernel& kernel) {
+  return plan.program_bytes <= kMostShared && !kernel.takes_short ? plan.program_bytes : 0;
 }
 
 bool is_valid(const LaunchPlan& plan) {
@@ -109,16 +122,18 @@ int launch(const LaunchPlan& plan, void* stream) {
   Arguments arguments;
   arguments.plan = plan;
   arguments.clocks = clocks;
-  if (plan.carried) {
+  const Kernel kernel = kernel_for(plan);
+  if (kernel.takes_short) {
+    std::memcpy(arguments.programs, plan.in_short, sizeof *plan.in_short);
+  } else if (plan.carried) {
     std::memcpy(arguments.programs, plan.programs, size_t{plan.blocks} * plan.program_bytes);
   }
   void* parameters[] = {&arguments};
-  const Kernel kernel = kernel_for(plan);
   cudaLaunchAttribute early = may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(plan.blocks);
   config.blockDim = dim3(threads_of(plan, kernel));
-  config.dynamicSmemBytes = shared_bytes(plan);
+  config.dynamicSmemBytes = shared_bytes(plan, kernel);
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &early;
   config.numAttrs = plan.early ? 1 : 0;
@@ -154,7 +169,7 @@ uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
   const Kernel kernel = kernel_for(plan);
   *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, reinterpret_cast<const void*>(kernel.function),
-      static_cast<int>(threads_of(plan, kernel)), shared_bytes(plan));
+      static_cast<int>(threads_of(plan, kernel)), shared_bytes(plan, kernel));
   return *error == cudaSuccess ? static_cast<uint32_t>(blocks) * processors : 0;
 }
 

@@ -79,7 +79,7 @@ class PlanRegistry : public PlanProvider {
 
   /// Adds a plan's file, or all plans of a folder: by its table if there is a library.json, else
   /// each by what it says itself. All or none. Errors: cannot-read, no-registry (a folder without
-  /// plans, or see Registry::open()), those of register_plan().
+  /// plans, or whose table names files that are not there), those of register_plan().
   [[nodiscard]] bool add_path(const std::string& path, Diagnostics& diagnostics);
   /// Adds a plan and gives its content hash. One that is there already stays, under its first name.
   /// nullopt: reported. Errors: those of read_plan(), not-proved, false-claim, name-taken (another

@@ -68,6 +68,7 @@ class Binder {
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
   bool check_fit(BoundCall::State& made);
+  void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;
   uint64_t bytes(uint32_t rank, uint32_t side) const {
     return chunking_->buffer_bytes(side_of(side), rank);
@@ -433,6 +434,14 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
                                  diagnostics_);
 }
 
+// By the programs as they are here: those in a slot lie on the device.
+void Binder::shorten(BoundCall::State& made) const {
+  if (!x_.group->device->carries_programs()) return;
+  device::LaunchPlan here = made.launch;
+  here.programs = made.programs.data();
+  if (make_short(here, made.in_short)) made.launch.in_short = &made.in_short;
+}
+
 // Of the output only what the collective promises is copied out: the rest is the caller's.
 void Binder::plan_copies(BoundCall::State& made) const {
   const uint32_t rank = x_.rank;
@@ -453,8 +462,10 @@ void Binder::plan_copies(BoundCall::State& made) const {
 bool Binder::check_fit(BoundCall::State& made) {
   device::LaunchPlan& launch = made.launch;
   const PlanKernels::Kernel own = made.own.kernel;
-  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
-                      launch.accumulate, launch.reduce,        own};
+  const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
+  const KernelKey key{
+      launch.uses, launch.program_bytes, launch.dtype, launch.accumulate, launch.reduce, in_short,
+      own};
   if (launch.blocks == 0) return true;
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
@@ -501,6 +512,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   if (x_.own_kernels != nullptr) {
     x_.own_kernels->choose(made->programs, made->launch, made->own);
   }
+  if (made->own.kernel == nullptr) shorten(*made);
   if (!check_fit(*made)) return nullptr;
   return made;
 }

@@ -11,6 +11,7 @@
 #include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
+#include "executor/short_program.h"
 #include "ir/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
@@ -45,6 +46,7 @@ struct KernelKey {
   uint32_t program_bytes;
   Dtype dtype, accumulate;
   ReduceOp reduce;
+  uint32_t in_short;        ///< the most operands of a short program's steps, or 0
   PlanKernels::Kernel own;  ///< nullptr: one of the interpreter's
   auto operator<=>(const KernelKey&) const = default;
 };
@@ -54,7 +56,8 @@ struct BoundCall::State {
   CallFacts facts;      ///< `number` is set by each launch that is compared
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
-  BlockPrograms programs;  ///< launch.programs
+  BlockPrograms programs;         ///< launch.programs
+  device::ShortProgram in_short;  ///< launch.in_short, if there is one
   OwnCall own;
   uint64_t bytes = 0;  ///< of the message
   std::vector<StagingCopy> before, after;

@@ -19,8 +19,8 @@ namespace {
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
-bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launcher, bool wanted,
-                      EarlyLaunch& early, Diagnostics& diagnostics) {
+bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launcher,
+                      const CudaOptions& options, EarlyLaunch& early, Diagnostics& diagnostics) {
   const CurrentContext current(context);
   const OutsideCapture outside(context.driver());
   if (!current.is_set(diagnostics)) return false;
@@ -31,7 +31,8 @@ bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launc
                                   context.ordinal(), context.model(), launcher.error_text(error)));
     return false;
   }
-  if (wanted && context.attribute(abi::kComputeCapabilityMajor) >= 9) early = able;
+  if (options.early && context.attribute(abi::kComputeCapabilityMajor) >= 9) early = able;
+  early.behind_all = options.early_behind_all;
   return true;
 }
 
@@ -43,7 +44,8 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
   const auto early = environment.number(Variable::MSCCLC_EARLY_LAUNCH, diagnostics);
   if (!multicast || !early) return false;
   options.multicast = *multicast == 1;
-  options.early = *early == 1;
+  options.early = *early != 0;
+  options.early_behind_all = *early == 2;
   return true;
 }
 
@@ -70,8 +72,7 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   if (stream == nullptr) return nullptr;
   auto order = LaunchOrder::of(context, *stream, diagnostics);
   EarlyLaunch early;
-  if (order == nullptr ||
-      !load_interpreter(*context, launcher, options.early, early, diagnostics)) {
+  if (order == nullptr || !load_interpreter(*context, launcher, options, early, diagnostics)) {
     return nullptr;
   }
   const bool multicast = options.multicast && driver.has_multicast() &&

@@ -39,8 +39,9 @@ struct CudaOptions {
   /// Switch channels may use multicast. Only ever true because the user asks: see
   /// options_from_environment().
   bool multicast = false;
-  /// Launches may begin early (LaunchPlan::early) on GPUs that can do that.
+  /// Launches may begin early (LaunchPlan::early) on GPUs that can do that ...
   bool early = true;
+  bool early_behind_all = false;  ///< ... EarlyLaunch::behind_all
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;
 };

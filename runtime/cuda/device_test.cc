@@ -369,8 +369,21 @@ TEST_CASE("cuda: calls begin early") {
   };
   CHECK(early({}, {}));
   CHECK(!early({}, {{"MSCCLC_EARLY_LAUNCH", "0"}}));
+  CHECK(early({}, {{"MSCCLC_EARLY_LAUNCH", "2"}}));
   CHECK(!early({.capability = 8}, {}));
   CHECK(text_of(diagnostics) == "");
+}
+
+TEST_CASE("cuda: behind which kernels calls begin early") {
+  Diagnostics diagnostics;
+  const auto behind_all = [&](const Environment::Values& values) {
+    CudaOptions options;
+    REQUIRE(options_from_environment(Environment(values), options, diagnostics));
+    return options.early_behind_all;
+  };
+  CHECK(!behind_all({}));
+  CHECK(!behind_all({{"MSCCLC_EARLY_LAUNCH", "1"}}));
+  CHECK(behind_all({{"MSCCLC_EARLY_LAUNCH", "2"}}));
 }
 
 TEST_CASE("cuda: calls begin early only where the loaded code does") {

@@ -10,8 +10,8 @@
 namespace mscclc::cuda {
 
 /// Units of format `F`. `kUneven`: plain data begins at multiples of 4 bytes and ends anywhere,
-/// else both at multiples of 16; `kTails`: it may end inside a word.
-template <PacketFormat F, bool kUneven, bool kTails>
+/// else both at multiples of 16; `kTails`: it may end inside a word. `kMost`: places at once.
+template <PacketFormat F, bool kUneven, bool kTails, uint32_t kMost = kAtOnce>
 struct PacketRows {
   static constexpr bool kLine = Format<F>::kLine;
   /// Data stands beside flags, half of a row.
@@ -28,9 +28,9 @@ struct PacketRows {
     uint32_t warp;    ///< lines: which threads of this one's warp have a part
   };
 
-  /// Where a part lies in up to kAtOnce operands.
+  /// Where a part lies in up to kMost operands.
   struct Places {
-    uint8_t* at[kAtOnce];
+    uint8_t* at[kMost];
     uint32_t packets;  ///< bit j: place j holds packets
     __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
   };
@@ -65,11 +65,11 @@ struct PacketRows {
     uint32_t all = 1;
     if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
 #pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
+    for (uint32_t j = 0; j < kMost; ++j) {
       load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
     }
 #pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
+    for (uint32_t j = 0; j < kMost; ++j) {
       all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(stamp, rows[j], part);
     }
     // The flags are in one lane. One that has given up votes no more: the others wait on, and give
@@ -124,7 +124,7 @@ struct PacketRows {
     if constexpr (Format<F>::kSentinel) {
       const auto word = static_cast<uint32_t>(stamp.sentinel);
 #pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
+      for (uint32_t j = 0; j < kMost; ++j) {
         if (from.holds_packets(j)) store_packet(from.at[j], {word, word, word, word});
       }
     }
@@ -134,7 +134,7 @@ struct PacketRows {
   static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
                                const uint4& row) {
 #pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
+    for (uint32_t j = 0; j < kMost; ++j) {
       if (j < n) write_one(stamp, to, j, part, row);
     }
   }

@@ -8,6 +8,7 @@
 #include "executor/cuda/testing/ranks.h"
 #include "executor/cuda/testing/ranks_proxy.h"
 #include "executor/interpreter/packets.h"
+#include "executor/short_program.h"
 #include "ir/op_error.h"
 
 namespace mscclc::cuda {
@@ -74,6 +75,8 @@ struct CudaRanks::State {
   std::vector<ChannelEnd> all_ends() const;
   bool pack_programs(Diagnostics& d);
   bool plan_launch(Diagnostics& d);
+  void shorten();
+  bool run_short(Diagnostics& d) const;
   bool fits(Diagnostics& d) const;
   void start_proxy();
   Fault fault(uint32_t rank, uint32_t block) const;
@@ -90,6 +93,8 @@ struct CudaRanks::State {
   std::vector<uint8_t> packed;
   VisibleMemory faults, requests, handled, abort;
   LaunchPlan launch{};
+  std::vector<LaunchPlan> short_launches;  ///< by rank, if all have short programs; else none
+  std::vector<device::ShortProgram> short_programs;
   uint64_t patience = kPatience;
   std::optional<RanksProxy> proxy;
 };
@@ -187,7 +192,8 @@ std::vector<ChannelEnd> CudaRanks::State::all_ends() const {
   return all;
 }
 
-/// What all blocks see of their one rank.
+/// What all blocks see of their one rank, and then what those of each rank see where it has a
+/// launch of its own.
 bool CudaRanks::State::upload_context(Diagnostics& d) {
   if (!ends.upload(all_ends(), d) || !claimed.allocate(sizeof(uint64_t), d) ||
       !flushed.allocate(channels * sizeof(uint64_t), d) ||
@@ -202,7 +208,13 @@ bool CudaRanks::State::upload_context(Diagnostics& d) {
                 flushed.data<uint64_t>(), handled.data<uint64_t>()};
   made.faults = faults.data<Fault>();
   made.abort = abort.data<uint32_t>();
-  return context.upload(std::vector<RankContext>{made}, d);
+  std::vector<RankContext> contexts{made};
+  // Launches of one rank number its blocks from 0.
+  for (const RankMemory& rank : ranks) {
+    contexts.push_back(made);
+    contexts.back().faults += rank.first_block;
+  }
+  return context.upload(contexts, d);
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
@@ -215,7 +227,46 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch.accumulate = call.accumulate;
   launch.contributions = call.contributions;
   launch.patience = patience;
-  return pack_programs(d) && fits(d);
+  if (!pack_programs(d)) return false;
+  shorten();
+  return fits(d);
+}
+
+void CudaRanks::State::shorten() {
+  short_launches.clear();
+  if (!options.in_short) return;
+  short_programs.assign(ranks.size(), {});
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    LaunchPlan own = launch;
+    own.context += 1 + r;
+    own.blocks = static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
+    own.calls += uint64_t{ranks[r].first_block} * launch.call_counts;
+    own.programs = packed.data() + uint64_t{ranks[r].first_block} * launch.program_bytes;
+    own.in_short = &short_programs[r];
+    if (!make_short(own, short_programs[r]) || !cuda::has_fast_kernel(own)) {
+      short_launches.clear();
+      return;
+    }
+    short_launches.push_back(own);
+  }
+}
+
+// Streams of their own, so that ranks run side by side.
+bool CudaRanks::State::run_short(Diagnostics& d) const {
+  std::vector<cudaStream_t> streams(short_launches.size());
+  bool good = true;
+  for (uint32_t r = 0; good && r < streams.size(); ++r) {
+    good = succeeded(cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking), "make a stream",
+                     d);
+    if (!good || r == options.silent) continue;
+    const auto error = static_cast<cudaError_t>(cuda::launch(short_launches[r], streams[r]));
+    good = succeeded(error, "launch the interpreter", d);
+  }
+  good = succeeded(cudaDeviceSynchronize(), "run the interpreter", d) && good;
+  for (const cudaStream_t stream : streams) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+  return good;
 }
 
 // The programs of all ranks have one length, and as many counts a block.
@@ -342,6 +393,8 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   return s.upload_context(diagnostics) && s.plan_launch(diagnostics);
 }
 
+bool CudaRanks::in_short() const { return !state_->short_launches.empty(); }
+
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
 
 void CudaRanks::set_patience(uint64_t nanoseconds) { state_->patience = nanoseconds; }
@@ -358,6 +411,7 @@ bool CudaRanks::run(Diagnostics& diagnostics) {
   if (state_->launch.blocks == 0) return true;
   State& s = *state_;
   if (!s.proxy) s.start_proxy();
+  if (in_short()) return s.run_short(diagnostics) && s.report_faults(diagnostics);
   return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
                    diagnostics) &&
          succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", diagnostics) &&

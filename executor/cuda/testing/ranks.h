@@ -38,12 +38,18 @@ class CudaRanks {
     uint32_t offset = 0;
     /// Programs travel in the parameters of the launch if they are short enough.
     bool carried = true;
+    /// Each rank has a launch of its own, by short programs, if all of them have one.
+    bool in_short = false;
+    /// In short programs: a rank that is not launched.
+    uint32_t silent = kNone;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
   /// True if a specialised kernel exists for calls like the prepared one; otherwise the generic one
   /// runs.
   bool has_fast_kernel() const;
+  /// True if the prepared call has short programs, and runs them.
+  bool in_short() const;
   /// Runs one call and waits for its end. Waits that were given up are reported and give false;
   /// prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);

@@ -120,6 +120,65 @@ TEST_CASE("every op, type and reduction on the GPU") {
   });
 }
 
+/// Sizes that are cut evenly, and with a granule more for the first blocks.
+TEST_CASE("short programs on the GPU") {
+  if (no_gpu()) return;
+  std::vector<TestProgram> plans;
+  for (const PacketFormatInfo& format : packet_formats()) {
+    for (const uint32_t ranks : {2u, 4u}) plans.push_back(one_shot(ranks, 3, format.format));
+  }
+  for (const TestProgram& t : plans) {
+    Pair pair(t.program);
+    for (const DtypeInfo& type : dtype_table()) {
+      const PacketFormat format = t.program.ranks[0].buffers[kFirstScratch].packets;
+      if (!carries(format, type) || type.bytes > 4) continue;
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+        for (const uint64_t granules : {3, 5, 48, 100, 3001}) {
+          INFO(name(format) << ' ' << type.name << ' ' << name(op) << ' ' << granules);
+          const Options options{.in_short = true};
+          run_calls(pair.gpu, pair.cluster, pair.call(granules * 16 / type.bytes, type.dtype, op),
+                    options, 3);
+          CHECK(pair.gpu.in_short() == pair.gpu.has_fast_kernel());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every op by short programs, where it has them, on the GPU") {
+  if (no_gpu()) return;
+  uint32_t in_short = 0;
+  for_each_plan([&](const OpPlan& plan, PacketFormat format, Pair& pair) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::i32}) {
+      if (!carries(format, info(dtype))) continue;
+      INFO(plan.name << ' ' << name(format) << ' ' << info(dtype).name);
+      run_calls(pair.gpu, pair.cluster, pair.call(8192, dtype), {.in_short = true}, 3);
+      in_short += pair.gpu.in_short();
+    }
+  });
+  CHECK(in_short > 0);
+}
+
+TEST_CASE("a packet that does not come to a short program is reported") {
+  if (no_gpu()) return;
+  const TestProgram t = one_shot(2, 2, PacketFormat::LL16);
+  Pair pair(t.program);
+  Diagnostics diagnostics;
+  pair.gpu.set_patience(100'000'000);
+  REQUIRE(
+      pair.gpu.prepare(pair.call(1024, Dtype::f32), {.in_short = true, .silent = 1}, diagnostics));
+  REQUIRE(pair.gpu.in_short());
+  CHECK(!pair.gpu.run(diagnostics));
+  for (const uint32_t block : {0u, 1u}) {
+    const device::Fault fault = pair.gpu.fault(0, block);
+    CHECK(fault.what == device::WaitFor::packet);
+    CHECK(fault.expected == 1);
+    CHECK(fault.seen == 0);
+    CHECK(t.program.ranks[0].ops[fault.op].kind == OpKind::reduce_packets);
+    CHECK(t.program.ranks[0].ops[fault.op].block == block);
+  }
+}
+
 constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
 
 /// Calls of several sizes up to a few MB, at even and odd addresses, alike at all ranks and not.

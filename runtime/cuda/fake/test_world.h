@@ -59,9 +59,13 @@ struct World {
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
-    return CudaDevice::open(
-        fake.driver(), {.ordinal = ordinal, .multicast = multicast, .early = early, .nvml = nvml},
-        launcher, std::move(exchange), diagnostics);
+    return CudaDevice::open(fake.driver(),
+                            {.ordinal = ordinal,
+                             .multicast = multicast,
+                             .early = early,
+                             .early_behind_all = early_behind_all,
+                             .nvml = nvml},
+                            launcher, std::move(exchange), diagnostics);
   }
   std::unique_ptr<CudaDevice> open(int process, int ordinal) {
     Diagnostics diagnostics;
@@ -89,6 +93,7 @@ struct World {
   int launch_error = 0;
   uint32_t most_blocks = 264;
   bool early = true;
+  bool early_behind_all = false;
   AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };

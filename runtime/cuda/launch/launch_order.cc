@@ -73,6 +73,23 @@ bool LaunchOrder::fits(const device::LaunchPlan& plan, const Turn& turn,
   return false;
 }
 
+// Lossy: edges of the user's own have data, and so come from no launch of ours.
+bool LaunchOrder::find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diagnostics) const {
+  int status = abi::kCaptureStatusNone;
+  uint64_t id = 0;
+  const abi::GraphNode* nodes = nullptr;
+  size_t count = 0;
+  const abi::Result known =
+      context_->driver().StreamGetCaptureInfo(stream, &status, &id, nullptr, &nodes, &count);
+  if (known == abi::kLossyQuery) return true;
+  if (!context_->ok(
+          known, [] { return "find what a captured call is behind"; }, diagnostics)) {
+    return false;
+  }
+  ahead.assign(nodes, nodes + count);
+  return true;
+}
+
 // A stream is known by its id, as handles come again. One that is captured must not be asked for
 // it: that would end the capture. But it is there as long as that, and its handle will do.
 bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) {
@@ -87,7 +104,7 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
   }
   if (status != abi::kCaptureStatusNone) {
     turn.stream_id = reinterpret_cast<uintptr_t>(stream);
-    return true;
+    return find_ahead(stream, turn.ahead, diagnostics);
   }
   turn.capture = 0;
   unsigned long long id = 0;
@@ -97,6 +114,12 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
   }
   turn.stream_id = id;
   return find_room(turn, diagnostics);
+}
+
+// Is the launch behind the last one of its stream, and nothing else?
+bool LaunchOrder::is_behind_own(const Capture& capture, const Turn& turn) {
+  const auto last = capture.last.find(turn.stream_id);
+  return last != capture.last.end() && !turn.ahead.empty() && last->second == turn.ahead;
 }
 
 // Behind others a launch does not begin early: what it waits for then stands ahead of it.
@@ -110,9 +133,13 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
   LaunchEpochs::Place place;
   uint32_t count = 0;
   Nodes before;
+  bool allowed = early.works;
   {
     const std::lock_guard lock(mutex_);
     Capture* const into = captured ? &capture(turn.capture) : nullptr;
+    if (captured) {
+      allowed = early.works_in_captures && (early.behind_all || is_behind_own(*into, turn));
+    }
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
     place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free});
     if (place.opens && captured) {
@@ -127,7 +154,7 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     count = epoch_begins_;
   }
   plan.frees_next = place.frees;
-  plan.early = plan.early && (captured ? early.works_in_captures : early.works) && !place.behind;
+  plan.early = plan.early && allowed && !place.behind;
   plan.begun = captured ? nullptr : reinterpret_cast<uint32_t*>(begun_->data());
   if (!place.behind) return true;
   // An edge waits for an end, which calls of ranks that share the GPU would not reach alone.
@@ -149,23 +176,14 @@ bool LaunchOrder::await_begun(const Turn& turn, uint32_t count, Diagnostics& dia
 
 // Kernels that the stream is behind already need no second edge.
 bool LaunchOrder::add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const {
-  const Driver& driver = context_->driver();
-  const auto attempt = [] { return "order a captured call after those of other streams"; };
-  int status = abi::kCaptureStatusNone;
-  uint64_t id = 0;
-  const abi::GraphNode* ahead = nullptr;
-  size_t count = 0;
-  const abi::Result known =
-      driver.StreamGetCaptureInfo(turn.stream, &status, &id, nullptr, &ahead, &count);
-  // Lossy: edges of the user's own have data, and so come from no launch of ours.
-  if (known != abi::kLossyQuery && !context_->ok(known, attempt, diagnostics)) return false;
   std::erase_if(before, [&](abi::GraphNode node) {
-    return known == abi::kSuccess && std::find(ahead, ahead + count, node) != ahead + count;
+    return std::find(turn.ahead.begin(), turn.ahead.end(), node) != turn.ahead.end();
   });
   return before.empty() ||
-         context_->ok(driver.StreamUpdateCaptureDependencies(turn.stream, before.data(),
-                                                             before.size(), abi::kAddDependencies),
-                      attempt, diagnostics);
+         context_->ok(
+             context_->driver().StreamUpdateCaptureDependencies(
+                 turn.stream, before.data(), before.size(), abi::kAddDependencies),
+             [] { return "order a captured call after those of other streams"; }, diagnostics);
 }
 
 bool LaunchOrder::launched(const Turn& turn, Diagnostics& diagnostics) {
@@ -174,18 +192,10 @@ bool LaunchOrder::launched(const Turn& turn, Diagnostics& diagnostics) {
     launched_ += turn.blocks;
     return true;
   }
-  int status = abi::kCaptureStatusNone;
-  uint64_t id = 0;
-  const abi::GraphNode* nodes = nullptr;
-  size_t count = 0;
-  if (!context_->ok(
-          context_->driver().StreamGetCaptureInfo(turn.stream, &status, &id, nullptr, &nodes,
-                                                  &count),
-          [] { return "find a captured call"; }, diagnostics)) {
-    return false;
-  }
+  Nodes made;
+  if (!find_ahead(turn.stream, made, diagnostics)) return false;
   const std::lock_guard lock(mutex_);
-  capture(turn.capture).last[turn.stream_id].assign(nodes, nodes + count);
+  capture(turn.capture).last[turn.stream_id] = std::move(made);
   return true;
 }
 

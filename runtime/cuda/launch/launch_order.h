@@ -29,6 +29,10 @@ namespace mscclc::cuda {
 struct EarlyLaunch {
   bool works = false;
   bool works_in_captures = false;
+  /// In captures, too, launches begin early behind whatever is ahead of them, as the user's kernels
+  /// let them; else behind launches of ours only. A launch that could begin early, and that nobody
+  /// lets, begins later than others.
+  bool behind_all = false;
 };
 
 /// Does a launch let the next one begin at once, where that does no harm?
@@ -46,7 +50,8 @@ class LaunchOrder {
   struct Turn {
     abi::Stream stream = nullptr;
     uint64_t stream_id = 0;
-    uint64_t capture = 0;  ///< id; 0: none
+    uint64_t capture = 0;               ///< id; 0: none
+    std::vector<abi::GraphNode> ahead;  ///< of the capture: what the launch will be behind
     uint32_t blocks = 0;
     uint32_t room = 0;  ///< multiprocessors of the stream
   };
@@ -70,10 +75,12 @@ class LaunchOrder {
   LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun);
   bool find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics);
   bool find_room(Turn& turn, Diagnostics& diagnostics);
+  bool find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diagnostics) const;
   bool fits(const device::LaunchPlan& plan, const Turn& turn, Diagnostics& diagnostics) const;
   bool await_begun(const Turn& turn, uint32_t count, Diagnostics& diagnostics) const;
   bool add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const;
   Capture& capture(uint64_t id);
+  static bool is_behind_own(const Capture& capture, const Turn& turn);
 
   const SharedContext context_;
   const std::unique_ptr<Memory> begun_;  ///< the count, which wraps around

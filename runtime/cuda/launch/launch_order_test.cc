@@ -130,7 +130,7 @@ TEST_CASE("branches of a capture get edges") {
     world.fake.fork_capture(gpu.streams[0], gpu.streams[1]);
     world.fake.fork_capture(gpu.streams[0], gpu.streams[2]);
     CHECK(gpu.launch(0, 60).begun == nullptr);
-    CHECK(gpu.launch(1, 60).early);
+    CHECK(gpu.launch(1, 60).begun == nullptr);
     CHECK(!gpu.launch(2, 60).early);
     gpu.launch(2, 60);
     gpu.launch(0, 128);
@@ -184,9 +184,32 @@ TEST_CASE("captured launches begin early only where captures know that") {
     CHECK(gpu.launch(0, 128).early);
     world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
     CHECK(!gpu.launch(0, 128).early);
+    CHECK(!gpu.launch(0, 128).early);
     world.fake.end_capture();
   }
   world.check_clean();
+}
+
+TEST_CASE("captured launches begin early behind our own, and behind all if the user says so") {
+  for (const bool all : {false, true}) {
+    World world;
+    world.early_behind_all = all;
+    {
+      Gpu gpu(world);
+      CHECK(gpu.launch(0, 128).early);  // what is ahead of a launch that runs is not known
+      world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
+      CHECK(gpu.launch(0, 128).early == all);
+      CHECK(gpu.launch(0, 128).early);
+      world.fake.launch(gpu.streams[0], 0, 1);  // a kernel of the user's
+      CHECK(gpu.launch(0, 128).early == all);
+      CHECK(gpu.launch(0, 128).early);
+      world.fake.end_capture();
+      world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
+      CHECK(gpu.launch(0, 128).early == all);  // nothing is ahead of it
+      world.fake.end_capture();
+    }
+    world.check_clean();
+  }
 }
 
 TEST_CASE("ranks that share a GPU get no edges, which wait for ends") {

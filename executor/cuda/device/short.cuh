@@ -1,0 +1,311 @@
+// The machine for short programs (interpreter/short_steps.h): a few steps on packets, read from the
+// parameters of the launch where they lie.
+//
+// Between two kernels of a user's, a block's time goes into what comes before its first access:
+// each trip to memory that the next one waits for, and code, which has to be fetched. So this
+// machine is small; it asks for the number of its call first, and for its first data before that
+// number has come.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/packet_rows.cuh"
+#include "executor/interpreter/short_steps.h"
+
+namespace mscclc::cuda {
+
+using device::ShortHead;
+using device::ShortOperand;
+using device::ShortProgram;
+using device::ShortRange;
+using device::ShortStep;
+
+/// What the threads of a block share, in shared memory.
+struct ShortState : BlockClock {
+  WaitState waits;
+  uint64_t call;
+};
+
+/// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
+__device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
+  return operand.address + blockIdx.x * operand.apart - uint64_t{late} * operand.shrink;
+}
+/// From there to where it lies in call `call`.
+__device__ inline uint64_t to_copy(const ShortOperand& operand, uint64_t call) {
+  return uint64_t{(static_cast<uint32_t>(call) & 1) * operand.stride} * device::kCopyLine;
+}
+__device__ inline uint32_t late_by(const ShortProgram& program) {
+  return blockIdx.x > program.turn ? blockIdx.x - program.turn : 0;
+}
+/// What a step says, read at once: fields that are asked for one by one, as they are needed, are
+/// waited for one by one.
+__device__ inline ShortHead load_head(const ShortStep& step) {
+  const uint4 words = *reinterpret_cast<const uint4*>(&step.head);
+  ShortHead head;
+  static_assert(sizeof words == sizeof head);
+  memcpy(&head, &words, sizeof head);
+  return head;
+}
+
+/// Unit `unit` of a source of `step` has not come; ends the thread.
+template <PacketFormat F>
+[[noreturn]] static __device__ __noinline__ void give_up_short(WaitState& state,
+                                                               const ShortStep& step, uint32_t late,
+                                                               uint32_t unit, uint32_t element,
+                                                               uint64_t call) {
+  const Stamp stamp = device::stamp_of(call, element);
+  const uint64_t expected = Format<F>::stamp(stamp);
+  Fault fault{WaitFor::packet, 0,       step.head.source + blockIdx.x * step.head.source_apart, 0,
+              expected,        expected};
+  for (uint32_t j = 0; j < step.head.srcs; ++j) {
+    if ((step.head.from_packets >> j & 1) == 0) continue;
+    const uint8_t* at = address_of(step.operands[j], late) + to_copy(step.operands[j], call) +
+                        uint64_t{unit} * Format<F>::kWire;
+    const FoundMark mark = missing_mark<F>(at, expected, stamp.word);
+    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
+    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
+    fault.expected = mark.expected;
+    fault.seen = mark.seen;
+    if (mark.missing) break;
+  }
+  give_up(state, fault);
+}
+
+/// `kMost`: short_side() of the programs.
+template <class Arithmetic, PacketFormat F, uint32_t kMost>
+class ShortBlock {
+  using Rows = PacketRows<F, false, false, kMost>;
+  using Part = typename Rows::Part;
+  using Places = typename Rows::Places;
+  /// A row of each source.
+  struct Data {
+    uint4 rows[kMost];
+  };
+
+ public:
+  __device__ ShortBlock(ShortState& state, const LaunchPlan& plan, const ShortProgram& program)
+      : state_(state), plan_(plan), program_(program), arithmetic_(plan), late_(late_by(program)) {}
+
+  /// `clocks`: rows of stamps (clocks.h).
+  __device__ void run(uint64_t* clocks) {
+    state_.begin_clock(clocks);
+    uint64_t* const calls = plan_.calls + blockIdx.x;
+    uint64_t call = 0;
+    if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
+    const ShortStep& first = program_.step[0];
+    const ShortHead head = load_head(first);
+    const ShortRange range = range_of(first);
+    Part part;
+    const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
+    Bases to;
+    find_bases(first.operands + kMost, head.dsts, to);
+    Data data;
+    await_kernel_ahead(false);
+    state_.stamp_clock(kClockAhead);
+    // The upper half, as the call ahead left it.
+    const uint32_t ahead = load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
+    if (puts) load_plain(first, head, part, data);
+    if (threadIdx.x == 0) {
+      if (plan_.begun != nullptr) add_relaxed(plan_.begun);
+      state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
+      state_.call = call;
+    }
+    __syncthreads();
+    // This call is counted, so the next one may be.
+    if (plan_.frees_next) let_next_begin();
+    call_ = state_.call;
+    if (has_given_up(call_) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
+    stamp_ = device::stamp_of(call_, arithmetic_.element());
+    move_bases(first.operands + kMost, head.dsts, to);
+    state_.stamp_clock(kClockCounts);
+    if (puts) {
+      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      finish_put(head, to, part, data);
+      for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
+        load_plain(first, head, part, data);
+        finish_put(head, to, part, data);
+      }
+    }
+#pragma unroll 1
+    for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
+    state_.stamp_clock(kClockEnd);
+  }
+
+ private:
+  /// Where the operands on one side of a step begin for this block.
+  struct Bases {
+    uint8_t* at[kMost];
+  };
+
+  __device__ ShortRange range_of(const ShortStep& step) const {
+    return blockIdx.x < program_.turn ? step.range : step.late;
+  }
+  /// Part `i` of a range, counted over units; false: there are fewer.
+  __device__ static bool find_part(const ShortRange& range, uint32_t i, Part& part) {
+    const uint32_t end = range.end * Rows::kLanes;
+    i += range.begin * Rows::kLanes;
+    if (i >= end) return false;
+    part.unit = i / Rows::kLanes;
+    part.lane = i % Rows::kLanes;
+    if constexpr (Rows::kLine) {
+      const uint32_t left = end - i + threadIdx.x % 32;
+      part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
+    }
+    part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * Rows::kPart;
+    part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
+    if (part.offset + part.bytes > range.length) {
+      part.bytes =
+          part.offset < range.length ? static_cast<uint32_t>(range.length - part.offset) : 0;
+    }
+    return true;
+  }
+
+  __device__ void find_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j < n) bases.at[j] = address_of(operands[j], late_);
+    }
+  }
+  /// From copy 0 to that of the call.
+  __device__ void move_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j < n) bases.at[j] += to_copy(operands[j], call_);
+    }
+  }
+  /// Where a part lies in `n` operands; bit j of `packets`: operand j holds packets.
+  __device__ static Places places_of(const Bases& bases, uint32_t n, uint32_t packets,
+                                     const Part& part) {
+    Places places;
+    places.packets = packets;
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j >= n) continue;
+      places.at[j] =
+          bases.at[j] + (places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
+    }
+    return places;
+  }
+
+  /// Is source `j` plain data?
+  __device__ static bool is_plain(const ShortHead& head, uint32_t j) {
+    return j < head.srcs && (head.from_packets >> j & 1) == 0;
+  }
+  /// Plain data has one copy, so it is where it is in all calls.
+  __device__ void load_plain(const ShortStep& step, const ShortHead& head, const Part& part,
+                             Data& data) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      data.rows[j] = {};
+      if (!is_plain(head, j)) continue;
+      data.rows[j] = Rows::load_part(address_of(step.operands[j], late_) + part.offset, part);
+    }
+  }
+  /// Beside sentinels, plain data loses its -0.0.
+  __device__ void drop_minus_zeros_of_plain(const ShortHead& head, Data& data) const {
+    if constexpr (Format<F>::kSentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kMost; ++j) {
+        if (!is_plain(head, j)) continue;
+        data.rows[j] = drop_minus_zeros(data.rows[j], arithmetic_.element());
+      }
+    }
+  }
+
+  /// Stores what the first step has loaded of a part, where it reads no packets.
+  __device__ void finish_put(const ShortHead& head, const Bases& to, const Part& part,
+                             Data& data) const {
+    drop_minus_zeros_of_plain(head, data);
+    write(head, places_of(to, head.dsts, head.to_packets, part), part, data);
+  }
+
+  __device__ void run_step(const ShortStep& step) {
+    const ShortHead head = load_head(step);
+    const ShortRange range = range_of(step);
+    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(head.adds != 0
+                                                               ? device::StepKind::reduce_packets
+                                                               : device::StepKind::move_packets));
+    if (gave_up(state_.waits)) exit_thread();
+    const uint32_t divisor =
+        head.averages != 0 && plan_.reduce == ReduceOp::avg ? plan_.contributions : 1;
+    Bases from, to;
+    find_bases(step.operands, head.srcs, from);
+    move_bases(step.operands, head.srcs, from);
+    find_bases(step.operands + kMost, head.dsts, to);
+    move_bases(step.operands + kMost, head.dsts, to);
+    Part part;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
+      const Places sources = places_of(from, head.srcs, head.from_packets, part);
+      const Places targets = places_of(to, head.dsts, head.to_packets, part);
+      Data data;
+#pragma unroll
+      for (uint32_t j = 0; j < kMost; ++j) {
+        data.rows[j] = {};
+        if (is_plain(head, j)) data.rows[j] = Rows::load_part(sources.at[j], part);
+      }
+      if (head.from_packets != 0) poll(step, sources, part, data);
+      drop_minus_zeros_of_plain(head, data);
+      // The packets of peers have come, so whoever this launch depends on has begun.
+      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      if constexpr (Arithmetic::kSums) {
+        if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
+      }
+      write(head, targets, part, data);
+      Rows::empty(stamp_, sources);
+    }
+  }
+
+  __device__ void write(const ShortHead& head, const Places& to, const Part& part,
+                        const Data& data) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (j >= head.dsts) continue;
+      const uint4 row = head.pairs != 0 ? data.rows[j] : data.rows[0];
+      Rows::write_one(stamp_, to, j, part, row);
+    }
+  }
+
+  __device__ void poll(const ShortStep& step, const Places& from, const Part& part, Data& data) {
+    uint32_t left = kPollsPerLook;
+    uint64_t start = 0;
+    while (!Rows::take(stamp_, from, part, data.rows)) {
+      if (--left != 0) continue;
+      start = look(state_.waits, start);
+      if constexpr (Rows::kLine) {
+        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
+      }
+      if (start == 0) {
+        give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
+      }
+      left = kPollsPerLook;
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      if (from.holds_packets(j)) data.rows[j] = Rows::data_of(data.rows[j]);
+    }
+  }
+
+  __device__ uint4 sum(const ShortHead& head, uint32_t divisor, const Data& data) const {
+    typename Arithmetic::RowSums sums;
+#pragma unroll
+    for (uint32_t j = 0; j < kMost; ++j) {
+      const uint4 row = data.rows[j];
+      if (j < head.srcs) add_to<Arithmetic>(sums, row, j == 0);
+    }
+    const uint4 row = Arithmetic::finish(sums, divisor);
+    if constexpr (Format<F>::kSentinel) return drop_minus_zeros(row, arithmetic_.element());
+    return row;
+  }
+
+  ShortState& state_;
+  const LaunchPlan& plan_;
+  const ShortProgram& program_;
+  const Arithmetic arithmetic_;
+  const uint32_t late_;  ///< by how many blocks this one is behind the turn
+  uint64_t call_ = 0;
+  Stamp stamp_;
+};
+
+}  // namespace mscclc::cuda
