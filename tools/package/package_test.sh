@@ -93,6 +93,22 @@ use_nccl() { # PREFIX
     "$by_name" "$1/lib/mscclc/libnccl.so.2" 22809
 }
 
+# The libraries need the C library alone, as the .deb says.
+need_little() { # PREFIX
+  local needed
+  needed=$(readelf -d "$1"/lib/libmscclc.so.0 "$1"/lib/mscclc/libnccl.so.2 | grep NEEDED)
+  ! grep -Ev '\[(libc|libm|libdl|libpthread|ld-linux[^.]*)\.so' <<< "$needed" || fail "NEEDED above"
+}
+
+# Where /lib is /usr/lib, CMake may come by either.
+use_merged_usr() {
+  ln -s usr/lib "$work/deb/lib"
+  try "cmake by lib" cmake -S "$work/deb/usr/share/doc/mscclc/examples" -B "$work/merged" \
+    -D CMAKE_PREFIX_PATH="$work/deb"
+  grep -q "^mscclc_DIR:PATH=$work/deb/lib/cmake/mscclc$" "$work/merged/CMakeCache.txt" ||
+    fail "CMake did not come by lib"
+}
+
 # An error of CMake, if a part of the package has been lost.
 lose_header() { # PREFIX
   mv "$1/include/mscclc.h" .
@@ -114,6 +130,8 @@ dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
   fail "what the package needs: $(dpkg-deb --field "$packages/mscclc.deb" Depends)"
 diff -r --no-dereference "$work/tar/moved" "$work/deb/usr" || fail "the packages differ"
 
+use_merged_usr
+
 for prefix in "$work/tar/moved" "$work/deb/usr"; do
   # Where there is no plans/.
   here=$work/use$prefix
@@ -125,5 +143,6 @@ for prefix in "$work/tar/moved" "$work/deb/usr"; do
   use_cmake "$prefix"
   use_make "$prefix"
   use_nccl "$prefix"
+  need_little "$prefix"
   lose_header "$prefix"
 done
