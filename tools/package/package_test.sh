@@ -75,9 +75,9 @@ CMAKE
   done
 }
 
-# pkg-config, and its word where it does not find the library.
+# pkg-config, beside flags of the user's own, and the example's word where it does not find the library.
 use_make() { # PREFIX
-  try make env PKG_CONFIG_PATH="$1/lib/pkgconfig" make -C example
+  try make env PKG_CONFIG_PATH="$1/lib/pkgconfig" make -C example CPPFLAGS=-DMINE LDFLAGS= LDLIBS=
   run_example "$1" example/example
   [[ $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --modversion mscclc) == "${version#* }" ]] ||
     fail "version of pkg-config"
