@@ -344,7 +344,7 @@ _MAY_LINK = {
         "runtime/library",
         "runtime/registry",
     ],
-    "tools/package": ["tools"],
+    "tools/package": ["runtime/capi", "runtime/nccl", "tools"],
     "tools/bench": [
         "executor/cuda",
         "runtime/bootstrap/job",

@@ -1,36 +1,41 @@
 #!/bin/bash
-# Installs both packages into roots of their own and uses what they hold.
+# Installs both packages into roots of their own and uses what they hold: package_test.sh BY_NAME
 set -euo pipefail
+
+by_name=$(realpath "$1")
+work=$TEST_TMPDIR
+packages=$PWD/tools/package
 
 fail() {
   echo "package_test: $*" >&2
   exit 1
 }
 
-work=$TEST_TMPDIR
-packages=$PWD/tools/package
-mkdir -p "$work/deb"
-tar -xzf "$packages/mscclc.tar.gz" -C "$work"
-dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
-[[ $(dpkg-deb --field "$packages/mscclc.deb" Package) == mscclc ]] || fail "the package's name"
-cd "$work" # where there is no plans/
+# Runs a command, whose output is shown if it fails.
+try() { # WHAT COMMAND...
+  local what=$1
+  shift
+  "$@" > "$work/log.txt" 2>&1 || fail "$what: $(cat "$work/log.txt")"
+}
 
-for prefix in "$work/mscclc" "$work/deb/usr"; do
-  mscclc=$prefix/bin/mscclc
+# The library of programs is found beside the command, and is all there.
+use_command() { # PREFIX
+  local prefix=$1 mscclc=$1/bin/mscclc made
   version=$("$mscclc" --version)
   [[ $version == "mscclc "* ]] || fail "version: $version"
-
-  # The library is found beside the command, and is all there.
   made=$("$mscclc" select --collective allreduce --ranks 4 --bytes 64K)
   [[ $made == "mscclc compile $prefix/share/mscclc/plans/"* ]] || fail "select: $made"
   (PATH=$prefix/bin:$PATH eval "$made -o allreduce.json")
-  "$mscclc" run allreduce.json --bytes 64K > run.txt || fail "run: $(cat run.txt)"
-  "$mscclc" registry check . > check.txt || fail "registry: $(cat check.txt)"
+  try run "$mscclc" run allreduce.json --bytes 64K
+  try registry "$mscclc" registry check .
 
   bash -n "$prefix/share/bash-completion/completions/mscclc" || fail "completion of bash"
   grep -q '^#compdef mscclc' "$prefix/share/zsh/site-functions/_mscclc" || fail "completion of zsh"
+}
 
-  # A page for each command, with all its options.
+# A page for each command, with all its options.
+read_manual() { # PREFIX
+  local prefix=$1 mscclc=$1/bin/mscclc command option page text
   for command in $("$mscclc" --help | sed -n '/^commands:$/,/^$/s/^  \([a-z]\+\) .*/\1/p'); do
     page=$prefix/share/man/man1/mscclc-$command.1.gz
     [[ -f $page ]] || fail "no page for $command"
@@ -41,5 +46,103 @@ for prefix in "$work/mscclc" "$work/deb/usr"; do
     done
   done
   [[ $(gunzip -c "$prefix/share/man/man1/mscclc.1.gz") == *".SH EXIT CODES"* ]] || fail "mscclc.1"
+}
+
+# Runs the example in the current folder, which must have the library of this prefix.
+run_example() { # PREFIX EXAMPLE
+  local library
+  library=$(ldd "$2" | sed -n 's/.*libmscclc.so.0 => \(.*\) (0x.*/\1/p')
+  [[ $library -ef $1/lib/libmscclc.so.0 ]] || fail "$2 has another library: $(ldd "$2")"
+  try "$2" "$2"
+}
+
+# find_package(), with versions that there are and that there are not.
+use_cmake() { # PREFIX
+  local range refused
+  try cmake cmake -S example -B cmake -D CMAKE_PREFIX_PATH="$1"
+  try cmake cmake --build cmake
+  run_example "$1" cmake/example
+  for range in 99 0.0.1...0.0.2 0.0...\<"${version#* }"; do
+    refused=$(mktemp -d -p .)
+    cat > "$refused/CMakeLists.txt" << CMAKE
+cmake_minimum_required(VERSION 3.19)
+project(refused LANGUAGES C)
+find_package(mscclc $range REQUIRED)
+CMAKE
+    ! cmake -S "$refused" -B "$refused" -D CMAKE_PREFIX_PATH="$1" > log.txt 2>&1 ||
+      fail "CMake has found version $range"
+    grep -q "mscclc-config.cmake, version: ${version#* }" log.txt || fail "CMake: $(cat log.txt)"
+  done
+}
+
+# pkg-config, beside flags of the user's own, and the example's word where it does not find the library.
+use_make() { # PREFIX
+  try make env PKG_CONFIG_PATH="$1/lib/pkgconfig" make -C example CPPFLAGS=-DMINE LDFLAGS= LDLIBS=
+  run_example "$1" example/example
+  [[ $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --modversion mscclc) == "${version#* }" ]] ||
+    fail "version of pkg-config"
+  ! PKG_CONFIG_LIBDIR=/nowhere make -B -C example > log.txt 2>&1 || fail "make needs no package"
+  grep -q 'mscclc is missing: put the folder of mscclc.pc into PKG_CONFIG_PATH' log.txt ||
+    fail "make: $(cat log.txt)"
+}
+
+# NCCL's interface is no library that the loader finds without being told.
+use_nccl() { # PREFIX
+  [[ -z $(find "$1" -name 'libnccl*' -not -path "$1/lib/mscclc/*") ]] || fail "libnccl in lib"
+  try libnccl env MSCCLC_DEVICE=host MSCCLC_NCCL=/nowhere/libnccl.so.2 \
+    "$by_name" "$1/lib/mscclc/libnccl.so.2" 22809
+}
+
+# The libraries need the C library alone, as the .deb says.
+need_little() { # PREFIX
+  local needed
+  needed=$(readelf -d "$1"/lib/libmscclc.so.0 "$1"/lib/mscclc/libnccl.so.2 | grep NEEDED)
+  ! grep -Ev '\[(libc|libm|libdl|libpthread|ld-linux[^.]*)\.so' <<< "$needed" || fail "NEEDED above"
+}
+
+# Where /lib is /usr/lib, CMake may come by either.
+use_merged_usr() {
+  ln -s usr/lib "$work/deb/lib"
+  try "cmake by lib" cmake -S "$work/deb/usr/share/doc/mscclc/examples" -B "$work/merged" \
+    -D CMAKE_PREFIX_PATH="$work/deb"
+  grep -q "^mscclc_DIR:PATH=$work/deb/lib/cmake/mscclc$" "$work/merged/CMakeCache.txt" ||
+    fail "CMake did not come by lib"
+}
+
+# An error of CMake, if a part of the package has been lost.
+lose_header() { # PREFIX
+  mv "$1/include/mscclc.h" .
+  ! cmake -S example -B lost -D CMAKE_PREFIX_PATH="$1" > log.txt 2>&1 || fail "CMake needs no header"
+  tr -s '\n ' ' ' < log.txt | grep -q 'mscclc.h is missing: install the package again' ||
+    fail "CMake: $(cat log.txt)"
+}
+
+for tool in cmake make pkg-config; do
+  command -v $tool > /dev/null || fail "$tool is not installed (tools/packages.txt)"
 done
-cmp "$work/mscclc/bin/mscclc" "$work/deb/usr/bin/mscclc" || fail "the packages differ"
+# The tree of the tarball is moved before it is used.
+mkdir -p "$work"/{tar/unpacked,deb}
+tar -xzf "$packages/mscclc.tar.gz" -C "$work/tar/unpacked"
+mv "$work/tar/unpacked/mscclc" "$work/tar/moved"
+dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
+[[ $(dpkg-deb --field "$packages/mscclc.deb" Package) == mscclc ]] || fail "the package's name"
+[[ $(dpkg-deb --field "$packages/mscclc.deb" Depends) =~ ^libc6\ \(\>=\ 2\.[0-9]+\)$ ]] ||
+  fail "what the package needs: $(dpkg-deb --field "$packages/mscclc.deb" Depends)"
+diff -r --no-dereference "$work/tar/moved" "$work/deb/usr" || fail "the packages differ"
+
+use_merged_usr
+
+for prefix in "$work/tar/moved" "$work/deb/usr"; do
+  # Where there is no plans/.
+  here=$work/use$prefix
+  mkdir -p "$here"
+  cd "$here"
+  use_command "$prefix"
+  read_manual "$prefix"
+  cp -r "$prefix/share/doc/mscclc/examples" example
+  use_cmake "$prefix"
+  use_make "$prefix"
+  use_nccl "$prefix"
+  need_little "$prefix"
+  lose_header "$prefix"
+done

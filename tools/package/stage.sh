@@ -1,13 +1,43 @@
 #!/bin/bash
-# Lays out what is installed under a prefix: stage.sh MSCCLC MAN_PAGE LICENSE 'LIBRARY FILES' PREFIX
+# Lays out what is installed under a prefix: NAME=FILES... stage.sh PREFIX
+# The names are those of the variables below. No file that is written here says where the prefix is.
 set -euo pipefail
-mscclc=$1 man_page=$2 license=$3 library=$4 prefix=$5
+prefix=$1
+: "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}"
+: "${header:?}" "${config:?}" "${examples:?}"
+
+put() { # FOLDER FILE...: as the prefix's files
+  local folder=$1
+  shift
+  install -D -m 644 -t "$prefix/$folder" "$@"
+}
 
 install -D -m 755 "$mscclc" "$prefix/bin/mscclc"
 install -D -m 644 "$license" "$prefix/share/doc/mscclc/copyright"
-for file in $library; do
-  install -D -m 644 "$file" "$prefix/share/mscclc/plans/$(basename "$file")"
+# shellcheck disable=SC2086  # several files
+put share/mscclc/plans $plans
+version=$("$mscclc" --version | cut -d' ' -f2)
+
+# The library for C, and how CMake and pkg-config find it.
+put include "$header"
+put lib "$libmscclc"
+ln -s libmscclc.so.0 "$prefix/lib/libmscclc.so"
+for file in $config; do
+  name=$(basename "$file" .in)
+  case $name in
+    *.pc) folder=lib/pkgconfig ;;
+    *.cmake) folder=lib/cmake/mscclc ;;
+    *) echo "stage.sh: where does $name belong?" >&2 && exit 1 ;;
+  esac
+  mkdir -p "$prefix/$folder"
+  sed "s/@VERSION@/$version/" "$file" > "$prefix/$folder/$name"
 done
+# shellcheck disable=SC2086
+put share/doc/mscclc/examples $examples
+
+# In a folder of its own: who wants it in front of NVIDIA's names it.
+put lib/mscclc "$libnccl"
+strip --strip-unneeded "$prefix/lib/mscclc/libnccl.so.2"
 
 bash_completions=$prefix/share/bash-completion/completions
 zsh_completions=$prefix/share/zsh/site-functions
@@ -16,7 +46,6 @@ mkdir -p "$bash_completions" "$zsh_completions" "$prefix/share/man/man1"
 "$mscclc" completion zsh > "$zsh_completions/_mscclc"
 
 # One page for mscclc, one for each command.
-version=$("$mscclc" --version | cut -d' ' -f2)
 page() {
   awk -v name="$1" -v version="$version" -f "$man_page" | gzip -9n > "$prefix/share/man/man1/$1.1.gz"
 }
