@@ -34,7 +34,8 @@ TEST_CASE("nothing is said unless it is asked for") {
 }
 
 TEST_CASE("lines go to a sink instead of the file") {
-  const Started log({{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}});
+  const LogFile log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}});
+  REQUIRE(log.started());
   std::vector<std::string> lines;
   set_log_sink([&](const std::string& line) { lines.push_back(line); });
   say_all();
