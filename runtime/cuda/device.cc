@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "executor/short_program.h"
 #include "runtime/base/bytes.h"
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/launch/stream_chain.h"
@@ -17,6 +18,21 @@ namespace mscclc::cuda {
 namespace {
 
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
+
+/// Steps with more operands than these are slower in the small kernels from their first access on,
+/// so those pay only where a block's way to that access is not hidden by the call ahead
+/// (docs/performance.md, "On four GPUs").
+constexpr uint32_t kMostBehindOwn = 2;
+
+bool is_large_behind_own(const device::LaunchPlan& plan) {
+  return plan.in_short != nullptr && plan.in_short->operands > kMostBehindOwn;
+}
+
+device::LaunchPlan in_large(const device::LaunchPlan& plan) {
+  device::LaunchPlan large = plan;
+  large.in_short = nullptr;
+  return large;
+}
 
 /// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
 bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launcher,
@@ -180,7 +196,10 @@ uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::La
                                           std::string& error) const {
   if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan, error);
   int number = 0;
-  const uint32_t most = launcher_.most_resident_blocks(plan, &number);
+  uint32_t most = launcher_.most_resident_blocks(plan, &number);
+  if (number == 0 && is_large_behind_own(plan)) {  // either kernel may run it
+    most = std::min(most, launcher_.most_resident_blocks(in_large(plan), &number));
+  }
   if (number != 0) error = launcher_.error_text(number);
   return most;
 }
@@ -188,7 +207,8 @@ uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::La
 std::string CudaDevice::start(const OwnKernel& own, const device::LaunchPlan& placed,
                               StreamHandle stream) {
   if (own.function != nullptr) return start_kernel(*context_, own, placed, stream_of(stream));
-  const int error = launcher_.launch(placed, stream);
+  const bool large = placed.early && is_large_behind_own(placed);
+  const int error = launcher_.launch(large ? in_large(placed) : placed, stream);
   return error == 0 ? "" : launcher_.error_text(error);
 }
 

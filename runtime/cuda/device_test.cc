@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "executor/short_program.h"
 #include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc::cuda {
@@ -333,6 +334,49 @@ TEST_CASE("cuda: a launch goes to the launcher, with its stream") {
     CHECK(text_of(diagnostics) ==
           "cuda: cannot launch the interpreter on cuda:0 (Fake GPU) (3 blocks of 128 threads): "
           "launch error 720\n");
+    device->destroy_stream(stream);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("cuda: which kernel runs a short program") {
+  World world;
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const StreamHandle stream = device->create_stream(diagnostics);
+    const auto in_short = [&](uint32_t operands, bool early) {
+      device::ShortProgram program{};
+      program.operands = operands;
+      bool seen = false;
+      world.on_launch = [&](const device::LaunchPlan& plan) { seen = plan.in_short == &program; };
+      device::LaunchPlan call{.blocks = 3, .threads = 128};
+      call.early = early;
+      call.in_short = &program;
+      CHECK(device->launch(call, stream, diagnostics));
+      CHECK(device->synchronize(stream, diagnostics));
+      return seen;
+    };
+    CHECK(in_short(2, true));
+    CHECK(in_short(2, false));
+    CHECK(!in_short(4, true));  // the call ahead hides what the large kernel takes longer for
+    CHECK(in_short(4, false));
+    CHECK(text_of(diagnostics) == "");
+    // There must be room for either kernel.
+    std::vector<bool> asked;
+    world.on_ask = [&](const device::LaunchPlan& plan) {
+      asked.push_back(plan.in_short != nullptr);
+    };
+    for (const uint32_t operands : {2u, 4u}) {
+      device::ShortProgram program{};
+      program.operands = operands;
+      device::LaunchPlan call{.blocks = 3, .threads = 128};
+      call.in_short = &program;
+      CHECK(device->fits(call, diagnostics).has_value());
+    }
+    CHECK(asked == std::vector<bool>{true, true, false});
+    world.on_launch = nullptr;
+    world.on_ask = nullptr;
     device->destroy_stream(stream);
   }
   world.check_clean();

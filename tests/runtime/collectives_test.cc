@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -25,7 +26,7 @@ std::shared_ptr<PlanProvider> library() {
     Diagnostics diagnostics;
     return builtin_library({}, diagnostics);
   }();
-  REQUIRE(provider != nullptr);
+  if (provider == nullptr) std::abort();  // ranks ask for it on threads, where nothing is required
   return provider;
 }
 
