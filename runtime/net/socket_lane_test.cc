@@ -418,7 +418,8 @@ TEST_CASE("who has nothing to do uses no processor") {
   CHECK(used() - before < 0.02);
 }
 
-// The sanitizer of undefined behaviour looks at memory through descriptors, of which there are none.
+// The sanitizer of undefined behaviour looks at memory through descriptors, of which there are
+// none.
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE("a rank without descriptors for its peers says so at once") {
   World world(1);
