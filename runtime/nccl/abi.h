@@ -18,6 +18,7 @@ typedef enum {
   ncclRemoteError = 6,
   ncclInProgress = 7,
   ncclTimeout = 8,
+  ncclResultMost = 0x7fffffff, /* other versions have others: any of these may come */
 } ncclResult_t;
 
 /* Callers may pass any int; types.def lists the types and reductions that there are. */
