@@ -160,6 +160,8 @@ const char* error_string(ncclResult_t code) {
       return "NCCL operation in progress";
     case ncclTimeout:
       return "operation timed out";
+    case ncclResultMost:
+      break;
   }
   return "unknown result code";
 }
