@@ -227,10 +227,9 @@ _MAY_INCLUDE = {
     ],
 
     # Commands.
-    "tools": [
+    "tools/base": ["ir", "compiler", "plans", "runtime/base"],
+    "tools/report": [
         "ir",
-        "compiler",
-        "executor/special",
         "executor/simulator",
         "executor/simulator/schedules",
         "passes",
@@ -239,9 +238,36 @@ _MAY_INCLUDE = {
         "runtime/api",
         "runtime/base",
         "runtime/observe",
-        "runtime/proofs",
-        "runtime/runner",
+        "tools/base",
     ],
+    "tools/run": [
+        "ir",
+        "executor/simulator",
+        "executor/simulator/schedules",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/runner",
+        "tools/base",
+        "tools/report",
+    ],
+    "tools/commands": [
+        "ir",
+        "compiler",
+        "executor/simulator",
+        "executor/simulator/schedules",
+        "executor/special",
+        "passes",
+        "passes/prove",
+        "plans",
+        "runtime/api",
+        "runtime/base",
+        "runtime/proofs",
+        "tools/base",
+        "tools/report",
+        "tools/run",
+    ],
+    "tools": ["ir", "tools/base", "tools/commands"],
     "tools/bench": [
         "ir",
         "compiler",
@@ -254,7 +280,7 @@ _MAY_INCLUDE = {
         "plans",
         "runtime/api",
         "runtime/memory",
-        "tools",
+        "tools/base",
     ],
 
     "tools/package": [],
@@ -335,15 +361,14 @@ _MAY_LINK = {
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/nccl": ["runtime"],
     "runtime/runner": ["runtime/communicator"],
-    "tools": [
+    "tools/run": [
         "runtime/bootstrap",
         "runtime/bootstrap/job",
         "runtime/communicator",
         "runtime/cuda",
         "runtime/host",
-        "runtime/library",
-        "runtime/registry",
     ],
+    "tools/commands": ["runtime/library", "runtime/registry"],
     "tools/package": ["runtime/capi", "runtime/nccl", "tools"],
     "tools/bench": [
         "executor/cuda",

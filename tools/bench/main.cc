@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "tools/base/files.h"
 #include "tools/bench/options.h"
 #include "tools/bench/ranks.h"
 #include "tools/bench/record.h"
 #include "tools/bench/report.h"
 #include "tools/bench/session.h"
 #include "tools/bench/torch.h"
-#include "tools/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "tools/sizes.h"
+#include "tools/base/sizes.h"
 
 namespace mscclc::bench {
 namespace {

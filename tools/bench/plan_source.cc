@@ -5,7 +5,7 @@
 
 #include "compiler/compile.h"
 #include "plans/plan_json.h"
-#include "tools/files.h"
+#include "tools/base/files.h"
 
 namespace mscclc::bench {
 namespace {

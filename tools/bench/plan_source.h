@@ -9,8 +9,8 @@
 
 #include "ir/link_kind.h"
 #include "ir/program.h"
+#include "tools/base/library.h"
 #include "tools/bench/result.h"
-#include "tools/library.h"
 
 namespace mscclc::bench {
 

@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
+#include "tools/base/files.h"
 #include "tools/bench/cliffs.h"
 #include "tools/bench/plot.h"
 #include "tools/bench/table.h"
-#include "tools/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/base/files.h"
 #include "tools/bench/round_trip.h"
 #include "tools/bench/statistics.h"
-#include "tools/files.h"
 
 namespace mscclc::bench {
 namespace {

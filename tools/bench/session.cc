@@ -8,6 +8,7 @@
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
+#include "tools/base/result_table.h"
 #include "tools/bench/checker.h"
 #include "tools/bench/clock_rows.h"
 #include "tools/bench/comparison.h"
@@ -15,7 +16,6 @@
 #include "tools/bench/run_log.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/table.h"
-#include "tools/result_table.h"
 
 namespace mscclc::bench {
 namespace {
