@@ -11,12 +11,12 @@
 #include <new>
 
 #include "tools/base/files.h"
-#include "tools/bench/options.h"
-#include "tools/bench/ranks.h"
-#include "tools/bench/record.h"
-#include "tools/bench/report.h"
+#include "tools/bench/base/options.h"
+#include "tools/bench/contenders/torch.h"
+#include "tools/bench/ranks/ranks.h"
+#include "tools/bench/report/report.h"
+#include "tools/bench/results/record.h"
 #include "tools/bench/session.h"
-#include "tools/bench/torch.h"
 
 namespace mscclc::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tools/base/files.h"
-#include "tools/bench/round_trip.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/base/statistics.h"
+#include "tools/bench/kernels/round_trip.h"
 
 namespace mscclc::bench {
 namespace {
