@@ -10,28 +10,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_places=8
-die() {
-  printf '%s\n' "$*" >&2
-  exit 1
-}
+# shellcheck source=tests/toy_copy.sh
+source tests/toy_copy.sh
 
-copy=${1:-}
-finish() {
-  (cd "$copy" && bazel clean --expunge && rm -rf "$copy") >/dev/null 2>&1 || true
-}
-if [[ -z $copy ]]; then
-  copy=$(mktemp -d)
-  trap finish EXIT
-fi
-mkdir -p "$copy"
-git ls-files -z | xargs -0 cp --parents --no-dereference -t "$copy"
-if [[ -f user.bazelrc ]]; then cp user.bazelrc "$copy"; fi
-cd "$copy"
-rm -rf .git
-git init --quiet
-git add --all
-git -c user.name=toy -c user.email=toy@localhost commit --quiet --message "before the toy format"
+most_places=8
+enter_copy "before the toy format" "${1:-}"
 
 # 1. The row of the table.
 sed --in-place '/^FORMAT(LL128,/a FORMAT(LL64, 56, 64, line, 64, 64, "", "an 8-byte flag at the end of every 64-byte line")' ir/formats.def

@@ -10,29 +10,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# shellcheck source=tests/toy_copy.sh
+source tests/toy_copy.sh
+
 most_places=5
 say() { printf '%s\n' "$*"; }
-die() {
-  say "$*" >&2
-  exit 1
-}
-
-copy=${1:-}
-finish() {
-  (cd "$copy" && bazel clean --expunge && rm -rf "$copy") >/dev/null 2>&1 || true
-}
-if [[ -z $copy ]]; then
-  copy=$(mktemp -d)
-  trap finish EXIT
-fi
-mkdir -p "$copy"
-git ls-files -z | xargs -0 cp --parents --no-dereference -t "$copy"
-if [[ -f user.bazelrc ]]; then cp user.bazelrc "$copy"; fi
-cd "$copy"
-rm -rf .git
-git init --quiet
-git add --all
-git -c user.name=toy -c user.email=toy@localhost commit --quiet --message "before the toy op"
+enter_copy "before the toy op" "${1:-}"
 
 # Inserts the lines of standard input before the first line of a file that matches. Each call is a
 # place.

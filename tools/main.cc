@@ -6,9 +6,9 @@
 #include <new>
 
 #include "ir/diagnostic.h"
-#include "tools/command_line.h"
-#include "tools/files.h"
-#include "tools/kernels.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/commands/kernels.h"
 
 namespace {
 

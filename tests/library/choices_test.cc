@@ -10,7 +10,7 @@
 #include "plans/library_table.h"
 #include "plans/target.h"
 #include "tests/library/library.h"
-#include "tools/library.h"
+#include "tools/base/library.h"
 
 namespace mscclc {
 namespace {

@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <new>
 
-#include "tools/bench/options.h"
-#include "tools/bench/ranks.h"
-#include "tools/bench/record.h"
-#include "tools/bench/report.h"
+#include "tools/base/files.h"
+#include "tools/bench/base/options.h"
+#include "tools/bench/contenders/torch.h"
+#include "tools/bench/ranks/ranks.h"
+#include "tools/bench/report/report.h"
+#include "tools/bench/results/record.h"
 #include "tools/bench/session.h"
-#include "tools/bench/torch.h"
-#include "tools/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/round_trip.h"
-#include "tools/bench/statistics.h"
-#include "tools/files.h"
+#include "tools/base/files.h"
+#include "tools/bench/base/statistics.h"
+#include "tools/bench/kernels/round_trip.h"
 
 namespace mscclc::bench {
 namespace {

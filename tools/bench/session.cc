@@ -8,14 +8,14 @@
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
-#include "tools/bench/checker.h"
-#include "tools/bench/clock_rows.h"
-#include "tools/bench/comparison.h"
-#include "tools/bench/record.h"
-#include "tools/bench/run_log.h"
-#include "tools/bench/statistics.h"
-#include "tools/bench/table.h"
-#include "tools/result_table.h"
+#include "tools/base/result_table.h"
+#include "tools/bench/base/statistics.h"
+#include "tools/bench/measure/checker.h"
+#include "tools/bench/measure/clock_rows.h"
+#include "tools/bench/measure/run_log.h"
+#include "tools/bench/report/table.h"
+#include "tools/bench/results/comparison.h"
+#include "tools/bench/results/record.h"
 
 namespace mscclc::bench {
 namespace {

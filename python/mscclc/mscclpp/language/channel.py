@@ -64,6 +64,13 @@ class _Channel:
             op = Op(name, place, kind, [src.ref], [remote], [at], 0, group)
             self._program.add(state, tb, op, block)
 
+    def _forward(self, dst, src, tb, tb_group, place):
+        """The packets of a local source go to a remote destination."""
+        _needs_blocks(tb, tb_group)
+        needs_scratch("the source of 'read_put_packets'", src)
+        needs_scratch("the destination of 'read_put_packets'", dst)
+        self._send("rppkt", dst, src, tb, tb_group, place)
+
     def _needs_own(self, chunk):
         if chunk.rank != self.src_rank:
             raise ProgramError(f"{chunk!r} is not on rank {self.src_rank}, whose channel this is")
@@ -136,10 +143,7 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Waits for the packets in src and forwards them to dst, scratch of the peer."""
-        _needs_blocks(tb, tb_group)
-        needs_scratch("the source of 'read_put_packets'", src_chunk)
-        needs_scratch("the destination of 'read_put_packets'", dst_chunk)
-        self._send("rppkt", dst_chunk, src_chunk, tb, tb_group, caller(1))
+        self._forward(dst_chunk, src_chunk, tb, tb_group, caller(1))
 
     def reduce(
         self,
@@ -218,10 +222,7 @@ class PortChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Waits for the packets in src and sends them to dst, scratch of the peer."""
-        _needs_blocks(tb, tb_group)
-        needs_scratch("the source of 'read_put_packets'", src_chunk)
-        needs_scratch("the destination of 'read_put_packets'", dst_chunk)
-        self._send("rppkt", dst_chunk, src_chunk, tb, tb_group, caller(1))
+        self._forward(dst_chunk, src_chunk, tb, tb_group, caller(1))
 
 
 class SwitchChannel:

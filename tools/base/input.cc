@@ -1,0 +1,156 @@
+#include "tools/base/input.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <new>
+
+#include "plans/plan_json.h"
+#include "tools/base/files.h"
+
+namespace mscclc {
+namespace {
+
+bool looks_like_json(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && text[at] == '{';
+}
+
+std::optional<std::string> read_import(const std::string& path) {
+  std::string error;
+  return read_input(path, error);
+}
+
+}  // namespace
+
+void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format) {
+  const std::vector<std::string> formats = {"text", "json"};
+  line.takes(app.add_option("--diagnostics", format,
+                            "how errors and warnings are shown on standard error: text (default), "
+                            "or json, one object per line")
+                 ->type_name("FORMAT")
+                 ->check(CLI::IsMember(formats)),
+             formats);
+}
+
+void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) {
+  line.takes_text(app.add_option("-D", options.defines,
+                                 "set a parameter of the program, as in -D R=16 or "
+                                 "-D counts=1,0,2; may be repeated")
+                      ->type_name("NAME=VALUE")
+                      ->allow_extra_args(false));
+}
+
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
+                       const char* what) {
+  std::vector<std::string> names;
+  for (const Target& t : builtin_targets()) names.push_back(t.name);
+  line.takes(app.add_option("--target", target,
+                            fmt::format("{}: {}, or a target file (default: {})", what,
+                                        fmt::join(names, ", "), without))
+                 ->type_name("TARGET"),
+             names);
+}
+
+void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
+  app.add_option("FILE", options.file,
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options);
+  add_diagnostics_option(line, app, options.diagnostics);
+}
+
+std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
+                             const std::string& format) {
+  if (diagnostics.all().empty()) return "";
+  return format == "json" ? render_json(diagnostics, sources) : render_text(diagnostics, sources);
+}
+
+void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
+                       const std::string& format) {
+  put_error(diagnostics_text(diagnostics, sources, format));
+}
+
+int Input::usage(const std::string& message) {
+  put_error(fmt::format("mscclc: {}\n", message));
+  return kUsage;
+}
+
+/// A usage() that is remembered.
+int Input::unusable(const std::string& message) {
+  first_error_ = message;
+  return usage(message);
+}
+
+void Input::report() {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (first_error_.empty() && d.severity == Severity::error) first_error_ = d.message;
+  }
+  const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
+  diagnostics = Diagnostics();
+  if (report_into_ == nullptr) {
+    put_error(text);
+  } else {
+    *report_into_ += text;
+  }
+}
+
+bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
+  for (const std::string& define : options_.defines) {
+    const size_t at = define.find('=');
+    if (at == std::string::npos || at == 0) {
+      error = fmt::format("-D '{}' is not of the form NAME=VALUE", define);
+      return false;
+    }
+    front.defines.emplace_back(define.substr(0, at), define.substr(at + 1));
+  }
+  return true;
+}
+
+int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate) {
+  FrontEndOptions front;
+  front.read_file = read_import;
+  front.relative_names = relative_names;
+  std::string error;
+  if (!split_defines(front, error)) return unusable(error);
+  auto text = read_input(options_.file, error);
+  if (!text) return unusable(error);
+  if (looks_like_json(*text)) {
+    kind = InputKind::plan;
+    if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");
+  }
+  int code = kWrongProgram;
+  try {
+    code = kind == InputKind::plan ? load_plan(*text, front, passes, gate)
+                                   : load_text(std::move(*text), front, passes, gate);
+  } catch (const std::bad_alloc&) {
+    diagnostics.error("memory", {},
+                      fmt::format("'{}' takes more memory to compile than there is; fewer ranks, "
+                                  "thread blocks or instances take less",
+                                  options_.file));
+  }
+  report();
+  return code;
+}
+
+int Input::load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
+                     ProofGate* gate) {
+  auto loaded = read_plan(json, options_.file, diagnostics);
+  if (!loaded) return kWrongProgram;
+  program = std::move(*loaded);
+  if (!passes.only.empty() && !run_passes(program, passes, diagnostics)) return kWrongProgram;
+  if (front.relative_names) make_names_relative(program, options_.file);
+  return gate == nullptr || gate->pass(program, diagnostics) ? kFine : kWrongProgram;
+}
+
+int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+                     ProofGate* gate) {
+  const FileId file = sources.add(options_.file, std::move(text));
+  auto compiled = compile(sources, file, front, passes, diagnostics, gate);
+  if (!compiled) return kWrongProgram;
+  program = std::move(*compiled);
+  return kFine;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,83 @@
+// What subcommands that read a program have in common: FILE, -D and --diagnostics, the three kinds
+// of input, and the printing of diagnostics.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "tools/base/command_line.h"
+
+namespace mscclc {
+
+struct InputOptions {
+  std::string file;
+  std::vector<std::string> defines;
+  std::string diagnostics = "text";
+};
+
+/// Declares FILE, -D and --diagnostics.
+void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options);
+/// Declares -D alone.
+void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options);
+/// Declares --diagnostics alone.
+void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
+
+/// Declares --target; `without` says what it means to leave it out, `what` what its limits are for.
+void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
+                       const char* what = "whose limits the plan must keep");
+
+enum class InputKind { program, ir, plan };
+
+/// One input on its way to IR, with the text and the diagnostics that belong to it.
+class Input {
+ public:
+  explicit Input(const InputOptions& options) : options_(options) {}
+
+  /// Reads the file (a program, IR text, or a plan: JSON begins with '{') and brings it to IR;
+  /// programs go through `passes`. Returns kFine, or prints why not and returns the exit code.
+  [[nodiscard]] int load(const PassOptions& passes) { return load(passes, false, nullptr); }
+  /// The same of what is to be written: the program names its files relative to its folder, and a
+  /// plan must pass the gate, if there is one.
+  [[nodiscard]] int load_to_write(const PassOptions& passes, ProofGate* gate) {
+    return load(passes, true, gate);
+  }
+  /// Prints diagnostics that came since the last call, to standard error.
+  void report();
+  /// The first error that has been printed; empty if there is none.
+  const std::string& first_error() const { return first_error_; }
+  /// report() adds to `text` instead, which must outlive this.
+  void report_into(std::string& text) { report_into_ = &text; }
+  /// Prints "mscclc: <message>" and returns kUsage.
+  static int usage(const std::string& message);
+
+  Program program;
+  InputKind kind = InputKind::program;
+  Sources sources;
+  Diagnostics diagnostics;
+
+ private:
+  [[nodiscard]] int load(const PassOptions& passes, bool relative_names, ProofGate* gate);
+  [[nodiscard]] bool split_defines(FrontEndOptions& front, std::string& error) const;
+  int unusable(const std::string& message);
+  int load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
+                ProofGate* gate);
+  int load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+                ProofGate* gate);
+
+  const InputOptions& options_;
+  std::string first_error_;
+  std::string* report_into_ = nullptr;
+};
+
+/// The text of diagnostics in the format that --diagnostics chose.
+std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
+                             const std::string& format);
+
+/// Prints `diagnostics` to standard error in the format that --diagnostics chose.
+void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
+                       const std::string& format);
+
+}  // namespace mscclc

@@ -1,0 +1,282 @@
+#include "tools/bench/base/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "tools/base/sizes.h"
+
+namespace mscclc::bench {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  The plans that the library picks, beside NCCL on four GPUs, 1 KiB to 1 GiB, in CUDA graphs:
+    mscclc-bench -g 4 -b 1K -e 1G --graph --contender nccl
+  All-reduce plans beside NCCL on four GPUs, eager, 1 KiB to 16 MiB:
+    mscclc-bench -g 4 -b 1K -e 16M --contender nccl plans/allreduce_*.mscl
+  As published: CUDA graphs, every contender, the fastest of our plans at each size, files for later:
+    mscclc-bench -g 4 -b 1K -e 1G --graph --best --every-size \
+      --contender nccl,nccl-symmetric,torch,copy,handwritten --json r.jsonl --svg plots plans/*.mscl
+  What calls cost between kernels of 2 us, as in a model, beside NCCL:
+    mscclc-bench -g 2 -b 1K -e 1M --graph --between 2 --placement out-of-place --contender nccl
+  Another instance count of a program beside it:
+    mscclc-bench -g 4 --graph plans/allreduce_2shot.mscl plans/allreduce_2shot.mscl:I=4
+  Only NCCL, no plan of ours:
+    mscclc-bench -g 4 --collective allgather,broadcast --contender nccl --no-library
+  A recorded run, without a GPU: plots, and whether time jumps between sizes:
+    mscclc-bench --from-json r.jsonl --svg plots --cliffs
+)";
+
+// As the command line says it, before it is looked at.
+struct Words {
+  std::string begin = "1K", end = "16M", step, factor = "2";
+  std::vector<std::string> dtypes = {"f32"}, ops = {"sum"}, collectives, contenders;
+  std::string placement = "both";
+  int graphs = -1, check = 2, blocking = 0;
+  bool graph = false, both = false;
+};
+
+std::vector<std::string> split_commas(const std::vector<std::string>& items) {
+  std::vector<std::string> parts;
+  for (const std::string& item : items) {
+    for (size_t from = 0; from <= item.size();) {
+      const size_t to = std::min(item.find(',', from), item.size());
+      parts.push_back(item.substr(from, to - from));
+      from = to + 1;
+    }
+  }
+  return parts;
+}
+
+void add_nccl_options(CLI::App& app, Options& o, Words& w) {
+  app.add_option("-g,--ngpus", o.gpus, "GPUs, one rank each (default: 2)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("-b,--minbytes", w.begin, "smallest message (default: 1K)");
+  app.add_option("-e,--maxbytes", w.end, "largest message (default: 16M)");
+  app.add_option("-f,--stepfactor", w.factor, "from one size to the next, times (default: 2)");
+  app.add_option("-i,--stepbytes", w.step, "from one size to the next, plus");
+  app.add_option("-n,--iters", o.iterations, "calls of a batch (default: by size, 200 to 4)");
+  app.add_option("-m,--agg_iters", o.aggregate,
+                 "calls of a unit, of which p50 and p99 are taken (default: a graph, or 10)");
+  app.add_option("-w,--warmup_iters", o.warmup, "batches before those that count (default: 2)");
+  app.add_option("-c,--check", w.check, "calls whose results are compared; 0: none (default: 2)")
+      ->check(CLI::Range(0, 7));
+  app.add_option("-G,--cudagraph", w.graphs,
+                 "capture a batch in a CUDA graph and replay it so often; 0: eager (default)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("-d,--datatype", w.dtypes, "data types: float, half, bfloat16, f32, … or all")
+      ->allow_extra_args(false);
+  app.add_option("-o,--op", w.ops, "reductions: sum, prod, min, max, avg, or all")
+      ->allow_extra_args(false);
+  app.add_option("-r,--root", o.root, "root of broadcast and reduce (default: 0)");
+  app.add_option("-z,--blocking", w.blocking, "1: the host waits for each call (or graph)")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-T,--timeout", o.timeout,
+                 "seconds that a step may take before all is ended; 0: any time (default: 120)");
+  app.add_option("-J,--json", o.json, "write results to this file, one JSON object a line");
+}
+
+CLI::Validator busy_time() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double time = 0;
+        const bool good = CLI::detail::lexical_cast(text, time) && time >= 0.5 && time <= 1000;
+        return good ? std::string() : "a kernel takes 0.5 to 1000 microseconds, not " + text;
+      },
+      "US");
+}
+
+void add_own_options(CLI::App& app, Options& o, Words& w) {
+  app.add_flag("--graph", w.graph, "CUDA graphs, replayed as often as suits the size");
+  app.add_flag("--both", w.both, "eager and CUDA graphs, one after the other");
+  app.add_option("--repeats", o.repeats, "batches that count; the median is shown (default: 9)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--collective", w.collectives, "allreduce, allgather, …, or all (default)")
+      ->allow_extra_args(false);
+  app.add_option("--contender,--peer", w.contenders,
+                 "nccl, nccl-symmetric, torch, copy, handwritten")
+      ->allow_extra_args(false);
+  app.add_option("--recorded", o.recorded,
+                 "a file of --json with baselines that were measured earlier, shown as well")
+      ->allow_extra_args(false);
+  app.add_option("--placement", w.placement, "out-of-place, in-place, or both (default)")
+      ->check(CLI::IsMember({"out-of-place", "in-place", "both"}));
+  app.add_option("--offset", o.offset, "move buffers by so many bytes, a multiple of the element");
+  app.add_flag("--every-size", o.every_size, "also where a plan's 'select' does not reach");
+  app.add_option("--library", o.library,
+                 "folder of the library, whose plans run if none are given (default: "
+                 "MSCCLC_LIBRARY, or plans beside mscclc-bench or here)");
+  app.add_flag("--no-library", o.no_library, "no plans of ours");
+  app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
+  app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
+  app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
+  app.add_flag(
+      "--clocks", o.clocks,
+      "tell where the time of our plans' thread blocks goes, in cycles (needs a build with "
+      "--define=clocks=on)");
+  app.add_option("--between", o.between,
+                 "also tell what a call costs between two kernels of so many microseconds on all "
+                 "multiprocessors, of which one writes its input, the other reads its output")
+      ->check(busy_time());
+  app.add_flag("--between-early", o.between_early,
+               "those kernels are launched as programs with programmatic launches do, and let the "
+               "next one begin early");
+  app.add_flag("--cliffs", o.cliffs, "fail if time jumps between neighbouring sizes");
+  app.add_option("plans", o.plans,
+                 "programs or plans; prog.mscl:B=4,I=2 sets parameters (default: what the library "
+                 "picks for each call)");
+}
+
+std::string parse_dtypes(const Words& w, Options& o) {
+  for (const std::string& text : split_commas(w.dtypes)) {
+    if (text == "all") {
+      for (const DtypeInfo& d : dtype_table()) o.dtypes.push_back(d.dtype);
+    } else if (const auto dtype =
+                   find_dtype(text.starts_with("f8") ? "fp8_" + text.substr(2) : text)) {
+      o.dtypes.push_back(*dtype);
+    } else {
+      return fmt::format("unknown data type '{}'", text);
+    }
+  }
+  return "";
+}
+
+std::string parse_ops(const Words& w, Options& o) {
+  for (const std::string& text : split_commas(w.ops)) {
+    const auto op = find_reduce_op(text);
+    if (text == "all") {
+      for (const ReduceOp each :
+           {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg}) {
+        o.ops.push_back(each);
+      }
+    } else if (op && *op != ReduceOp::call) {
+      o.ops.push_back(*op);
+    } else {
+      return fmt::format("unknown reduction '{}'", text);
+    }
+  }
+  return "";
+}
+
+std::string parse_collectives(const Words& w, Options& o) {
+  for (const std::string& text : split_commas(w.collectives)) {
+    if (text == "all") {
+      o.collectives.clear();
+      return "";
+    }
+    const auto kind = find_collective(text);
+    if (!kind) return fmt::format("unknown collective '{}'", text);
+    o.collectives.push_back(*kind);
+  }
+  return "";
+}
+
+std::string parse_contenders(const Words& w, Options& o) {
+  static const std::vector<std::string> kKnown = {"nccl", "nccl-symmetric", "torch", "copy",
+                                                  "handwritten"};
+  for (const std::string& text : split_commas(w.contenders)) {
+    if (std::ranges::find(kKnown, text) == kKnown.end()) {
+      return fmt::format("unknown contender '{}'; there are {}", text, fmt::join(kKnown, ", "));
+    }
+    if (!o.has_contender(text)) o.contenders.push_back(text);
+  }
+  return "";
+}
+
+std::string parse_sizes_and_modes(const Words& w, Options& o) {
+  std::string error;
+  const std::string by = w.step.empty() ? w.factor : "+" + w.step;
+  const auto sizes = parse_sizes(fmt::format("{}:{}:{}", w.begin, w.end, by), error);
+  if (!sizes) return error;
+  o.sizes = *sizes;
+  o.graph = w.graph || w.both || w.graphs > 0;
+  o.eager = w.both || !o.graph;
+  o.replays = w.graphs > 0 ? static_cast<uint32_t>(w.graphs) : 0;
+  o.check = static_cast<uint32_t>(w.check);
+  o.blocking = w.blocking != 0;
+  o.out_of_place = w.placement != "in-place";
+  o.in_place = w.placement != "out-of-place";
+  if (o.root >= o.gpus) return fmt::format("the root {} is none of {} ranks", o.root, o.gpus);
+  if (o.no_library && !o.plans.empty()) return "--no-library is for runs without plans";
+  if (o.no_library && o.from_json.empty() && (o.contenders.empty() || o.collectives.empty())) {
+    return "nothing to measure: --no-library needs contenders and collectives";
+  }
+  if (o.between_early && o.between == 0) return "--between-early needs --between";
+  for (const Dtype dtype : o.dtypes) {
+    if (o.offset % info(dtype).bytes == 0) continue;
+    return fmt::format("--offset {} is no multiple of an element of {}", o.offset,
+                       info(dtype).name);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool Options::has_contender(const std::string& name) const {
+  return std::ranges::find(contenders, name) != contenders.end();
+}
+
+std::optional<Options> parse_options(const std::vector<std::string>& arguments,
+                                     std::string& message, bool& wrong) {
+  Options options;
+  Words words;
+  CLI::App app("Times plans on this machine's GPUs and other libraries, in one run",
+               "mscclc-bench");
+  app.footer(kExamples);
+  add_nccl_options(app, options, words);
+  add_own_options(app, options, words);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    message = app.help();
+    wrong = false;
+    return std::nullopt;
+  } catch (const CLI::ParseError& e) {
+    message = e.what();
+    wrong = true;
+    return std::nullopt;
+  }
+  for (const auto parse :
+       {parse_dtypes, parse_ops, parse_collectives, parse_contenders, parse_sizes_and_modes}) {
+    message = parse(words, options);
+    if (message.empty()) continue;
+    wrong = true;
+    return std::nullopt;
+  }
+  return options;
+}
+
+std::string_view nccl_name(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32:
+      return "float";
+    case Dtype::f16:
+      return "half";
+    case Dtype::bf16:
+      return "bfloat16";
+    case Dtype::f64:
+      return "double";
+    case Dtype::i32:
+      return "int32";
+    case Dtype::u32:
+      return "uint32";
+    case Dtype::i64:
+      return "int64";
+    case Dtype::u64:
+      return "uint64";
+    case Dtype::i8:
+      return "int8";
+    case Dtype::u8:
+      return "uint8";
+    case Dtype::e4m3:
+      return "f8e4m3";
+    case Dtype::e5m2:
+      return "f8e5m2";
+    default:
+      return info(dtype).name;
+  }
+}
+
+}  // namespace mscclc::bench

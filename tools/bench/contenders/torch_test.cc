@@ -1,0 +1,45 @@
+#include "tools/bench/contenders/torch.h"
+
+#include <catch2/catch.hpp>
+
+namespace mscclc::bench {
+namespace {
+
+TEST_CASE("the script gets our sizes, types and batches") {
+  Options options;
+  options.gpus = 4;
+  options.sizes = {1024, uint64_t{16} << 20};
+  options.dtypes = {Dtype::f32, Dtype::f16, Dtype::bf16};
+  options.graph = true;
+  CHECK(torch_arguments(options) ==
+        "--gpus 4 --repeats 9 --warmup 2 --type f32 --type bf16 --work eager:1024:200:8:100:10 "
+        "eager:16777216:60:4:40:10 graph:1024:50:8:100:50 graph:16777216:10:4:40:10");
+}
+
+TEST_CASE("the script is told of kernels between calls, but for those that launch early") {
+  Options options;
+  options.sizes = {1024};
+  options.dtypes = {Dtype::f32};
+  options.between = 2.5;
+  CHECK(torch_arguments(options) ==
+        "--gpus 2 --repeats 9 --warmup 2 --between 2.5 --type f32 --work "
+        "eager:1024:200:8:100:10");
+  options.between_early = true;
+  CHECK(torch_arguments(options).find("--between") == std::string::npos);
+}
+
+TEST_CASE("PyTorch is not asked for other collectives or reductions") {
+  Options options;
+  options.ops = {ReduceOp::sum};
+  options.collectives = {CollectiveKind::allgather};
+  CHECK(run_torch(options).left_out.empty());
+  options.collectives.clear();
+  options.ops = {ReduceOp::max};
+  CHECK(run_torch(options).left_out.empty());
+  options.ops = {ReduceOp::sum};
+  options.offset = 4;
+  CHECK(run_torch(options).left_out.empty());
+}
+
+}  // namespace
+}  // namespace mscclc::bench

@@ -1,0 +1,40 @@
+#include "tools/bench/measure/clock_rows.h"
+
+#include <vector>
+
+#include "executor/cuda/device/clocks.h"
+#include "tools/bench/measure/clocks.h"
+
+namespace mscclc::bench {
+
+ClockRows::ClockRows(std::unique_ptr<Memory> rows) : rows_(std::move(rows)) {
+  cuda::set_clocks(reinterpret_cast<uint64_t*>(rows_->data()));
+}
+ClockRows::~ClockRows() { cuda::set_clocks(nullptr); }
+
+std::unique_ptr<ClockRows> ClockRows::open(Device& device, Diagnostics& diagnostics) {
+  if (!cuda::has_clocks()) {
+    diagnostics.error("no-clocks", {}, "--clocks needs a build with --define=clocks=on");
+    return nullptr;
+  }
+  const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMostClockBlocks;
+  auto rows = device.allocate(bytes, "stamps", diagnostics);
+  if (rows == nullptr) return nullptr;
+  return std::unique_ptr<ClockRows>(new ClockRows(std::move(rows)));
+}
+
+bool ClockRows::read(const std::function<bool(Diagnostics&)>& run, cudaStream_t stream,
+                     std::string& text, Diagnostics& diagnostics) {
+  std::vector<uint64_t> words(rows_->bytes() / sizeof(uint64_t));
+  const bool good =
+      succeeded(cudaMemset(rows_->data(), 0, rows_->bytes()), "clear stamps", diagnostics) &&
+      run(diagnostics) &&
+      succeeded(cudaStreamSynchronize(stream), "wait for a unit", diagnostics) &&
+      succeeded(cudaMemcpy(words.data(), rows_->data(), words.size() * sizeof(uint64_t),
+                           cudaMemcpyDeviceToHost),
+                "read stamps", diagnostics);
+  if (good) text = clocks_text(words);
+  return good;
+}
+
+}  // namespace mscclc::bench

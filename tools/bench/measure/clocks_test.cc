@@ -1,0 +1,45 @@
+#include "tools/bench/measure/clocks.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "executor/cuda/device/clocks.h"
+#include "executor/interpreter/step_kinds.h"
+
+namespace mscclc::bench {
+namespace {
+
+using namespace cuda;
+
+struct Stamp {
+  uint32_t what;
+  uint64_t cycles;
+};
+
+std::vector<uint64_t> row(const std::vector<Stamp>& stamps) {
+  std::vector<uint64_t> words(kClockWords);
+  words[0] = stamps.size();
+  for (size_t i = 0; i < stamps.size(); ++i) {
+    words[i + 1] = uint64_t{stamps[i].what} << kClockShift | stamps[i].cycles;
+  }
+  return words;
+}
+
+TEST_CASE("bench: stamps of blocks, by kind of block") {
+  const uint32_t put = kClockSteps + static_cast<uint32_t>(device::StepKind::move_packets);
+  std::vector<uint64_t> rows;
+  for (const uint64_t cycles : {100, 300, 200}) {
+    const auto one = row({{kClockProgram, 10}, {put, cycles}, {kClockEnd, cycles + 50}});
+    rows.insert(rows.end(), one.begin(), one.end());
+  }
+  for (const auto& one : {row({{kClockCounts, 7}}), row({})}) {
+    rows.insert(rows.end(), one.begin(), one.end());
+  }
+  CHECK(clocks_text(rows) ==
+        "#    3 blocks: program 10, move_packets 200 (100 to 300), end 250 (150 to 350)\n"
+        "#    1 blocks: counts 7\n");
+  CHECK(clocks_text({}).empty());
+}
+
+}  // namespace
+}  // namespace mscclc::bench

@@ -1,0 +1,44 @@
+#include "tools/bench/measure/surroundings.h"
+
+#include "tools/bench/measure/timing.h"
+
+namespace mscclc::bench {
+namespace {
+
+constexpr uint32_t kAlign = 16;
+
+}  // namespace
+
+std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
+                                             const Options& options, Diagnostics& diagnostics) {
+  int device = 0, processors = 0, kilohertz = 0;
+  if (!succeeded(cudaGetDevice(&device), "find the device", diagnostics) ||
+      !succeeded(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                 "count multiprocessors", diagnostics) ||
+      !succeeded(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device),
+                 "read the clock rate", diagnostics)) {
+    return std::nullopt;
+  }
+  const Chunking chunking(*w.contract, w.part, kAlign);
+  BusyKernel kernel;
+  kernel.cycles = static_cast<uint64_t>(options.between * kilohertz / 1000);
+  kernel.blocks = static_cast<uint32_t>(processors);
+  kernel.early = options.between_early;
+  Surroundings made;
+  made.ahead_ = made.behind_ = kernel;
+  made.ahead_.data = w.input;
+  made.ahead_.bytes = chunking.buffer_bytes(Side::input, rank);
+  made.ahead_.writes = true;
+  made.behind_.data = w.output;
+  made.behind_.bytes = chunking.buffer_bytes(Side::output, rank);
+  return made;
+}
+
+bool Surroundings::launch_ahead(cudaStream_t stream, Diagnostics& diagnostics) const {
+  return succeeded(launch_busy(ahead_, stream), "launch a kernel", diagnostics);
+}
+bool Surroundings::launch_behind(cudaStream_t stream, Diagnostics& diagnostics) const {
+  return succeeded(launch_busy(behind_, stream), "launch a kernel", diagnostics);
+}
+
+}  // namespace mscclc::bench

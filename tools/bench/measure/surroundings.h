@@ -1,0 +1,29 @@
+// What stands around a call in a user's program: a kernel ahead that writes its input, and one
+// behind that reads its output (--between).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+
+#include "ir/diagnostic.h"
+#include "tools/bench/base/options.h"
+#include "tools/bench/kernels/kernels.h"
+#include "tools/bench/measure/contender.h"
+
+namespace mscclc::bench {
+
+class Surroundings {
+ public:
+  /// Of calls of rank `rank`, as `options` say. Nothing: reported.
+  static std::optional<Surroundings> of(const Workload& workload, uint32_t rank,
+                                        const Options& options, Diagnostics& diagnostics);
+
+  bool launch_ahead(cudaStream_t stream, Diagnostics& diagnostics) const;
+  bool launch_behind(cudaStream_t stream, Diagnostics& diagnostics) const;
+
+ private:
+  BusyKernel ahead_, behind_;
+};
+
+}  // namespace mscclc::bench

@@ -1,0 +1,65 @@
+// Where the benchmark's plans come from: programs and plans that the command line names, or the
+// library, each at the sizes at which its table picks it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/link_kind.h"
+#include "ir/program.h"
+#include "tools/base/library.h"
+#include "tools/bench/results/result.h"
+
+namespace mscclc::bench {
+
+struct BenchPlan {
+  std::shared_ptr<const Program> program;       ///< its name as tables show it, with its parameters
+  std::string ordered_by;                       ///< what orders two calls, by its proof
+  bool keeps_input = true;                      ///< out of place, by its proof
+  std::string argument = {};                    ///< of a plan of the library: what it was made of
+  InPlace in_place = InPlace::either;           ///< the calls that it is for
+  std::string file = {};                        ///< that it was read from, as compiled; "": none
+  std::shared_ptr<const Program> as_read = {};  ///< file: without what rows of a table change
+  std::optional<LinkKind> links = {};           ///< nvlink or pcie: the machines; without one: any
+
+  /// True if it is for machines whose worst link is of this kind.
+  bool is_for(LinkKind worst) const {
+    return !links || (*links == LinkKind::pcie) == (worst == LinkKind::pcie);
+  }
+};
+
+/// The calls that a run makes.
+struct CallsOfRun {
+  std::vector<CollectiveKind> collectives;  ///< empty: all
+  std::vector<uint64_t> sizes;              ///< bytes
+  std::vector<Dtype> dtypes;
+};
+
+class PlanSource {
+ public:
+  PlanSource(uint32_t ranks, uint32_t root) : ranks_(ranks), root_(root) {}
+
+  /// Loads a plan, or compiles a program for the ranks and the root; behind ':' stand definitions
+  /// of parameters (B=4,I=2). What cannot be used, or is not proved, is left out.
+  void add(const std::string& argument);
+  /// Adds what the library picks for these calls, over each kind of links, as that is not known
+  /// before the ranks have met; the `select` of each says for which calls it does.
+  void add(const Library& library, const CallsOfRun& calls);
+
+  /// `worst`: the worst link of any two ranks.
+  std::vector<BenchPlan> plans_for(CollectiveKind kind, uint32_t ranks, LinkKind worst) const;
+  /// Collectives in the order in which the plans came.
+  std::vector<CollectiveKind> collectives() const;
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
+
+ private:
+  void add(const Library& library, const LibraryRange& range, LinkKind links);
+
+  const uint32_t ranks_, root_;
+  std::vector<BenchPlan> plans_;
+  std::vector<LeftOut> left_out_;
+};
+
+}  // namespace mscclc::bench

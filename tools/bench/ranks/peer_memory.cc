@@ -1,0 +1,73 @@
+#include "tools/bench/ranks/peer_memory.h"
+
+#include <fmt/format.h>
+
+#include "runtime/memory/handle.h"
+
+namespace mscclc::bench {
+namespace {
+
+constexpr size_t kMostText = 2000;
+
+std::string first_error(const Diagnostics& diagnostics) {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.severity == Severity::error) return d.message.substr(0, kMostText);
+  }
+  return "it does not say why";
+}
+
+}  // namespace
+
+bool all_able(Communicator& communicator, bool able, const Diagnostics& own, std::string& why) {
+  const std::string text = able ? "" : "!" + first_error(own);
+  std::vector<uint8_t> message(text.begin(), text.end());
+  std::vector<std::vector<uint8_t>> all;
+  Diagnostics diagnostics;
+  if (!communicator.bootstrap().all_gather(message, "able", all, diagnostics)) {
+    why = first_error(diagnostics);
+    return false;
+  }
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) continue;
+    why = fmt::format("rank {}: {}", r, std::string(all[r].begin() + 1, all[r].end()));
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<PeerMemory> PeerMemory::share(Communicator& communicator, uint8_t* address,
+                                              uint64_t bytes, Diagnostics& diagnostics) {
+  const uint32_t ranks = communicator.size(), rank = communicator.rank();
+  if (ranks > PeerPointers::kMostRanks) {
+    diagnostics.error(
+        "too-many-ranks", {},
+        fmt::format("kernels without a plan take {} ranks at most", PeerPointers::kMostRanks));
+    return nullptr;
+  }
+  std::vector<uint8_t> message;
+  const auto own = communicator.device().export_memory(address, bytes, diagnostics);
+  if (own) encode(*own, message);
+  std::vector<std::vector<uint8_t>> all;
+  if (!communicator.bootstrap().all_gather(message, "handles", all, diagnostics)) return nullptr;
+  auto made = std::make_unique<PeerMemory>();
+  made->rank_ = rank;
+  made->ranks_ = ranks;
+  made->mapped_.resize(ranks);
+  bool able = own.has_value();
+  for (uint32_t r = 0; able && r < ranks; ++r) {
+    made->pointers_.of[r] = address;
+    if (r == rank) continue;
+    std::span<const uint8_t> text = all[r];
+    const auto handle = decode_handle(text, diagnostics);
+    if (handle) made->mapped_[r] = communicator.device().import_memory(*handle, diagnostics);
+    able = made->mapped_[r] != nullptr;
+    if (able) made->pointers_.of[r] = made->mapped_[r]->data();
+  }
+  // Handles are good while `own` lives: until all have mapped them.
+  std::string why;
+  if (all_able(communicator, able, diagnostics, why)) return made;
+  if (!diagnostics.has_errors()) diagnostics.error("peer-failed", {}, why);
+  return nullptr;
+}
+
+}  // namespace mscclc::bench

@@ -1,0 +1,268 @@
+// mscclc compile: a program (or IR text, or a plan) to a plan, IR text, a picture or a summary.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "executor/special/emit.h"
+#include "ir/print.h"
+#include "ir/printable.h"
+#include "passes/registry.h"
+#include "plans/plan_json.h"
+#include "plans/target.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/commands/kernels.h"
+#include "tools/commands/nvcc.h"
+#include "tools/report/pass_report.h"
+#include "tools/report/summary.h"
+
+namespace mscclc {
+namespace {
+
+struct CompileOptions {
+  InputOptions input;
+  std::string output = "-", emit = "plan", target = "sm_90";
+  std::string print_before, print_after, architecture = "sm_90";
+  std::vector<std::string> dtypes;
+  std::vector<std::string> passes;
+  bool verify_each = false, time_passes = false, stats = false, no_verify = false;
+  uint32_t max_thread_blocks = 0;
+};
+
+void print_before(const PassInfo& pass, const Program& program, void* context) {
+  const auto& options = *static_cast<const CompileOptions*>(context);
+  if (options.print_before != pass.name && options.print_before != "all") return;
+  put_error(fmt::format("# before {}\n{}", pass.name, print_ir(program)));
+}
+
+void print_after(const PassInfo& pass, const Program& program, void* context) {
+  const auto& options = *static_cast<const CompileOptions*>(context);
+  if (options.print_after != pass.name && options.print_after != "all") return;
+  put_error(fmt::format("# after {}\n{}", pass.name, print_ir(program)));
+}
+
+// "unknown pass 'fuze'; did you mean 'fuse'?", or "" if `name` is a pass.
+std::string unknown_pass(const std::string& name) {
+  if (find_pass(name) != nullptr) return "";
+  std::vector<std::string_view> known;
+  for (const PassInfo& pass : passes()) known.push_back(pass.name);
+  const std::string near = nearest(name, known);
+  return fmt::format(
+      "unknown pass '{}'{}", name,
+      near.empty() ? "; 'mscclc passes' lists them" : fmt::format("; did you mean '{}'?", near));
+}
+
+std::string check_passes(const CompileOptions& options) {
+  for (const std::string& name : options.passes) {
+    if (name == "none" && options.passes.size() == 1) continue;
+    if (std::string error = unknown_pass(name); !error.empty()) return error;
+  }
+  for (const std::string* name : {&options.print_before, &options.print_after}) {
+    if (name->empty() || *name == "all") continue;
+    if (std::string error = unknown_pass(*name); !error.empty()) return error;
+  }
+  return "";
+}
+
+PassOptions pipeline_of(CompileOptions& options) {
+  PassOptions pipeline;
+  pipeline.none = options.passes.size() == 1 && options.passes[0] == "none";
+  if (!pipeline.none) pipeline.only = options.passes;
+  pipeline.verify_each = options.verify_each;
+  pipeline.max_thread_blocks = options.max_thread_blocks;
+  pipeline.before = print_before;
+  pipeline.after = print_after;
+  pipeline.context = &options;
+  return pipeline;
+}
+
+// Writes the plan while it is made: a large one is never held in memory.
+int compile_plan(const CompileOptions& options, const Target& target, const Proof* proof,
+                 Input& input) {
+  FileWriter file(options.output);
+  const auto sink = [&](std::string_view block) { return file.write(block); };
+  const bool fine = write_plan(input.program, target, sink, input.diagnostics, proof);
+  input.report();
+  if (!fine && file.error().empty()) return kWrongProgram;
+  return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
+}
+
+// The content hash stands in the last key of a plan, behind everything that a user wrote.
+std::string_view hash_of(std::string_view plan) {
+  constexpr std::string_view kKey = "\"hash\":\"";
+  const size_t at = plan.rfind(kKey);
+  return at == std::string_view::npos ? "" : plan.substr(at + kKey.size(), 32);
+}
+
+// Keeps of a text that comes in blocks the end, which the hash stands in.
+void keep_end(std::string& end, std::string_view block) {
+  constexpr size_t kKept = 64;
+  end += block.substr(block.size() - std::min(block.size(), kKept));
+  end.erase(0, end.size() - std::min(end.size(), kKept));
+}
+
+std::optional<std::string> summary_text(const Target& target, const Proof* proof, Input& input) {
+  size_t bytes = 1;  // the newline behind it
+  std::string end;
+  const auto sink = [&](std::string_view block) {
+    bytes += block.size();
+    keep_end(end, block);
+    return true;
+  };
+  if (!write_plan(input.program, target, sink, input.diagnostics, proof)) return std::nullopt;
+  const std::string proved = proof == nullptr ? "not looked at" : summarize(*proof);
+  return summarize(input.program) + fmt::format("  {:<12}{}\n", "proved", proved) +
+         fmt::format("  {:<12}{} bytes for {}, hash {}\n", "plan", bytes, target.name,
+                     hash_of(end));
+}
+
+std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
+                                   const Proof* proof, Input& input) {
+  if (options.emit == "ir") return print_ir(input.program);
+  if (options.emit == "dot") return print_dot(input.program);
+  return summary_text(target, proof, input);
+}
+
+// Kernels of the plan: their CUDA source, or what nvcc makes of it.
+int compile_kernels(const CompileOptions& options, Input& input) {
+  std::vector<Dtype> dtypes(usual_kernel_dtypes().begin(), usual_kernel_dtypes().end());
+  if (!options.dtypes.empty()) dtypes.clear();
+  for (const std::string& word : options.dtypes) {
+    const auto dtype = find_dtype(word);
+    if (!dtype || !has_kernels(*dtype)) {
+      return Input::usage(fmt::format("'{}' is no type whose sums have kernels", word));
+    }
+    dtypes.push_back(*dtype);
+  }
+  const auto source = kernel_source(input.program, dtypes, input.diagnostics);
+  input.report();
+  if (!source) return kWrongProgram;
+  std::string error;
+  if (options.emit == "cuda") {
+    return write_kernel_source(*source, options.output, error) ? kFine : Input::usage(error);
+  }
+  const auto nvcc = find_nvcc();
+  if (!nvcc) return Input::usage(kNoNvcc);
+  return compile_cubin(*nvcc, *source, options.architecture, options.output, error)
+             ? kFine
+             : Input::usage(error);
+}
+
+int run_compile(CompileOptions& options) {
+  if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
+  Input input(options.input);
+  const auto target = find_target(options.target, input.diagnostics);
+  if (!target) {
+    input.report();
+    return kWrongProgram;
+  }
+  std::vector<PassRecord> records;
+  PassOptions pipeline = pipeline_of(options);
+  pipeline.limits = target->op_limits();
+  if (options.stats || options.time_passes) pipeline.records = &records;
+  const bool kernels = options.emit == "cuda" || options.emit == "cubin";
+  const bool needs_plan = options.emit == "plan" || options.emit == "summary" || kernels;
+  ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it all the same"};
+  const int code =
+      input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
+  if (options.stats) put_error(stats_table(records));
+  if (options.time_passes) put_error(time_table(records));
+  if (code != kFine) return code;
+  if (needs_plan && !input.program.split) {
+    return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
+  }
+  const Proof* proof = gate.proof ? &*gate.proof : nullptr;
+  if (kernels) return compile_kernels(options, input);
+  if (options.emit == "plan") return compile_plan(options, *target, proof, input);
+  const auto text = emitted(options, *target, proof, input);
+  input.report();
+  if (!text) return kWrongProgram;
+  std::string error;
+  const std::string& shown = options.output == "-" ? printable(*text) : *text;
+  return write_file(options.output, shown, error) ? kFine : Input::usage(error);
+}
+
+std::vector<std::string> pass_names(const char* also) {
+  std::vector<std::string> names;
+  for (const PassInfo& pass : passes()) names.emplace_back(pass.name);
+  names.emplace_back(also);
+  return names;
+}
+
+void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
+  line.takes(app.add_option("--passes", options.passes,
+                            "run these passes only, in this order, separated by commas; or none")
+                 ->type_name("LIST")
+                 ->delimiter(',')
+                 ->allow_extra_args(false),
+             pass_names("none"));
+  line.takes(app.add_option("--print-before", options.print_before,
+                            "print the IR before this pass (or all) to standard error")
+                 ->type_name("PASS"),
+             pass_names("all"));
+  line.takes(app.add_option("--print-after", options.print_after,
+                            "print the IR after this pass (or all) to standard error")
+                 ->type_name("PASS"),
+             pass_names("all"));
+  line.takes_text(
+      app.add_option("--max-thread-blocks", options.max_thread_blocks,
+                     "thread blocks that a rank may have, instances and all; those that the "
+                     "program names stay (default: any number)")
+          ->type_name("N")
+          ->check(CLI::Range(1u, 65536u)));
+  app.add_flag("--no-verify", options.no_verify,
+               "do not prove the plan that is written: it then carries no proof");
+  app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
+  app.add_flag("--time-passes", options.time_passes,
+               "print how long each pass took to standard error");
+  app.add_flag("--stats", options.stats,
+               "print what each pass did to standard error: ops before and after, rules of fusion, "
+               "syncs, semaphores and barriers");
+}
+
+}  // namespace
+
+void add_compile(CommandLine& line) {
+  Command& command =
+      line.add("compile", "compile a program to an execution plan",
+               "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
+               "  mscclc compile ring.mscl --emit=summary\n"
+               "  mscclc compile ring.mscl --emit=dot | dot -Tsvg > ring.svg\n"
+               "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
+               "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
+               "  mscclc compile allreduce.json --emit=ir\n"
+               "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
+               "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n"
+               "  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin\n");
+  auto options = std::make_shared<CompileOptions>();
+  CLI::App& app = *command.app;
+  add_input_options(line, app, options->input);
+  app.add_option("-o,--output", options->output, "where to write (default: standard output)")
+      ->type_name("FILE");
+  const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary", "cuda", "cubin"};
+  line.takes(
+      app.add_option("--emit", options->emit,
+                     "plan: JSON, one line (default); ir: IR text; dot: a picture of channels "
+                     "and dependencies for Graphviz; summary: the plan at a glance; cuda: the "
+                     "plan's own kernels as CUDA source; cubin: these, compiled by nvcc")
+          ->type_name("KIND")
+          ->check(CLI::IsMember(kinds)),
+      kinds);
+  add_target_option(line, app, options->target, "sm_90");
+  line.takes_text(app.add_option("--arch", options->architecture,
+                                 "cubin: the GPU architecture (default: sm_90)")
+                      ->type_name("ARCH")
+                      ->check(CLI::Validator(check_architecture, "")));
+  line.takes_text(app.add_option("--kernel-dtypes", options->dtypes,
+                                 "cuda, cubin: data types whose sums get kernels, separated by "
+                                 "commas (f32,f16,bf16)")
+                      ->type_name("LIST")
+                      ->delimiter(','));
+  add_pass_options(line, app, *options);
+  command.run = [options] { return run_compile(*options); };
+}
+
+}  // namespace mscclc

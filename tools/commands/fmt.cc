@@ -1,0 +1,76 @@
+// mscclc fmt: prints programs in canonical form, rewrites them, or checks them.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "compiler/format.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+
+namespace mscclc {
+namespace {
+
+struct FmtOptions {
+  std::vector<std::string> files;
+  std::string diagnostics = "text";
+  bool check = false, in_place = false;
+};
+
+int complain(const std::string& message) {
+  put_error(fmt::format("mscclc fmt: {}\n", message));
+  return kUsage;
+}
+
+int format_file(const std::string& name, const FmtOptions& options) {
+  std::string error;
+  auto text = read_input(name, error);
+  if (!text) return complain(error);
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add(name, *text);
+  const auto formatted = format_program(sources, file, diagnostics);
+  print_diagnostics(diagnostics, sources, options.diagnostics);
+  if (!formatted) return kWrongProgram;
+  if (options.check) {
+    if (*formatted == *text) return kFine;
+    put(fmt::format("{} is not in canonical form\n", name));
+    return kWrongProgram;
+  }
+  const bool rewrites = options.in_place && name != "-";
+  if (rewrites && *formatted == *text) return kFine;
+  if (!write_file(rewrites ? name : "-", *formatted, error)) return complain(error);
+  return kFine;
+}
+
+int run_fmt(const FmtOptions& options) {
+  if (options.check && options.in_place) return complain("--check changes nothing; leave out -i");
+  int worst = kFine;
+  for (const std::string& name : options.files) {
+    worst = std::max(worst, format_file(name, options));
+  }
+  return worst;
+}
+
+}  // namespace
+
+void add_fmt(CommandLine& line) {
+  Command& command = line.add("fmt", "print programs in canonical form, or rewrite them",
+                              "  mscclc fmt ring.mscl\n"
+                              "  mscclc fmt -i plans/*.mscl\n"
+                              "  mscclc fmt --check plans/*.mscl\n"
+                              "  mscclc fmt - < ring.mscl\n");
+  auto options = std::make_shared<FmtOptions>();
+  command.app->add_option("FILE", options->files, "programs; '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  command.app->add_flag(
+      "--check", options->check,
+      "write nothing; name the files that would change, and fail if there are any");
+  command.app->add_flag("-i,--in-place", options->in_place, "rewrite the files");
+  add_diagnostics_option(line, *command.app, options->diagnostics);
+  command.run = [options] { return run_fmt(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,37 @@
+#include "tools/commands/kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/special/emit.h"
+#include "runtime/proofs/plan_digest.h"
+#include "tools/base/files.h"
+
+namespace mscclc {
+
+std::optional<std::string> kernel_source(const Program& program, std::span<const Dtype> dtypes,
+                                         Diagnostics& diagnostics) {
+  const auto digest = plan_digest(program, diagnostics);
+  if (!digest) return std::nullopt;
+  return write_kernels(program, hex(*digest), dtypes, diagnostics);
+}
+
+bool write_kernel_source(const std::string& source, const std::string& output, std::string& error) {
+  if (output != "-") {
+    const size_t slash = output.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : output.substr(0, slash + 1);
+    if (!write_file(folder + kKernelHeader, kernel_header(), error)) return false;
+  }
+  return write_file(output, source, error);
+}
+
+std::string check_architecture(const std::string& architecture) {
+  const bool good = architecture.size() >= 5 && architecture.starts_with("sm_") &&
+                    std::all_of(architecture.begin() + 3, architecture.end(), [](char c) {
+                      return (c >= '0' && c <= '9') || c == 'a' || c == 'f';
+                    });
+  return good ? "" : fmt::format("an architecture is written sm_90, not '{}'", architecture);
+}
+
+}  // namespace mscclc

@@ -1,0 +1,30 @@
+// Kernels of plans (executor/special): what 'mscclc compile --emit=cuda', '--emit=cubin' and
+// 'mscclc library --kernels' have in common.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "ir/program.h"
+#include "tools/base/command_line.h"
+
+namespace mscclc {
+
+/// A plan's kernels as CUDA source. Errors: not-specialised.
+[[nodiscard]] std::optional<std::string> kernel_source(const Program& program,
+                                                       std::span<const Dtype> dtypes,
+                                                       Diagnostics& diagnostics);
+
+/// Writes CUDA source to a file, and the header that it includes beside it. "-": the source alone.
+[[nodiscard]] bool write_kernel_source(const std::string& source, const std::string& output,
+                                       std::string& error);
+
+/// "" for the name of an architecture that nvcc may know ("sm_90"), else what is wrong.
+std::string check_architecture(const std::string& architecture);
+
+/// `mscclc library` with its option --kernels, which compiles kernels of the plans that it writes.
+void add_library_with_kernels(CommandLine& line);
+
+}  // namespace mscclc

@@ -1,0 +1,132 @@
+// mscclc library --kernels: compiles the plans that were written as kernels of their own, several
+// at a time. Plans that cannot be are left to the interpreter, and counted.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "executor/special/emit.h"
+#include "executor/special/name.h"
+#include "plans/library_table.h"
+#include "plans/plan_json.h"
+#include "runtime/base/quiet_thread.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/commands/kernels.h"
+#include "tools/commands/nvcc.h"
+
+namespace mscclc {
+namespace {
+
+/// Compiles the plans of a folder.
+class KernelCompiler {
+ public:
+  KernelCompiler(std::string folder, std::string architecture, std::string nvcc)
+      : folder_(std::move(folder)),
+        architecture_(std::move(architecture)),
+        nvcc_(std::move(nvcc)) {}
+
+  int run() {
+    if (!find_plans()) return Input::usage(error_);
+    std::vector<std::thread> threads;
+    const unsigned most = std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned i = 1; i < std::min<size_t>(most, plans_.size()); ++i) {
+      std::thread thread = quiet_thread("mscclc-nvcc", [this] { work(); });
+      if (thread.joinable()) threads.push_back(std::move(thread));
+    }
+    work();
+    for (std::thread& thread : threads) thread.join();
+    if (!error_.empty()) return Input::usage(error_);
+    put(fmt::format("{} files of kernels for {}, {} bytes; {} plans are left to the interpreter\n",
+                    made_, architecture_, bytes_, plans_.size() - made_));
+    return kFine;
+  }
+
+ private:
+  bool find_plans() {
+    const std::string path = folder_ + "library.json";
+    const auto text = read_regular_file(path, error_);
+    if (!text) return false;
+    Diagnostics diagnostics;
+    const auto table = LibraryTable::parse(*text, path, diagnostics);
+    if (!table) {
+      error_ = render_text(diagnostics, Sources(), 1);
+      return false;
+    }
+    std::set<std::string> names;
+    for (const LibraryRow& row : table->rows()) names.insert(row.choice.plan);
+    plans_.assign(names.begin(), names.end());
+    return true;
+  }
+
+  void work() {
+    for (size_t i = next_++; i < plans_.size(); i = next_++) {
+      std::string error;
+      if (compile(folder_ + plans_[i], error)) continue;
+      const std::lock_guard lock(mutex_);
+      if (error_.empty()) error_ = error;
+      next_ = plans_.size();
+    }
+  }
+
+  /// False: `error` says why. A plan that is left to the interpreter is none.
+  bool compile(const std::string& path, std::string& error) {
+    const auto text = read_regular_file(path, error);
+    if (!text) return false;
+    Diagnostics diagnostics;
+    const auto plan = read_plan(*text, path, diagnostics);
+    if (!plan) {
+      error = render_text(diagnostics, Sources(), 1);
+      return false;
+    }
+    const auto source = kernel_source(*plan, usual_kernel_dtypes(), diagnostics);
+    if (!source) return true;
+    const std::string output = kernel_file(path, architecture_);
+    if (!compile_cubin(nvcc_, *source, architecture_, output, error)) return false;
+    std::error_code none;
+    bytes_ += std::filesystem::file_size(output, none);
+    ++made_;
+    return true;
+  }
+
+  const std::string folder_, architecture_, nvcc_;
+  std::vector<std::string> plans_;
+  std::atomic<size_t> next_ = 0;
+  std::atomic<uint64_t> made_ = 0, bytes_ = 0;
+  std::mutex mutex_;
+  std::string error_;
+};
+
+}  // namespace
+
+void add_library_with_kernels(CommandLine& line) {
+  add_library(line);
+  Command& command = line.commands.back();
+  auto architecture = std::make_shared<std::string>();
+  line.takes_text(command.app
+                      ->add_option("--kernels", *architecture,
+                                   "also compile the plans as kernels of their own for this GPU "
+                                   "architecture, with nvcc; the interpreter runs them without")
+                      ->type_name("ARCH")
+                      ->check(CLI::Validator(check_architecture, "")));
+  command.examples += "  mscclc library --ranks 2,4 --kernels sm_90 -o /opt/plans\n";
+  command.run = [write = command.run, app = command.app, architecture] {
+    if (architecture->empty()) return write();
+    if (app->count("--programs") > 0) {
+      return Input::usage("--kernels compiles plans, and --programs writes none: give one of them");
+    }
+    const auto nvcc = find_nvcc();
+    if (!nvcc) return Input::usage(kNoNvcc);
+    if (const int code = write(); code != kFine) return code;
+    std::string folder = app->get_option("--output")->as<std::string>();
+    if (!folder.ends_with('/')) folder += '/';
+    return KernelCompiler(folder, *architecture, *nvcc).run();
+  };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,72 @@
+// mscclc ops: prints the op table, one line an op; more about single ops; or the page docs/ops.md.
+#include "ir/ops.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "ir/diagnostic.h"
+#include "ir/ops_doc.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+
+namespace mscclc {
+namespace {
+
+struct OpsOptions {
+  std::vector<std::string> names;
+  std::string format = "text";
+};
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (const OpInfo& op : op_table()) names.push_back(op.name);
+  return names;
+}
+
+int run_ops(const OpsOptions& options) {
+  std::vector<OpKind> ops;
+  for (const std::string& name : options.names) {
+    const auto kind = find_op(name);
+    if (!kind) {
+      const std::string near = nearest(name, op_names());
+      put_error(fmt::format("mscclc ops: unknown op '{}'{}\n", name,
+                            near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      return kUsage;
+    }
+    ops.push_back(*kind);
+  }
+  if (options.format == "markdown") {
+    put(ops_reference());
+  } else if (ops.empty()) {
+    put(ops_table_text());
+  } else {
+    put(ops_text(ops));
+  }
+  return kFine;
+}
+
+}  // namespace
+
+void add_ops(CommandLine& line) {
+  Command& command = line.add("ops", "show the table of ops, or single ops",
+                              "  mscclc ops\n"
+                              "  mscclc ops put reduce_send\n"
+                              "  mscclc ops --format=markdown > docs/ops.md\n");
+  auto options = std::make_shared<OpsOptions>();
+  const std::vector<std::string_view> names = op_names();
+  line.takes(
+      command.app->add_option("OP", options->names, "tell all about these ops")->type_name("OP"),
+      {names.begin(), names.end()});
+  const std::vector<std::string> formats = {"text", "markdown"};
+  line.takes(command.app
+                 ->add_option("--format", options->format,
+                              "text (default), or markdown: the whole reference page")
+                 ->type_name("FORMAT")
+                 ->check(CLI::IsMember(formats)),
+             formats);
+  command.run = [options] { return run_ops(*options); };
+}
+
+}  // namespace mscclc

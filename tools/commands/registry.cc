@@ -1,0 +1,152 @@
+// mscclc registry: looks at a folder of plans as a job would, and says which calls it serves.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "ir/program.h"
+#include "passes/prove/prove.h"
+#include "runtime/api/plan.h"
+#include "runtime/api/plan_registry.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/library.h"
+#include "tools/report/registry_coverage.h"
+
+namespace mscclc {
+namespace {
+
+struct RegistryCommand {
+  std::string action, folder, drawing;
+};
+
+/// A folder's plans, and what they say that they are for.
+struct Surveyed {
+  std::shared_ptr<PlanRegistry> registry;
+  std::vector<CoveredPlan> plans;
+  std::map<std::string, std::shared_ptr<const Program>> programs;  ///< by file
+};
+
+/// Nodes of the calls that a plan is for, of those that it allows.
+uint32_t nodes_of(const Program& plan) {
+  const Select& select = plan.select;
+  if (select.nodes.min <= 1) return 1;
+  const uint64_t gpus = select.gpus_per_node.min;
+  const uint64_t nodes = gpus == 0 ? select.nodes.min : plan.contract.ranks / gpus;
+  return static_cast<uint32_t>(std::min<uint64_t>(nodes, plan.contract.ranks));
+}
+
+void add_registered(Surveyed& all) {
+  for (const RegisteredPlan& r : all.registry->plans()) {
+    const Program& plan = *r.plan.plan;
+    const Contract& c = plan.contract;
+    const Range& sizes = plan.select.sizes;
+    CoveredPlan covered{r.plan.name, {.kind = c.kind, .ranks = c.ranks, .root = c.root}, {}};
+    covered.call.nodes = nodes_of(plan);
+    covered.call.shift = c.kind == CollectiveKind::sendrecv ? c.shift : 1;
+    covered.begins.push_back(sizes.min);
+    if (sizes.max != ~uint64_t{0}) covered.begins.push_back(sizes.max + 1);
+    all.plans.push_back(std::move(covered));
+    all.programs[r.plan.name] = r.plan.plan;
+  }
+}
+
+bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) {
+  for (const LibraryRow& row : library.table.rows()) {
+    const std::string path = library.path_of(row.choice);
+    CoveredPlan covered{path, {.kind = row.kind, .ranks = row.min_ranks}, {}};
+    covered.call.root = row.root.value_or(0);
+    covered.call.shift = row.shift.value_or(1);
+    covered.call.nodes = row.min_nodes;
+    if (row.bytes != ~uint64_t{0}) covered.begins.push_back(row.bytes + 1);
+    all.plans.push_back(std::move(covered));
+    if (all.programs.contains(path)) continue;
+    std::string error;
+    const auto text = read_input(path, error);
+    if (!text) {
+      diagnostics.error("cannot-read", {}, error);
+      return false;
+    }
+    auto plan = load_plan(*text, path, diagnostics);
+    if (plan == nullptr) return false;
+    all.programs[path] = std::move(plan);
+  }
+  return true;
+}
+
+std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnostics) {
+  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}};
+  if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return std::nullopt;
+  add_registered(all);
+  std::error_code none;
+  if (!std::filesystem::exists(folder + "/library.json", none)) return all;
+  const auto library = open_library(folder, diagnostics);
+  if (!library || !add_table(all, *library, diagnostics)) return std::nullopt;
+  return all;
+}
+
+/// Whether calls of all plans for the same number of ranks may follow one another in any order.
+bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
+  std::map<uint32_t, std::vector<SharedPlan>> sets;
+  for (const auto& [name, plan] : all.programs) {
+    SharedPlan shared{plan.get(), name, {}};
+    for (uint32_t r = 0; r < plan->ranks.size(); ++r) shared.ranks.push_back(r);
+    sets[plan->contract.ranks].push_back(std::move(shared));
+  }
+  bool proved = true;
+  for (const auto& [ranks, plans] : sets) {
+    const bool right = prove_together(plans, CallOrder::own, diagnostics);
+    put(fmt::format("{} plans over {} ranks, together: {}\n", plans.size(), ranks,
+                    right ? "proved" : "refused"));
+    proved &= right;
+  }
+  return proved;
+}
+
+int run_check(const RegistryCommand& options) {
+  Diagnostics diagnostics;
+  const auto all = survey(options.folder, diagnostics);
+  if (!all) {
+    put_error(render_text(diagnostics, Sources()));
+    return kWrongProgram;
+  }
+  const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
+  put(coverage_table(coverage));
+  const bool proved = prove_sets(*all, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
+  std::string error;
+  if (!options.drawing.empty() &&
+      !write_file(options.drawing, coverage_drawing(coverage, options.folder), error)) {
+    put_error(error + "\n");
+    return kUsage;
+  }
+  return proved && !diagnostics.has_errors() ? kFine : kWrongProgram;
+}
+
+}  // namespace
+
+void add_registry(CommandLine& line) {
+  Command& command = line.add("registry", "show which calls a folder of plans serves",
+                              "  mscclc registry check /opt/plans\n"
+                              "  mscclc registry check /opt/plans --svg coverage.svg\n");
+  auto options = std::make_shared<RegistryCommand>();
+  CLI::App& app = *command.app;
+  const std::vector<std::string> actions = {"check"};
+  line.takes(app.add_option("ACTION", options->action,
+                            "check: sizes that no plan serves (gaps) or several do (overlaps), "
+                            "plans that are never picked; and whether the plans may be called in "
+                            "any order")
+                 ->type_name("ACTION")
+                 ->required()
+                 ->check(CLI::IsMember(actions)),
+             actions);
+  app.add_option("FOLDER", options->folder, "plans, with the table of 'mscclc library' or without")
+      ->type_name("FOLDER")
+      ->required();
+  app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
+  command.run = [options] { return run_check(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,218 @@
+// mscclc run: runs a program or plan for some sizes, types and reductions, and prints the table of
+// nccl-tests. Here: on the simulator, all ranks in this process; run_ranks.h has the devices.
+#include "executor/simulator/run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "executor/simulator/schedules/schedule.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/run/run_ranks.h"
+#include "tools/run/run_set.h"
+#include "tools/run/run_work.h"
+
+namespace mscclc {
+namespace {
+
+std::vector<std::string_view> devices() { return {"host", "processes", "cuda"}; }
+
+std::string schedule_text(const RunOptions& options) {
+  if (!options.schedule.empty()) return fmt::format("schedule '{}'", options.schedule);
+  const std::string text = fmt::format("schedule seed {}", options.schedule_seed());
+  const auto adversary = options.adversary();
+  return adversary ? fmt::format("{}, adversarial, {} lanes", text, adversary->lanes) : text;
+}
+
+void print_simulator_heading(const RunOptions& options, const Program& program, bool in_place,
+                             uint32_t calls) {
+  print_heading(options, program, in_place, calls, schedule_text(options),
+                "# times are of this machine simulating all ranks: they compare programs here, and "
+                "say\n# nothing about a GPU\n");
+}
+
+// One row. Returns false if there is no point in going on.
+bool run_one(Simulator& runner, Input& input, const RunSpec& spec, Totals& totals) {
+  const RunResult result = runner.run(spec, input.diagnostics);
+  print_result(input.program.contract, spec, result, totals);
+  count_result(result, totals);
+  input.report();
+  return result.status != RunStatus::hung;
+}
+
+/// Replays a schedule.
+int run_schedule(const RunOptions& options) {
+  Input input(options.input);
+  if (const int code = load_to_run(options, input); code != kFine) return code;
+  std::string error;
+  const auto text = read_input(options.schedule, error);
+  if (!text) return Input::usage(error);
+  const auto schedule = read_schedule(*text, options.schedule, input.program, input.diagnostics);
+  input.report();
+  if (!schedule) return kWrongProgram;
+  const RunSpec& spec = schedule->spec;
+  error = check_memory(input.program, {spec.bytes});
+  if (!error.empty()) return Input::usage(error);
+  print_simulator_heading(options, input.program, *spec.in_place, spec.iterations);
+  Simulator runner(input.program);
+  Totals totals;
+  run_one(runner, input, spec, totals);
+  print_totals(totals);
+  return totals.code;
+}
+
+int run_run(RunOptions& options) {
+  options.input.file = options.files.front();
+  const bool scheduled = options.seed || options.adversarial || !options.schedule.empty();
+  if (options.device != "host" && scheduled) {
+    return Input::usage(
+        fmt::format("--device {}: only the simulator follows a schedule", options.device));
+  }
+  if (options.device == "host" && options.threads) {
+    return Input::usage("--threads: the simulator has no ranks of its own; use it with --device");
+  }
+  if (options.device != "processes" && options.ranks_per_node) {
+    return Input::usage(
+        "--ranks-per-node: only ranks of --device processes can be spread over nodes");
+  }
+  const bool several = options.files.size() > 1;
+  if (several && options.schedule.empty()) {
+    return Input::usage("several FILEs are run together by a --schedule only");
+  }
+  if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
+  Work work;
+  if (const std::string error = parse_work(options, work); !error.empty()) {
+    return Input::usage(error);
+  }
+  Input input(options.input);
+  if (const int code = load_to_run(options, input); code != kFine) return code;
+  const Program& program = input.program;
+  for (const std::string& error :
+       {check_placement(options, program.contract), check_memory(program, work.sizes)}) {
+    if (!error.empty()) return Input::usage(error);
+  }
+  const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
+  if (options.device != "host") return run_ranks(options, input, specs);
+  const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
+  print_simulator_heading(options, program, in_place, options.iterations);
+  Simulator runner(program);
+  Totals totals;
+  for (const RunSpec& spec : specs) {
+    if (!run_one(runner, input, spec, totals)) break;
+  }
+  print_totals(totals);
+  return totals.code;
+}
+
+std::vector<std::string> strings(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> with_all(const std::vector<std::string_view>& names) {
+  std::vector<std::string> list = strings(names);
+  list.emplace_back("all");
+  return list;
+}
+
+void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
+  line.takes_text(app.add_option("--bytes", options.bytes,
+                                 "message sizes, the larger of input and output: 64K, 1K:1M "
+                                 "(doubling), 1K:1M:4 (times 4), 1K:9K:+2K (plus 2K), or a list "
+                                 "of these separated by commas; K, M, G are powers of 1024 "
+                                 "(default: 1M)")
+                      ->type_name("SIZES"));
+  line.takes(app.add_option("--dtype", options.dtypes,
+                            "data types, separated by commas, or all (default: f32): " +
+                                fmt::format("{}", fmt::join(dtype_names(), ", ")))
+                 ->type_name("LIST")
+                 ->delimiter(',')
+                 ->allow_extra_args(false),
+             with_all(dtype_names()));
+  line.takes(app.add_option("--op", options.ops,
+                            "reductions, separated by commas, or all (default: sum): " +
+                                fmt::format("{}", fmt::join(op_names(), ", ")))
+                 ->type_name("LIST")
+                 ->delimiter(',')
+                 ->allow_extra_args(false),
+             with_all(op_names()));
+  line.takes(app.add_option("--accumulate", options.accumulate,
+                            "the type to add up in (default: f32 for floats of 32 bits and less, "
+                            "else the data type)")
+                 ->type_name("TYPE"),
+             strings(dtype_names()));
+}
+
+void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options) {
+  line.takes_text(app.add_option("--schedule-seed", options.seed,
+                                 "which block goes on next is drawn from this number; 0: each "
+                                 "runs until it must wait (default: 0)")
+                      ->type_name("S"));
+  app.add_flag("--adversarial", options.adversarial,
+               "cut blocks into lanes that meet only where the plan makes them, and do accesses "
+               "as late as the memory model allows, both at random (default seed: 1)");
+  CLI::Option* schedule =
+      app.add_option("--schedule", options.schedule,
+                     "replay a schedule as 'mscclc verify --witness' writes them; it says what "
+                     "to run")
+          ->type_name("FILE");
+  for (const char* name : {"--bytes", "--dtype", "--op", "--accumulate", "--in-place", "--iters",
+                           "--schedule-seed", "--adversarial"}) {
+    schedule->excludes(app.get_option(name));
+  }
+}
+
+}  // namespace
+
+void add_run(CommandLine& line) {
+  Command& command =
+      line.add("run", "run a program or plan and check the result",
+               "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
+               "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
+               "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
+               "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
+               "  mscclc run ring.mscl -D R=4 --device processes\n"
+               "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
+               "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
+               "--ranks-per-node 2\n"
+               "  mscclc run ring.json --schedule witness.json\n"
+               "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n");
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& app = *command.app;
+  app.add_option("FILE", options->files,
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input. Several "
+                 "are run together by a --schedule, FILE@0,1 on these ranks")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options->input);
+  add_target_option(line, app, options->target, "no limits",
+                    "whose limits ops are compiled for, as by 'mscclc verify --target'");
+  add_diagnostics_option(line, app, options->input.diagnostics);
+  line.takes(app.add_option("--device", options->device,
+                            "host: this process simulates all ranks; processes: each rank is a "
+                            "process with shared memory, of this machine or started by torchrun, "
+                            "mpirun or srun; cuda: GPUs (default: host)")
+                 ->type_name("DEVICE")
+                 ->check(CLI::IsMember(strings(devices()))),
+             strings(devices()));
+  app.add_flag("--threads", options->threads,
+               "ranks are threads of this process, with a device each, not processes");
+  line.takes_text(app.add_option("--ranks-per-node", options->ranks_per_node,
+                                 "cut this machine into nodes of N ranks, between which ports go "
+                                 "over sockets and nothing is shared (--device processes)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1u, 65536u)));
+  add_run_options(line, app, *options);
+  app.add_flag("--in-place", options->in_place, "let input and output coincide");
+  line.takes_text(app.add_option("--iters", options->iterations,
+                                 "calls in succession, each checked; the time is their mean "
+                                 "(default: 3)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1u, 1000000u)));
+  add_schedule_options(line, app, *options);
+  command.run = [options] { return run_run(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,164 @@
+// mscclc select: which program of the library a call would get, and the command that compiles it.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "ir/contract.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/library.h"
+#include "tools/base/sizes.h"
+#include "tools/commands/open_registry.h"
+
+namespace mscclc {
+namespace {
+
+struct SelectOptions {
+  std::string collective, bytes, dtype = "f32", links = "nvlink", library;
+  uint32_t ranks = 0, root = 0, nodes = 1;
+  int64_t shift = 1;
+  bool in_place = false, why = false;
+};
+
+int refuse(const std::string& why) {
+  put_error(fmt::format("mscclc select: {}\ntry 'mscclc select --help'\n", why));
+  return kUsage;
+}
+
+/// "mscclc compile plans/x.mscl -D R=4 -D B=16", or the name of a compiled plan.
+std::string command_of(const Library& library, const LibraryChoice& choice,
+                       const LibraryCall& call) {
+  if (!choice.plan.empty()) return library.path_of(choice);
+  std::string text = fmt::format("mscclc compile {}", library.path_of(choice));
+  for (const auto& [name, value] : choice.defines(call)) {
+    const bool usual = (name == "root" && value == "0") || (name == "shift" && value == "1");
+    if (!usual) text += fmt::format(" -D {}={}", name, value);
+  }
+  return text;
+}
+
+/// The choices for all sizes, a line each.
+int show_all(const Library& library, const LibraryCall& call) {
+  const InPlace other = call.in_place ? InPlace::no : InPlace::yes;
+  for (const LibraryRange& range : library.table.ranges(call)) {
+    if (range.in_place == other ||
+        std::ranges::find(range.dtypes, call.dtype) == range.dtypes.end()) {
+      continue;
+    }
+    const std::string sizes = range.max == ~uint64_t{0}
+                                  ? fmt::format("{} bytes and more", range.min)
+                                  : fmt::format("{} to {} bytes", range.min, range.max);
+    put(fmt::format("# {}\n{}\n", sizes, command_of(library, *range.choice, call)));
+  }
+  return kFine;
+}
+
+/// What a job would pick, and why not the others: registered plans (MSCCLC_PLAN_PATH) before the
+/// library, which is compiled in or lies in --library.
+int show_why(const LibraryCall& call, const SelectOptions& options) {
+  Diagnostics diagnostics;
+  std::vector<PassedOver> passed_over;
+  std::shared_ptr<const PickedPlan> picked;
+  const auto registry = open_registry(options.library, diagnostics);
+  if (registry != nullptr) picked = registry->pick({.call = call}, &passed_over, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
+  if (registry == nullptr) return kUsage;
+  if (diagnostics.has_errors()) return kWrongProgram;
+  put(picked == nullptr ? "no plan\n" : fmt::format("{}: {}\n", picked->name, picked->why));
+  for (const PassedOver& p : passed_over) put(fmt::format("not {}: {}\n", p.name, p.why));
+  return kFine;
+}
+
+int run_select(const SelectOptions& options) {
+  const auto kind = find_collective(options.collective);
+  if (!kind) return refuse(fmt::format("unknown collective '{}'", options.collective));
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  std::optional<uint64_t> bytes;
+  if (!options.bytes.empty()) {
+    bytes = parse_bytes(options.bytes);
+    if (!bytes) return refuse(fmt::format("'{}' is no size", options.bytes));
+  }
+  const auto links = find_link_kind(options.links);
+  if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
+  if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
+  if (options.ranks % options.nodes != 0) {
+    return refuse(fmt::format("{} ranks are no whole number on each of {} nodes", options.ranks,
+                              options.nodes));
+  }
+  const LibraryCall call{.kind = *kind,
+                         .ranks = options.ranks,
+                         .bytes = bytes.value_or(0),
+                         .dtype = *dtype,
+                         .in_place = options.in_place,
+                         .root = options.root,
+                         .shift = options.shift,
+                         .links = *links,
+                         .nodes = options.nodes};
+  if (options.why) return bytes ? show_why(call, options) : refuse("--why needs --bytes");
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  if (!library) {
+    put_error(render_text(diagnostics, Sources(), 1));
+    return kUsage;
+  }
+  const LibraryChoice* choice = library->table.choose(call);
+  if (choice == nullptr) {
+    return refuse(fmt::format("the library has no row for {}{}", options.collective,
+                              options.nodes == 1 ? "" : " over several nodes"));
+  }
+  if (!bytes) return show_all(*library, call);
+  put(command_of(*library, *choice, call) + "\n");
+  return kFine;
+}
+
+}  // namespace
+
+void add_select(CommandLine& line) {
+  Command& command =
+      line.add("select", "show which program of the library a call gets",
+               "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
+               "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n"
+               "  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why\n");
+  auto options = std::make_shared<SelectOptions>();
+  CLI::App& app = *command.app;
+  line.takes_text(app.add_option("--collective", options->collective, "allreduce, allgather ...")
+                      ->type_name("NAME")
+                      ->required());
+  line.takes_text(app.add_option("--ranks", options->ranks, "how many ranks call")
+                      ->type_name("N")
+                      ->check(CLI::Range(1, 65536))
+                      ->required());
+  line.takes_text(
+      app.add_option("--nodes", options->nodes, "nodes that the ranks are on, as many on each (1)")
+          ->type_name("N")
+          ->check(CLI::Range(1, 65536)));
+  line.takes_text(app.add_option("--bytes", options->bytes,
+                                 "the larger of input and output of a rank, such as 1M; left out: "
+                                 "all sizes")
+                      ->type_name("SIZE"));
+  line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
+  app.add_flag("--in-place", options->in_place, "input and output lie one in the other");
+  line.takes_text(
+      app.add_option("--root", options->root, "rank that sends to all, or gets from all (0)")
+          ->type_name("RANK"));
+  line.takes_text(
+      app.add_option("--shift", options->shift, "sendrecv: how many places on the receiver is (1)")
+          ->type_name("N"));
+  line.takes_text(app.add_option("--links", options->links,
+                                 "what joins the GPUs, at worst: nvlink (default), or pcie, "
+                                 "which carries no packets in LL128")
+                      ->type_name("KIND"));
+  app.add_option("--library", options->library,
+                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
+      ->type_name("FOLDER");
+  app.add_flag("--why", options->why,
+               "show what a job would pick, from MSCCLC_PLAN_PATH and the library that is compiled "
+               "in (or --library), and of each plan that it passes over why");
+  command.run = [options] { return run_select(*options); };
+}
+
+}  // namespace mscclc

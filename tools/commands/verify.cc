@@ -1,0 +1,230 @@
+// mscclc verify: proves programs and plans, or says what is wrong with them.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+
+#include "passes/prove/prove.h"
+#include "plans/plan_json.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/report/show_witness.h"
+#include "tools/report/summary.h"
+#include "tools/run/placed_input.h"
+
+namespace mscclc {
+namespace {
+
+struct VerifyOptions {
+  std::vector<std::string> files;
+  InputOptions input;
+  std::string target;   ///< name or file; empty: no limits
+  std::string witness;  ///< a file, or empty
+  bool together = false, one_order = false, table = false;
+};
+
+ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::string>& files) {
+  std::string command = fmt::format("mscclc run {}", fmt::join(files, " "));
+  for (const std::string& define : options.input.defines) command += " -D " + define;
+  if (!options.target.empty()) command += " --target " + options.target;
+  return {options.witness, command, options.input.diagnostics == "json"};
+}
+
+// Are the limits of the target kept? Writing the plan tells.
+bool fits(const Target& target, Input& input) {
+  const auto nowhere = [](std::string_view) { return true; };
+  return write_plan(input.program, target, nowhere, input.diagnostics);
+}
+
+int verify_file(const VerifyOptions& options, const Target* target, const std::string& file,
+                Input& input) {
+  PassOptions passes;
+  if (target != nullptr) passes.limits = target->op_limits();
+  if (const int code = input.load(passes); code != kFine) {
+    if (code == kWrongProgram && !options.witness.empty()) {
+      show_no_witness("what has such errors cannot be run", how_to_show(options, {file}));
+    }
+    return code;
+  }
+  if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
+  std::vector<Unordered> unordered;
+  const Proof proof =
+      prove(input.program, input.diagnostics, {.try_copies = true, .unordered = &unordered});
+  const bool kept = target == nullptr || fits(*target, input);
+  input.report();
+  if (proof.proved && kept) {
+    put(fmt::format("{}: proved: {}{}\n", file, summarize(proof),
+                    target == nullptr ? "" : ", fits " + target->name));
+    return kFine;
+  }
+  put(fmt::format("{}: refused\n", file));
+  if (options.witness.empty()) return kWrongProgram;
+  const ShowWitness show = how_to_show(options, {file});
+  if (proof.proved) {
+    show_no_witness("the plan is right; it only breaks limits of the target", show);
+    return kWrongProgram;
+  }
+  return show_witness(input.program, unordered, show) ? kWrongProgram : kUsage;
+}
+
+/// A line of the table, and how the file fares.
+struct Row {
+  const char* verdict = "not read";
+  std::string reason;
+  int code = kWrongProgram;
+};
+
+Row row_of(const Target* target, Input& input) {
+  PassOptions passes;
+  if (target != nullptr) passes.limits = target->op_limits();
+  if (const int code = input.load(passes); code != kFine) {
+    return {"not read", input.first_error(), code};
+  }
+  if (!input.program.split) return {"not read", "IR text must be 'split'", kUsage};
+  const Proof proof = prove(input.program, input.diagnostics);
+  if (proof.proved && (target == nullptr || fits(*target, input))) {
+    return {"proved", summarize(proof), kFine};
+  }
+  const std::vector<Diagnostic>& told = input.diagnostics.all();
+  const auto first = std::ranges::find(told, Severity::error, &Diagnostic::severity);
+  return {first->code == "undecided" ? "undecided" : "refused", first->message, kWrongProgram};
+}
+
+// Of each refused file the first reason only; what cannot be read is told as always.
+int verify_table(const VerifyOptions& options, const Target* target) {
+  size_t width = 4;
+  for (const std::string& file : options.files) width = std::max(width, file.size());
+  put(fmt::format("{:<{}}  {:<9}  {:>9}  {}\n", "file", width, "verdict", "ms", "reason"));
+  int worst = kFine, proved = 0;
+  for (const std::string& file : options.files) {
+    InputOptions one = options.input;
+    one.file = file;
+    Input input(one);
+    const auto start = std::chrono::steady_clock::now();
+    const Row row = row_of(target, input);
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    put(fmt::format("{:<{}}  {:<9}  {:>9.1f}  {}\n", file, width, row.verdict, taken.count(),
+                    row.reason));
+    worst = std::max(worst, row.code);
+    proved += row.code == kFine ? 1 : 0;
+  }
+  put(fmt::format("{} of {} proved\n", proved, options.files.size()));
+  return worst;
+}
+
+int verify_each(const VerifyOptions& options, const Target* target) {
+  int worst = kFine;
+  for (const std::string& file : options.files) {
+    InputOptions one = options.input;
+    one.file = file;
+    Input input(one);
+    worst = std::max(worst, verify_file(options, target, file, input));
+  }
+  return worst;
+}
+
+/// Loads and proves each plan alone: what is wrong with one is not looked for in the set.
+int verify_alone(VerifyOptions options, const Target* target, std::deque<PlacedInput>& inputs) {
+  int worst = kFine;
+  options.witness.clear();
+  for (const std::string& name : options.files) {
+    PlacedInput& one = inputs.emplace_back(options.input, name);
+    if (const std::string error = one.split_name(); !error.empty()) return Input::usage(error);
+    const int code = verify_file(options, target, name, one.input);
+    worst = std::max(worst, code);
+    if (code != kFine) continue;
+    if (const std::string error = one.choose_ranks(); !error.empty()) return Input::usage(error);
+  }
+  return worst;
+}
+
+int verify_set(const VerifyOptions& options, const Target* target) {
+  const ShowWitness show = how_to_show(options, options.files);
+  std::deque<PlacedInput> inputs;
+  if (const int code = verify_alone(options, target, inputs); code != kFine) {
+    if (code == kWrongProgram && !options.witness.empty()) {
+      show_no_witness("a FILE is wrong alone; 'mscclc verify FILE --witness' looks for one", show);
+    }
+    return code;
+  }
+  std::vector<SharedPlan> plans;
+  for (const PlacedInput& one : inputs) plans.push_back({&one.input.program, one.name, one.ranks});
+  Diagnostics diagnostics;
+  RefusedCalls refused;
+  const CallOrder call_order = options.one_order ? CallOrder::one : CallOrder::own;
+  const bool proved = prove_together(plans, call_order, diagnostics, &refused);
+  print_diagnostics(diagnostics, sources_of(inputs), options.input.diagnostics);
+  put(fmt::format("together: {}\n", proved ? "proved" : "refused"));
+  if (proved) return kFine;
+  if (options.witness.empty()) return kWrongProgram;
+  return show_witness(placed(inputs), refused, show) ? kWrongProgram : kUsage;
+}
+
+int run_verify(const VerifyOptions& options) {
+  if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
+    return Input::usage("--witness is of one FILE, or of several --together");
+  }
+  std::optional<Target> target;
+  if (!options.target.empty()) {
+    Diagnostics diagnostics;
+    target = find_target(options.target, diagnostics);
+    print_diagnostics(diagnostics, Sources(), options.input.diagnostics);
+    if (!target) return kWrongProgram;
+  }
+  const Target* limits = target ? &*target : nullptr;
+  if (options.together) return verify_set(options, limits);
+  return options.table ? verify_table(options, limits) : verify_each(options, limits);
+}
+
+}  // namespace
+
+void add_verify(CommandLine& line) {
+  Command& command =
+      line.add("verify", "prove programs and plans right, or explain what is wrong",
+               "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
+               "  mscclc verify allreduce.json broadcast.json\n"
+               "  mscclc verify allreduce.json --target mscclpp\n"
+               "  mscclc verify --table *.json\n"
+               "  mscclc verify --together small.json large.json\n"
+               "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
+               "  mscclc verify ring.mscl --witness ring.schedule.json\n"
+               "  mscclc run ring.mscl --schedule ring.schedule.json\n"
+               "  mscclc verify --together small.json large.json --witness both.schedule.json\n"
+               "  mscclc run small.json large.json --schedule both.schedule.json\n");
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App& app = *command.app;
+  app.add_option("FILE", options->files,
+                 "programs (.mscl) or plans (.json); '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options->input);
+  app.add_flag("--together", options->together,
+               "prove also that calls of these plans, one after another in any order, do not "
+               "disturb each other: they share channels, the count of calls, and scratch where "
+               "they say 'reuse_scratch'. FILE@0,1 is a plan that runs on these ranks");
+  app.add_flag("--one-order", options->one_order,
+               "with --together: also plans that run on different ranks are called in one order; "
+               "without it, each rank may call them in its own")
+      ->needs(app.get_option("--together"));
+  add_target_option(line, app, options->target, "no limits");
+  app.add_option(
+         "--witness", options->witness,
+         "if the plan is refused, or the set of plans is --together, look for a schedule that "
+         "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
+         "data or a hang")
+      ->type_name("SCHEDULE");
+  app.add_flag("--table", options->table,
+               "one line for each FILE: verdict, milliseconds (compiling included), and the first "
+               "reason or what is proved")
+      ->excludes(app.get_option("--together"))
+      ->excludes(app.get_option("--witness"));
+  add_diagnostics_option(line, app, options->input.diagnostics);
+  command.run = [options] { return run_verify(*options); };
+}
+
+}  // namespace mscclc

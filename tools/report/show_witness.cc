@@ -1,0 +1,81 @@
+#include "tools/report/show_witness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/simulator/schedules/witness.h"
+#include "plans/json/json_out.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+
+namespace mscclc {
+namespace {
+
+std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
+  std::vector<Suspect> suspects;
+  for (const Unordered& pair : unordered) {
+    const auto place = [](const Unordered::Place& p) {
+      return Suspect::Place{p.rank, p.op, p.call};
+    };
+    suspects.push_back({place(pair.first), {}});
+    if (pair.second) suspects.back().second = place(*pair.second);
+  }
+  return suspects;
+}
+
+std::string quoted(const std::string& text) {
+  std::string json;
+  JsonOut out([&](std::string_view block) {
+    json += block;
+    return true;
+  });
+  out.string(text);
+  out.flush();
+  return json;
+}
+
+/// One object on one line: `schedule` is JSON text, or empty if there is none.
+void put_object(const std::string& message, std::string schedule) {
+  std::replace(schedule.begin(), schedule.end(), '\n', ' ');
+  put_error(fmt::format("{{\"severity\":\"note\",\"code\":\"{}witness\",\"message\":{}{}}}\n",
+                        schedule.empty() ? "no-" : "", quoted(message),
+                        schedule.empty() ? "" : ",\"schedule\":" + schedule));
+}
+
+bool show_found(const std::optional<Witness>& witness, const ShowWitness& show) {
+  if (!witness) {
+    show_no_witness("every schedule that was tried gave right results, which proves nothing", show);
+    return true;
+  }
+  const std::string schedule = write_schedule(witness->schedule);
+  const std::string message =
+      fmt::format("witness: '{} --schedule {}' {}", show.replay, show.path,
+                  witness->status == RunStatus::hung ? "hangs" : "gives wrong data");
+  std::string error;
+  if (!write_file(show.path, schedule, error)) {
+    Input::usage(error);
+    return false;
+  }
+  show.json ? put_object(message, schedule) : put(message + "\n");
+  return true;
+}
+
+}  // namespace
+
+bool show_witness(const Program& program, const std::vector<Unordered>& unordered,
+                  const ShowWitness& show) {
+  return show_found(find_witness(program, suspects_of(unordered)), show);
+}
+
+bool show_witness(std::span<const PlacedPlan> plans, const RefusedCalls& refused,
+                  const ShowWitness& show) {
+  return show_found(find_witness(plans, refused.order, suspects_of(refused.unordered)), show);
+}
+
+void show_no_witness(const std::string& why, const ShowWitness& show) {
+  const std::string message = "no witness: " + why;
+  show.json ? put_object(message, "") : put(message + "\n");
+}
+
+}  // namespace mscclc

@@ -1,0 +1,126 @@
+#include "tools/run/rank_job.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/diagnostic_codes.h"
+#include "tools/run/rank_report.h"
+
+namespace mscclc {
+namespace {
+
+bool has_cause_in_job(const Diagnostics& diagnostics) {
+  return std::ranges::any_of(diagnostics.all(),
+                             [](const Diagnostic& d) { return is_of_job(d.code); });
+}
+
+class RankJob {
+ public:
+  RankJob(Input& input, const std::vector<RunSpec>& specs, Communicator& communicator, Speaker who)
+      : input_(input),
+        plan_(std::make_shared<const Program>(input.program)),
+        specs_(specs),
+        communicator_(communicator),
+        who_(who) {
+    for (const Rank& rank : plan_->ranks) {
+      for (const Buffer& b : rank.buffers) sentinels_ |= is_sentinel(b.packets);
+    }
+  }
+
+  /// All rows; false if the ranks cannot go on together: the reason is in the input's diagnostics.
+  bool run(Totals& totals);
+
+ private:
+  RankRunner* runner_for(Dtype dtype);
+  bool run_one(const RunSpec& spec, Totals& totals);
+
+  Input& input_;
+  const std::shared_ptr<const Program> plan_;
+  const std::vector<RunSpec>& specs_;
+  Communicator& communicator_;
+  const Speaker who_;
+  bool sentinels_ = false;
+  /// Sentinel packets serve one width of elements; all other plans need one runner.
+  std::map<uint32_t, std::unique_ptr<RankRunner>> runners_;
+};
+
+RankRunner* RankJob::runner_for(Dtype dtype) {
+  auto& runner = runners_[sentinels_ ? info(dtype).bytes : 0];
+  if (runner != nullptr) return runner.get();
+  uint64_t most = 0;
+  for (const RunSpec& spec : specs_) most = std::max(most, spec.bytes);
+  runner = std::make_unique<RankRunner>(
+      communicator_, plan_,
+      RunnerOptions{.load = {.max_bytes = most, .dtype = dtype, .zero_copy = true}});
+  return runner->load(input_.diagnostics) ? runner.get() : nullptr;
+}
+
+bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
+  RankRunner* runner = runner_for(spec.dtype);
+  if (runner == nullptr) return false;
+  RankReport own{runner->run(spec, input_.diagnostics), {}};
+  if (own.result.run.status == RunStatus::hung) return false;
+  const RunResult sizes = own.result.run;
+  const Diagnostics seen = input_.diagnostics;
+  own.diagnostics = input_.diagnostics.all();
+  std::vector<std::vector<uint8_t>> messages;
+  if (!communicator_.bootstrap().all_gather(encode(own), "compare results", messages,
+                                            input_.diagnostics)) {
+    return false;
+  }
+  std::vector<RankReport> reports(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    if (decode(messages[r], reports[r])) continue;
+    input_.diagnostics.error("bad-message", {}, "a rank's result is cut off");
+    return false;
+  }
+  input_.diagnostics = Diagnostics();  // its own come back with those of all
+  RunResult all = merge(std::move(reports), plan_->contract, input_.diagnostics);
+  all.bytes = sizes.bytes;
+  all.count = sizes.count;
+  all.in_place = sizes.in_place;
+  count_result(all, totals);
+  const bool refused = all.status == RunStatus::refused;
+  if (refused && has_cause_in_job(input_.diagnostics)) totals.code = kWrongResult;
+  if (communicator_.rank() == 0) {
+    print_result(plan_->contract, spec, all, totals);
+    input_.report();
+    return true;
+  }
+  input_.diagnostics = refused && who_ == Speaker::all ? seen : Diagnostics();
+  input_.report();
+  return true;
+}
+
+bool RankJob::run(Totals& totals) {
+  for (const RunSpec& spec : specs_) {
+    if (!run_one(spec, totals)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs,
+             std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
+             std::chrono::milliseconds timeout, const std::string& how, Speaker who) {
+  auto communicator = Communicator::create(std::move(bootstrap), std::move(device),
+                                           {.timeout = timeout}, input.diagnostics);
+  if (communicator == nullptr) {
+    input.report();
+    return kWrongResult;
+  }
+  if (communicator->rank() == 0) {
+    print_heading(options, input.program, *specs.front().in_place, options.iterations, how,
+                  "# times are from the launch of a call to its end, of the slowest rank\n");
+  }
+  Totals totals;
+  if (!RankJob(input, specs, *communicator, who).run(totals)) {
+    input.report();
+    return kWrongResult;
+  }
+  if (communicator->rank() == 0) print_totals(totals);
+  return totals.code;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,171 @@
+#include "tools/run/run_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "runtime/api/gpu.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/in_process.h"
+#include "runtime/api/launcher.h"
+#include "runtime/base/environment.h"
+#include "runtime/base/quiet_thread.h"
+#include "tools/base/files.h"
+#include "tools/run/rank_job.h"
+#include "tools/run/rank_processes.h"
+
+namespace mscclc {
+namespace {
+
+/// What is the same for all ways to start ranks.
+struct Start {
+  const RunOptions& options;
+  Input& input;
+  const std::vector<RunSpec>& specs;
+  JobTimes times;
+  uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
+};
+
+/// The device of a rank that is number `local` of those on this machine. With fewer GPUs than ranks
+/// several share one.
+std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t local) {
+  Diagnostics& diagnostics = start.input.diagnostics;
+  if (start.options.device != "cuda") {
+    std::optional<uint32_t> node;
+    if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
+    return make_host_device(diagnostics, {}, HostLanes::copies, node);
+  }
+  const int gpus = cuda::count_gpus(diagnostics);
+  if (gpus == 0) return nullptr;
+  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics);
+  if (device != nullptr && !device->bind_thread(diagnostics)) device = nullptr;
+  return device;
+}
+
+int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint32_t local,
+                  const std::string& how, Speaker who = Speaker::rank_0) {
+  std::shared_ptr<Device> device;
+  if (bootstrap != nullptr) device = open_device(start, bootstrap->rank(), local);
+  if (bootstrap == nullptr) {
+    start.input.report();
+    return kWrongResult;
+  }
+  // Without a device too: the other ranks learn why.
+  return run_rank(start.options, start.input, start.specs, std::move(bootstrap), std::move(device),
+                  start.times.timeout, how, who);
+}
+
+int run_launched(const Start& start, const LaunchedRank& launch) {
+  if (launch.size != start.ranks()) {
+    return Input::usage(fmt::format("the program is for {} ranks; {} has started {}", start.ranks(),
+                                    launch.launcher, launch.size));
+  }
+  return run_on_device(
+      start, make_bootstrap(launch, start.input.diagnostics),
+      launch.local_rank.value_or(launch.rank),
+      fmt::format("on {} processes that {} has started", launch.size, launch.launcher),
+      Speaker::all);
+}
+
+/// "4 processes of this machine, a GPU each"
+std::string ranks_text(const Start& start, const char* what) {
+  const auto per_node = start.options.ranks_per_node;
+  return fmt::format("on {} {}{}{}", start.ranks(), what,
+                     start.options.device == "cuda" ? ", a GPU each" : "",
+                     per_node ? fmt::format(", {} to a node", *per_node) : "");
+}
+
+int run_forked(const Start& start) {
+  const auto be_rank = [&](uint32_t rank, std::unique_ptr<Bootstrap> bootstrap,
+                           Diagnostics& problems) {
+    start.input.diagnostics = problems;
+    return run_on_device(start, std::move(bootstrap), rank,
+                         ranks_text(start, "processes of this machine"));
+  };
+  const int code = run_job({.ranks = start.ranks(), .failed = kWrongResult}, start.times, be_rank,
+                           start.input.diagnostics);
+  start.input.report();
+  return code;
+}
+
+/// Ranks as threads of this process; what they report comes out in rank order, equal texts once.
+int run_threads(const Start& start) {
+  auto bootstraps = make_in_process_bootstraps(start.ranks(), start.times.timeout);
+  std::vector<Input> inputs(start.ranks(), start.input);
+  std::vector<std::string> said(start.ranks());
+  std::vector<int> codes(start.ranks(), kWrongResult);
+  std::vector<std::thread> threads;
+  for (uint32_t r = 0; r < start.ranks(); ++r) {
+    inputs[r].report_into(said[r]);
+    threads.push_back(quiet_thread("mscclc-rank", [&, r] {
+      const Start rank{start.options, inputs[r], start.specs, start.times};
+      codes[r] = run_on_device(rank, std::move(bootstraps[r]), r,
+                               ranks_text(start, "threads of this process"));
+    }));
+    if (has_started(threads.back(), fmt::format("rank {}", r), inputs[r].diagnostics)) continue;
+    inputs[r].report();
+    threads.pop_back();
+    for (uint32_t absent = r; absent < start.ranks(); ++absent) bootstraps[absent].reset();
+    break;
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> told;
+  for (const std::string& text : said) {
+    if (told.insert(text).second) put_error(text);
+  }
+  return *std::ranges::max_element(codes);
+}
+
+/// True if a diagnostic of this kind is there.
+bool says(const Diagnostics& diagnostics, std::string_view code) {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.code == code) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs) {
+  if (options.device == "cuda" && !cuda::has_gpu_part()) {
+    return Input::usage(
+        "--device cuda: this mscclc was built without its GPU part; with CUDA's nvcc: "
+        "bazel build --config=cuda //tools:mscclc");
+  }
+  if (const auto per_node = options.ranks_per_node) {
+    const size_t ranks = input.program.ranks.size();
+    if (ranks % *per_node != 0) {
+      return Input::usage(
+          fmt::format("--ranks-per-node {}: the program has {} ranks, which are no "
+                      "whole number of such nodes",
+                      *per_node, ranks));
+    }
+  }
+  const Environment environment = Environment::of_process();
+  environment.warn_of_unknown(input.diagnostics);
+  const auto timeout = environment.timeout(input.diagnostics);
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, input.diagnostics);
+  input.report();
+  if (!timeout || !silence) return kUsage;
+  const Start start{options, input, specs, {*timeout, std::chrono::seconds(*silence)}};
+  Diagnostics launcher;
+  const auto launch = read_launch("", launcher);
+  if (launch && options.threads) {
+    return Input::usage(
+        fmt::format("--threads: {} has started a process for each rank", launch->launcher));
+  }
+  if (launch) {
+    for (const Diagnostic& warning : launcher.all()) input.diagnostics.add(warning);
+    return run_launched(start, *launch);
+  }
+  if (says(launcher, "no-launcher")) {
+    return options.threads ? run_threads(start) : run_forked(start);
+  }
+  input.diagnostics = launcher;
+  input.report();
+  return kUsage;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,207 @@
+#include "tools/run/run_work.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ir/printable.h"
+#include "plans/target.h"
+#include "tools/base/files.h"
+#include "tools/base/sizes.h"
+#include "tools/report/summary.h"
+
+namespace mscclc {
+namespace {
+
+std::string unknown(std::string_view what, const std::string& name,
+                    const std::vector<std::string_view>& known) {
+  const std::string near = nearest(name, known);
+  if (!near.empty()) return fmt::format("unknown {} '{}'; did you mean '{}'?", what, name, near);
+  return fmt::format("unknown {} '{}'; expected one of {}", what, name, fmt::join(known, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string_view> dtype_names() {
+  std::vector<std::string_view> names;
+  for (const DtypeInfo& d : dtype_table()) names.push_back(d.name);
+  return names;
+}
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (const ReduceOp op : kReductions) names.push_back(name(op));
+  return names;
+}
+
+namespace {
+
+std::string parse_dtypes(const std::vector<std::string>& names, std::vector<Dtype>& dtypes) {
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const DtypeInfo& d : dtype_table()) dtypes.push_back(d.dtype);
+    } else if (const auto dtype = find_dtype(name)) {
+      dtypes.push_back(*dtype);
+    } else {
+      return unknown("data type", name, dtype_names());
+    }
+  }
+  return "";
+}
+
+std::string parse_ops(const std::vector<std::string>& names, std::vector<ReduceOp>& ops) {
+  for (const std::string& text : names) {
+    const auto op = find_reduce_op(text);
+    if (text == "all") {
+      ops.insert(ops.end(), std::begin(kReductions), std::end(kReductions));
+    } else if (op && *op != ReduceOp::call) {
+      ops.push_back(*op);
+    } else {
+      return unknown("reduction", text, op_names());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string parse_work(const RunOptions& options, Work& work) {
+  std::string error;
+  const auto sizes = parse_sizes(options.bytes, error);
+  if (!sizes) return "--bytes: " + error;
+  work.sizes = *sizes;
+  if (error = parse_dtypes(options.dtypes, work.dtypes); !error.empty()) return error;
+  if (error = parse_ops(options.ops, work.ops); !error.empty()) return error;
+  if (options.accumulate.empty()) return "";
+  work.accumulate = find_dtype(options.accumulate);
+  return work.accumulate ? "" : unknown("data type", options.accumulate, dtype_names());
+}
+
+std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
+                              const Contract& contract) {
+  std::optional<bool> in_place;
+  in_place = options.in_place || contract.in_place == InPlace::yes;
+  std::vector<RunSpec> specs;
+  const size_t ops = contract.reduces() ? work.ops.size() : 1;
+  for (const Dtype dtype : work.dtypes) {
+    for (size_t i = 0; i < ops; ++i) {
+      for (const uint64_t bytes : work.sizes) {
+        specs.push_back({.bytes = bytes,
+                         .dtype = dtype,
+                         .op = work.ops[i],
+                         .accumulate = work.accumulate,
+                         .in_place = in_place,
+                         .iterations = options.iterations,
+                         .schedule_seed = options.schedule_seed(),
+                         .adversary = options.adversary()});
+      }
+    }
+  }
+  return specs;
+}
+
+namespace {
+
+/// What the machine has, in bytes.
+double machine_memory() {
+  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+constexpr double kGiB = double{1 << 30};
+
+}  // namespace
+
+// What the run would need against what the machine has, before it is killed for it.
+std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes) {
+  const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  const double needed = memory_needed(program, largest);
+  if (needed <= machine_memory()) return "";
+  return fmt::format("a message of {} bytes needs {:.0f} GiB on {} ranks; this machine has {:.0f}",
+                     largest, needed / kGiB, program.contract.ranks, machine_memory() / kGiB);
+}
+
+std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes) {
+  double needed = 0;
+  for (size_t p = 0; p < plans.size(); ++p) needed += memory_needed(*plans[p].program, sizes[p]);
+  if (needed <= machine_memory()) return "";
+  return fmt::format("messages of {} bytes need {:.0f} GiB together; this machine has {:.0f}",
+                     fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB);
+}
+
+int load_to_run(const RunOptions& options, Input& input) {
+  PassOptions passes;
+  if (!options.target.empty()) {
+    const auto target = find_target(options.target, input.diagnostics);
+    input.report();
+    if (!target) return kWrongProgram;
+    passes.limits = target->op_limits();
+  }
+  if (const int code = input.load(passes); code != kFine) return code;
+  Program& program = input.program;
+  // IR text comes as it was written; what was printed before the passes ran has them ahead.
+  if (!program.split && !run_passes(program, passes, input.diagnostics)) {
+    input.report();
+    return kWrongProgram;
+  }
+  return kFine;
+}
+
+std::string check_placement(const RunOptions& options, const Contract& contract) {
+  if (!options.in_place) return "";
+  if (contract.in_place != InPlace::no && contract.can_alias()) return "";
+  return "--in-place: the program promises nothing where input and output coincide";
+}
+
+void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,
+                   const std::string& how, const std::string& note) {
+  const std::string title =
+      printable_line(program.name.empty() ? options.input.file : program.name);
+  put(fmt::format("# mscclc run: {}, {} over {} ranks, {} call{}, {}\n{}#\n{}", title,
+                  name(program.contract.kind), program.contract.ranks, calls,
+                  calls == 1 ? "" : "s each", how, note, table_header(in_place)));
+}
+
+namespace {
+
+ResultRow row_of(const Contract& contract, const RunSpec& spec, const RunResult& result) {
+  ResultRow row;
+  row.bytes = result.bytes;
+  const uint32_t element = info(spec.dtype).bytes;
+  row.count = Chunking::part_for_message(contract, result.bytes, element) / element;
+  row.dtype = info(spec.dtype).name;
+  row.op = contract.reduces() ? name(spec.op) : "none";
+  row.root = has_root(contract.kind) ? static_cast<int64_t>(contract.root) : -1;
+  row.microseconds = result.seconds * 1e6;
+  row.wrong = result.wrong;
+  return row;
+}
+
+}  // namespace
+
+void print_result(const Contract& contract, const RunSpec& spec, const RunResult& result,
+                  Totals& totals) {
+  if (result.status == RunStatus::right || result.status == RunStatus::wrong) {
+    const ResultRow row = row_of(contract, spec, result);
+    const double factor = bus_factor(contract.kind, contract.ranks);
+    put(table_row(row, factor));
+    totals.bandwidth += algorithm_bandwidth(row) * factor;
+    totals.wrong += row.wrong;
+    ++totals.rows;
+  }
+  std::fflush(stdout);
+}
+
+void count_result(const RunResult& result, Totals& totals) {
+  if (result.status == RunStatus::refused) totals.code = std::max<int>(totals.code, kWrongProgram);
+  if (result.status == RunStatus::wrong || result.status == RunStatus::hung) {
+    totals.code = kWrongResult;
+  }
+}
+
+void print_totals(const Totals& totals) {
+  put(table_footer(totals.wrong, totals.bandwidth, totals.rows));
+}
+
+}  // namespace mscclc

@@ -1,0 +1,86 @@
+// What `mscclc run` is asked to do, on whichever device, and the table of what came of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/simulator/run.h"
+#include "tools/base/input.h"
+#include "tools/base/result_table.h"
+
+namespace mscclc {
+
+inline constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max,
+                                           ReduceOp::prod, ReduceOp::avg};
+
+struct RunOptions {
+  std::vector<std::string> files;  ///< several: run together by a schedule
+  InputOptions input;              ///< its file: the first
+  std::string target;              ///< name or file; empty: no limits
+  std::string bytes = "1M", accumulate;
+  std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
+  bool in_place = false, adversarial = false;
+  uint32_t iterations = 3;
+  std::optional<uint64_t> seed;
+  std::string schedule;  ///< a file
+  std::string device = "host";
+  bool threads = false;                    ///< ranks are threads of one process
+  std::optional<uint32_t> ranks_per_node;  ///< the machine is cut into nodes; nullopt: it is one
+
+  /// Adversarial runs are left to chance unless a seed is given.
+  uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }
+  /// Blocks of two lanes and of three fail in different places.
+  std::optional<Adversary> adversary() const {
+    if (!adversarial) return std::nullopt;
+    return Adversary{.lanes = 2 + static_cast<uint32_t>(schedule_seed() % 2)};
+  }
+};
+
+// What to run: every combination of these.
+struct Work {
+  std::vector<uint64_t> sizes;
+  std::vector<Dtype> dtypes;
+  std::vector<ReduceOp> ops;
+  std::optional<Dtype> accumulate;
+};
+
+// What has come of it so far.
+struct Totals {
+  uint64_t wrong = 0;
+  double bandwidth = 0;
+  size_t rows = 0;
+  int code = kFine;
+};
+
+std::vector<std::string_view> dtype_names();
+std::vector<std::string_view> op_names();
+
+/// Parses --bytes, --dtype, --op and --accumulate; returns what is wrong, or "".
+std::string parse_work(const RunOptions& options, Work& work);
+/// The runs of `work` in the order of the table's rows.
+std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
+                              const Contract& contract);
+/// What a run would need against what the machine has, before it is killed for it; "" if it fits.
+std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes);
+/// The same of several plans in one run, with a size each.
+std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes);
+/// Loads the input and brings it to a program that can be run. Returns kFine, or prints why not and
+/// returns the exit code.
+int load_to_run(const RunOptions& options, Input& input);
+/// "" if the program can be run in place, if that was asked for.
+std::string check_placement(const RunOptions& options, const Contract& contract);
+
+/// Prints the lines above the table. `how` says on what it is run, `note` what the times mean.
+void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,
+                   const std::string& how, const std::string& note);
+/// Sets the exit code that a result asks for.
+void count_result(const RunResult& result, Totals& totals);
+/// Prints a result's row, if it has one.
+void print_result(const Contract& contract, const RunSpec& spec, const RunResult& result,
+                  Totals& totals);
+void print_totals(const Totals& totals);
+
+}  // namespace mscclc
