@@ -125,6 +125,7 @@ _MAY_INCLUDE = {
         "ir",
         "executor",
         "runtime/api",
+        "runtime/base",
         "runtime/device",
         "runtime/memory",
         "runtime/observe",
@@ -359,6 +360,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/links": ["runtime/cuda/fake"],
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
+    "runtime/group": ["runtime/testing"],
     "runtime/memory": ["runtime/testing"],
     "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],
@@ -385,6 +387,7 @@ _MAY_LINK = {
     "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
+    "runtime/group": ["runtime/bootstrap", "runtime/host"],  # a test
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
     "runtime/nccl": ["runtime"],
     "runtime/runner": ["runtime/communicator"],

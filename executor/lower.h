@@ -7,6 +7,7 @@
 // A rank is lowered by itself, so that a process may lower only its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -100,6 +101,31 @@ PlanUse use_of(const Program& program);
 [[nodiscard]] bool lower_rank(const Program& program, uint32_t rank, RankProgram& out,
                               Diagnostics& diagnostics);
 
+/// Where the rows of the caller's buffers lie when a call is a piece of a longer one: parts begin
+/// further apart than they are long.
+class RowPitch {
+ public:
+  /// They follow one another.
+  RowPitch() = default;
+  /// Those of a side begin so many bytes apart. REQUIRES: at least part_bytes; not alltoallv.
+  RowPitch(const Contract& contract, uint64_t part_bytes, uint64_t input, uint64_t output)
+      : part_chunks_(std::max(contract.part_chunks(), 1u)),
+        gap_{input - part_bytes, output - part_bytes} {}
+  /// Bytes between where a chunk lies and where it would if rows followed one another.
+  uint64_t gaps(Side side, uint32_t chunk) const {
+    return chunk / part_chunks_ * gap_[static_cast<size_t>(side)];
+  }
+  /// Those within a buffer.
+  uint64_t gaps_of(const Contract& contract, Side side, uint32_t rank) const {
+    const uint32_t chunks = contract.chunk_count(side, rank);
+    return chunks == 0 ? 0 : gaps(side, chunks - 1);
+  }
+
+ private:
+  uint32_t part_chunks_ = 1;
+  uint64_t gap_[2] = {0, 0};  ///< by side: after each part
+};
+
 /// Fills in what depends on the message size. May be called again for another size.
 ///
 /// Scratch lies as the message `capacity` needs it. Calls on the same scratch must have the same
@@ -108,7 +134,7 @@ PlanUse use_of(const Program& program);
 /// `chunking` is longer than the longest of `capacity`.
 [[nodiscard]] bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
                               const Chunking& chunking, const Chunking& capacity,
-                              Diagnostics& diagnostics);
+                              Diagnostics& diagnostics, const RowPitch& pitch = {});
 
 /// How a rank's scratch buffers lie for messages up to `capacity`, by buffer (input and output: 0
 /// bytes): what its peers need to know to find them.
@@ -123,7 +149,7 @@ struct CallerBuffers {
   uint64_t inner_offset = 0;  ///< ... from this byte on
 };
 CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
-                             bool in_place);
+                             bool in_place, const RowPitch& pitch = {});
 
 /// All ranks; scratch is laid out for this very call.
 [[nodiscard]] bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);

@@ -50,9 +50,11 @@ struct FormatSizes {
 
 class RankPatch {
  public:
-  RankPatch(RankProgram& rank, const Chunking& chunking, const Chunking& capacity)
+  RankPatch(RankProgram& rank, const Chunking& chunking, const Chunking& capacity,
+            const RowPitch& pitch)
       : rank_(rank),
         chunking_(chunking),
+        pitch_(pitch),
         slots_{chunking.longest()},
         capacity_{capacity.longest()},
         sizes_(PacketFormat::none, slots_, capacity_) {}
@@ -71,6 +73,7 @@ class RankPatch {
 
   RankProgram& rank_;
   const Chunking& chunking_;
+  const RowPitch& pitch_;
   const Slots slots_;     ///< what of a scratch chunk this message uses
   const Slots capacity_;  ///< how scratch chunks lie
   FormatSizes sizes_;     ///< of the op at hand
@@ -95,7 +98,9 @@ bool RankPatch::layout(const Program& program, uint32_t rank_id, const Chunking&
     if (buffer.kind == BufferKind::scratch) {
       if (!scratch_bytes(buffer, capacity, b.bytes)) return false;
     } else {
-      b.bytes = chunking_.buffer_bytes(side_of(buffer.kind), rank_id);
+      const Side side = side_of(buffer.kind);
+      b.bytes =
+          chunking_.buffer_bytes(side, rank_id) + pitch_.gaps_of(program.contract, side, rank_id);
       if (b.bytes >= kMostBytes) return false;
     }
     b.stride = round_up(b.bytes, kLine);
@@ -138,7 +143,9 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
   const RankProgram::Chunks& c = rank_.chunks[operand];
   const uint64_t chunk = uint64_t{c.first} + k;
   if (c.kind != BufferKind::scratch) {
-    return chunking_.offset(side_of(c.kind), c.owner, static_cast<uint32_t>(chunk));
+    const Side side = side_of(c.kind);
+    const auto index = static_cast<uint32_t>(chunk);
+    return chunking_.offset(side, c.owner, index) + pitch_.gaps(side, index);
   }
   if (c.units != 0) return chunk * capacity_.units_stride(c.units);
   return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : capacity_.longest);
@@ -332,8 +339,9 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
 }
 
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
-                const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics) {
-  RankPatch patch(rank, chunking, capacity);
+                const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics,
+                const RowPitch& pitch) {
+  RankPatch patch(rank, chunking, capacity, pitch);
   if (!patch.layout(program, rank_id, capacity)) return too_large(diagnostics);
   patch.loops();
   const DeviceOp* failed = nullptr;
@@ -357,7 +365,7 @@ bool scratch_layout(const Program& program, uint32_t rank_id, const Chunking& ca
 }
 
 CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking, uint32_t rank,
-                             bool in_place) {
+                             bool in_place, const RowPitch& pitch) {
   CallerBuffers out;
   const auto alias = in_place ? contract.alias(rank) : std::nullopt;
   if (!alias) return out;
@@ -366,8 +374,9 @@ CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking,
   out.shared = true;
   out.outer = output > input ? kOutput : kInput;
   if (std::min(input, output) == 0) return out;
-  out.inner_offset = out.outer == kInput ? chunking.offset(Side::input, rank, alias->input_chunk)
-                                         : chunking.offset(Side::output, rank, alias->output_chunk);
+  const Side outer = out.outer == kInput ? Side::input : Side::output;
+  const uint32_t inner = out.outer == kInput ? alias->input_chunk : alias->output_chunk;
+  out.inner_offset = chunking.offset(outer, rank, inner) + pitch.gaps(outer, inner);
   return out;
 }
 

@@ -17,7 +17,7 @@
 //
 // Order. Calls of one communicator run in the order in which they are made, whatever their streams.
 // In a capture the same holds for the calls of that capture. A graph that is replayed beside other
-// calls of its communicator is the caller's to order (docs/runtime.md, "Calls share GPUs").
+// calls of its communicator is the caller's to order, on every rank: they share memory.
 //
 // Captures. Every call may be captured in a graph, also the first that needs its plan.
 #pragma once
@@ -70,6 +70,10 @@ struct CollectiveCall {
 struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.
   uint64_t ready_bytes = 0;
+  /// A message of more bytes, if its plan would need memory for all of it, is made in pieces of at
+  /// most so many, one after the other, each with the plan that is best for a piece. A power of
+  /// two; the same on all ranks.
+  uint64_t piece_bytes = uint64_t{32} << 20;
 };
 
 /// A call that needs no other rank any more to be launched.

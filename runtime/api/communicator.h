@@ -25,13 +25,14 @@
 // do its part, all ranks get an error that says which and why, and can continue.
 //
 // Plans, calls and buffers share nothing: an Executable has its own scratch memory, counts and
-// channels, so calls of several executables may run at once, on one stream or on several. But calls
-// share the room of their GPUs, and wait for one another there: all ranks must launch calls in one
-// order, whatever their streams, executables and communicators. A call that does not fit beside
-// those launched before it begins when they have begun, so nothing that they wait for on their
-// streams may wait for it. Calls of one capture are ordered in the same way. Graphs that are
-// replayed beside other calls, and kernels of other libraries that wait for ranks, escape this:
-// order them on all ranks, or leave room for both (docs/runtime.md, "Calls share GPUs").
+// channels, so calls of several executables may run at once, on one stream or on several, unless
+// they are loaded to be in turn (LoadOptions::in_turn). But calls share the room of their GPUs, and
+// wait for one another there: all ranks must launch calls in one order, whatever their streams,
+// executables and communicators. A call that does not fit beside those launched before it begins
+// when they have begun, so nothing that they wait for on their streams may wait for it. Calls of
+// one capture are ordered in the same way. Graphs that are replayed beside other calls, and kernels
+// of other libraries that wait for ranks, escape this: order them on all ranks, or leave room for
+// both (docs/runtime.md, "Calls share GPUs").
 //
 // Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
@@ -80,6 +81,9 @@ struct LoadOptions {
   /// they are (register_buffer()) and bind() is collective. False: calls go through buffers of the
   /// executable, with a copy in and out; bind() is local and takes any pointers.
   bool zero_copy = false;
+  /// A promise: on every rank, calls of all executables of this communicator that are loaded so
+  /// follow one another, whatever their streams, in graphs, too. They then share staging.
+  bool in_turn = false;
   /// The file that the plan was read from. Beside PLAN.json may lie PLAN.sm_90.cubin, with kernels
   /// that were compiled for this plan and architecture: they run what calls they can, in less time
   /// and with the same bits (docs/specialised.md). Whether there are any is each rank's affair. "":
@@ -101,7 +105,21 @@ struct CallOptions {
   /// such buffer at this rank. In place: where the contract says that one lies in the other.
   const void* input = nullptr;
   void* output = nullptr;
+  /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so
+  /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
+  uint64_t row_pitch = 0;
 };
+
+/// The memory that grows with LoadOptions::max_bytes when a plan is loaded: of the rank that needs
+/// the most.
+struct PlanMemory {
+  uint64_t scratch = 0;
+  uint64_t staging = 0;  ///< which plans that are loaded `in_turn` share
+};
+/// What a plan would take. nullopt: a rank's scratch is too large to be laid out.
+[[nodiscard]] std::optional<PlanMemory> memory_of(const Program& plan, const LoadOptions& options);
+/// True if calls of the plan may be pieces of longer ones, one piece after the other.
+bool takes_pieces(const Program& plan, const LoadOptions& options);
 
 /// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
 /// be destroyed as soon as it is launched, or captured in a graph: what launches still read is kept

@@ -32,6 +32,20 @@ uint32_t count_nodes(const std::vector<std::vector<uint8_t>>& machines) {
   return ranks / each;
 }
 
+bool has_rows(CollectiveKind kind) {
+  return info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
+}
+
+/// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
+/// begin at whole lines, if the call does.
+uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks) {
+  constexpr uint64_t kLine = 128;
+  const uint64_t width = info(call.dtype).bytes;
+  const uint64_t row = bytes / (has_rows(call.kind) ? ranks : 1);
+  const uint64_t whole = row < kLine ? row : row / kLine * kLine;
+  return std::max<uint64_t>(1, whole / width);
+}
+
 bool refuse(Diagnostics& diagnostics, const std::string& text) {
   diagnostics.error("bad-call", {}, text);
   return false;
@@ -61,11 +75,13 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
   for (uint64_t bytes = sizeof(float); bytes <= most; bytes *= 2) {
     const CollectiveCall call{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)};
     Diagnostics problems;
-    const auto picked = provider->pick(request(call, false), nullptr, problems);
+    CollectiveCall at_once = call;
+    const PlanChoice choice = choose(call, false, nullptr, problems);
     for (const Diagnostic& d : problems.all()) diagnostics.add(d);
     if (problems.has_errors()) return false;
-    if (picked == nullptr || loaded.find(*picked, need(call)) != nullptr) continue;
-    if (loaded.load(*picked, need(call), diagnostics) == nullptr) return false;
+    at_once.count = choice.count;
+    if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
+    if (loaded.load(*choice.picked, need(at_once), diagnostics) == nullptr) return false;
   }
   return true;
 }
@@ -111,59 +127,109 @@ LoadedPlans::Need Collectives::State::need(const CollectiveCall& planned) const 
           planned.registered && !has_root(planned.kind)};
 }
 
-std::shared_ptr<const PickedPlan> Collectives::State::pick(const CollectiveCall& planned,
-                                                           StreamHandle stream,
-                                                           Diagnostics& diagnostics) {
-  const bool capturing = communicator.device().is_capturing(stream);
+// A message that is too large for its plan is made of calls that fit one: so what is picked for a
+// piece serves it. If nothing is, the plan does it piece by piece.
+PlanChoice Collectives::State::choose(const CollectiveCall& planned, bool capturing,
+                                      std::vector<PassedOver>* passed_over,
+                                      Diagnostics& diagnostics) {
+  PlanChoice choice{provider->pick(request(planned, capturing), passed_over, diagnostics),
+                    planned.count};
+  if (choice.picked == nullptr) return choice;
+  const uint64_t bytes = message_bytes(planned, communicator.size());
+  uint64_t most = loaded.most_at_once(*choice.picked, need(planned));
+  if (bytes <= most) return choice;
+  CollectiveCall piece = planned;
+  piece.count = std::min(planned.count, count_within(planned, piece_bytes, communicator.size()));
   Diagnostics problems;
-  auto picked = provider->pick(request(planned, capturing), nullptr, problems);
+  auto picked = provider->pick(request(piece, capturing), passed_over, problems);
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-  if (picked == nullptr && !problems.has_errors()) {
+  if (problems.has_errors()) return {};
+  if (picked != nullptr) {
+    choice.picked = std::move(picked);
+    most = std::min(piece_bytes, loaded.most_at_once(*choice.picked, need(piece)));
+  }
+  choice.count = std::min(planned.count, count_within(planned, most, communicator.size()));
+  return choice;
+}
+
+PlanChoice Collectives::State::pick(const CollectiveCall& planned, StreamHandle stream,
+                                    Diagnostics& diagnostics) {
+  Diagnostics problems;
+  PlanChoice choice =
+      choose(planned, communicator.device().is_capturing(stream), nullptr, problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  if (choice.picked == nullptr && !problems.has_errors()) {
     diagnostics.error("no-plan", {},
                       fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks",
                                   name(planned.kind), message_bytes(planned, communicator.size()),
                                   info(planned.dtype).name, communicator.size()));
   }
-  return picked;
+  return choice;
+}
+
+std::vector<CallRange> Collectives::State::ranges_of(const CollectiveCall& planned,
+                                                     const PlanChoice& choice) const {
+  std::vector<CallRange> ranges;
+  for (uint64_t first = 0; first < planned.count; first += choice.count) {
+    ranges.push_back({first, std::min(choice.count, planned.count - first)});
+  }
+  return ranges;
+}
+
+CollectiveCall Collectives::State::piece_of(const CollectiveCall& planned, const CallRange& range,
+                                            uint64_t& row_pitch) const {
+  const uint64_t width = info(planned.dtype).bytes;
+  CollectiveCall piece = planned;
+  piece.count = range.count;
+  if (piece.input != nullptr) {
+    piece.input = static_cast<const uint8_t*>(piece.input) + range.first * width;
+  }
+  if (piece.output != nullptr) {
+    piece.output = static_cast<uint8_t*>(piece.output) + range.first * width;
+  }
+  row_pitch = has_rows(planned.kind) && range.count < planned.count ? planned.count * width : 0;
+  return piece;
 }
 
 /// What stays on this rank: all of it with one rank, and what a rank sends to itself.
-bool Collectives::State::copy_here(const CollectiveCall& call, ReadyCall::State& ready,
-                                   Diagnostics&) const {
+void Collectives::State::copy_here(const CollectiveCall& call, ReadyCall::State& ready) const {
   const uint64_t width = info(call.dtype).bytes;
   uint64_t count = call.count;
   uint64_t from = 0, to = 0;
-  if (call.kind == CollectiveKind::barrier) return true;
+  if (call.kind == CollectiveKind::barrier) return;
   if (call.kind == CollectiveKind::alltoallv) {
-    if (communicator.size() > 1) return true;  // all counts are 0
+    if (communicator.size() > 1) return;  // all counts are 0
     count = call.counts[0];
     from = call.input_offsets.empty() ? 0 : call.input_offsets[0] * width;
     to = call.output_offsets.empty() ? 0 : call.output_offsets[0] * width;
   }
-  if (count == 0) return true;
+  if (count == 0) return;
   const auto* source = static_cast<const uint8_t*>(call.input) + from;
   auto* target = static_cast<uint8_t*>(call.output) + to;
-  if (source != target) ready.before.push_back({target, source, count * width});
-  return true;
+  if (source != target) ready.pieces.push_back({{}, {{target, source, count * width}}, {}});
 }
 
-// Rows of alltoallv lie in the layer's memory as long as the longest.
-void Collectives::State::place_rows(const CollectiveCall& call, uint64_t row, uint8_t* sent,
-                                    uint8_t* received, ReadyCall::State& ready) const {
-  const uint64_t width = info(call.dtype).bytes;
+// The rows of a piece of alltoallv lie in the layer's memory as long as the longest.
+void Collectives::State::place_rows(const CollectiveCall& call, const CallRange& range,
+                                    uint8_t* sent, uint8_t* received, ReadyPiece& ready) const {
+  const uint64_t width = info(call.dtype).bytes, row = range.count * width;
   const uint32_t ranks = communicator.size(), rank = communicator.rank();
+  const auto in_range = [&](uint64_t count) {
+    return std::min(count - std::min(count, range.first), range.count);
+  };
   uint64_t next_in = 0, next_out = 0;
   for (uint32_t peer = 0; peer < ranks; ++peer) {
     const uint64_t out = call.counts[rank * ranks + peer], in = call.counts[peer * ranks + rank];
     const uint64_t from = call.input_offsets.empty() ? next_in : call.input_offsets[peer];
     const uint64_t to = call.output_offsets.empty() ? next_out : call.output_offsets[peer];
-    if (out > 0) {
+    if (const uint64_t some = in_range(out); some > 0) {
       ready.before.push_back(
-          {sent + peer * row, static_cast<const uint8_t*>(call.input) + from * width, out * width});
+          {sent + peer * row,
+           static_cast<const uint8_t*>(call.input) + (from + range.first) * width, some * width});
     }
-    if (in > 0) {
-      ready.after.push_back(
-          {static_cast<uint8_t*>(call.output) + to * width, received + peer * row, in * width});
+    if (const uint64_t some = in_range(in); some > 0) {
+      ready.after.push_back({static_cast<uint8_t*>(call.output) + (to + range.first) * width,
+                             received + peer * row, some * width});
     }
     next_in += out;
     next_out += in;
@@ -171,25 +237,26 @@ void Collectives::State::place_rows(const CollectiveCall& call, uint64_t row, ui
 }
 
 /// Gives a planned call its buffers, where they are not the caller's.
-bool Collectives::State::place(const CollectiveCall& call, CollectiveCall& planned,
-                               ReadyCall::State& ready, Diagnostics& diagnostics) {
+bool Collectives::State::place(const CollectiveCall& call, const CallRange& range,
+                               CollectiveCall& planned, ReadyPiece& ready,
+                               Diagnostics& diagnostics) {
   if (call.kind == CollectiveKind::barrier) {
     uint8_t* const word = own.take(communicator.device(), sizeof(int32_t), diagnostics);
     planned.input = planned.output = word;
     return word != nullptr;
   }
   if (call.kind != CollectiveKind::alltoallv) return true;
-  const uint64_t row = planned.count * info(planned.dtype).bytes;
-  const uint64_t side = row * communicator.size();
+  const uint64_t side = range.count * info(planned.dtype).bytes * communicator.size();
   uint8_t* const memory = own.take(communicator.device(), 2 * side, diagnostics);
   if (memory == nullptr) return false;
   planned.input = memory;
   planned.output = memory + side;
-  place_rows(call, row, memory, memory + side, ready);
+  place_rows(call, range, memory, memory + side, ready);
   return true;
 }
 
 std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveCall& planned,
+                                                               uint64_t row_pitch,
                                                                const Executable& executable,
                                                                Diagnostics& diagnostics) const {
   const auto input = registered.find(planned.input), output = registered.find(planned.output);
@@ -199,6 +266,7 @@ std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveC
                                 planned.dtype,
                                 planned.op,
                                 planned.accumulate,
+                                row_pitch,
                                 *input,
                                 *output};
   }
@@ -208,16 +276,17 @@ std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveC
   return std::nullopt;
 }
 
-BoundCall Collectives::State::bind(const CollectiveCall& planned, Executable& executable,
-                                   Diagnostics& diagnostics) {
+BoundCall Collectives::State::bind(const CollectiveCall& planned, uint64_t row_pitch,
+                                   Executable& executable, Diagnostics& diagnostics) {
   const CallOptions options{.bytes = message_bytes(planned, communicator.size()),
                             .dtype = planned.dtype,
                             .op = planned.op,
                             .accumulate = planned.accumulate,
                             .input = planned.input,
-                            .output = planned.output};
+                            .output = planned.output,
+                            .row_pitch = row_pitch};
   if (!executable.binds_together()) return executable.bind(options, diagnostics);
-  const auto key = key_of(planned, executable, diagnostics);
+  const auto key = key_of(planned, row_pitch, executable, diagnostics);
   if (!key) {
     communicator.abort(diagnostics);  // the others may wait in bind()
     return {};
@@ -229,44 +298,66 @@ BoundCall Collectives::State::bind(const CollectiveCall& planned, Executable& ex
   return bound;
 }
 
+bool Collectives::State::prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,
+                                       const CallRange& range, ReadyCall::State& ready,
+                                       Diagnostics& diagnostics) {
+  uint64_t row_pitch = 0;
+  CollectiveCall piece = piece_of(planned, range, row_pitch);
+  if (call.kind == CollectiveKind::alltoallv) row_pitch = 0;  // rows of our own
+  ReadyPiece& made = ready.pieces.emplace_back();
+  if (!place(call, range, piece, made, diagnostics)) return false;
+  made.bound = bind(piece, row_pitch, *ready.executable, diagnostics);
+  return static_cast<bool>(made.bound);
+}
+
 bool Collectives::State::prepare(const CollectiveCall& call, StreamHandle stream,
                                  ReadyCall::State& ready, Diagnostics& diagnostics) {
   const uint32_t ranks = communicator.size();
   if (!check_arguments(call, communicator.rank(), ranks, diagnostics)) return false;
   ready.owner = this;
   ready.stream = stream;
-  std::optional<CollectiveCall> planned = planned_call(call, ranks);
-  if (!planned) return copy_here(call, ready, diagnostics);
-  const auto picked = pick(*planned, stream, diagnostics);
-  if (picked == nullptr) return false;
-  ready.executable = loaded.find(*picked, need(*planned));
+  const std::optional<CollectiveCall> planned = planned_call(call, ranks);
+  if (!planned) {
+    copy_here(call, ready);
+    return true;
+  }
+  const PlanChoice choice = pick(*planned, stream, diagnostics);
+  if (choice.picked == nullptr) return false;
+  CollectiveCall at_once = *planned;
+  at_once.count = choice.count;
+  ready.executable = loaded.find(*choice.picked, need(at_once));
   if (ready.executable == nullptr) {
     log(LogLevel::info, LogArea::load, communicator.rank(),
         fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
-                    message_bytes(*planned, ranks), picked->name, picked->why));
-    ready.executable = loaded.load(*picked, need(*planned), diagnostics);
+                    message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
+    ready.executable = loaded.load(*choice.picked, need(at_once), diagnostics);
   }
-  if (ready.executable == nullptr || !place(call, *planned, ready, diagnostics)) return false;
-  ready.bound = bind(*planned, *ready.executable, diagnostics);
-  return static_cast<bool>(ready.bound);
+  if (ready.executable == nullptr) return false;
+  const std::vector<CallRange> ranges = ranges_of(*planned, choice);
+  return std::all_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
+    return prepare_piece(call, *planned, range, ready, diagnostics);
+  });
 }
 
-bool Collectives::State::enqueue(const ReadyCall::State& ready, Diagnostics& diagnostics) {
+bool Collectives::State::enqueue(const ReadyPiece& piece, const ReadyCall::State& ready,
+                                 Diagnostics& diagnostics) {
   Device& device = communicator.device();
   const auto copy = [&](const CallCopy& c) {
     return device.copy(c.to, c.from, c.bytes, ready.stream, diagnostics);
   };
-  return chain->follow(ready.stream, diagnostics) &&
-         std::all_of(ready.before.begin(), ready.before.end(), copy) &&
-         (ready.executable == nullptr ||
-          ready.executable->launch(ready.bound, ready.stream, diagnostics)) &&
-         std::all_of(ready.after.begin(), ready.after.end(), copy) &&
-         chain->put_last(ready.stream, diagnostics);
+  return std::all_of(piece.before.begin(), piece.before.end(), copy) &&
+         (!piece.bound || ready.executable->launch(piece.bound, ready.stream, diagnostics)) &&
+         std::all_of(piece.after.begin(), piece.after.end(), copy);
 }
 
 bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diagnostics) {
-  if (ready.executable == nullptr && ready.before.empty()) return true;
-  if (enqueue(ready, diagnostics)) return true;
+  if (ready.pieces.empty()) return true;
+  const auto add = [&](const ReadyPiece& piece) { return enqueue(piece, ready, diagnostics); };
+  if (chain->follow(ready.stream, diagnostics) &&
+      std::all_of(ready.pieces.begin(), ready.pieces.end(), add) &&
+      chain->put_last(ready.stream, diagnostics)) {
+    return true;
+  }
   communicator.abort(diagnostics);  // the others wait for this call
   return false;
 }
@@ -283,7 +374,12 @@ std::unique_ptr<Collectives> Collectives::create(Communicator& communicator,
     communicator.abort(diagnostics);
     return nullptr;
   }
-  auto state = std::make_unique<State>(communicator, std::move(provider));
+  if (!std::has_single_bit(options.piece_bytes)) {
+    diagnostics.error("bad-call", {}, "CollectivesOptions::piece_bytes must be a power of two");
+    communicator.abort(diagnostics);
+    return nullptr;
+  }
+  auto state = std::make_unique<State>(communicator, std::move(provider), options);
   if (!state->start(options, diagnostics)) return nullptr;
   return std::unique_ptr<Collectives>(new Collectives(std::move(state)));
 }
@@ -302,7 +398,7 @@ std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call
                                                       Diagnostics& diagnostics) {
   const auto planned = planned_call(call, state_->communicator.size());
   if (!planned) return nullptr;
-  return state_->provider->pick(state_->request(*planned, capturing), passed_over, diagnostics);
+  return state_->choose(*planned, capturing, passed_over, diagnostics).picked;
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
@@ -310,13 +406,20 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle strea
   State& s = *state_;
   const auto planned = planned_call(call, s.communicator.size());
   if (!planned) return false;
-  const auto picked = s.pick(*planned, stream, ignored);
-  if (picked == nullptr) return false;
-  Executable* const executable = s.loaded.find(*picked, s.need(*planned));
+  const PlanChoice choice = s.pick(*planned, stream, ignored);
+  if (choice.picked == nullptr) return false;
+  CollectiveCall at_once = *planned;
+  at_once.count = choice.count;
+  Executable* const executable = s.loaded.find(*choice.picked, s.need(at_once));
   if (executable == nullptr) return true;
   if (!executable->binds_together()) return false;
-  const auto key = s.key_of(*planned, *executable, ignored);
-  return !key || !s.registered.call(*key);
+  const std::vector<CallRange> ranges = s.ranges_of(*planned, choice);
+  return std::any_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
+    uint64_t row_pitch = 0;
+    const CollectiveCall piece = s.piece_of(*planned, range, row_pitch);
+    const auto key = s.key_of(piece, row_pitch, *executable, ignored);
+    return !key || !s.registered.call(*key);
+  });
 }
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {

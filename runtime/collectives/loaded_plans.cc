@@ -10,18 +10,41 @@ namespace {
 
 /// Room for messages so large costs little, and saves loading again for the next size.
 constexpr uint64_t kLeastRoom = uint64_t{4} << 20;
-
-uint64_t room_for(uint64_t bytes, uint64_t most) {
-  return std::min(most, std::max(kLeastRoom, std::bit_ceil(bytes)));
-}
+constexpr uint64_t kUnlimited = ~uint64_t{0};
+/// Scratch of a plan, at most, in messages that it does at once.
+constexpr uint64_t kMostScratch = 2;
+/// Pieces are not made smaller than so many to an undivided one, whatever scratch they take.
+constexpr uint64_t kMostDivided = 16;
 
 }  // namespace
 
 LoadedPlans::Plan& LoadedPlans::plan_of(const PickedPlan& picked) {
   const auto found = plans_.find(picked.plan.get());
   if (found != plans_.end()) return found->second;
-  Plan plan{picked.plan, use_of(*picked.plan).sentinel, {}};
+  Plan plan{picked.plan, use_of(*picked.plan).sentinel, {}, {}};
   return plans_.emplace(picked.plan.get(), std::move(plan)).first->second;
+}
+
+uint64_t LoadedPlans::find_most(const Program& plan, bool zero_copy) const {
+  LoadOptions options{.max_bytes = piece_bytes_, .zero_copy = zero_copy};
+  const auto needed = memory_of(plan, options);
+  options.max_bytes *= 2;
+  const auto more = memory_of(plan, options);
+  if (!needed || !more || !takes_pieces(plan, options)) return kUnlimited;
+  if (needed->scratch == more->scratch && needed->staging == more->staging) return kUnlimited;
+  for (options.max_bytes = piece_bytes_; options.max_bytes > piece_bytes_ / kMostDivided;
+       options.max_bytes /= 2) {
+    const auto taken = memory_of(plan, options);
+    if (taken && taken->scratch <= kMostScratch * piece_bytes_) break;
+  }
+  return options.max_bytes;
+}
+
+uint64_t LoadedPlans::most_at_once(const PickedPlan& picked, const Need& need) {
+  Plan& plan = plan_of(picked);
+  std::optional<uint64_t>& most = plan.most[need.zero_copy ? 1 : 0];
+  if (!most) most = find_most(*plan.program, need.zero_copy);
+  return *most;
 }
 
 Executable* LoadedPlans::find(const PickedPlan& picked, const Need& need) {
@@ -38,10 +61,14 @@ Executable* LoadedPlans::find(const PickedPlan& picked, const Need& need) {
 
 Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need,
                               Diagnostics& diagnostics) {
+  const uint64_t at_once = most_at_once(picked, need);
+  const uint64_t room = at_once == kUnlimited ? std::max(kLeastRoom, std::bit_ceil(need.bytes))
+                                              : std::max(at_once, need.bytes);
   // The provider has seen to the plan's proof, whatever MSCCLC_PROOF says: load() finds it known.
-  const LoadOptions options{.max_bytes = room_for(need.bytes, picked.max_bytes),
+  const LoadOptions options{.max_bytes = std::min(picked.max_bytes, room),
                             .dtype = need.dtype,
                             .zero_copy = need.zero_copy,
+                            .in_turn = true,
                             .plan_file = picked.file};
   auto executable = communicator_.load(picked.plan, options, diagnostics);
   if (executable == nullptr) return nullptr;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/api/communicator.h"
@@ -14,7 +15,9 @@ namespace mscclc {
 /// Thread safety: one thread at a time.
 class LoadedPlans {
  public:
-  explicit LoadedPlans(Communicator& communicator) : communicator_(communicator) {}
+  /// `piece_bytes`: CollectivesOptions.
+  LoadedPlans(Communicator& communicator, uint64_t piece_bytes)
+      : communicator_(communicator), piece_bytes_(piece_bytes) {}
 
   /// What a call needs of a plan besides the plan.
   struct Need {
@@ -22,6 +25,9 @@ class LoadedPlans {
     Dtype dtype;
     bool zero_copy;
   };
+  /// The largest message that the plan does at once: more would take too much memory. Depends on
+  /// nothing that is not the same on all ranks.
+  uint64_t most_at_once(const PickedPlan& picked, const Need& need);
   /// nullptr: it is still to be loaded.
   Executable* find(const PickedPlan& picked, const Need& need);
   /// Collective: makes room for the message, and for larger ones. nullptr: reported.
@@ -38,11 +44,14 @@ class LoadedPlans {
   struct Plan {
     std::shared_ptr<const Program> program;  ///< its address does not come again
     bool by_width;                           ///< it serves elements of one width only
+    std::optional<uint64_t> most[2] = {};    ///< most_at_once(): staged, zero copy
     std::vector<Variant> variants;
   };
   Plan& plan_of(const PickedPlan& picked);
+  uint64_t find_most(const Program& plan, bool zero_copy) const;
 
   Communicator& communicator_;
+  const uint64_t piece_bytes_;
   std::map<const Program*, Plan> plans_;
   uint64_t count_ = 0;
 };

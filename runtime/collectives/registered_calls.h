@@ -28,6 +28,7 @@ class RegisteredCalls {
     Dtype dtype;
     ReduceOp op;
     std::optional<Dtype> accumulate;
+    uint64_t row_pitch;
     Place input, output;
     auto operator<=>(const Key&) const = default;
   };

@@ -21,26 +21,53 @@ struct CallCopy {
   uint64_t bytes;
 };
 
+/// What is launched at once: a whole call, or a piece of it.
+struct ReadyPiece {
+  BoundCall bound;  ///< empty: copies only
+  std::vector<CallCopy> before, after;
+};
+
 struct ReadyCall::State {
   const Collectives::State* owner = nullptr;
   StreamHandle stream = nullptr;
   Executable* executable = nullptr;  ///< nullptr: copies only, or nothing
-  BoundCall bound;
-  std::vector<CallCopy> before, after;
+  std::vector<ReadyPiece> pieces;
+};
+
+/// Elements of a message that are one call: of each row, where it has rows.
+struct CallRange {
+  uint64_t first = 0, count = 0;
+};
+
+/// The plan for a call, and how much of the message it does at once.
+struct PlanChoice {
+  std::shared_ptr<const PickedPlan> picked;  ///< nullptr: there is none
+  uint64_t count = 0;                        ///< elements, as CollectiveCall::count
 };
 
 struct Collectives::State {
-  State(Communicator& of, std::shared_ptr<PlanProvider> plans)
-      : communicator(of), provider(std::move(plans)), loaded(of) {}
+  State(Communicator& of, std::shared_ptr<PlanProvider> plans, const CollectivesOptions& options)
+      : communicator(of),
+        provider(std::move(plans)),
+        piece_bytes(options.piece_bytes),
+        loaded(of, options.piece_bytes) {}
   /// Waits for calls that may use this layer's own memory.
   ~State();
 
   [[nodiscard]] bool start(const CollectivesOptions& options, Diagnostics& diagnostics);
   PlanRequest request(const CollectiveCall& planned, bool capturing) const;
-  /// The plan for planned_call(). nullptr: reported.
-  [[nodiscard]] std::shared_ptr<const PickedPlan> pick(const CollectiveCall& planned,
-                                                       StreamHandle stream,
-                                                       Diagnostics& diagnostics);
+  /// The plan for planned_call(), if there is one.
+  [[nodiscard]] PlanChoice choose(const CollectiveCall& planned, bool capturing,
+                                  std::vector<PassedOver>* passed_over, Diagnostics& diagnostics);
+  /// The same; none is reported.
+  [[nodiscard]] PlanChoice pick(const CollectiveCall& planned, StreamHandle stream,
+                                Diagnostics& diagnostics);
+  /// The calls that a call is made of.
+  std::vector<CallRange> ranges_of(const CollectiveCall& planned, const PlanChoice& choice) const;
+  /// One of them: its elements, with the pointers of the whole call moved on. `row_pitch`: where
+  /// its rows begin, as CallOptions has it.
+  CollectiveCall piece_of(const CollectiveCall& planned, const CallRange& range,
+                          uint64_t& row_pitch) const;
   LoadedPlans::Need need(const CollectiveCall& planned) const;
   [[nodiscard]] bool prepare(const CollectiveCall& call, StreamHandle stream,
                              ReadyCall::State& ready, Diagnostics& diagnostics);
@@ -48,6 +75,7 @@ struct Collectives::State {
 
   Communicator& communicator;
   const std::shared_ptr<PlanProvider> provider;
+  const uint64_t piece_bytes;
   uint32_t nodes = 1;           ///< LibraryCall::nodes
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
@@ -59,17 +87,21 @@ struct Collectives::State {
  private:
   [[nodiscard]] bool find_nodes(Diagnostics& diagnostics);
   [[nodiscard]] bool make_ready(uint64_t most, Diagnostics& diagnostics);
-  [[nodiscard]] bool copy_here(const CollectiveCall& call, ReadyCall::State& ready,
-                               Diagnostics& diagnostics) const;
-  [[nodiscard]] bool place(const CollectiveCall& call, CollectiveCall& planned,
-                           ReadyCall::State& ready, Diagnostics& diagnostics);
-  void place_rows(const CollectiveCall& call, uint64_t row, uint8_t* sent, uint8_t* received,
-                  ReadyCall::State& ready) const;
-  [[nodiscard]] BoundCall bind(const CollectiveCall& planned, Executable& executable,
-                               Diagnostics& diagnostics);
-  std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& planned,
+  void copy_here(const CollectiveCall& call, ReadyCall::State& ready) const;
+  [[nodiscard]] bool prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,
+                                   const CallRange& range, ReadyCall::State& ready,
+                                   Diagnostics& diagnostics);
+  [[nodiscard]] bool place(const CollectiveCall& call, const CallRange& range,
+                           CollectiveCall& planned, ReadyPiece& ready, Diagnostics& diagnostics);
+  void place_rows(const CollectiveCall& call, const CallRange& range, uint8_t* sent,
+                  uint8_t* received, ReadyPiece& ready) const;
+  [[nodiscard]] BoundCall bind(const CollectiveCall& planned, uint64_t row_pitch,
+                               Executable& executable, Diagnostics& diagnostics);
+  std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& planned, uint64_t row_pitch,
                                              const Executable& executable,
                                              Diagnostics& diagnostics) const;
+  [[nodiscard]] bool enqueue(const ReadyPiece& piece, const ReadyCall::State& ready,
+                             Diagnostics& diagnostics);
   [[nodiscard]] bool enqueue(const ReadyCall::State& ready, Diagnostics& diagnostics);
 
   friend class Collectives;

@@ -70,9 +70,16 @@ class Binder {
   bool check_fit(BoundCall::State& made);
   void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;
-  uint64_t bytes(uint32_t rank, uint32_t side) const {
-    return chunking_->buffer_bytes(side_of(side), rank);
+  /// Of a buffer as ops address it: the caller's, or staging.
+  uint64_t bytes(uint32_t rank, uint32_t side) const { return bytes(rank, side, pitch_); }
+  /// Of this rank's own buffer of the caller.
+  uint64_t callers_bytes(uint32_t side) const { return bytes(x_.rank, side, callers_pitch_); }
+  uint64_t bytes(uint32_t rank, uint32_t side, const RowPitch& pitch) const {
+    return chunking_->buffer_bytes(side_of(side), rank) +
+           pitch.gaps_of(contract_, side_of(side), rank);
   }
+  bool set_pitch();
+  void copy_parts(uint32_t side, uint64_t begin, uint64_t end, std::vector<StagingCopy>& to) const;
 
   Executable::State& x_;
   const CallOptions& options_;
@@ -81,6 +88,8 @@ class Binder {
   uint8_t* const pointers_[2];
   Call call_;
   std::optional<Chunking> chunking_;
+  RowPitch pitch_;          ///< of what ops address: the caller's buffers, or staging
+  RowPitch callers_pitch_;  ///< of the caller's buffers
   CallFacts facts_;
   bool offered_[2] = {};             ///< staging that is new: nobody has mapped it before
   std::vector<RankPlaces>& places_;  ///< by rank; of ranks that are not addressed: as it was
@@ -106,6 +115,22 @@ bool Binder::check_size() {
                               "with a larger max_bytes",
                               options_.bytes, x_.options.max_bytes));
   }
+  return set_pitch();
+}
+
+// Rows of staging follow one another, whatever the pitch of the caller's.
+bool Binder::set_pitch() {
+  const uint64_t pitch = options_.row_pitch, part = call_.part_bytes;
+  if (pitch == 0) return true;
+  if (pitch < part || !x_.takes_pieces) {
+    return refuse(
+        diagnostics_, "message-size",
+        fmt::format("rows of {} bytes cannot begin {} bytes apart: {}", part, pitch,
+                    x_.takes_pieces ? "they would overlap" : "the plan takes no pieces of calls"));
+  }
+  const bool* const staged = x_.staged_rows;
+  callers_pitch_ = RowPitch(contract_, part, pitch, pitch);
+  pitch_ = RowPitch(contract_, part, staged[kInput] ? part : pitch, staged[kOutput] ? part : pitch);
   return true;
 }
 
@@ -117,18 +142,19 @@ bool Binder::empty() const {
 
 bool Binder::check_pointers() {
   for (const uint32_t side : {kInput, kOutput}) {
-    if (pointers_[side] != nullptr || bytes(x_.rank, side) == 0) continue;
+    if (pointers_[side] != nullptr || callers_bytes(side) == 0) continue;
     return refuse(diagnostics_, "no-buffer",
                   fmt::format("rank {} needs an {} of {} bytes", x_.rank, name_of(side),
-                              bytes(x_.rank, side)));
+                              callers_bytes(side)));
   }
-  const uint64_t in_bytes = bytes(x_.rank, kInput), out_bytes = bytes(x_.rank, kOutput);
+  const uint64_t in_bytes = callers_bytes(kInput), out_bytes = callers_bytes(kOutput);
   facts_.placement = CallFacts::Placement::free;
   if (in_bytes == 0 || out_bytes == 0) return true;
   const auto in = reinterpret_cast<uintptr_t>(pointers_[kInput]);
   const auto out = reinterpret_cast<uintptr_t>(pointers_[kOutput]);
   const bool apart = in + in_bytes <= out || out + out_bytes <= in;
-  const CallerBuffers callers = caller_buffers(contract_, *chunking_, x_.rank, true);
+  const CallerBuffers callers =
+      caller_buffers(contract_, *chunking_, x_.rank, true, callers_pitch_);
   const bool coincide =
       callers.shared && (callers.outer == kInput ? out - in : in - out) == callers.inner_offset;
   if (callers.shared) {
@@ -152,6 +178,7 @@ void Binder::describe() {
   facts_.executable = x_.number;
   facts_.plan = x_.plan->name;
   facts_.bytes = options_.bytes;
+  facts_.row_pitch = options_.row_pitch;
   facts_.dtype = facts_.accumulate = options_.dtype;
   if (!contract_.reduces()) return;
   facts_.reduce = call_.reduce;
@@ -175,19 +202,21 @@ bool Binder::prepare() {
 
 // A program that is patched for this size already stays as it is.
 bool Binder::patch() {
-  if (x_.patched_part == call_.part_bytes) return true;
-  x_.patched_part.reset();
-  if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_)) {
+  const std::pair size{call_.part_bytes, options_.row_pitch};
+  if (x_.patched_size == size) return true;
+  x_.patched_size.reset();
+  if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_, pitch_)) {
     return false;
   }
-  x_.patched_part = call_.part_bytes;
+  x_.patched_size = size;
   return true;
 }
 
 RankPlaces Binder::staged_places(uint32_t rank) const {
   RankPlaces places;
   if (!x_.stages(rank, kInput) && !x_.stages(rank, kOutput)) return places;
-  const CallerBuffers callers = caller_buffers(contract_, *chunking_, rank, x_.together(rank));
+  const CallerBuffers callers =
+      caller_buffers(contract_, *chunking_, rank, x_.access.together(rank));
   for (const uint32_t side : {kInput, kOutput}) {
     if (!x_.stages(rank, side)) continue;
     places.side[side] = {Kind::staging, side, 0};
@@ -201,7 +230,7 @@ RankPlaces Binder::staged_places(uint32_t rank) const {
 /// False: what was registered there is gone. `registered`: whether the buffer lies in one.
 bool Binder::place_registered(uint32_t side, bool& registered) {
   bool stale = false;
-  const uint64_t needed = bytes(x_.rank, side);
+  const uint64_t needed = callers_bytes(side);
   for (const auto& [number, buffer] : x_.group->buffers) {
     const uint8_t* at = pointers_[side];
     if (at < buffer->address || at >= buffer->address + buffer->bytes) continue;
@@ -232,6 +261,11 @@ bool Binder::choose_places(std::vector<uint8_t>& message) {
   bool registered = true;
   for (const uint32_t side : {kInput, kOutput}) {
     if (x_.stages(x_.rank, side) && !place_registered(side, registered)) return false;
+  }
+  if (!registered && options_.row_pitch != 0) {
+    return refuse(diagnostics_, "message-size",
+                  "rows that lie apart, of a plan that was loaded for zero copy, must lie in "
+                  "registered buffers");
   }
   if (!registered) places_[x_.rank] = staged_places(x_.rank);
   encode(facts_, message);
@@ -319,7 +353,7 @@ bool Binder::exchange_places(bool able, std::vector<std::vector<uint8_t>>& messa
 /// What a rank has registered, or its staging, as mapped here; nullptr: it is not.
 const Memory* Binder::place_memory(uint32_t rank, uint32_t side) const {
   const BufferPlace& place = places_[rank].side[side];
-  const auto mapped = [rank](const std::vector<std::unique_ptr<Memory>>& peers) {
+  const auto mapped = [rank](const auto& peers) -> const Memory* {
     return rank < peers.size() ? peers[rank].get() : nullptr;
   };
   if (place.kind == Kind::registered) {
@@ -442,19 +476,36 @@ void Binder::shorten(BoundCall::State& made) const {
   if (make_short(here, made.in_short)) made.launch.in_short = &made.in_short;
 }
 
+/// Bytes [begin, end) of staging, whose parts lie apart in the caller's buffer: out of it for the
+/// input, into it for the output.
+void Binder::copy_parts(uint32_t side, uint64_t begin, uint64_t end,
+                        std::vector<StagingCopy>& to) const {
+  const uint64_t part = call_.part_bytes;
+  const uint64_t pitch = options_.row_pitch == 0 ? part : options_.row_pitch;
+  uint8_t* const staging = place_address(x_.rank, side);
+  for (uint64_t at = begin, next = 0; at < end; at = next) {
+    next = pitch == part ? end : std::min(end, (at / part + 1) * part);
+    uint8_t* const there = pointers_[side] + at / part * pitch + at % part;
+    if (side == kInput) {
+      to.push_back({staging + at, there, next - at});
+    } else {
+      to.push_back({there, staging + at, next - at});
+    }
+  }
+}
+
 // Of the output only what the collective promises is copied out: the rest is the caller's.
 void Binder::plan_copies(BoundCall::State& made) const {
   const uint32_t rank = x_.rank;
-  if (places_[rank].side[kInput].kind == Kind::staging && bytes(rank, kInput) > 0) {
-    made.before.push_back({place_address(rank, kInput), pointers_[kInput], bytes(rank, kInput)});
+  if (places_[rank].side[kInput].kind == Kind::staging) {
+    copy_parts(kInput, 0, bytes(rank, kInput), made.before);
   }
   if (places_[rank].side[kOutput].kind != Kind::staging) return;
-  uint8_t* const from = place_address(rank, kOutput);
   for (const auto& run : x_.promised) {
     const uint64_t begin = chunking_->offset(Side::output, rank, run.first);
     const uint64_t end = chunking_->offset(Side::output, rank, run.end - 1) +
                          chunking_->length(Side::output, rank, run.end - 1);
-    if (end > begin) made.after.push_back({pointers_[kOutput] + begin, from + begin, end - begin});
+    copy_parts(kOutput, begin, end, made.after);
   }
 }
 

@@ -41,7 +41,7 @@ class CallCache {
 
   static bool same(const CallOptions& a, const CallOptions& b) {
     return a.input == b.input && a.output == b.output && a.bytes == b.bytes && a.dtype == b.dtype &&
-           a.op == b.op && a.accumulate == b.accumulate;
+           a.op == b.op && a.accumulate == b.accumulate && a.row_pitch == b.row_pitch;
   }
 
   std::array<Entry, 32> entries_;

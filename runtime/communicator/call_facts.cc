@@ -17,6 +17,7 @@ const char* difference(const CallFacts& a, const CallFacts& b) {
   if (a.executable != b.executable) return "the plan";
   if (a.number != b.number) return "the number of the call";
   if (a.bytes != b.bytes) return "the message size";
+  if (a.row_pitch != b.row_pitch) return "where rows begin";
   if (a.dtype != b.dtype) return "the type";
   if (a.reduce != b.reduce) return "the reduction";
   if (a.accumulate != b.accumulate) return "the type to add up in";
@@ -28,6 +29,7 @@ std::string text_of(const CallFacts& facts) {
   std::string text = fmt::format("call {} of {} (load {}), {} bytes of {}", facts.number,
                                  mscclc::quoted(facts.plan), facts.executable, facts.bytes,
                                  info(facts.dtype).name);
+  if (facts.row_pitch != 0) text += fmt::format(", rows {} bytes apart", facts.row_pitch);
   if (facts.reduce != ReduceOp::call) {
     text += fmt::format(", {} in {}", name(facts.reduce), info(facts.accumulate).name);
   }
@@ -58,6 +60,7 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to) {
       .number(facts.number)
       .number(facts.executable)
       .number(facts.bytes)
+      .number(facts.row_pitch)
       .number(static_cast<uint8_t>(facts.dtype))
       .number(static_cast<uint8_t>(facts.reduce))
       .number(static_cast<uint8_t>(facts.accumulate))
@@ -71,6 +74,7 @@ bool decode(std::span<const uint8_t>& from, CallFacts& facts) {
   facts.number = reader.number<uint64_t>();
   facts.executable = reader.number<uint64_t>();
   facts.bytes = reader.number<uint64_t>();
+  facts.row_pitch = reader.number<uint64_t>();
   if (!choice(reader, kDtypes, facts.dtype) ||
       !choice(reader, static_cast<uint8_t>(ReduceOp::avg) + 1, facts.reduce) ||
       !choice(reader, kDtypes, facts.accumulate) ||

@@ -20,6 +20,7 @@ struct CallFacts {
   uint64_t executable = 0;  ///< number of the load() that made it, the same on all ranks
   std::string plan;         ///< its name
   uint64_t bytes = 0;
+  uint64_t row_pitch = 0;  ///< CallOptions::row_pitch
   Dtype dtype = Dtype::f32;
   /// Of collectives that reduce: `call` where they do not.
   ReduceOp reduce = ReduceOp::call;

@@ -26,6 +26,14 @@ uint64_t part_bytes(const Contract& contract, const LoadOptions& options) {
   return Chunking::part_for_message(contract, options.max_bytes, 1);
 }
 
+bool stages_any(const PeerAccess& access, const LoadOptions& options, uint32_t side) {
+  if (options.zero_copy) return false;
+  for (uint32_t r = 0; r < access.ranks(); ++r) {
+    if (access.stages(r, side)) return true;
+  }
+  return false;
+}
+
 uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank].blocks; }
 
 }  // namespace
@@ -42,6 +50,8 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
       rank(this->group->rank()),
       element(info(options.dtype).bytes),
       access(*this->plan),
+      takes_pieces(mscclc::takes_pieces(*this->plan, options)),
+      staged_rows{stages_any(access, options, kInput), stages_any(access, options, kOutput)},
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
                this->plan->launch.align),
       use(use_of(*this->plan)),
@@ -93,14 +103,6 @@ bool Executable::State::check_fit(Diagnostics& diagnostics) const {
   });
 }
 
-bool Executable::State::together(uint32_t r) const {
-  return plan->contract.in_place == InPlace::yes && plan->contract.alias(r).has_value();
-}
-
-bool Executable::State::stages(uint32_t r, uint32_t side) const {
-  return access.touches(r, side) || (together(r) && access.touches(r, 1 - side));
-}
-
 bool Executable::State::lay_out(Diagnostics& diagnostics) {
   layouts_.resize(group->size());
   const auto add = [&](uint32_t r) {
@@ -133,20 +135,41 @@ uint64_t Executable::State::counts() const {
   return uint64_t{blocks_of(*plan, rank)} * wait_slots->per_block();
 }
 
+bool Executable::State::joins_switch() const {
+  const std::vector<Channel>& channels = plan->ranks[rank].channels;
+  return std::any_of(channels.begin(), channels.end(),
+                     [](const Channel& c) { return c.kind == ChannelKind::switch_; });
+}
+
+// What a switch joins must begin at the same place of a granule on all members.
+PoolPiece Executable::State::take_shared(uint64_t bytes, const std::string& what,
+                                         Diagnostics& diagnostics) {
+  MemoryPool& pool = *group->shared_memory;
+  return joins_switch() ? pool.take_alone(*group->device, bytes, what, diagnostics)
+                        : pool.take(*group->device, bytes, what, diagnostics);
+}
+
 bool Executable::State::allocate(Diagnostics& diagnostics) {
   Device& device = *group->device;
   const RegionLayout& layout = *layouts_[rank];
-  std::shared_ptr<Memory> region =
-      device.allocate(layout.bytes, "the scratch memory of a plan", diagnostics);
-  if (region == nullptr) return false;
+  region_ = take_shared(layout.bytes, "the scratch memory of a plan", diagnostics);
+  if (!region_) return false;
+  const std::shared_ptr<Memory> region = region_.memory();
   connections.resize(group->size());
   connections[rank] = {region, layouts_[rank]};
-  memory = device.allocate(memory_bytes(), "a plan's program", diagnostics);
+  const PoolPiece own =
+      group->own_memory->take(device, memory_bytes(), "a plan's program", diagnostics);
+  if (!own) return false;
+  memory = own.memory();
   faults = device.allocate_visible(blocks_of(*plan, rank) * sizeof(device::Fault),
                                    "reports of thread blocks", diagnostics);
-  slots = std::make_shared<SlotPool>(group->device, BlockPrograms::most_bytes(program));
-  return memory != nullptr && faults != nullptr &&
-         fill_region(device, layout, region->data(), element, diagnostics);
+  const auto source = [pool = group->own_memory, of = group->device](uint64_t bytes,
+                                                                     Diagnostics& problems) {
+    const PoolPiece piece = pool->take(*of, bytes, "programs of calls", problems);
+    return piece ? piece.memory() : nullptr;
+  };
+  slots = std::make_shared<SlotPool>(group->device, BlockPrograms::most_bytes(program), source);
+  return faults != nullptr && fill_region(device, layout, region->data(), element, diagnostics);
 }
 
 // What bind() would find out each time.
@@ -192,31 +215,43 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   return lay_out(diagnostics) && allocate(diagnostics);
 }
 
+// Accesses to staging lie between the begin and the end of its own rank's call, as those to the
+// caller's buffers do: calls that follow one another may have the same.
+bool Executable::State::take_staging(uint32_t side, uint64_t bytes, PoolPiece& piece,
+                                     Diagnostics& diagnostics) {
+  constexpr const char* kWhat = "staging buffers";
+  if (!options.in_turn || joins_switch()) {
+    piece = take_shared(bytes, kWhat, diagnostics);
+    return static_cast<bool>(piece);
+  }
+  const bool second = side == kOutput && stages(rank, kInput);
+  std::weak_ptr<PoolBlock>& shared = group->staging[second ? 1 : 0];
+  std::shared_ptr<PoolBlock> block = shared.lock();
+  if (block == nullptr || block->memory->bytes() < bytes) {
+    block = group->shared_memory->take_alone(*group->device, bytes, kWhat, diagnostics).block;
+    shared = block;
+  }
+  piece = {block, 0, bytes};
+  return block != nullptr;
+}
+
 bool Executable::State::offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                       Diagnostics& diagnostics) {
   const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, rank);
-  staging[side] = group->device->allocate(bytes, "staging buffers", diagnostics);
-  if (staging[side] == nullptr) return false;
-  const auto handle = group->device->export_memory(staging[side]->data(), bytes, diagnostics);
-  if (!handle) return false;
-  exported_.push_back(handle->keep);
-  encode(*handle, message);
-  return true;
+  PoolPiece piece;
+  if (!take_staging(side, bytes, piece, diagnostics)) return false;
+  staging[side] = piece.memory();
+  return piece.encode(*group->device, message, diagnostics);
 }
 
 bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
                                     Diagnostics& diagnostics) {
-  const auto handle = decode_handle(message, diagnostics);
-  if (!handle) return false;
-  if (!needs(peer) || handle->bytes == 0) return true;
-  peer_staging[side].resize(group->size());
+  const auto piece = decode_piece(message, diagnostics);
+  if (!piece) return false;
   const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, peer);
-  if (handle->bytes != bytes) {
-    return refuse(diagnostics, "bad-handle",
-                  fmt::format("rank {} shares a staging buffer of {} bytes, not {}", peer,
-                              handle->bytes, bytes));
-  }
-  peer_staging[side][peer] = take_memory(peer, *handle, diagnostics);
+  if (!needs(peer) || bytes == 0) return true;
+  peer_staging[side].resize(group->size());
+  peer_staging[side][peer] = take_memory(peer, *piece, bytes, diagnostics);
   return peer_staging[side][peer] != nullptr;
 }
 
@@ -228,11 +263,7 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
       .number(element)
       .number(static_cast<uint8_t>(options.zero_copy));
   if (!await_lanes(message, diagnostics)) return false;
-  const auto handle = group->device->export_memory(connections[rank].arrived(0),
-                                                   layouts_[rank]->bytes, diagnostics);
-  if (!handle) return false;
-  exported_.push_back(handle->keep);
-  encode(*handle, message);
+  if (!region_.encode(*group->device, message, diagnostics)) return false;
   if (options.zero_copy) return true;
   for (const uint32_t side : {kInput, kOutput}) {
     if (stages(rank, side) && !offer_staging(side, message, diagnostics)) return false;
@@ -263,15 +294,10 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
   }
   if (!take_lane_offer(peer, reader, diagnostics)) return false;
   std::span<const uint8_t> rest = reader.rest();
-  const auto handle = decode_handle(rest, diagnostics);
-  if (!handle) return false;
+  const auto piece = decode_piece(rest, diagnostics);
+  if (!piece) return false;
   if (needs(peer)) {
-    if (handle->bytes != layouts_[peer]->bytes) {
-      return refuse(diagnostics, "bad-handle",
-                    fmt::format("rank {} shares {} bytes, not {}", peer, handle->bytes,
-                                layouts_[peer]->bytes));
-    }
-    std::shared_ptr<Memory> region = take_memory(peer, *handle, diagnostics);
+    std::shared_ptr<Memory> region = take_memory(peer, *piece, layouts_[peer]->bytes, diagnostics);
     if (region == nullptr) return false;
     connections[peer] = {std::move(region), layouts_[peer]};
   }
@@ -317,10 +343,10 @@ bool Executable::State::blocks_reach(uint32_t peer) const {
   });
 }
 
-std::unique_ptr<Memory> Executable::State::take_memory(uint32_t peer, const MemoryHandle& handle,
-                                                       Diagnostics& diagnostics) {
-  return import_from(*group, peer, handle, diagnostics,
-                     blocks_reach(peer) ? ReachedBy::blocks : ReachedBy::lanes);
+std::shared_ptr<Memory> Executable::State::take_memory(uint32_t peer, const PieceHandle& handle,
+                                                       uint64_t bytes, Diagnostics& diagnostics) {
+  return import_piece(*group, peer, handle, bytes,
+                      blocks_reach(peer) ? ReachedBy::blocks : ReachedBy::lanes, diagnostics);
 }
 
 bool Executable::State::proxy_sends_from(uint32_t from) const {
@@ -439,14 +465,13 @@ bool Executable::State::load(Diagnostics& diagnostics) {
   log(LogLevel::info, LogArea::load, rank,
       fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
                   plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));
-  exported_.clear();  // all have mapped it
   return join_switches(diagnostics);
 }
 
 // Regions: 0 the plan's, 1 and 2 staging by side.
 bool Executable::State::join_switches(Diagnostics& diagnostics) {
   std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
-  for (const std::unique_ptr<Memory>& memory : staging) {
+  for (const std::shared_ptr<Memory>& memory : staging) {
     regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
                                         : SwitchRegion{memory->data(), memory->bytes()});
   }

@@ -88,6 +88,8 @@ struct Executable::State {
   const uint32_t rank;
   const uint32_t element;  ///< bytes of an element of sentinel packets
   const PeerAccess access;
+  const bool takes_pieces;    ///< calls may have CallOptions::row_pitch
+  const bool staged_rows[2];  ///< by side: where it has rows, calls go through staging
   const Chunking capacity;
   const PlanUse use;
   const uint64_t parts;   ///< Chunking::parts_of_message()
@@ -96,10 +98,11 @@ struct Executable::State {
 
   uint64_t launches = 0;
 
-  RankProgram program;                              ///< patched for the last binding ...
-  std::optional<uint64_t> patched_part;             ///< ... whose parts have so many bytes
+  RankProgram program;  ///< patched for the last binding ...
+  /// ... whose parts have so many bytes, and whose rows such a pitch.
+  std::optional<std::pair<uint64_t, uint64_t>> patched_size;
   std::vector<PeerMemory> connections;              ///< by rank: own, and of those that ops address
-  std::unique_ptr<Memory> memory;                   ///< what only this rank's blocks see
+  std::shared_ptr<Memory> memory;                   ///< what only this rank's blocks see
   std::unique_ptr<Memory> faults;                   ///< a device::Fault per block
   std::shared_ptr<SlotPool> slots;                  ///< for bindings
   std::vector<std::unique_ptr<LaneEnd>> lane_ends;  ///< of those whose proxies write here
@@ -112,8 +115,8 @@ struct Executable::State {
   BlockPrograms::Places where;              ///< semaphores and barriers
 
   /// Staging buffers of this rank, and those of peers as mapped here by rank; by side.
-  std::unique_ptr<Memory> staging[2];
-  std::vector<std::unique_ptr<Memory>> peer_staging[2];
+  std::shared_ptr<Memory> staging[2];
+  std::vector<std::shared_ptr<Memory>> peer_staging[2];
   /// Allocates staging and appends its handle to a message.
   [[nodiscard]] bool offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                    Diagnostics& diagnostics);
@@ -140,10 +143,7 @@ struct Executable::State {
   std::unique_ptr<OwnKernels> own_kernels;  ///< nullptr: the interpreter runs all calls
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
-  /// True if a call that is not zero copy needs staging for this buffer.
-  bool stages(uint32_t rank, uint32_t side) const;
-  /// True if input and output of a rank always lie one in the other.
-  bool together(uint32_t rank) const;
+  bool stages(uint32_t rank, uint32_t side) const { return access.stages(rank, side); }
 
  private:
   void note_launch(const BoundCall::State& binding, StreamHandle stream);
@@ -155,6 +155,12 @@ struct Executable::State {
   void load_own_kernels();
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
+  bool joins_switch() const;
+  [[nodiscard]] bool take_staging(uint32_t side, uint64_t bytes, PoolPiece& piece,
+                                  Diagnostics& diagnostics);
+  /// Memory that peers map: in a block of its own where a switch joins it.
+  [[nodiscard]] PoolPiece take_shared(uint64_t bytes, const std::string& what,
+                                      Diagnostics& diagnostics);
   [[nodiscard]] bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
   [[nodiscard]] bool connect(const std::vector<std::vector<uint8_t>>& messages,
                              Diagnostics& diagnostics);
@@ -164,7 +170,7 @@ struct Executable::State {
   [[nodiscard]] bool take_lane_offer(uint32_t peer, ByteReader& message, Diagnostics& diagnostics);
   [[nodiscard]] bool open_lanes(Proxy::Ports& ports, Diagnostics& diagnostics);
   [[nodiscard]] bool start_proxy(Diagnostics& diagnostics);
-  std::unique_ptr<Memory> take_memory(uint32_t peer, const MemoryHandle& handle,
+  std::shared_ptr<Memory> take_memory(uint32_t peer, const PieceHandle& handle, uint64_t bytes,
                                       Diagnostics& diagnostics);
   /// Do blocks of this rank read or write memory of that peer themselves?
   bool blocks_reach(uint32_t peer) const;
@@ -185,8 +191,8 @@ struct Executable::State {
   std::string hash_;  ///< plan_digest()
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
-  std::vector<std::shared_ptr<const void>> exported_;  ///< what keeps offers alive
-  std::vector<std::vector<uint8_t>> lane_offers_;      ///< by peer: of its LaneEnd for this rank
+  PoolPiece region_;                               ///< connections[rank]
+  std::vector<std::vector<uint8_t>> lane_offers_;  ///< by peer: of its LaneEnd for this rank
 };
 
 }  // namespace mscclc

@@ -7,9 +7,12 @@
 
 namespace mscclc {
 
-PeerAccess::PeerAccess(const Program& program) : touched_(program.ranks.size() * 2, false) {
+PeerAccess::PeerAccess(const Program& program)
+    : touched_(program.ranks.size() * 2, false), together_(program.ranks.size(), false) {
+  const bool in_place_only = program.contract.in_place == InPlace::yes;
   std::vector<Access> accesses;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    together_[r] = in_place_only && program.contract.alias(r).has_value();
     for (const Op& op : program.ranks[r].ops) {
       accesses.clear();
       append_accesses(program, r, op, accesses);

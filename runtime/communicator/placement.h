@@ -12,15 +12,23 @@
 
 namespace mscclc {
 
-/// What peers touch: touched[rank][side] (kInput, kOutput).
+/// Which of the caller's buffers (kInput, kOutput) a plan's ops address at other ranks.
 class PeerAccess {
  public:
   explicit PeerAccess(const Program& program);
+  uint32_t ranks() const { return static_cast<uint32_t>(together_.size()); }
   bool any() const { return any_; }
   bool touches(uint32_t rank, uint32_t side) const { return touched_[rank * 2 + side]; }
+  /// True if input and output of a rank always lie one in the other.
+  bool together(uint32_t rank) const { return together_[rank]; }
+  /// True if a call that is not zero copy needs staging for this buffer.
+  bool stages(uint32_t rank, uint32_t side) const {
+    return touches(rank, side) || (together(rank) && touches(rank, 1 - side));
+  }
 
  private:
-  std::vector<bool> touched_;
+  std::vector<bool> touched_;   ///< [rank][side]
+  std::vector<bool> together_;  ///< by rank
   bool any_ = false;
 };
 

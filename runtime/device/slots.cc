@@ -10,12 +10,14 @@ constexpr uint64_t kLine = 128;
 
 }  // namespace
 
-SlotPool::SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes)
-    : device_(std::move(device)), slot_bytes_((slot_bytes + kLine - 1) / kLine * kLine) {}
+SlotPool::SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes, Source source)
+    : device_(std::move(device)),
+      slot_bytes_((slot_bytes + kLine - 1) / kLine * kLine),
+      source_(std::move(source)) {}
 
 bool SlotPool::grow(Diagnostics& diagnostics) {
   const uint64_t slots = std::max<uint64_t>(1, kSlab / slot_bytes_);
-  auto slab = device_->allocate(slots * slot_bytes_, "programs of calls", diagnostics);
+  auto slab = source_(slots * slot_bytes_, diagnostics);
   if (slab == nullptr) return false;
   for (uint64_t i = slots; i > 0; --i) free_.push_back(slab->data() + (i - 1) * slot_bytes_);
   slabs_.push_back(std::move(slab));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,7 +32,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   /// Given back when its last owner has gone.
   using Slot = std::shared_ptr<Entry>;
 
-  SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes);
+  /// Where slots lie: gives so many bytes of device memory; nullptr: reported.
+  using Source = std::function<std::shared_ptr<Memory>(uint64_t bytes, Diagnostics&)>;
+
+  SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes, Source source);
   /// A slot that no launch reads any more. nullptr: reported.
   [[nodiscard]] Slot take(Diagnostics& diagnostics);
   /// A launch of what lies in a slot has just been put on a stream.
@@ -55,8 +59,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   const std::shared_ptr<Device> device_;
   const uint64_t slot_bytes_;
+  const Source source_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Memory>> slabs_;
+  std::vector<std::shared_ptr<Memory>> slabs_;
   std::vector<uint8_t*> free_;
   std::vector<Entry> given_back_;  ///< whose launches may not have ended
   uint64_t launches_ = 0;          ///< so many have been put on streams ...

@@ -12,7 +12,9 @@ constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 struct Gpu {
   explicit Gpu(cuda::World& world) : device(world.open(0, 0)) {
     stream = device->create_stream(diagnostics);
-    pool = std::make_shared<SlotPool>(device, 1000);
+    pool = std::make_shared<SlotPool>(device, 1000, [this](uint64_t bytes, Diagnostics& problems) {
+      return device->allocate(bytes, "programs of calls", problems);
+    });
   }
   ~Gpu() { device->destroy_stream(stream); }
 

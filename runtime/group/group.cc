@@ -150,6 +150,31 @@ std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const Mem
   return group.regions->add(peer, std::move(memory));
 }
 
+std::shared_ptr<Memory> import_piece(Group& group, uint32_t peer, const PieceHandle& piece,
+                                     uint64_t bytes, ReachedBy reached, Diagnostics& diagnostics) {
+  const uint64_t there = piece.handle.bytes;
+  if (piece.offset > there || bytes > there - piece.offset) {
+    diagnostics.error("bad-handle", {},
+                      fmt::format("rank {} shares {} bytes, of which {} from byte {} are asked for",
+                                  peer, there, bytes, piece.offset));
+    return nullptr;
+  }
+  std::erase_if(group.peer_blocks, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const Memory>& known = group.peer_blocks[{peer, piece.block, reached}];
+  std::shared_ptr<const Memory> block = known.lock();
+  if (block == nullptr) {
+    block = import_from(group, peer, piece.handle, diagnostics, reached);
+    if (block == nullptr) return nullptr;
+    known = block;
+  } else if (block->bytes() != there) {
+    diagnostics.error("bad-handle", {},
+                      fmt::format("rank {} shares {} bytes; its block {} had {}", peer, there,
+                                  piece.block, block->bytes()));
+    return nullptr;
+  }
+  return std::make_shared<MemoryPart>(std::move(block), piece.offset, bytes);
+}
+
 bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
   peers.resize(handles.size());

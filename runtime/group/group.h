@@ -15,6 +15,7 @@
 #include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
 #include "runtime/group/failure.h"
+#include "runtime/group/memory_pool.h"
 #include "runtime/memory/handle.h"
 #include "runtime/observe/flight_recorder.h"
 #include "runtime/observe/one_thread.h"
@@ -31,6 +32,20 @@ struct SharedBuffer {
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
 };
 
+/// Who writes, and reads, a peer's memory.
+enum class ReachedBy {
+  blocks,  ///< blocks, or the proxy: it must be mapped
+  lanes    ///< the proxy alone
+};
+
+/// A block of a peer's pool, as it is reached from here.
+struct PeerBlock {
+  uint32_t peer;
+  uint64_t number;
+  ReachedBy reached;
+  auto operator<=>(const PeerBlock&) const = default;
+};
+
 /// MSCCLC_FLIGHT_FILE: nothing is to be written.
 inline constexpr std::string_view kNoFlightFile = "none";
 
@@ -41,6 +56,13 @@ struct Group {
   /// Memory of peers that this rank's blocks can name.
   const std::shared_ptr<RemoteRegions> regions = std::make_shared<RemoteRegions>();
   std::shared_ptr<Failure> failure;
+  /// Device memory that peers map, and what only this rank's blocks see. Held by what may grow.
+  const std::shared_ptr<MemoryPool> shared_memory = std::make_shared<MemoryPool>();
+  const std::shared_ptr<MemoryPool> own_memory = std::make_shared<MemoryPool>();
+  /// Staging of calls that follow one another: of a plan's only staged side, and of its second.
+  std::weak_ptr<PoolBlock> staging[2];
+  /// Blocks of peers that are mapped here, while somebody uses them.
+  std::map<PeerBlock, std::weak_ptr<const Memory>> peer_blocks;
   std::chrono::milliseconds timeout;
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
   LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
@@ -103,18 +125,17 @@ struct Group {
   bool closed_ = false;
 };
 
-/// Who writes, and reads, a peer's memory.
-enum class ReachedBy {
-  blocks,  ///< blocks, or the proxy: it must be mapped
-  lanes    ///< the proxy alone
-};
-
 /// Maps a peer's memory, or makes it known to lanes: that is all where the link gives no access.
 /// Errors name the peer. Ends when the communicator fails.
 [[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics,
                                                   ReachedBy reached = ReachedBy::blocks);
+/// Maps `bytes` bytes of a peer's pool: its block, if that is not mapped yet. nullptr: reported
+/// (bad-handle, or as import_from()).
+[[nodiscard]] std::shared_ptr<Memory> import_piece(Group& group, uint32_t peer,
+                                                   const PieceHandle& piece, uint64_t bytes,
+                                                   ReachedBy reached, Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
 [[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
                               std::vector<std::unique_ptr<Memory>>& peers,

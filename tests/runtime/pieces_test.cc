@@ -1,0 +1,274 @@
+// Messages that are made in pieces: programs of the library, each made to do calls of thousands of
+// bytes a few hundred at a time, and what they share when their calls are in turn.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
+
+#include "compiler/compile.h"
+#include "plans/embedded_library.h"
+#include "runtime/api/collectives.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using Kind = CollectiveKind;
+constexpr uint32_t kRanks = 3;
+constexpr uint64_t kPieceBytes = 1024;
+
+std::shared_ptr<const Program> compile_one(const std::string& name,
+                                           std::vector<std::pair<std::string, int64_t>> values) {
+  Sources sources;
+  Diagnostics diagnostics;
+  FrontEndOptions options;
+  for (const auto& [param, value] : values)
+    options.defines.emplace_back(param, std::to_string(value));
+  for (const LibraryFile& file : embedded_library()) {
+    if (file.name != name + ".mscl") continue;
+    const FileId id = sources.add(std::string(file.name), std::string(file.text));
+    auto program = compile(sources, id, options, {}, diagnostics);
+    if (program) return std::make_shared<const Program>(*std::move(program));
+  }
+  INFO(name << testing::text(diagnostics));
+  REQUIRE(false);
+  return nullptr;
+}
+
+/// Gives one plan for each collective.
+class OneForEach final : public PlanProvider {
+ public:
+  void add(const std::string& name, std::vector<std::pair<std::string, int64_t>> values) {
+    auto plan = compile_one(name, std::move(values));
+    const Kind kind = plan->contract.kind;
+    plans_[kind] = std::make_shared<PickedPlan>(PickedPlan{.name = name,
+                                                           .plan = std::move(plan),
+                                                           .max_bytes = ~uint64_t{0},
+                                                           .proof = {},
+                                                           .why = "it is the only one"});
+  }
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest& request, std::vector<PassedOver>*,
+                                         Diagnostics&) override {
+    const auto found = plans_.find(request.call.kind);
+    return found == plans_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::map<Kind, std::shared_ptr<const PickedPlan>> plans_;
+};
+
+int32_t value(uint32_t rank, uint64_t i) { return static_cast<int32_t>(rank * 100003 + i * 7 + 1); }
+
+/// What element i of the output must be.
+int32_t expected(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
+  const auto sum = [](uint64_t at) {
+    int32_t all = 0;
+    for (uint32_t r = 0; r < kRanks; ++r) all += value(r, at);
+    return all;
+  };
+  switch (kind) {
+    case Kind::allreduce:
+    case Kind::reduce:
+      return sum(i);
+    case Kind::reducescatter:
+      return sum(rank * n + i);
+    case Kind::allgather:
+    case Kind::gather:
+      return value(static_cast<uint32_t>(i / n), i % n);
+    case Kind::alltoall:
+      return value(static_cast<uint32_t>(i / n), rank * n + i % n);
+    case Kind::broadcast:
+      return value(0, i);
+    case Kind::scatter:
+      return value(0, rank * n + i);
+    default:
+      return value((rank + kRanks - 1) % kRanks, i);
+  }
+}
+
+/// Where a call in place has its output, in elements from its input.
+int64_t in_place_offset(Kind kind, uint32_t rank, uint64_t count) {
+  const auto n = static_cast<int64_t>(count);
+  if (kind == Kind::allgather) return -n * rank;
+  return kind == Kind::reducescatter ? n * rank : 0;
+}
+
+struct Case {
+  Kind kind;
+  uint64_t count;
+  bool in_place = false, registered = false;
+};
+
+/// Two buffers of a rank, with something on both sides of what a call uses.
+struct Buffers {
+  static constexpr int32_t kUntouched = -77;
+  static constexpr uint64_t kMargin = 5, kElements = 20000;
+  std::unique_ptr<Memory> memory;
+  int32_t *first, *second;
+
+  Buffers(Communicator& communicator, Diagnostics& diagnostics)
+      : memory(communicator.device().allocate(8 * kElements, "buffers", diagnostics)),
+        first(reinterpret_cast<int32_t*>(memory->data()) + kMargin),
+        second(first + kElements) {}
+  void clear() { std::fill(first - kMargin, first + 2 * kElements - kMargin, kUntouched); }
+};
+
+std::string check_call(Collectives& collectives, Buffers& buffers, const Case& c) {
+  Communicator& communicator = collectives.communicator();
+  const uint32_t rank = communicator.rank();
+  const CollectiveInfo& kind = info(c.kind);
+  const auto elements = [&](Side side) { return kind.has_rows(side) ? c.count * kRanks : c.count; };
+  const auto here = [&](Side side) { return !kind.side(side).only_at_root || rank == 0; };
+  buffers.clear();
+  int32_t *from = buffers.first, *to = buffers.second;
+  if (c.in_place) {
+    const int64_t offset = in_place_offset(c.kind, rank, c.count);
+    from = buffers.second + (offset < 0 ? -offset : 0);
+    to = buffers.second + (offset > 0 ? offset : 0);
+  }
+  const uint64_t in = here(Side::input) ? elements(Side::input) : 0;
+  const uint64_t out = here(Side::output) ? elements(Side::output) : 0;
+  for (uint64_t i = 0; i < in; ++i) from[i] = value(rank, i);
+  Diagnostics diagnostics;
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  const bool done = collectives.call({.kind = c.kind,
+                                      .count = c.count,
+                                      .dtype = Dtype::i32,
+                                      .input = in > 0 ? from : nullptr,
+                                      .output = out > 0 ? to : nullptr,
+                                      .registered = c.registered},
+                                     stream, diagnostics) &&
+                    communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  if (!done) return testing::text(diagnostics);
+  for (uint64_t i = 0; i < out; ++i) {
+    if (to[i] == expected(c.kind, rank, c.count, i)) continue;
+    return fmt::format("{} of {}{}{}: element {} is {}, not {}", name(c.kind), c.count,
+                       c.in_place ? " in place" : "", c.registered ? " registered" : "", i, to[i],
+                       expected(c.kind, rank, c.count, i));
+  }
+  const uint64_t end = c.in_place ? std::max(in, out) : out;
+  const bool kept =
+      std::all_of(buffers.second + end, buffers.second + Buffers::kElements - Buffers::kMargin,
+                  [](int32_t x) { return x == Buffers::kUntouched; });
+  return kept ? "" : fmt::format("{} of {} writes beyond its output", name(c.kind), c.count);
+}
+
+using Cases = std::function<std::string(Collectives&, Buffers&)>;
+
+std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& cases) {
+  return testing::run_threads(kRanks, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto collectives =
+        Collectives::create(communicator, plans, {.piece_bytes = kPieceBytes}, diagnostics);
+    if (collectives == nullptr) return testing::text(diagnostics);
+    Buffers buffers(communicator, diagnostics);
+    std::string said = cases(*collectives, buffers);
+    if (!said.empty()) communicator.abort(said);
+    return said;
+  });
+}
+
+const std::vector<uint64_t> kCounts = {1, 84, 85, 256, 257, 1000, 3001};
+
+/// Calls of each kind, in turn, whose sizes go up and down.
+std::string every_kind(Collectives& collectives, Buffers& buffers, std::vector<Kind> kinds,
+                       bool registered) {
+  for (const uint64_t count : kCounts) {
+    for (const Kind kind : kinds) {
+      for (const bool in_place : {false, true}) {
+        if (in_place && (!info(kind).can_alias || info(kind).has_root() || kind == Kind::alltoall))
+          continue;
+        std::string said = check_call(collectives, buffers, {kind, count, in_place, registered});
+        if (!said.empty()) return said;
+      }
+    }
+  }
+  return "";
+}
+
+const std::vector<Kind> kKinds = {Kind::allreduce,     Kind::reduce,   Kind::allgather,
+                                  Kind::gather,        Kind::alltoall, Kind::broadcast,
+                                  Kind::reducescatter, Kind::scatter,  Kind::sendrecv};
+
+/// Plans that read and write the buffers of other ranks, so that calls go through staging.
+std::shared_ptr<OneForEach> direct_plans() {
+  auto plans = std::make_shared<OneForEach>();
+  for (const char* const name :
+       {"allreduce_push", "allgather_direct", "alltoall_direct", "reducescatter_direct",
+        "gather_direct", "scatter_direct", "reduce_direct", "sendrecv"}) {
+    plans->add(name, {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  }
+  plans->add("broadcast_direct", {{"R", kRanks}});
+  return plans;
+}
+
+TEST_CASE("pieces that go through staging, which all plans share") {
+  CHECK(run_ranks(direct_plans(), [](Collectives& c, Buffers& b) {
+          return every_kind(c, b, kKinds, false);
+        }) == "");
+}
+
+TEST_CASE("pieces that go through scratch") {
+  auto plans = std::make_shared<OneForEach>();
+  for (const char* const name : {"allreduce_2shot_packets", "allgather_packets", "alltoall_packets",
+                                 "reducescatter_packets", "gather_packets", "scatter_packets",
+                                 "reduce_packets", "broadcast_packets", "sendrecv_packets"}) {
+    plans->add(name, {{"R", kRanks}});
+  }
+  CHECK(run_ranks(plans, [](Collectives& c, Buffers& b) {
+          return every_kind(c, b, kKinds, false);
+        }) == "");
+}
+
+TEST_CASE("registered buffers are used in one piece by plans without scratch") {
+  const std::vector<Kind> kinds = {Kind::allgather, Kind::alltoall, Kind::reducescatter,
+                                   Kind::sendrecv};
+  CHECK(run_ranks(direct_plans(), [&](Collectives& c, Buffers& b) -> std::string {
+          Diagnostics diagnostics;
+          if (!c.register_buffer(b.memory->data(), b.memory->bytes(), diagnostics)) {
+            return testing::text(diagnostics);
+          }
+          return every_kind(c, b, kinds, true);
+        }) == "");
+}
+
+TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
+  auto plans = std::make_shared<OneForEach>();
+  plans->add("allreduce_push", {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  CHECK(run_ranks(plans, [&](Collectives& c, Buffers& b) -> std::string {
+          Diagnostics diagnostics;
+          if (!c.register_buffer(b.memory->data(), b.memory->bytes(), diagnostics)) {
+            return testing::text(diagnostics);
+          }
+          std::string said = every_kind(c, b, {Kind::allreduce}, true);
+          if (said.empty() && c.use().cached < 2 * kCounts.size()) said = "no pieces are kept";
+          return said;
+        }) == "");
+}
+
+TEST_CASE("rows that lie apart are refused where a plan cannot have them") {
+  const auto plan = compile_one("allgather_direct", {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  CHECK(takes_pieces(*plan, {}));
+  const std::string said = testing::run_threads(kRanks, [&](Communicator& c) -> std::string {
+    Diagnostics diagnostics;
+    const auto executable = c.load(plan, {.max_bytes = 4096}, diagnostics);
+    if (executable == nullptr) return testing::text(diagnostics);
+    Buffers buffers(c, diagnostics);
+    const BoundCall call = executable->bind({.bytes = 16 * kRanks,
+                                             .dtype = Dtype::i32,
+                                             .input = buffers.first,
+                                             .output = buffers.second,
+                                             .row_pitch = 12},
+                                            diagnostics);
+    return call ? "it was bound" : "";
+  });
+  CHECK(said == "");
+}
+
+}  // namespace
+}  // namespace mscclc
