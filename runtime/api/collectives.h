@@ -70,6 +70,8 @@ struct CollectiveCall {
 struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.
   uint64_t ready_bytes = 0;
+  /// PlanRequest::most_blocks of all calls. The same on all ranks.
+  uint32_t most_blocks = 0;
 };
 
 /// A call that needs no other rank any more to be launched.
