@@ -399,6 +399,7 @@ _MAY_LINK = {
         "runtime/host",
     ],
     "tools/commands": ["runtime/library", "runtime/registry"],
+    "tools/report": ["runtime/registry"],
     "tools/package": ["runtime/capi", "runtime/nccl", "tools"],
     "tools/bench/ranks": ["runtime/bootstrap/job", "runtime/communicator"],
     "tools/bench/measure": ["runtime/communicator"],

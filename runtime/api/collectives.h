@@ -74,6 +74,8 @@ struct CollectivesOptions {
   /// most so many, one after the other, each with the plan that is best for a piece. A power of
   /// two; the same on all ranks.
   uint64_t piece_bytes = uint64_t{32} << 20;
+  /// PlanRequest::most_blocks of all calls. The same on all ranks.
+  uint32_t most_blocks = 0;
 };
 
 /// A call that needs no other rank any more to be launched.

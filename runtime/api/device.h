@@ -182,6 +182,8 @@ class Device {
   /// What kernels of plans are compiled for, as their files are called: "sm_90"; "": this device
   /// runs none.
   virtual std::string architecture() const { return ""; }
+  /// How many thread blocks of a kernel that fills one each run at once; 0: as many as there are.
+  virtual uint32_t multiprocessors() const { return 0; }
   /// Loads kernels of a plan. nullptr: `why` says why not.
   [[nodiscard]] virtual std::unique_ptr<PlanKernels> load_kernels(
       std::span<const uint8_t> /*image*/, std::string& why) {

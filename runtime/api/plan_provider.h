@@ -35,6 +35,7 @@ struct PlanRequest {
   uint32_t architecture = 0;     ///< of all GPUs, 90 for compute capability 9.0; 0: no GPUs, or
                                  ///< not the same ones
   uint32_t multiprocessors = 0;  ///< the fewest of any GPU; 0: no GPUs, so as many as it takes
+  uint32_t most_blocks = 0;      ///< thread blocks that the caller allows a plan; 0: any number
   bool multicast = false;        ///< all ranks may use multicast of the NVLink switch
   std::string tag = {};  ///< the caller's; plans with tags serve only calls with one of them
   bool operator==(const PlanRequest&) const = default;

@@ -5,32 +5,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/api/bootstrap.h"
 #include "runtime/base/environment.h"
-#include "runtime/base/machine.h"
 #include "runtime/collectives/arguments.h"
 #include "runtime/collectives/state.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {
 namespace {
-
-/// LibraryCall::nodes, from where every rank runs.
-uint32_t count_nodes(const std::vector<std::vector<uint8_t>>& machines) {
-  const auto ranks = static_cast<uint32_t>(machines.size());
-  uint32_t each = 1;
-  while (each < ranks && machines[each] == machines[0]) ++each;
-  if (ranks % each != 0) return 0;
-  for (uint32_t r = 0; r < ranks; ++r) {
-    if (machines[r] != machines[r / each * each]) return 0;
-    const bool first = r % each == 0;
-    if (first &&
-        std::find(machines.begin(), machines.begin() + r, machines[r]) != machines.begin() + r) {
-      return 0;
-    }
-  }
-  return ranks / each;
-}
 
 bool has_rows(CollectiveKind kind) {
   return info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
@@ -59,16 +40,6 @@ Collectives::State::~State() {
   if (own.bytes() > 0) (void)communicator.device().drain(ignored);
 }
 
-bool Collectives::State::find_nodes(Diagnostics& diagnostics) {
-  const auto own = this_machine();
-  std::vector<std::vector<uint8_t>> machines;
-  if (!communicator.bootstrap().all_gather(own, "find the machines", machines, diagnostics)) {
-    return false;
-  }
-  nodes = count_nodes(machines);
-  return true;
-}
-
 // Sizes double: no plan that the table gives for a stretch of them is missed for long.
 bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
   if (communicator.size() == 1) return true;
@@ -90,8 +61,10 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   compares_calls = check.value_or(0) == 1;
   chain = communicator.device().chain_streams(diagnostics);
-  if (check && chain != nullptr && find_nodes(diagnostics) &&
-      make_ready(options.ready_bytes, diagnostics)) {
+  const auto found = find_where_ranks_run(communicator, diagnostics);
+  where = found.value_or(WhereRanksRun());
+  most_blocks = options.most_blocks;
+  if (check && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }
   communicator.abort(diagnostics);  // the others may wait in the next step
@@ -114,10 +87,13 @@ PlanRequest Collectives::State::request(const CollectiveCall& planned, bool capt
   request.call.shift = planned.shift;
   request.call.accumulate = planned.accumulate;
   request.call.links = communicator.worst_link();
-  request.call.nodes = nodes;
+  request.call.nodes = where.nodes;
   request.op = planned.op;
   request.registered = planned.registered;
   request.capturing = capturing;
+  request.architecture = where.architecture;
+  request.multiprocessors = where.multiprocessors;
+  request.most_blocks = most_blocks;
   request.tag = planned.tag;
   return request;
 }

@@ -10,6 +10,7 @@
 #include "runtime/collectives/loaded_plans.h"
 #include "runtime/collectives/own_memory.h"
 #include "runtime/collectives/registered_calls.h"
+#include "runtime/collectives/where_ranks_run.h"
 #include "runtime/observe/one_thread.h"
 
 namespace mscclc {
@@ -76,7 +77,8 @@ struct Collectives::State {
   Communicator& communicator;
   const std::shared_ptr<PlanProvider> provider;
   const uint64_t piece_bytes;
-  uint32_t nodes = 1;           ///< LibraryCall::nodes
+  WhereRanksRun where;
+  uint32_t most_blocks = 0;     ///< CollectivesOptions::most_blocks
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
   RegisteredCalls registered;
@@ -85,7 +87,6 @@ struct Collectives::State {
   OneThread one_thread;
 
  private:
-  [[nodiscard]] bool find_nodes(Diagnostics& diagnostics);
   [[nodiscard]] bool make_ready(uint64_t most, Diagnostics& diagnostics);
   void copy_here(const CollectiveCall& call, ReadyCall::State& ready) const;
   [[nodiscard]] bool prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,

@@ -186,6 +186,9 @@ std::vector<uint8_t> CudaDevice::room() const {
 }
 
 std::string CudaDevice::architecture() const { return architecture_of(*context_); }
+uint32_t CudaDevice::multiprocessors() const {
+  return static_cast<uint32_t>(context_->attribute(abi::kMultiprocessorCount));
+}
 
 std::unique_ptr<PlanKernels> CudaDevice::load_kernels(std::span<const uint8_t> image,
                                                       std::string& why) {

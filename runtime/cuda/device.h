@@ -93,6 +93,7 @@ class CudaDevice final : public Device {
   bool launches_early() const override { return early_.works; }
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
+  uint32_t multiprocessors() const override;
   std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t> image,
                                             std::string& why) override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,

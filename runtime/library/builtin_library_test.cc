@@ -115,7 +115,7 @@ TEST_CASE("roots, shifts and nodes are the call's") {
   CHECK(picked(*all, {.call = far})->name == "sendrecv_port:R=4,shift=1,B=2");
 }
 
-TEST_CASE("a GPU with few multiprocessors gets plans of few blocks") {
+TEST_CASE("a GPU with few multiprocessors, or a caller who allows few, gets plans of few blocks") {
   const auto all = library();
   const LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 2, .bytes = 16 << 20};
   const auto blocks = [](const PickedPlan& plan) {
@@ -125,6 +125,7 @@ TEST_CASE("a GPU with few multiprocessors gets plans of few blocks") {
   };
   CHECK(blocks(*picked(*all, {.call = call})) > 60);
   CHECK(blocks(*picked(*all, {.call = call, .multiprocessors = 60})) <= 60);
+  CHECK(blocks(*picked(*all, {.call = call, .multiprocessors = 60, .most_blocks = 16})) <= 16);
 }
 
 TEST_CASE("every row that is passed over has its reason") {

@@ -62,8 +62,8 @@ std::shared_ptr<const CheckedPlan> ProgramLibrary::plan_of(const LibraryRow& row
                                                            std::string& unfit,
                                                            Diagnostics& diagnostics) {
   Order order{row.choice, request.call, target_.max_blocks, max_bytes(row.choice, request.call)};
-  if (request.multiprocessors != 0) {
-    order.most_blocks = std::min(order.most_blocks, request.multiprocessors);
+  for (const uint32_t bound : {request.multiprocessors, request.most_blocks}) {
+    if (bound != 0) order.most_blocks = std::min(order.most_blocks, bound);
   }
   const auto entry = entry_of(fmt::format("{};{}", order.name(), order.most_blocks));
   bool fresh = false;

@@ -9,6 +9,7 @@
 
 #include "runtime/base/quiet_thread.h"
 #include "runtime/nccl/coll_config.h"
+#include "runtime/nccl/compare.h"
 #include "runtime/nccl/device.h"
 #include "runtime/nccl/report.h"
 #include "runtime/nccl/types.h"
@@ -150,8 +151,18 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   return ncclSuccess;
 }
 
+/// MSCCLC_CHECK_CALLS: with the other ranks.
+ncclResult_t compare(const Lane& lane) {
+  if (!lane.comm->compares_calls) return ncclSuccess;
+  std::vector<const Call*> calls;
+  for (const Prepared& prepared : lane.calls) calls.push_back(prepared.call);
+  return compare_calls(*lane.comm, calls);
+}
+
 void prepare_lane(Lane& lane) {
   const std::lock_guard lock(lane.comm->mutex);
+  lane.result = compare(lane);
+  if (lane.result != ncclSuccess) return;
   for (Prepared& prepared : lane.calls) {
     lane.result = prepare(*lane.comm, prepared);
     if (lane.result != ncclSuccess) return;
@@ -162,6 +173,7 @@ void prepare_lane(Lane& lane) {
 bool may_wait(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
+  if (comm.compares_calls) return true;
   return std::any_of(lane.calls.begin(), lane.calls.end(), [&](const Prepared& prepared) {
     const auto wanted = for_plans(*prepared.call);
     const StreamHandle stream = stream_of(comm, *prepared.call);
@@ -417,6 +429,26 @@ ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
   return ncclSuccess;
 }
 
+/// A communicator's calls of one group are captured, or none is: its streams meet at the group's
+/// begin and end, and what is captured cannot wait for what is not.
+ncclResult_t check_captures(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    if (lane.calls.size() < 2) continue;
+    const std::vector<StreamHandle> streams = streams_of(lane);
+    if (streams.size() < 2) continue;
+    const std::lock_guard lock(lane.comm->mutex);
+    const auto captured = std::count_if(streams.begin(), streams.end(), [&](StreamHandle stream) {
+      return lane.comm->device->is_capturing(stream);
+    });
+    if (captured == 0 || captured == static_cast<ptrdiff_t>(streams.size())) continue;
+    return fail(ncclInvalidUsage,
+                fmt::format("of the {} streams of a communicator's calls in one group, {} are "
+                            "captured in a graph: it must be all or none",
+                            streams.size(), captured));
+  }
+  return ncclSuccess;
+}
+
 std::vector<Lane> make_lanes(std::vector<Call>& calls) {
   std::vector<Lane> lanes;
   for (Call& call : calls) {
@@ -463,7 +495,8 @@ const char* name(CallKind kind) {
 
 ncclResult_t make_calls(std::vector<Call>& calls) {
   std::vector<Lane> lanes = make_lanes(calls);
-  ncclResult_t result = prepare_all(lanes);
+  ncclResult_t result = check_captures(lanes);
+  if (result == ncclSuccess) result = prepare_all(lanes);
   if (result == ncclSuccess) result = join_streams(lanes);
   if (result == ncclSuccess) result = launch_all(lanes);
   if (result == ncclSuccess) result = join_streams(lanes);

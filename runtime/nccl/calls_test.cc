@@ -133,6 +133,62 @@ TEST_CASE("one thread drives all ranks while their calls are compared [case-58]"
   ::unsetenv("MSCCLC_CHECK_CALLS");
 }
 
+/// What ranks 0 and 1 do, each on a thread of its own, while calls are compared.
+std::vector<ncclResult_t> compared(Ranks& ranks,
+                                   const std::function<ncclResult_t(int rank, ncclComm_t)>& fn) {
+  on_threads(2, [&](int r) { ranks.results[r] = fn(r, ranks.comms[r]); });
+  return ranks.results;
+}
+
+TEST_CASE("ranks whose calls differ are told so, and go on [case-88]") {
+  const bool plans = GENERATE(false, true);
+  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
+  {
+    const Behind behind(kStandIn, plans);
+    Ranks ranks(2);
+    const std::vector<ncclResult_t> refused(2, ncclInvalidUsage), fine(2, ncclSuccess);
+    int in[2][4] = {{1, 1, 1, 1}, {2, 2, 2, 2}}, out[2][4] = {};
+    const auto differ = [&](const char* text, const auto& fn) {
+      CHECK(compared(ranks, fn) == refused);
+      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains(text));
+    };
+    differ("rank 1 makes AllReduce count 4 datatype 2 op 0 root 0, rank 0 makes AllReduce count 3 ",
+           [&](int r, ncclComm_t comm) {
+             return ncclAllReduce(in[r], out[r], 3 + r, kInt32, kSum, comm, nullptr);
+           });
+    differ("datatype 7", [&](int r, ncclComm_t comm) {
+      return ncclAllReduce(in[r], out[r], 4, r == 0 ? kInt32 : kFloat, kSum, comm, nullptr);
+    });
+    differ("op 2", [&](int r, ncclComm_t comm) {
+      return ncclAllReduce(in[r], out[r], 4, kInt32, r == 0 ? kSum : 2, comm, nullptr);
+    });
+    differ("root 1", [&](int r, ncclComm_t comm) {
+      return ncclBroadcast(in[r], out[r], 4, kInt32, r, comm, nullptr);
+    });
+    // One rank's call is for a plan, the other's for NCCL.
+    differ("of PreMulSum", [&](int r, ncclComm_t comm) {
+      ncclRedOp_t op = kSum;
+      int two = 2;
+      if (r == 1) {
+        (void)ncclRedOpCreatePreMulSum(&op, &two, kInt32, kNcclScalarHostImmediate, comm);
+      }
+      return ncclAllReduce(in[r], out[r], 4, kInt32, op, comm, nullptr);
+    });
+    differ("rank 1 makes no call, rank 0 makes AllGather", [&](int r, ncclComm_t comm) {
+      ncclGroupStart();
+      (void)ncclAllReduce(in[r], out[r], 4, kInt32, kSum, comm, nullptr);
+      if (r == 0) (void)ncclAllGather(in[r], out[r], 2, kInt32, comm, nullptr);
+      return ncclGroupEnd();
+    });
+    CHECK(out[0][0] == 0);
+    CHECK(compared(ranks, [&](int r, ncclComm_t comm) {
+            return ncclAllReduce(in[r], out[r], 4, kInt32, kSum, comm, nullptr);
+          }) == fine);
+    CHECK(out[1][3] == 3);
+  }
+  ::unsetenv("MSCCLC_CHECK_CALLS");
+}
+
 TEST_CASE("ranks on threads of their own, by plans [case-14]") {
   const Behind behind(nullptr, true);
   Ranks ranks(kRanks);

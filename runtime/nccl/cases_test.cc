@@ -11,7 +11,7 @@
 
 namespace {
 
-enum class Where { host, gpu, outside, open };
+enum class Where { host, gpu, outside };
 struct Case {
   int number;
   Where where;

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/nccl/real.h"
@@ -132,7 +133,10 @@ ncclResult_t init_real(Comm& comm, const ncclUniqueId& id, ncclComm_t& made) {
       real.CommInitRankConfig != nullptr
           ? real.CommInitRankConfig(&made, ranks, id, rank, comm.config.for_real(bytes))
           : real.CommInitRank(&made, ranks, id, rank);
-  return settle(comm, made, result);
+  const ncclResult_t settled = settle(comm, made, result);
+  // What is aborted while NCCL still makes it is nobody's.
+  if (settled != ncclSuccess && made != nullptr) (void)real.CommAbort(std::exchange(made, nullptr));
+  return settled;
 }
 
 /// Tells the real NCCL of what was registered before there was a communicator of it.

@@ -42,6 +42,8 @@ struct JobFacts {
   bool has_real = false;    ///< every rank has an NCCL to fall back to, of one version
   bool wants_real = false;  ///< some rank's NCCL_ALGO or NCCL_PROTO asks for NCCL's own algorithms
   bool one_machine = false;
+  /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
+  uint32_t most_blocks = 0;
   bool lazy = false;  ///< some rank wants the real communicator only when a call needs it
   std::array<uint8_t, 16> secret{};  ///< that only these ranks know
 };
@@ -54,6 +56,7 @@ struct Comm {
   int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
   bool on_host = false;
   bool requires_plans = false;  ///< MSCCLC_REQUIRE_PLAN
+  bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS
   bool blocking = true;         ///< callers wait for what takes long
   Config config;
   JobFacts facts;

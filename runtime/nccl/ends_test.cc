@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -140,6 +141,23 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   CHECK(error == ncclRemoteError);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
   ranks.comms.clear();
+}
+
+TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
+  const Behind behind(kStandIn, false);
+  ::setenv("STAND_IN_STUCK", "1", 1);
+  const long made = calls_of("CommInitRankConfig"), aborted = calls_of("CommAbort");
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  testing::CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
+  while (calls_of("CommInitRankConfig") == made) std::this_thread::yield();
+  CHECK(ncclCommAbort(comm) == ncclSuccess);
+  while (calls_of("CommAbort") == aborted) std::this_thread::yield();
+  ::unsetenv("STAND_IN_STUCK");
+  CHECK(calls_of("CommAbort") == aborted + 1);
 }
 
 TEST_CASE("finalize and destroy [case-81]") {
@@ -286,6 +304,62 @@ TEST_CASE("windows [case-91]") {
   CHECK(ncclCommWindowRegister(comm, buffer[0].data(), 0, &windows[0], 0) == ncclInvalidArgument);
   CHECK(ncclCommWindowRegister(comm, nullptr, 1, &windows[0], 0) == ncclInvalidArgument);
   CHECK(ncclCommWindowDeregister(comm, nullptr) == ncclSuccess);
+}
+
+/// The head of ncclCommProperties_t and ncclDevCommRequirements_t, and room for what follows.
+struct Versioned {
+  size_t size;
+  unsigned int magic, version;
+  int words[12];
+};
+
+TEST_CASE("properties go to NCCL as the caller's version has them [case-92]") {
+  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  Ranks ranks(2);
+  const auto ask = [&](Versioned& v) {
+    return ncclCommQueryProperties(ranks.comms[1], reinterpret_cast<ncclCommProperties_t*>(&v));
+  };
+  Versioned old{40, MSCCLC_NCCL_MAGIC, 22902, {}};
+  std::fill(std::begin(old.words), std::end(old.words), -7);
+  CHECK(ask(old) == ncclSuccess);
+  CHECK(old.words[0] == 1);  // rank
+  CHECK(old.words[1] == 2);  // of ranks
+  CHECK(std::count(old.words + 6, old.words + 12, -7) == 6);
+  Versioned newer{56, MSCCLC_NCCL_MAGIC, 23007, {}};
+  CHECK(ask(newer) == ncclSuccess);
+  CHECK(std::count(newer.words + 6, newer.words + 12, 1) == 1);
+  Versioned wrong{56, MSCCLC_NCCL_MAGIC + 1, 23007, {}};
+  CHECK(ask(wrong) == ncclInvalidUsage);
+  CHECK(ncclCommQueryProperties(ranks.comms[1], nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") {
+  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  Ranks ranks(2);
+  const Versioned asked{64, MSCCLC_NCCL_MAGIC, 23007, {}}, wrong{64, 0, 23007, {}};
+  int made[2] = {-1, -1};
+  const auto create = [&](const Versioned& v) {
+    return ranks.together([&](int r, ncclComm_t comm) {
+      const ncclResult_t result =
+          ncclDevCommCreate(comm, reinterpret_cast<const ncclDevCommRequirements_t*>(&v),
+                            reinterpret_cast<ncclDevComm_t*>(&made[r]));
+      CHECK(made[r] == -1);
+      return result;
+    });
+  };
+  CHECK(create(wrong) == ncclInvalidUsage);
+  CHECK(create(asked) == ncclSuccess);
+  CHECK(made[0] == 0);
+  CHECK(made[1] == 1);
+}
+
+TEST_CASE("an NCCL without properties says so [case-92]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(1);
+  Versioned v{56, MSCCLC_NCCL_MAGIC, 23007, {}};
+  CHECK(ncclCommQueryProperties(ranks.comms[0], reinterpret_cast<ncclCommProperties_t*>(&v)) ==
+        ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("NCCL 2.28.9 has no such function"));
 }
 
 }  // namespace

@@ -91,10 +91,11 @@ class LibraryCalls final : public PlanCalls {
 }  // namespace
 
 std::unique_ptr<PlanCalls> make_library_calls(Communicator& communicator,
+                                              const CollectivesOptions& options,
                                               Diagnostics& diagnostics) {
   auto plans = plans_of_process(diagnostics);
   if (plans == nullptr) return nullptr;
-  auto collectives = Collectives::create(communicator, std::move(plans), {}, diagnostics);
+  auto collectives = Collectives::create(communicator, std::move(plans), options, diagnostics);
   if (collectives == nullptr) return nullptr;
   return std::make_unique<LibraryCalls>(std::move(collectives));
 }

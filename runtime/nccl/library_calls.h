@@ -11,6 +11,7 @@ namespace mscclc::nccl {
 
 /// Collective. nullptr: reported.
 [[nodiscard]] std::unique_ptr<PlanCalls> make_library_calls(Communicator& communicator,
+                                                            const CollectivesOptions& options,
                                                             Diagnostics& diagnostics);
 
 }  // namespace mscclc::nccl

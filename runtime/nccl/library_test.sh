@@ -1,8 +1,8 @@
 #!/bin/bash
 # libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
-# Arguments: the library, the list of its exports, a stand-in, consumer, by_name.
+# Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library.
 set -u
-ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5
+ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
 export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
 failed=0
@@ -43,6 +43,15 @@ done
 
 # [case-5] [case-3] Loaded early, and its version is the fallback's.
 expect "by name" env MSCCLC_NCCL="$stand_in" "$by_name" "$ours" 22809
+# By the audit library, which lies beside it: whoever asks for NCCL, by name or by a path, gets ours;
+# and the path that then stands for ours still leads to the real one where we fall back.
+expect "the audit library, linked" env LD_AUDIT="$audit" "$consumer" 2
+for asked in "$stand_in" "${stand_in/22809/21805}"; do
+  expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$stand_in" \
+    timeout 60 "$by_name" "$asked" 22809
+done
+needs_c_only() { ! readelf -d "$audit" | grep NEEDED | grep -Ev '\[libc\.so'; }
+expect "what the audit library needs" needs_c_only
 # [case-7] Without a fallback there is a version, too.
 expect "alone" env MSCCLC_NCCL=/nowhere/libnccl.so.2 "$by_name" "$ours" 22809
 # [case-6] The library itself, or a copy of it, is no fallback.

@@ -27,6 +27,7 @@ struct Fact {
   char host[64] = {};
   std::array<uint8_t, 64> gpu{};  ///< Device::room(): the same for ranks on one GPU
   uint8_t lazy = 0;
+  uint32_t most_blocks = 0;  ///< 0: any number
 };
 static_assert(std::is_trivially_copyable_v<Fact>);
 
@@ -35,11 +36,20 @@ bool lazy_real(const Environment& environment) {
   return environment.text(Variable::MSCCLC_NCCL_COMM, ignored).value_or("") == "lazy";
 }
 
+/// NCCL_MAX_CTAS comes before the configuration. 0: any number.
+uint32_t most_blocks(const Config& config, const Environment& environment) {
+  Diagnostics ignored;  // check_settings() has reported it
+  const auto set = environment.number(Variable::NCCL_MAX_CTAS, ignored);
+  if (set) return static_cast<uint32_t>(*set);
+  return config.max_ctas() == kNcclUndefinedInt ? 0 : static_cast<uint32_t>(config.max_ctas());
+}
+
 Fact own_fact(const Comm& comm, const Environment& environment) {
   Fact fact;
   if (const RealNccl* real = real_nccl()) fact.version = real->version;
   fact.wants_real = environment.has(Variable::NCCL_ALGO) || environment.has(Variable::NCCL_PROTO);
   fact.lazy = lazy_real(environment);
+  fact.most_blocks = most_blocks(comm.config, environment);
   std::random_device random;
   for (uint8_t& byte : fact.secret) byte = static_cast<uint8_t>(random());
   const std::string host = host_name();
@@ -61,6 +71,10 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
       all([&](const Fact& f) { return std::memcmp(f.host, first.host, sizeof f.host) == 0; });
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
   job.secret = first.secret;
+  for (const Fact& fact : facts) {
+    const bool less = job.most_blocks == 0 || fact.most_blocks < job.most_blocks;
+    if (fact.most_blocks != 0 && less) job.most_blocks = fact.most_blocks;
+  }
   if (job.has_real) return;
   comm.why_no_real = real_nccl() == nullptr ? why_no_real()
                                             : "the ranks have NCCLs of different versions, or some "
@@ -120,6 +134,11 @@ ncclResult_t check_choice(const Environment& environment, Variable variable,
 ncclResult_t check_settings(const Environment& environment) {
   const ncclResult_t device = check_choice(environment, Variable::MSCCLC_DEVICE, {"gpu", "host"});
   if (device != ncclSuccess) return device;
+  Diagnostics diagnostics;
+  if (environment.has(Variable::NCCL_MAX_CTAS) &&
+      !environment.number(Variable::NCCL_MAX_CTAS, diagnostics)) {
+    return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
+  }
   return check_choice(environment, Variable::MSCCLC_NCCL_COMM, {"init", "lazy"});
 }
 
@@ -146,6 +165,8 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   comm.on_host = comm.device->name() == "host";
   comm.requires_plans =
       environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;
+  comm.compares_calls =
+      environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics).value_or(0) == 1;
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr) return failed(ncclSystemError, "cannot make a stream");
@@ -157,7 +178,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     const std::lock_guard lock(maker_mutex);
     make = maker();
   }
-  if (make && !comm.facts.wants_real) comm.plans = make(*comm.communicator, diagnostics);
+  if (make && !comm.facts.wants_real) {
+    comm.plans = make(*comm.communicator, {.most_blocks = comm.facts.most_blocks}, diagnostics);
+  }
   if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }

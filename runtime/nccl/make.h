@@ -14,7 +14,8 @@ using Meet = std::function<std::unique_ptr<Bootstrap>(Diagnostics& diagnostics)>
 
 /// Makes what calls plans, for a communicator that is ready otherwise. Collective; nullptr without
 /// an error: there are no plans.
-using MakePlanCalls = std::function<std::unique_ptr<PlanCalls>(Communicator&, Diagnostics&)>;
+using MakePlanCalls = std::function<std::unique_ptr<PlanCalls>(
+    Communicator&, const CollectivesOptions&, Diagnostics&)>;
 /// Puts another maker in the place of make_library_calls(); an empty one: there are no plans. For
 /// tests.
 void set_plan_calls(MakePlanCalls make);

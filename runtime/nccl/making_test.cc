@@ -165,6 +165,45 @@ TEST_CASE("several ids [case-22]") {
   CHECK(ncclCommInitRankScalable(&comm, 3, 0, 4, &id, nullptr) == ncclInvalidArgument);
 }
 
+/// The bound that plans get of communicators whose configurations say these maxCTAs.
+std::vector<uint32_t> bounds_of(const std::vector<int>& most) {
+  std::vector<uint32_t> bounds(most.size());
+  set_plan_calls([&](Communicator& communicator, const CollectivesOptions& options, Diagnostics&) {
+    bounds[communicator.rank()] = options.most_blocks;
+    return std::unique_ptr<PlanCalls>();
+  });
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const int ranks = static_cast<int>(most.size());
+  std::vector<ncclComm_t> comms(most.size());
+  ncclGroupStart();
+  for (int r = 0; r < ranks; ++r) {
+    CallersConfig config(40, 21700);
+    config.at(28) = most[static_cast<size_t>(r)];
+    (void)ncclCommInitRankConfig(&comms[r], ranks, id, r, config.get());
+  }
+  REQUIRE(ncclGroupEnd() == ncclSuccess);
+  for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  return bounds;
+}
+
+TEST_CASE("maxCTAs and NCCL_MAX_CTAS bound the blocks of plans, on all ranks alike") {
+  const Behind behind(kStandIn, false);
+  using Bounds = std::vector<uint32_t>;
+  CHECK(bounds_of({kNcclUndefinedInt, kNcclUndefinedInt}) == Bounds{0, 0});
+  CHECK(bounds_of({8, 4}) == Bounds{4, 4});
+  CHECK(bounds_of({kNcclUndefinedInt, 16}) == Bounds{16, 16});
+  ::setenv("NCCL_MAX_CTAS", "2", 1);
+  CHECK(bounds_of({8, kNcclUndefinedInt}) == Bounds{2, 2});
+  ::setenv("NCCL_MAX_CTAS", "many", 1);
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("NCCL_MAX_CTAS"));
+  ::unsetenv("NCCL_MAX_CTAS");
+}
+
 ncclResult_t await(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {
@@ -338,14 +377,60 @@ TEST_CASE("shrink [case-34]") {
   CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
 }
 
-TEST_CASE("communicators do not grow [case-36]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(1);
+/// Two communicators of two ranks become three, in one group of this thread. Who gives the id?
+ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
+                  const std::vector<const ncclUniqueId*>& given, std::vector<ncclComm_t>& grown) {
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    (void)ncclCommGrow(ranks.comms[r], 3, given[r], -1, &grown[r], nullptr);
+  }
+  (void)ncclCommGrow(nullptr, 3, &id, 2, &grown[2], nullptr);
+  return ncclGroupEnd();
+}
+
+TEST_CASE("a communicator grows by a rank [case-36]") {
+  const bool plans = GENERATE(false, true);
+  const Behind behind(plans ? nullptr : kStandIn, plans);
+  Ranks ranks(2);
   ncclUniqueId id;
-  ncclComm_t made = nullptr;
-  CHECK(ncclCommGetUniqueId(ranks.comms[0], &id) == ncclInvalidUsage);
-  CHECK(ncclCommGrow(ranks.comms[0], 2, nullptr, -1, &made, nullptr) == ncclInvalidUsage);
+  REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
+  std::vector<ncclComm_t> grown(3);
+  REQUIRE(grow(ranks, id, {nullptr, &id}, grown) == ncclSuccess);
+  for (int r = 0; r < 3; ++r) {
+    int its = -1, count = 0;
+    CHECK(ncclCommUserRank(grown[r], &its) == ncclSuccess);
+    CHECK(ncclCommCount(grown[r], &count) == ncclSuccess);
+    CHECK(its == r);
+    CHECK(count == 3);
+  }
+  CHECK(sum_of(grown) == 6);
+  CHECK(sum_of(ranks.comms) == 3);  // the old one stays
+  ncclGroupStart();
+  for (ncclComm_t comm : grown) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+}
+
+TEST_CASE("growing that is refused [case-36]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(2);
+  ncclUniqueId id;
+  ncclComm_t comm = ranks.comms[0], made = nullptr;
+  CHECK(ncclCommGetUniqueId(nullptr, &id) == ncclInvalidArgument);
+  CHECK(ncclCommGetUniqueId(comm, nullptr) == ncclInvalidArgument);
+  REQUIRE(ncclCommGetUniqueId(comm, &id) == ncclSuccess);
+  CHECK(ncclCommGrow(comm, 3, &id, -1, nullptr, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommGrow(comm, 2, &id, -1, &made, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommGrow(comm, 3, &id, 0, &made, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommGrow(nullptr, 3, nullptr, 2, &made, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommGrow(nullptr, 3, &id, 3, &made, nullptr) == ncclInvalidArgument);
   CHECK(made == nullptr);
+  std::vector<ncclComm_t> grown(2);
+  CHECK(ranks.together([&](int r, ncclComm_t one) {
+    return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclRemoteError);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
+  CHECK(grown == std::vector<ncclComm_t>(2));
+  CHECK(sum_of(ranks.comms) == 3);
 }
 
 }  // namespace

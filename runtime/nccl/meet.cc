@@ -184,6 +184,29 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
   return meet_by_id(id, family.rank, static_cast<uint32_t>(family.ranks.size()), diagnostics);
 }
 
+std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
+                                     Diagnostics& diagnostics) {
+  const std::vector<uint8_t> sent = own == nullptr ? std::vector<uint8_t>() : bytes_of(*own);
+  std::vector<std::vector<uint8_t>> all;
+  if (!parent.all_gather(sent, "a larger communicator's id", all, diagnostics)) return std::nullopt;
+  const std::vector<uint8_t>* given = nullptr;
+  bool same = true;
+  for (const std::vector<uint8_t>& one : all) {
+    if (one.empty()) continue;
+    if (given == nullptr) given = &one;
+    same = same && one == *given && one.size() == sizeof(ncclUniqueId);
+  }
+  if (given == nullptr || !same) {
+    diagnostics.error("bad-unique-id", {},
+                      given == nullptr ? "no rank gives the larger communicator's id"
+                                       : "the ranks give different ids");
+    return std::nullopt;
+  }
+  ncclUniqueId id;
+  std::memcpy(&id, given->data(), sizeof id);
+  return id;
+}
+
 std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family, uint32_t number,
                                       Diagnostics& diagnostics) {
   if (!parent.facts.one_machine) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ir/diagnostic.h"
@@ -39,5 +40,10 @@ struct Family {
 /// make_bootstrap(); and where the parent's ranks are on several machines.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family,
                                                     uint32_t number, Diagnostics& diagnostics);
+
+/// Collective over the parent: the id that one of its ranks gives, or several the same. `own`: what
+/// this rank gives, or nullptr. nullopt: reported.
+[[nodiscard]] std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
+                                                   Diagnostics& diagnostics);
 
 }  // namespace mscclc::nccl

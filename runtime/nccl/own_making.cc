@@ -291,16 +291,42 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   return begin_child({parent, meet}, *settings, made, true);
 }
 
-ncclResult_t CommGetUniqueId(ncclComm_t comm, ncclUniqueId*) {
+ncclResult_t CommGetUniqueId(ncclComm_t comm, ncclUniqueId* id) {
   ncclResult_t result = ncclSuccess;
   if (usable_comm(comm, "ncclCommGetUniqueId", result) == nullptr) return result;
-  return fail(ncclInvalidUsage, "ncclCommGetUniqueId: communicators of mscclc cannot grow");
+  return GetUniqueId(id);
 }
 
-ncclResult_t CommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t* made, ncclConfig_t*) {
-  if (made != nullptr) *made = nullptr;
-  return Group::of_thread().fail_with(
-      fail(ncclInvalidUsage, "ncclCommGrow: communicators of mscclc cannot grow"));
+ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank,
+                      ncclComm_t* made, ncclConfig_t* config) {
+  if (made == nullptr) return invalid("ncclCommGrow: newcomm is NULL");
+  *made = nullptr;
+  std::optional<ncclUniqueId> given;
+  if (id != nullptr) std::memcpy(&given.emplace(), id, sizeof *id);  // it may lie at any address
+  if (comm == nullptr) {
+    if (!given) return invalid("ncclCommGrow: a new rank needs an id");
+    return init_rank("ncclCommGrow", made, ranks, *given, rank, config);
+  }
+  ncclResult_t result = ncclSuccess;
+  const CommPointer parent = usable_comm(comm, "ncclCommGrow", result);
+  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (rank != -1 || ranks <= static_cast<int>(parent->ranks)) {
+    return invalid(fmt::format(
+        "ncclCommGrow: from {} ranks to {}, as rank {}: there must be more than before, "
+        "and a rank of the communicator gives -1",
+        parent->ranks, ranks, rank));
+  }
+  const auto settings = child_config(*parent, config);
+  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
+                                                              Diagnostics& diagnostics) {
+    const auto shared =
+        share_id(old.communicator->bootstrap(), given ? &*given : nullptr, diagnostics);
+    child.rank = old.rank;
+    child.ranks = n;
+    return shared ? meet_by_id(*shared, old.rank, n, diagnostics) : std::unique_ptr<Bootstrap>();
+  };
+  return begin_child({parent, meet}, *settings, made, true);
 }
 
 }  // namespace own

@@ -48,6 +48,13 @@ std::string torch_folder(std::string_view maps) {
   return std::string(maps.substr(path, name - path));
 }
 
+/// The same file by a name that nobody else uses. Where our audit library has answered somebody's
+/// load of this path, the loader knows ours by the path.
+std::string unused_spelling(const std::string& path) {
+  const std::filesystem::path file(path);
+  return file.parent_path().string() + "/./" + file.filename().string();
+}
+
 void find_functions(void* handle, RealNccl& real) {
 #define API(since, how, result, name, parameters, arguments) \
   real.name = reinterpret_cast<result(*) parameters>(::dlsym(handle, "nccl" #name));
@@ -134,7 +141,7 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
   const std::string remedy = "it is mscclc's own; set MSCCLC_NCCL to NVIDIA's libnccl.so.2";
   if (same_file(path, own_file())) return refuse(remedy);
   const InsideReal inside;
-  void* handle = ::dlopen(path.c_str(), kLoadFlags);
+  void* handle = ::dlopen(unused_spelling(path).c_str(), kLoadFlags);
   if (handle == nullptr) return refuse(::dlerror());
   // Asking the loader for the marker would also find ours where there is no DEEPBIND: what counts
   // is in which file it is.
@@ -145,6 +152,9 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
   }
   auto real = std::make_unique<RealNccl>();
   find_functions(handle, *real);
+  const bool is_own = ::dladdr(reinterpret_cast<void*>(real->GetVersion), &info) != 0 &&
+                      same_file(info.dli_fname, own_file());
+  if (is_own) return refuse("the loader gives mscclc's own in its place");
   if (const char* name = missing_function(*real)) {
     return refuse(fmt::format("it has no {}()", name));
   }

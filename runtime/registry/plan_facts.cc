@@ -92,6 +92,10 @@ std::string PlanFacts::of_machine(const Program& plan, const PlanRequest& reques
     return fmt::format("its {} thread blocks do not fit on {} multiprocessors at once", blocks_,
                        request.multiprocessors);
   }
+  if (request.most_blocks != 0 && blocks_ > request.most_blocks) {
+    return fmt::format("it has {} thread blocks, and the caller allows {}", blocks_,
+                       request.most_blocks);
+  }
   if (switches_ && !request.multicast) return "it needs multicast of the NVLink switch";
   if (lines_ && request.call.links == LinkKind::pcie) return "packets in LL128 need NVLink";
   if (request.capturing && !replayable_) return "its captured calls may not be replayed";

@@ -11,52 +11,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 
 #include "ir/program.h"
 #include "runtime/api/in_process.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/bench/program_taker.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
-
-/// The host, but it takes programs as a GPU does; nothing is launched on it.
-class ProgramTaker final : public testing::ForwardingDevice {
- public:
-  using ForwardingDevice::ForwardingDevice;
-  bool carries_programs() const override { return true; }
-  bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return true; }
-  std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics&) override {
-    return plan.blocks;
-  }
-  bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
-  bool synchronize(StreamHandle, Diagnostics&) override { return true; }
-  bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override { return nullptr; }
-  StreamHandle create_stream(Diagnostics&) override { return this; }
-  void destroy_stream(StreamHandle) override {}
-};
-
-double thread_microseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
-}
-
-/// The least time of several rounds.
-template <class Fn>
-double least(Fn fn) {
-  constexpr int kRounds = 7, kTimes = 500;
-  double best = 1e30;
-  for (int r = 0; r < kRounds; ++r) {
-    const double begin = thread_microseconds();
-    for (int i = 0; i < kTimes; ++i) fn(i);
-    best = std::min(best, (thread_microseconds() - begin) / kTimes);
-  }
-  return best;
-}
 
 constexpr uint64_t kMost = 1 << 20;
 
@@ -91,9 +54,9 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
   };
   if (communicator.rank() == 0) {
     uint64_t shift = 0;
-    times.other = least([&](int i) { bind(i % 2, ++shift % 8192); });
-    times.same = least([&](int) { bind(0, ++shift % 8192); });
-    times.again = least([&](int i) { bind(i % 2, 0); });
+    times.other = testing::least_microseconds([&](int i) { bind(i % 2, ++shift % 8192); });
+    times.same = testing::least_microseconds([&](int) { bind(0, ++shift % 8192); });
+    times.again = testing::least_microseconds([&](int i) { bind(i % 2, 0); });
     const CallOptions options{
         .bytes = sizes[0],
         .dtype = dtype,
@@ -102,7 +65,8 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
         .output = memory->data() + (in_place ? 0 : 2 * kMost)};
     const BoundCall call = executable->bind(options, diagnostics);
     if (!call) return testing::text(diagnostics);
-    times.launch = least([&](int) { right &= executable->launch(call, &times, diagnostics); });
+    times.launch = testing::least_microseconds(
+        [&](int) { right &= executable->launch(call, &times, diagnostics); });
   }
   right &= communicator.bootstrap().barrier("measured", diagnostics);
   return right ? "" : testing::text(diagnostics);
@@ -120,7 +84,7 @@ void run(const std::string& wanted) {
       if (ranks != 4 && ranks != 8) continue;
       Times times;
       const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
-        return std::make_unique<ProgramTaker>(testing::open_host(rank, diagnostics));
+        return std::make_unique<testing::ProgramTaker>(testing::open_host(rank, diagnostics));
       };
       const std::string said = testing::run_threads(
           static_cast<uint32_t>(ranks),

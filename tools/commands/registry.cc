@@ -14,6 +14,7 @@
 #include "tools/base/files.h"
 #include "tools/base/library.h"
 #include "tools/report/registry_coverage.h"
+#include "tools/report/registry_tuner.h"
 
 namespace mscclc {
 namespace {
@@ -125,28 +126,63 @@ int run_check(const RegistryCommand& options) {
   return proved && !diagnostics.has_errors() ? kFine : kWrongProgram;
 }
 
+/// A tuner file on standard output.
+int run_tuner(const RegistryCommand& options) {
+  Diagnostics diagnostics;
+  const auto all = survey(options.folder, diagnostics);
+  std::optional<std::string> text;
+  TunerChoices made;
+  if (all) {
+    made = tuner_choices(coverage_of(*all->registry, all->plans, diagnostics));
+    text = write_tuner_csv(made.lines, diagnostics);
+  }
+  put_error(render_text(diagnostics, Sources()));
+  if (!text || diagnostics.has_errors()) return kWrongProgram;
+  put(*text);
+  for (const std::string& calls : made.left_out) put(fmt::format("# no line: {}\n", calls));
+  return kFine;
+}
+
+int run_registry(const RegistryCommand& options) {
+  if (options.action == "check") return run_check(options);
+  std::error_code none;
+  if (std::filesystem::exists(options.folder + "/library.json", none)) {
+    put_error(
+        fmt::format("mscclc registry: {}: plans of a table have no names that a tuner file could "
+                    "give\n",
+                    options.folder));
+    return kUsage;
+  }
+  if (options.drawing.empty()) return run_tuner(options);
+  put_error("mscclc registry: --svg is for check\n");
+  return kUsage;
+}
+
 }  // namespace
 
 void add_registry(CommandLine& line) {
   Command& command = line.add("registry", "show which calls a folder of plans serves",
                               "  mscclc registry check /opt/plans\n"
-                              "  mscclc registry check /opt/plans --svg coverage.svg\n");
+                              "  mscclc registry check /opt/plans --svg coverage.svg\n"
+                              "  mscclc registry tuner /opt/plans > tuner.csv\n");
   auto options = std::make_shared<RegistryCommand>();
   CLI::App& app = *command.app;
-  const std::vector<std::string> actions = {"check"};
-  line.takes(app.add_option("ACTION", options->action,
-                            "check: sizes that no plan serves (gaps) or several do (overlaps), "
-                            "plans that are never picked; and whether the plans may be called in "
-                            "any order")
-                 ->type_name("ACTION")
-                 ->required()
-                 ->check(CLI::IsMember(actions)),
-             actions);
+  const std::vector<std::string> actions = {"check", "tuner"};
+  line.takes(
+      app.add_option("ACTION", options->action,
+                     "check: sizes that no plan serves (gaps) or several do (overlaps), "
+                     "plans that are never picked; and whether the plans may be called in "
+                     "any order. tuner: writes what is picked as a tuner file of NCCL's, for "
+                     "MSCCLC_TUNER_FILE")
+          ->type_name("ACTION")
+          ->required()
+          ->check(CLI::IsMember(actions)),
+      actions);
   app.add_option("FOLDER", options->folder, "plans, with the table of 'mscclc library' or without")
       ->type_name("FOLDER")
       ->required();
   app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
-  command.run = [options] { return run_check(*options); };
+  command.run = [options] { return run_registry(*options); };
 }
 
 }  // namespace mscclc

@@ -91,12 +91,14 @@ use_nccl() { # PREFIX
   [[ -z $(find "$1" -name 'libnccl*' -not -path "$1/lib/mscclc/*") ]] || fail "libnccl in lib"
   try libnccl env MSCCLC_DEVICE=host MSCCLC_NCCL=/nowhere/libnccl.so.2 \
     "$by_name" "$1/lib/mscclc/libnccl.so.2" 22809
+  try "the audit library" env MSCCLC_DEVICE=host MSCCLC_NCCL=/nowhere/libnccl.so.2 \
+    LD_AUDIT="$1/lib/mscclc/libmscclc_audit.so" "$by_name" libnccl.so.2 22809
 }
 
 # The libraries need the C library alone, as the .deb says.
 need_little() { # PREFIX
   local needed
-  needed=$(readelf -d "$1"/lib/libmscclc.so.0 "$1"/lib/mscclc/libnccl.so.2 | grep NEEDED)
+  needed=$(readelf -d "$1"/lib/libmscclc.so.0 "$1"/lib/mscclc/*.so* | grep NEEDED)
   ! grep -Ev '\[(libc|libm|libdl|libpthread|ld-linux[^.]*)\.so' <<< "$needed" || fail "NEEDED above"
 }
 

@@ -3,7 +3,7 @@
 # The names are those of the variables below. No file that is written here says where the prefix is.
 set -euo pipefail
 prefix=$1
-: "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}"
+: "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}" "${audit:?}"
 : "${header:?}" "${config:?}" "${examples:?}"
 
 put() { # FOLDER FILE...: as the prefix's files
@@ -36,7 +36,7 @@ done
 put share/doc/mscclc/examples $examples
 
 # In a folder of its own: who wants it in front of NVIDIA's names it.
-put lib/mscclc "$libnccl"
+put lib/mscclc "$libnccl" "$audit"
 strip --strip-unneeded "$prefix/lib/mscclc/libnccl.so.2"
 
 bash_completions=$prefix/share/bash-completion/completions

@@ -229,6 +229,7 @@ struct ncclComm {
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
   bool finalized = false;
+  bool stuck = false;  ///< its making never ends: STAND_IN_STUCK
 };
 
 namespace {
@@ -352,8 +353,8 @@ ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank
   }
   const std::lock_guard lock(clique->mutex);
   clique->ranks = ranks;
-  *comm = new ncclComm{clique, rank, 0, {}, false};
-  return ncclSuccess;
+  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("STAND_IN_STUCK") != nullptr};
+  return (*comm)->stuck ? ncclInProgress : ncclSuccess;
 }
 
 ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
@@ -361,8 +362,8 @@ ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, in
   return CommInitRank(comm, ranks, id, rank);
 }
 
-ncclResult_t CommGetAsyncError(ncclComm_t, ncclResult_t* error) {
-  return *error = ncclSuccess, ncclSuccess;
+ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  return *error = comm->stuck ? ncclInProgress : ncclSuccess, ncclSuccess;
 }
 
 ncclResult_t CommFinalize(ncclComm_t comm) {
@@ -380,11 +381,18 @@ ncclResult_t CommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+// Another thread may still be in a call, so what is aborted stays to the process's end.
 ncclResult_t CommAbort(ncclComm_t comm) {
+  static std::mutex mutex;
+  static auto* const aborted = new std::vector<ncclComm_t>;
+  {
+    const std::lock_guard lock(mutex);
+    aborted->push_back(comm);
+  }
   const std::lock_guard lock(comm->clique->mutex);
   comm->clique->aborted = true;
   comm->clique->changed.notify_all();
-  return ncclSuccess;  // another thread may still be in a call: its memory stays
+  return ncclSuccess;
 }
 
 ncclResult_t GroupStart() { return ++depth, ncclSuccess; }
@@ -449,6 +457,36 @@ ncclResult_t CommRegister(const ncclComm_t, void* buffer, size_t, void** handle)
 }
 ncclResult_t CommWindowRegister(ncclComm_t, void* buffer, size_t, ncclWindow_t* window, int) {
   return *window = static_cast<ncclWindow_t>(buffer), ncclSuccess;
+}
+
+/// The structs of 2.29 and later begin alike; older callers' end earlier, and get less.
+struct Versioned {
+  size_t size;
+  unsigned int magic, version;
+};
+struct Properties {
+  Versioned head;
+  int rank, ranks, device, nvml_device;
+  bool device_api, multimem;
+  uint8_t gin, reserved[5];
+  int lsa_teams;  ///< of callers from 2.29.4 on
+};
+ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properties) {
+  auto* const out = reinterpret_cast<Properties*>(properties);
+  if (out == nullptr) return ncclInvalidArgument;
+  if (out->head.magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  out->rank = comm->rank;
+  out->ranks = comm->clique->ranks;
+  if (out->head.version >= 22904) out->lsa_teams = 1;
+  return ncclSuccess;
+}
+/// Before 2.29 requirements have no head: what they hold cannot be told from it.
+ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
+                           ncclDevComm_t* made) {
+  const auto* const head = reinterpret_cast<const Versioned*>(requirements);
+  if (stand_in_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  std::memcpy(made, &comm->rank, sizeof comm->rank);
+  return ncclSuccess;
 }
 ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank, 1}; }
 

@@ -1,0 +1,24 @@
+// What choices of plans may know of the machines and GPUs that the ranks run on: facts that all
+// ranks have exchanged, the same on all of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/diagnostic.h"
+
+namespace mscclc {
+
+class Communicator;
+
+struct WhereRanksRun {
+  uint32_t nodes = 1;            ///< LibraryCall::nodes
+  uint32_t architecture = 0;     ///< PlanRequest::architecture
+  uint32_t multiprocessors = 0;  ///< PlanRequest::multiprocessors
+};
+
+/// Collective: asks all ranks. nullopt: reported.
+[[nodiscard]] std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,
+                                                                Diagnostics& diagnostics);
+
+}  // namespace mscclc

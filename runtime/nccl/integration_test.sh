@@ -1,0 +1,77 @@
+#!/bin/bash
+# Runs every snippet of docs/integration.md with stand-ins for the frameworks, which come by NCCL as the
+# real ones do: each must find ours.
+# Arguments: the document, our library, the audit library, framework_stand_in.so, NCCL's stand-in.
+set -euo pipefail
+document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") stand_in=$(realpath "$5")
+[[ $(dirname "$(realpath "$3")") == "$front" ]]
+export MSCCLC_DEVICE=host MSCCLC_NCCL=$stand_in MSCCLC_FLIGHT_FILE=none
+export FRAMEWORK=$framework
+work=$TEST_TMPDIR
+mkdir -p "$work/bin" "$work/python/sglang" "$work/here"
+
+# Python packages: torch and jax say where they find NCCL when they are imported.
+report() { # NAME FUNCTION
+  cat << PYTHON
+import ctypes, os
+_library = ctypes.CDLL(os.environ["FRAMEWORK"])
+_library.$2.restype = ctypes.c_char_p
+print("$1:", os.path.realpath(_library.$2().decode()))
+PYTHON
+}
+report torch linked_nccl > "$work/python/torch.py"
+report jax named_nccl > "$work/python/jax.py"
+# The servers have a wrapper of their own beside PyTorch.
+server() { # VARIABLE
+  cat << PYTHON
+import ctypes, os
+import torch
+ctypes.CDLL(os.environ.get("$1", "libnccl.so.2"))
+found = {line.split()[-1] for line in open("/proc/self/maps") if "libnccl.so.2" in line}
+print("wrapper:", *map(os.path.realpath, found))
+PYTHON
+}
+touch "$work/python/sglang/__init__.py"
+server SGLANG_NCCL_SO_PATH > "$work/python/sglang/launch_server.py"
+{ echo '#!/usr/bin/env python3'; server VLLM_NCCL_SO_PATH; } > "$work/bin/vllm"
+# Launchers: processes with the environment that they are told to give on.
+cat > "$work/bin/torchrun" << 'BASH'
+#!/bin/bash
+python3 "${!#}" && python3 "${!#}"
+BASH
+cat > "$work/bin/mpirun" << 'BASH'
+#!/bin/bash
+while [[ $1 == -* ]]; do
+  [[ $1 == -n ]] && ranks=$2
+  [[ $1 == -x ]] && given+=("$2")
+  shift 2
+done
+for ((i = 0; i < ranks; ++i)); do env "${given[@]}" "$@"; done
+BASH
+{ echo '#!/usr/bin/env python3'; report program linked_nccl; } > "$work/here/program"
+chmod +x "$work"/bin/* "$work/here/program"
+echo 'import torch' > "$work/here/train.py"
+echo 'import jax' > "$work/here/train_jax.py"
+export PATH=$work/bin:$PATH PYTHONPATH=$work/python PYTHONDONTWRITEBYTECODE=1
+
+# The blocks that say what they are, as files: snippet-1.sh, snippet-2.python …
+sed "s|/opt/mscclc/lib/mscclc|$front|g" "$document" | awk -v to="$work/snippet-" '
+  /^```$/ { on = 0 }
+  on { print > file }
+  /^```(sh|python)$/ { on = 1; file = to (++count) "." substr($0, 4) }'
+failed=0 snippets=0
+cd "$work/here"
+for snippet in "$work"/snippet-*; do
+  shell=bash
+  [[ $snippet == *.python ]] && shell=python3
+  said=$(timeout 120 "$shell" "$snippet" 2>&1) || said="failed: $said"
+  snippets=$((snippets + 1))
+  [[ -n $said && -z $(grep -v ": $front/libnccl.so.2$" <<< "$said") ]] && continue
+  printf 'FAILED: %s\n%s\n' "$(cat "$snippet")" "$said"
+  failed=1
+done
+# Without any of it they find the other one: the stand-ins can tell.
+[[ $(python3 train.py) == "torch: $stand_in" ]] || { echo "FAILED: the stand-in: $(python3 train.py)"; failed=1; }
+echo "$snippets snippets"
+((snippets >= 8)) || failed=1
+exit $failed

@@ -1,0 +1,154 @@
+// Ranks as processes, one of which dies: what the other finds, and that it finds it at once, not
+// when its waits time out.
+#include <unistd.h>
+
+#include <chrono>
+
+#include "runtime/nccl/test_ranks.h"
+#include "runtime/testing/processes.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using mscclc::testing::Processes;
+using mscclc::testing::Signal;
+using testing::Behind;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+
+/// Less than MSCCLC_TIMEOUT in these tests: who waits for that has not noticed.
+constexpr std::chrono::seconds kPatience{100};
+constexpr int kFine = 0, kDied = 9;
+
+/// Rank 0's id, for rank 1. To be made before the processes start.
+class SharedId {
+ public:
+  SharedId() { REQUIRE(::pipe(ends_) == 0); }
+  ~SharedId() { ::close(ends_[0]), ::close(ends_[1]); }
+  bool make(ncclUniqueId& id) const {
+    return ncclGetUniqueId(&id) == ncclSuccess && ::write(ends_[1], &id, sizeof id) == sizeof id;
+  }
+  bool take(ncclUniqueId& id) const { return ::read(ends_[0], &id, sizeof id) == sizeof id; }
+
+ private:
+  int ends_[2];
+};
+
+bool last_error_has(const char* text) {
+  const std::string found = ncclGetLastError(nullptr);
+  if (found.find(text) != found.npos) return true;
+  std::fprintf(stderr, "the last error is: %s\n", found.c_str());
+  return false;
+}
+
+/// What is false becomes the exit code: its line.
+#define EXPECT(condition) \
+  if (!(condition)) return __LINE__ % 256
+
+/// Rank 0 of two makes a communicator, which rank 1 does not live to see.
+int fails_to_make(const SharedId& shared, const char* why) {
+  ncclUniqueId id;
+  EXPECT(shared.make(id));
+  auto comm = reinterpret_cast<ncclComm_t>(1);
+  EXPECT(ncclCommInitRank(&comm, 2, id, 0) == ncclRemoteError);
+  EXPECT(comm == nullptr);
+  EXPECT(last_error_has(why));
+  return kFine;
+}
+
+TEST_CASE("a peer dies while a communicator is made [case-27]") {
+  const Behind behind(kStandIn, false);
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] { return fails_to_make(shared, "rank 1"); });
+  processes.start([&] {
+    // All ranks have met by then, and go on to make the fallback's communicator together.
+    set_plan_calls([](Communicator&, const CollectivesOptions&,
+                      Diagnostics&) -> std::unique_ptr<PlanCalls> { ::_exit(kDied); });
+    ncclUniqueId id;
+    EXPECT(shared.take(id));
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
+    return kFine;
+  });
+  CHECK(processes.wait(1, kPatience) == kDied);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+TEST_CASE("a peer dies before the ranks meet [case-27]") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_TIMEOUT", "1", 1);  // nobody has heard of the peer, so only time can tell
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] { return fails_to_make(shared, "rank 1"); });
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+ncclResult_t all_reduce(ncclComm_t comm) {
+  int value = 1;
+  const ncclResult_t result = ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr);
+  return result == ncclSuccess && value != 2 ? ncclInternalError : result;
+}
+
+/// Rank 0 of two: `fails` is what it does while rank 1 goes, and finds an error in. `called`: its
+/// first call, which both make, has ended.
+template <class Fails>
+int survives(const SharedId& shared, const Signal& called, const Fails& fails) {
+  ncclUniqueId id;
+  EXPECT(shared.make(id));
+  ncclComm_t comm = nullptr;
+  EXPECT(ncclCommInitRank(&comm, 2, id, 0) == ncclSuccess);
+  EXPECT(all_reduce(comm) == ncclSuccess);
+  EXPECT(called.give());
+  EXPECT(fails(comm));
+  ncclResult_t error = ncclSuccess;
+  EXPECT(ncclCommGetAsyncError(comm, &error) == ncclSuccess);
+  EXPECT(error == ncclRemoteError);
+  EXPECT(last_error_has("rank 1"));
+  EXPECT(all_reduce(comm) != ncclSuccess);
+  EXPECT(ncclCommAbort(comm) == ncclSuccess);
+  return kFine;
+}
+
+/// Rank 1 of two: takes part in one call.
+int dies(const SharedId& shared, const Signal& called) {
+  ncclUniqueId id;
+  EXPECT(shared.take(id));
+  ncclComm_t comm = nullptr;
+  EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
+  EXPECT(all_reduce(comm) == ncclSuccess);
+  EXPECT(called.take());
+  ::raise(SIGKILL);
+  return kFine;
+}
+
+template <class Fails>
+void check_killed_peer(const Fails& fails) {
+  const Behind behind(nullptr, true);
+  const SharedId shared;
+  const Signal called;
+  Processes processes;
+  processes.start([&] { return survives(shared, called, fails); });
+  processes.start([&] { return dies(shared, called); });
+  CHECK(processes.wait(1, kPatience) == -SIGKILL);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+TEST_CASE("a killed peer: who asks for errors finds it [case-84]") {
+  check_killed_peer([](ncclComm_t comm) {
+    ncclResult_t error = ncclSuccess;
+    while (error == ncclSuccess) {
+      if (ncclCommGetAsyncError(comm, &error) != ncclSuccess) return false;
+      ::usleep(1000);
+    }
+    return true;
+  });
+}
+
+TEST_CASE("a killed peer: a call that waits for it ends [case-84]") {
+  check_killed_peer([](ncclComm_t comm) { return all_reduce(comm) != ncclSuccess; });
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

@@ -1,0 +1,315 @@
+"""Conformance cases of NCCL's interface that need GPUs: streams, captures and graphs.
+
+    LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 python3 tests/gpu/nccl_cases.py [--ranks N]
+
+One thread drives a GPU for each rank, in groups, by the C interface; PyTorch gives memory and
+streams. The numbers are those of runtime/nccl/cases.def. Without LD_PRELOAD the same runs on NCCL
+alone. A line for each case that fails; the last line says how many passed and failed.
+"""
+import argparse
+import ctypes
+import sys
+import traceback
+
+import torch
+
+FLOAT, SUM, SUCCESS, INVALID_USAGE = 7, 0, 0, 5
+GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # cudaStreamCaptureMode
+LEGACY, PER_THREAD = 1, 2                # cudaStream_t
+COUNT = 5000
+
+nccl = ctypes.CDLL("libnccl.so.2")
+cuda = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
+nccl.ncclGetErrorString.restype = cuda.cudaGetErrorString.restype = ctypes.c_char_p
+nccl.ncclGetLastError.restype = ctypes.c_char_p
+P, Z = ctypes.c_void_p, ctypes.c_size_t
+
+
+def must(code):
+    """A call of NCCL's that has to succeed."""
+    if code != SUCCESS:
+        raise AssertionError(f"{nccl.ncclGetErrorString(code).decode()}: "
+                             f"{nccl.ncclGetLastError(None).decode()}")
+
+
+def runs(code):
+    """The same of CUDA's."""
+    if code != 0:
+        raise AssertionError(cuda.cudaGetErrorString(code).decode())
+
+
+def equal(tensor, wanted):
+    wrong = (tensor.cpu() != wanted).sum().item()
+    if wrong:
+        raise AssertionError(f"{wrong} of {tensor.numel()} are not {wanted}, such as "
+                             f"{tensor.cpu()[tensor.cpu() != wanted][0].item()}")
+
+
+class Ranks:
+    """All ranks of this process."""
+
+    def __init__(self, count):
+        self.count = count
+        self.comms = (P * count)()
+        must(nccl.ncclCommInitAll(self.comms, count, None))
+        self.streams = [torch.cuda.Stream(d) for d in range(count)]
+        self.others = [torch.cuda.Stream(d) for d in range(count)]
+
+    def buffers(self, value, count=COUNT):
+        made = [torch.full((count,), float(value), device=f"cuda:{d}") for d in range(self.count)]
+        self.wait()
+        return made
+
+    def wait(self):
+        for d in range(self.count):
+            torch.cuda.synchronize(d)
+
+    def group(self, call):
+        """call(rank, communicator) of every rank; the group's result."""
+        must(nccl.ncclGroupStart())
+        for r in range(self.count):
+            call(r, P(self.comms[r]))
+        return nccl.ncclGroupEnd()
+
+    def all_reduce(self, xs, streams=None, op=lambda r: SUM):
+        streams = streams or self.handles()
+        return self.group(lambda r, comm: nccl.ncclAllReduce(
+            P(xs[r].data_ptr()), P(xs[r].data_ptr()), Z(xs[r].numel()), FLOAT, op(r), comm,
+            P(streams[r])))
+
+    def handles(self, streams=None):
+        return [s.cuda_stream for s in streams or self.streams]
+
+    def capture(self, body, mode=THREAD_LOCAL):
+        """A graph for each rank of what body() puts on their streams."""
+        for r, s in enumerate(self.streams):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaStreamBeginCapture(P(s.cuda_stream), mode))
+        try:
+            body()
+        finally:
+            graphs = [P() for _ in range(self.count)]
+            for g, s in zip(graphs, self.streams):
+                code = cuda.cudaStreamEndCapture(P(s.cuda_stream), ctypes.byref(g))
+                if code != 0:
+                    cuda.cudaGetLastError()
+        execs = [P() for _ in range(self.count)]
+        for r in range(self.count):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaGraphInstantiate(ctypes.byref(execs[r]), graphs[r], ctypes.c_ulonglong(0)))
+        return graphs, execs
+
+    def launch(self, execs, streams=None):
+        for r, s in enumerate(self.handles(streams)):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaGraphLaunch(execs[r], P(s)))
+
+
+def current_device(ranks):
+    for device in range(ranks.count):
+        torch.cuda.set_device(device)
+        must(ranks.all_reduce(ranks.buffers(1)))
+        now = ctypes.c_int(-1)
+        runs(cuda.cudaGetDevice(ctypes.byref(now)))
+        assert now.value == device, f"device {now.value} is current, {device} was"
+
+
+def streams_in_turns(ranks):
+    xs = ranks.buffers(1)
+    for i in range(10):
+        must(ranks.all_reduce(xs, ranks.handles(ranks.others if i % 2 else None)))
+    ranks.wait()
+    for x in xs:
+        equal(x, float(ranks.count ** 10))
+
+
+def default_streams(ranks):
+    for stream in (0, LEGACY, PER_THREAD):
+        xs = ranks.buffers(1)
+        must(ranks.all_reduce(xs, [stream] * ranks.count))
+        ranks.wait()
+        for x in xs:
+            equal(x, float(ranks.count))
+
+
+def collective_calls(ranks, send, receive, one):
+    """Every collective, with what it makes of `one` in every element of `send`, in `receive`."""
+    n = ranks.count
+    yield "AllReduce", lambda r, c, s: nccl.ncclAllReduce(
+        send[r], receive[r], Z(COUNT), FLOAT, SUM, c, s), COUNT, n * one
+    yield "Broadcast", lambda r, c, s: nccl.ncclBroadcast(
+        send[r], receive[r], Z(COUNT), FLOAT, 0, c, s), COUNT, one
+    yield "AllGather", lambda r, c, s: nccl.ncclAllGather(
+        send[r], receive[r], Z(COUNT), FLOAT, c, s), n * COUNT, one
+    yield "ReduceScatter", lambda r, c, s: nccl.ncclReduceScatter(
+        send[r], receive[r], Z(COUNT), FLOAT, SUM, c, s), COUNT, n * one
+    if hasattr(nccl, "ncclAlltoAll"):
+        yield "AlltoAll", lambda r, c, s: nccl.ncclAlltoAll(
+            send[r], receive[r], Z(COUNT), FLOAT, c, s), n * COUNT, one
+
+
+def captured_collectives(ranks):
+    n = ranks.count
+    sent, received = ranks.buffers(1, n * COUNT), ranks.buffers(0, n * COUNT)
+    send, receive = ([P(x.data_ptr()) for x in xs] for xs in (sent, received))
+    for name, call, count, factor in collective_calls(ranks, send, receive, 1):
+        _, execs = ranks.capture(lambda: must(ranks.group(
+            lambda r, c: call(r, c, P(ranks.handles()[r])))))
+        for value in range(1, 101):
+            for x in sent:
+                x.fill_(float(value))
+            ranks.wait()
+            ranks.launch(execs)
+            ranks.wait()
+            for x in received:
+                assert torch.all(x[:count] == float(value * factor)), f"{name}, replay {value}"
+
+
+def first_use_in_capture(ranks):
+    for mode, count in ((GLOBAL, 123457), (THREAD_LOCAL, 777777), (RELAXED, 3000001)):
+        xs = ranks.buffers(1, count)
+        _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs)), mode)
+        ranks.launch(execs)
+        ranks.wait()
+        for x in xs:
+            equal(x, float(ranks.count))
+
+
+def group_in_capture(ranks):
+    xs, ys = ranks.buffers(1), ranks.buffers(2)
+
+    def body():
+        must(nccl.ncclGroupStart())
+        for buffers in (xs, ys):
+            ranks.all_reduce(buffers)
+        must(nccl.ncclGroupEnd())
+    _, execs = ranks.capture(body)
+    ranks.launch(execs)
+    ranks.wait()
+    for x, y in zip(xs, ys):
+        equal(x, float(ranks.count))
+        equal(y, 2.0 * ranks.count)
+
+
+def mixed_with_eager(ranks):
+    xs = ranks.buffers(1)
+    must(ranks.all_reduce(xs))
+    _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs)))
+    for _ in range(3):
+        ranks.launch(execs)
+        must(ranks.all_reduce(xs))
+    ranks.wait()
+    for x in xs:
+        equal(x, float(ranks.count ** 7))
+
+
+def two_graphs(ranks):
+    xs = ranks.buffers(1)
+    graphs = [ranks.capture(lambda: must(ranks.all_reduce(xs)))[1] for _ in range(2)]
+    for i in range(8):
+        ranks.launch(graphs[i % 2])
+    ranks.wait()
+    for i in range(2):  # on two streams, the second behind the first
+        ranks.launch(graphs[i], ranks.others if i else None)
+        ranks.wait()
+    for x in xs:
+        equal(x, float(ranks.count ** 10))
+
+
+def captured_and_not(ranks):
+    xs, ys = ranks.buffers(1), ranks.buffers(1)
+    results = []
+
+    def body():
+        must(nccl.ncclGroupStart())
+        ranks.all_reduce(xs)
+        ranks.all_reduce(ys, ranks.handles(ranks.others))
+        results.append(nccl.ncclGroupEnd())
+    try:
+        ranks.capture(body)
+    except AssertionError:
+        pass  # the capture may be lost
+    assert results == [INVALID_USAGE], f"the group's result is {results}"
+    must(ranks.all_reduce(ys))
+    ranks.wait()
+    equal(ys[0], float(ranks.count))
+
+
+def updated_graph(ranks):
+    xs, ys = ranks.buffers(1), ranks.buffers(1)
+    _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs)))
+    graphs, _ = ranks.capture(lambda: must(ranks.all_reduce(ys)))
+    for r in range(ranks.count):
+        torch.cuda.set_device(r)
+        info = (ctypes.c_byte * 64)()
+        runs(cuda.cudaGraphExecUpdate(execs[r], graphs[r], info))
+    ranks.launch(execs)
+    ranks.wait()
+    equal(xs[0], 1.0)
+    equal(ys[0], float(ranks.count))
+
+
+def failed_capture(ranks):
+    xs = ranks.buffers(1)
+
+    def body():
+        must(ranks.all_reduce(xs))
+        for s in ranks.handles():
+            assert cuda.cudaStreamSynchronize(P(s)) != 0, "a captured stream can be waited for"
+    try:
+        ranks.capture(body)
+        raise RuntimeError("the capture has not failed")
+    except AssertionError:
+        cuda.cudaGetLastError()
+    must(ranks.all_reduce(xs))
+    ranks.wait()
+    equal(xs[0], float(ranks.count))
+
+
+def plan_and_fallback(ranks):
+    ops = [ctypes.c_int() for _ in range(ranks.count)]
+    two = ctypes.c_float(2)
+    for r, op in enumerate(ops):
+        must(nccl.ncclRedOpCreatePreMulSum(ctypes.byref(op), ctypes.byref(two), FLOAT, 1,
+                                           P(ranks.comms[r])))
+    xs = ranks.buffers(1)
+
+    def body():
+        must(ranks.all_reduce(xs))
+        must(ranks.all_reduce(xs, op=lambda r: ops[r].value))
+        must(ranks.all_reduce(xs))
+    _, execs = ranks.capture(body)
+    for _ in range(2):
+        ranks.launch(execs)
+    ranks.wait()
+    equal(xs[0], float((2 * ranks.count ** 3) ** 2))
+
+
+CASES = [(66, current_device), (67, streams_in_turns), (68, default_streams),
+         (69, captured_collectives), (70, first_use_in_capture), (71, group_in_capture),
+         (72, mixed_with_eager), (73, two_graphs), (74, captured_and_not), (75, updated_graph),
+         (77, failed_capture), (78, plan_and_fallback)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
+    options = parser.parse_args()
+    front = "mscclc in front" if hasattr(nccl, "mscclc_nccl_front") else "NCCL alone"
+    print(f"PyTorch {torch.__version__}, {front}, {options.ranks} GPUs", flush=True)
+    ranks = Ranks(options.ranks)
+    failed = 0
+    for number, case in CASES:
+        try:
+            case(ranks)
+            print(f"case {number}: {case.__name__}", flush=True)
+        except Exception:  # every case is tried
+            failed += 1
+            print(f"case {number}: {case.__name__} FAILED\n{traceback.format_exc()}", flush=True)
+    must(ranks.group(lambda r, comm: nccl.ncclCommDestroy(comm)))
+    print(f"{len(CASES) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
