@@ -101,6 +101,9 @@ struct CallOptions {
   /// such buffer at this rank. In place: where the contract says that one lies in the other.
   const void* input = nullptr;
   void* output = nullptr;
+  /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
+  /// MSCCLC_EARLY_LAUNCH=2, for this call alone; behind other kernels it begins a little later.
+  bool behind_early = false;
 };
 
 /// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
