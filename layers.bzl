@@ -312,6 +312,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/observe": ["runtime/testing"],
     "runtime/net": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
+    "tools": ["executor/testing"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in
