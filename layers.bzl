@@ -252,6 +252,7 @@ _MAY_INCLUDE = {
         "tools/base",
         "tools/report",
     ],
+    "tools/cubin": ["executor/special", "tools/base"],
     "tools/commands": [
         "ir",
         "compiler",
@@ -265,6 +266,7 @@ _MAY_INCLUDE = {
         "runtime/base",
         "runtime/proofs",
         "tools/base",
+        "tools/cubin",
         "tools/report",
         "tools/run",
     ],
@@ -367,6 +369,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/net": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
+    "tools/cubin": ["executor/testing"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

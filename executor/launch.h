@@ -164,6 +164,9 @@ struct LaunchPlan {
   /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
   /// wait for that end.
   bool early = false;
+  /// Where that is not known (in captures), begin early also behind kernels of the user's: the
+  /// caller says that the one ahead lets it. EarlyLaunch::behind_all, for one launch.
+  bool behind_early = false;
   /// Its blocks let the next launch begin as soon as the previous kernel has ended; otherwise after
   /// the steps with kFreesNext.
   bool frees_next = false;

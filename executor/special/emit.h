@@ -34,4 +34,10 @@ bool has_kernels(Dtype dtype);
 std::string_view kernel_header();
 inline constexpr const char* kKernelHeader = "mscclc_kernels.cuh";
 
+/// What that includes, for a compiler without the standard library (NVRTC): one header, and the
+/// names under which it is included.
+std::string_view standard_header();
+std::span<const char* const> standard_names();
+inline constexpr const char* kStandardHeader = "mscclc_standard.cuh";
+
 }  // namespace mscclc

@@ -11,4 +11,18 @@ std::string_view kernel_header() {
   return {kText, sizeof kText - 1};
 }
 
+std::string_view standard_header() {
+  static constexpr char kText[] =
+#include "executor/special/standard.inc"
+      ;
+  return {kText, sizeof kText - 1};
+}
+
+std::span<const char* const> standard_names() {
+  static constexpr const char* kNames[] = {"array",       "bit",           "cstddef", "cstdint",
+                                           "cstring",     "optional",      "span",    "string_view",
+                                           "type_traits", "cuda_runtime.h"};
+  return kNames;
+}
+
 }  // namespace mscclc

@@ -2,9 +2,11 @@
 // the packed programs, or nothing.
 #include "executor/special/shape.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
+#include <sstream>
 
 #include "executor/lower.h"
 #include "executor/special/emit.h"
@@ -253,6 +255,21 @@ TEST_CASE("special: what no such kernel does is refused in full words") {
   CHECK(refusal_of(t.program) ==
         "not-specialised: rank 0 of 'test' cannot be a kernel of its own: it sends through port "
         "channels\nthe interpreter runs the plan as it is");
+}
+
+TEST_CASE("special: NVRTC is given all headers that the source includes") {
+  const std::span<const char* const> given = standard_names();
+  std::istringstream header{std::string(kernel_header())};
+  uint32_t included = 0;
+  for (std::string line; std::getline(header, line);) {
+    if (!line.starts_with("#include <")) continue;
+    const std::string name = line.substr(10, line.find('>') - 10);
+    CAPTURE(name);
+    CHECK(std::find(given.begin(), given.end(), name) != given.end());
+    ++included;
+  }
+  CHECK(included > 0);
+  CHECK(standard_header().find("#include") == std::string_view::npos);
 }
 
 TEST_CASE("special: source names kernels by the header's macro, and quotes no name as it is") {

@@ -5,13 +5,38 @@
     plan.run("64K", dtype="bf16")
 """
 
-from .communicator import Communicator, Work, unique_id
-from .effects import Access, Effect
-from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
-from .plan import Plan, Result, compile
+TYPE_CHECKING = False  # type checkers take it for true
+if TYPE_CHECKING:
+    from .communicator import Communicator, Work, unique_id
+    from .effects import Access, Effect
+    from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
+    from .plan import Plan, Result, compile
 
 __all__ = [
     "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError", "Plan",
     "Result", "RunError", "UsageError", "Work", "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
+
+_HOME_OF = {
+    "Communicator": "communicator", "Work": "communicator", "unique_id": "communicator",
+    "Access": "effects", "Effect": "effects",
+    "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
+    "RunError": "errors", "UsageError": "errors",
+    "Plan": "plan", "Result": "plan", "compile": "plan",
+}  # fmt: skip
+
+
+def __getattr__(name):
+    """What is asked for is imported then: commands that need little of the package start sooner."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module("." + _HOME_OF[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME_OF})

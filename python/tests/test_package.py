@@ -158,6 +158,22 @@ class Plans(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(self.plan)), self.plan)
 
 
+class Imports(unittest.TestCase):
+    def test_modules_are_imported_when_they_are_asked_for(self):
+        script = (
+            "import sys, mscclc; loaded = [m for m in sys.modules if m.startswith('mscclc.')];"
+            "assert loaded == [], loaded; assert set(mscclc.__all__) <= set(dir(mscclc));"
+            "mscclc.CompileError; assert 'mscclc.plan' not in sys.modules;"
+            "from mscclc import *; print(compile.__module__, unique_id.__module__)"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        self.assertEqual((done.stderr, done.stdout), ("", "mscclc.plan mscclc.communicator\n"))
+
+    def test_what_is_not_there_is_an_attribute_error(self):
+        with self.assertRaisesRegex(AttributeError, "module 'mscclc' has no attribute 'compil'"):
+            mscclc.compil
+
+
 class CommandLine(unittest.TestCase):
     def test_the_compiler_takes_the_process_over(self):
         done = command("--version")

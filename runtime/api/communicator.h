@@ -108,6 +108,9 @@ struct CallOptions {
   /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so
   /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
   uint64_t row_pitch = 0;
+  /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
+  /// MSCCLC_EARLY_LAUNCH=2, for this call alone; behind other kernels it begins a little later.
+  bool behind_early = false;
 };
 
 /// The memory that grows with LoadOptions::max_bytes when a plan is loaded: of the rank that needs

@@ -30,11 +30,6 @@ void turn_multicast_off() {
   setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
 }
 
-// Kernels that let calls begin early are there for nothing else.
-void let_calls_begin_early(const Options& options) {
-  if (options.between_early) setenv("MSCCLC_EARLY_LAUNCH", "2", 0);
-}
-
 int failed(const std::string& why) {
   put_error("mscclc-bench: " + why + "\n");
   return kUsage;
@@ -113,7 +108,6 @@ struct Shared {
 
 int measure(const Options& options) {
   turn_multicast_off();
-  let_calls_begin_early(options);
   const RecordFile file(options.json);
   if (file.fd() < 0) return failed(fmt::format("cannot write '{}'", file.path()));
   PlanSource plans(options.gpus, options.root);

@@ -45,7 +45,7 @@ struct Table {
 struct Taking {
   Contender* contender = nullptr;
   std::unique_ptr<Timed> timed;
-  std::vector<double> times[3];  ///< of each repeat, by Around
+  std::vector<double> times[kArounds];  ///< of each repeat, by Around
   std::vector<double> units;
   bool good = true;  ///< on this rank; else `trouble` says why not
   Diagnostics trouble;
@@ -54,7 +54,11 @@ struct Taking {
 class Session {
  public:
   Session(const BenchRun& run, Communicator& communicator, const RunLog& log)
-      : run_(run), options_(run.options), communicator_(communicator), log_(log) {}
+      : run_(run),
+        options_(run.options),
+        arounds_(count_arounds(run.options)),
+        communicator_(communicator),
+        log_(log) {}
   ~Session() {
     contenders_.clear();
     if (stream_ != nullptr) communicator_.device().destroy_stream(stream_);
@@ -80,10 +84,10 @@ class Session {
                  const std::optional<Surroundings>& surroundings, std::vector<Result>& rows,
                  std::vector<Taking>& taking);
   bool stays_in(const Taking& t, const Workload& workload, bool& stays);
-  void time_all(const Table& table, const Workload& workload, uint32_t settings,
-                std::vector<Taking>& taking);
-  bool finish(const Table& table, const Workload& workload, uint32_t settings, Taking& t,
-              std::vector<Result>& rows);
+  void time_all(const Table& table, const Workload& workload, std::vector<Taking>& taking);
+  bool finish(const Table& table, const Workload& workload, Taking& t, std::vector<Result>& rows);
+  bool check_repeated(const Table& table, const Workload& workload, Taking& t,
+                      std::vector<Result>& rows);
   bool prepare(Contender& contender, const Workload& workload, bool& takes_part);
   bool try_out(const Table& table, Contender& contender, const Workload& workload,
                std::vector<Result>& rows, bool& takes_part);
@@ -104,6 +108,7 @@ class Session {
 
   const BenchRun& run_;
   const Options& options_;
+  const uint32_t arounds_;  ///< ways in which calls are timed
   Communicator& communicator_;
   const RunLog& log_;
   cudaStream_t stream_ = nullptr;
@@ -308,10 +313,7 @@ bool Session::run_table(Table& table) {
   blank.mode = table.graph ? "graph" : "eager";
   blank.offset = options_.offset;
   blank.ranks = communicator_.size();
-  if (options_.between > 0) {
-    blank.between =
-        fmt::format("{} us{}", options_.between, options_.between_early ? ", early" : "");
-  }
+  if (options_.between > 0) blank.between = fmt::format("{} us", options_.between);
   blank.bus_factor = bus_factor(table.kind, communicator_.size());
   log_.print(
       fmt::format("#\n# {}, {} ({}), {}, on {}{}\n{}", blank.collective, blank.dtype,
@@ -334,6 +336,7 @@ bool Session::run_table(Table& table) {
 Workload Session::workload_of(const Table& table, uint64_t bytes, bool in_place) const {
   Workload w{.contract = &table.contract, .dtype = table.dtype, .op = table.op};
   w.in_place = in_place;
+  w.behind_early = options_.between_early;
   w.part = Chunking::part_for_message(table.contract, bytes, info(table.dtype).bytes);
   const Chunking chunking(table.contract, w.part, kAlign);
   w.bytes = chunking.message_bytes();
@@ -487,7 +490,7 @@ bool Session::start_all(const Table& table, const Workload& w,
     taking.emplace_back();
     Taking& t = taking.back();
     t.contender = contender;
-    t.timed = std::make_unique<Timed>(*contender, stream_, batch, surroundings);
+    t.timed = std::make_unique<Timed>(*contender, stream_, batch, arounds_, surroundings);
     t.good = t.timed->start(t.trouble);
     bool stays = false;
     if (!stays_in(t, w, stays)) return false;
@@ -505,10 +508,9 @@ bool Session::stays_in(const Taking& t, const Workload& w, bool& stays) {
 }
 
 /// A batch of each in turn, and again. A rank in trouble still meets the others.
-void Session::time_all(const Table& table, const Workload& w, uint32_t settings,
-                       std::vector<Taking>& taking) {
-  for (uint32_t i = 0; i < options_.repeats * settings; ++i) {
-    const uint32_t around = i % settings;
+void Session::time_all(const Table& table, const Workload& w, std::vector<Taking>& taking) {
+  for (uint32_t i = 0; i < options_.repeats * arounds_; ++i) {
+    const uint32_t around = i % arounds_;
     for (Taking& t : taking) {
       at(table, *t.contender, w);
       double time = 0;
@@ -527,8 +529,7 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
   std::vector<Taking> taking;
   if (!surround(w, surroundings)) return false;
   if (!start_all(table, w, surroundings, rows, taking)) return false;
-  const uint32_t settings = surroundings ? 3 : 1;
-  time_all(table, w, settings, taking);
+  time_all(table, w, taking);
   for (Taking& t : taking) {
     at(table, *t.contender, w);
     bool stays = false;
@@ -536,17 +537,16 @@ bool Session::measure(const Table& table, const Workload& w, std::vector<Result>
     if (!stays) continue;
     t.good = t.timed->units(run_.barrier, t.units, t.trouble);
     if (!stays_in(t, w, stays)) return false;
-    if (stays && !finish(table, w, settings, t, rows)) return false;
+    if (stays && !finish(table, w, t, rows)) return false;
   }
   return !broke_off();
 }
 
 /// Times of all ranks, and whether results are right once they were taken. False: the run must end.
-bool Session::finish(const Table& table, const Workload& w, uint32_t settings, Taking& t,
-                     std::vector<Result>& rows) {
+bool Session::finish(const Table& table, const Workload& w, Taking& t, std::vector<Result>& rows) {
   Diagnostics diagnostics;
   if (!slowest_of_ranks(communicator_, t.units, diagnostics)) return end(diagnostics);
-  for (uint32_t i = 0; i < settings; ++i) {
+  for (uint32_t i = 0; i < arounds_; ++i) {
     if (!slowest_of_ranks(communicator_, t.times[i], diagnostics)) return end(diagnostics);
   }
   if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
@@ -556,15 +556,30 @@ bool Session::finish(const Table& table, const Workload& w, uint32_t settings, T
   times->time = quantile(t.times[0], 0.5);
   times->p50 = quantile(t.units, 0.5);
   times->p99 = quantile(t.units, 0.99);
-  if (settings > 1) times->between = quantile(added_cost(t.times[1], t.times[2]), 0.5);
+  const auto cost = [&](Around once, Around twice) {
+    return quantile(
+        added_cost(t.times[static_cast<size_t>(once)], t.times[static_cast<size_t>(twice)]), 0.5);
+  };
+  if (arounds_ > 1) times->between = cost(Around::once, Around::twice);
+  if (arounds_ == kArounds) times->between_early = cost(Around::early_once, Around::early_twice);
   // Of calls back to back the last must still have the first one's input.
-  if (w.in_place || !t.contender->keeps_input()) return true;
+  return w.in_place || !t.contender->keeps_input() || check_repeated(table, w, t, rows);
+}
+
+/// Checks what calls leave as they were timed. False: the run must end.
+bool Session::check_repeated(const Table& table, const Workload& w, Taking& t,
+                             std::vector<Result>& rows) {
   bool right = true;
   const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
   if (!check(table, *t.contender, w, unit, " after calls back to back", rows, right)) return false;
-  if (settings == 1 || !right) return true;
-  const auto around = [&](Diagnostics& d) { return t.timed->run(Around::once, d); };
-  return check(table, *t.contender, w, around, " between other kernels", rows, right);
+  for (const auto& [around, when] :
+       {std::pair{Around::once, " between other kernels"},
+        {Around::early_once, " between other kernels that let the next begin early"}}) {
+    if (!right || static_cast<uint32_t>(around) >= arounds_) break;
+    const auto run = [&, around = around](Diagnostics& d) { return t.timed->run(around, d); };
+    if (!check(table, *t.contender, w, run, when, rows, right)) return false;
+  }
+  return true;
 }
 
 int broken(const Diagnostics& diagnostics) {

@@ -15,7 +15,7 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/commands/kernels.h"
-#include "tools/commands/nvcc.h"
+#include "tools/cubin/cubin_compiler.h"
 #include "tools/report/pass_report.h"
 #include "tools/report/summary.h"
 
@@ -126,7 +126,7 @@ std::optional<std::string> emitted(const CompileOptions& options, const Target& 
   return summary_text(target, proof, input);
 }
 
-// Kernels of the plan: their CUDA source, or what nvcc makes of it.
+// Kernels of the plan: their CUDA source, or what NVIDIA's compiler makes of it.
 int compile_kernels(const CompileOptions& options, Input& input) {
   std::vector<Dtype> dtypes(usual_kernel_dtypes().begin(), usual_kernel_dtypes().end());
   if (!options.dtypes.empty()) dtypes.clear();
@@ -144,11 +144,10 @@ int compile_kernels(const CompileOptions& options, Input& input) {
   if (options.emit == "cuda") {
     return write_kernel_source(*source, options.output, error) ? kFine : Input::usage(error);
   }
-  const auto nvcc = find_nvcc();
-  if (!nvcc) return Input::usage(kNoNvcc);
-  return compile_cubin(*nvcc, *source, options.architecture, options.output, error)
-             ? kFine
-             : Input::usage(error);
+  const auto compiler = find_cubin_compiler();
+  if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
+  const auto cubin = compiler->compile(*source, options.architecture, error);
+  return cubin && write_file(options.output, *cubin, error) ? kFine : Input::usage(error);
 }
 
 int run_compile(CompileOptions& options) {
@@ -247,7 +246,7 @@ void add_compile(CommandLine& line) {
       app.add_option("--emit", options->emit,
                      "plan: JSON, one line (default); ir: IR text; dot: a picture of channels "
                      "and dependencies for Graphviz; summary: the plan at a glance; cuda: the "
-                     "plan's own kernels as CUDA source; cubin: these, compiled by nvcc")
+                     "plan's own kernels as CUDA source; cubin: these, compiled by nvcc or NVRTC")
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <atomic>
-#include <filesystem>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -14,11 +15,12 @@
 #include "executor/special/name.h"
 #include "plans/library_table.h"
 #include "plans/plan_json.h"
+#include "runtime/api/gpu.h"
 #include "runtime/base/quiet_thread.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/commands/kernels.h"
-#include "tools/commands/nvcc.h"
+#include "tools/cubin/cubin_compiler.h"
 
 namespace mscclc {
 namespace {
@@ -26,13 +28,12 @@ namespace {
 /// Compiles the plans of a folder.
 class KernelCompiler {
  public:
-  KernelCompiler(std::string folder, std::string architecture, std::string nvcc)
-      : folder_(std::move(folder)),
-        architecture_(std::move(architecture)),
-        nvcc_(std::move(nvcc)) {}
+  KernelCompiler(std::string folder, std::string architecture, const CubinCompiler& compiler)
+      : folder_(std::move(folder)), architecture_(std::move(architecture)), compiler_(compiler) {}
 
   int run() {
     if (!find_plans()) return Input::usage(error_);
+    const auto begin = Clock::now();
     std::vector<std::thread> threads;
     const unsigned most = std::max(1u, std::thread::hardware_concurrency());
     for (unsigned i = 1; i < std::min<size_t>(most, plans_.size()); ++i) {
@@ -42,8 +43,11 @@ class KernelCompiler {
     work();
     for (std::thread& thread : threads) thread.join();
     if (!error_.empty()) return Input::usage(error_);
-    put(fmt::format("{} files of kernels for {}, {} bytes; {} plans are left to the interpreter\n",
-                    made_, architecture_, bytes_, plans_.size() - made_));
+    put(fmt::format(
+        "{} files of kernels for {}, {} bytes, made in {:.1f} s; {} plans are left to the "
+        "interpreter\n{}\n",
+        files_.size(), architecture_, bytes_, seconds_since(begin), plans_.size() - files_.size(),
+        loading_text()));
     return kFine;
   }
 
@@ -87,18 +91,51 @@ class KernelCompiler {
     const auto source = kernel_source(*plan, usual_kernel_dtypes(), diagnostics);
     if (!source) return true;
     const std::string output = kernel_file(path, architecture_);
-    if (!compile_cubin(nvcc_, *source, architecture_, output, error)) return false;
-    std::error_code none;
-    bytes_ += std::filesystem::file_size(output, none);
-    ++made_;
+    const auto cubin = compiler_.compile(*source, architecture_, error);
+    if (!cubin || !write_file(output, *cubin, error)) return false;
+    const std::lock_guard lock(mutex_);
+    bytes_ += cubin->size();
+    files_.push_back(output);
     return true;
   }
 
-  const std::string folder_, architecture_, nvcc_;
+  /// How long a job takes to load the files, where this machine has a GPU for them.
+  std::string loading_text() const {
+    Diagnostics unheard;
+    const auto device = cuda::open_gpu(0, unheard);
+    if (device == nullptr || device->architecture() != architecture_ || files_.empty()) {
+      return fmt::format("loading them was not timed: there is no GPU of {} here", architecture_);
+    }
+    double all = 0, most = 0;
+    for (const std::string& file : files_) {
+      std::string why;
+      const auto image = read_regular_file(file, why);
+      const auto begin = Clock::now();
+      if (!image ||
+          device->load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()},
+                               why) == nullptr) {
+        return fmt::format("{} does not take '{}': {}", device->name(), file, why);
+      }
+      const double took = seconds_since(begin);
+      all += took;
+      most = std::max(most, took);
+    }
+    return fmt::format("{} loads a file in {:.2f} ms, {:.2f} at most", device->name(),
+                       1e3 * all / static_cast<double>(files_.size()), 1e3 * most);
+  }
+
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  const std::string folder_, architecture_;
+  const CubinCompiler& compiler_;
   std::vector<std::string> plans_;
   std::atomic<size_t> next_ = 0;
-  std::atomic<uint64_t> made_ = 0, bytes_ = 0;
   std::mutex mutex_;
+  uint64_t bytes_ = 0;
+  std::vector<std::string> files_;
   std::string error_;
 };
 
@@ -111,7 +148,8 @@ void add_library_with_kernels(CommandLine& line) {
   line.takes_text(command.app
                       ->add_option("--kernels", *architecture,
                                    "also compile the plans as kernels of their own for this GPU "
-                                   "architecture, with nvcc; the interpreter runs them without")
+                                   "architecture, with nvcc or NVRTC; the interpreter runs them "
+                                   "without")
                       ->type_name("ARCH")
                       ->check(CLI::Validator(check_architecture, "")));
   command.examples += "  mscclc library --ranks 2,4 --kernels sm_90 -o /opt/plans\n";
@@ -120,12 +158,12 @@ void add_library_with_kernels(CommandLine& line) {
     if (app->count("--programs") > 0) {
       return Input::usage("--kernels compiles plans, and --programs writes none: give one of them");
     }
-    const auto nvcc = find_nvcc();
-    if (!nvcc) return Input::usage(kNoNvcc);
+    const auto compiler = find_cubin_compiler();
+    if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
     if (const int code = write(); code != kFine) return code;
     std::string folder = app->get_option("--output")->as<std::string>();
     if (!folder.ends_with('/')) folder += '/';
-    return KernelCompiler(folder, *architecture, *nvcc).run();
+    return KernelCompiler(folder, *architecture, *compiler).run();
   };
 }
 

@@ -140,14 +140,8 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
 #pragma unroll
     for (uint32_t i = 0; i < kTogether; ++i) {
       if (i >= n || !sources[i].packets || found) continue;
-      const uint8_t* unit = sources[i].address + piece.unit * Format<F>::kWire;
-      const FoundMark mark = missing_mark<F>(unit, stamp, stamp_.word);
-      const auto address = reinterpret_cast<uint64_t>(unit);
-      fault.index = static_cast<uint32_t>(address);
-      fault.high = static_cast<uint32_t>(address >> 32);
-      fault.expected = mark.expected;
-      fault.seen = mark.seen;
-      found = mark.missing;
+      found =
+          blame<F>(fault, sources[i].address + piece.unit * Format<F>::kWire, stamp, stamp_.word);
     }
     return fault;
   }

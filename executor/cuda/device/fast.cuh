@@ -27,13 +27,7 @@ template <PacketFormat F>
   for (uint32_t i = 0; i < n; ++i) {
     const StepOperand from = shared_operand(line + i * apart, call);
     if ((from.flags & device::kPackets) == 0) continue;
-    const uint8_t* at = from.address + uint64_t{unit} * Format<F>::kWire;
-    const FoundMark mark = missing_mark<F>(at, stamp, 4);
-    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
-    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
-    fault.expected = mark.expected;
-    fault.seen = mark.seen;
-    if (mark.missing) break;
+    if (blame<F>(fault, from.address + uint64_t{unit} * Format<F>::kWire, stamp, 4)) break;
   }
   give_up(state, fault);
 }
@@ -312,28 +306,9 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
 
   template <class Fn>
   __device__ void for_each_part(const Step& step, Fn fn) {
-    constexpr uint32_t kData = Format<F>::kData;
     uint64_t begin, end;
     if (!range(step, begin, end)) return;
-    const auto lanes = static_cast<uint32_t>(end) * Rows::kLanes;
-#pragma unroll 1
-    for (auto i = static_cast<uint32_t>(begin) * Rows::kLanes + threadIdx.x; i < lanes;
-         i += blockDim.x) {
-      Part part;
-      part.unit = i / Rows::kLanes;
-      part.lane = i % Rows::kLanes;
-      if constexpr (Rows::kLine) {
-        const uint32_t left = lanes - i + threadIdx.x % 32;
-        part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
-      }
-      part.offset = uint64_t{part.unit} * kData + part.lane * Rows::kPart;
-      part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
-      if (part.offset + part.bytes > step.length) {
-        part.bytes =
-            part.offset < step.length ? static_cast<uint32_t>(step.length - part.offset) : 0;
-      }
-      fn(part);
-    }
+    Rows::for_each_part(static_cast<uint32_t>(begin), static_cast<uint32_t>(end), step.length, fn);
   }
 
   /// In `n` operands from `line` on that are `apart`.
@@ -381,20 +356,10 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
   }
   __device__ void poll(const Step& step, const Places& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows) {
-    uint32_t left = kPollsPerLook;
-    uint64_t start = 0;
-    while (!Rows::take(stamp_, from, part, rows)) {
-      if (--left != 0) continue;
-      start = look(state_.waits, start);
-      if constexpr (Rows::kLine) {
-        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
-      }
-      if (start == 0) {
-        give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
-                           Format<F>::stamp(stamp_), call32());
-      }
-      left = kPollsPerLook;
-    }
+    Rows::poll(state_.waits, stamp_, from, part, rows, [&] {
+      give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
+                         Format<F>::stamp(stamp_), call32());
+    });
   }
 
   /// Writes a row to operands [line, end) too: those that are not among the places found before.

@@ -6,6 +6,7 @@
 #include "executor/cuda/device/access.cuh"
 #include "executor/cuda/device/plain.cuh"
 #include "executor/interpreter/packets.h"
+#include "executor/launch.h"
 
 namespace mscclc::cuda {
 
@@ -28,6 +29,20 @@ static __device__ __noinline__ FoundMark missing_mark(const uint8_t* unit, uint6
   return device::find_missing_mark<F>(stamp, word, [unit](uint32_t i, bool wide) -> uint64_t {
     return wide ? load_relaxed(at<uint64_t>(unit + i, 0)) : load_relaxed(at<uint32_t>(unit + i, 0));
   });
+}
+
+/// Makes `fault` say which unit has not come, and what it holds instead. False: it has come, after
+/// all; another may not have.
+template <PacketFormat F>
+__device__ inline bool blame(device::Fault& fault, const uint8_t* unit, uint64_t stamp,
+                             uint32_t word) {
+  const FoundMark mark = missing_mark<F>(unit, stamp, word);
+  const auto address = reinterpret_cast<uint64_t>(unit);
+  fault.index = static_cast<uint32_t>(address);
+  fault.high = static_cast<uint32_t>(address >> 32);
+  fault.expected = mark.expected;
+  fault.seen = mark.seen;
+  return mark.missing;
 }
 
 }  // namespace mscclc::cuda

@@ -6,6 +6,7 @@
 
 #include "executor/cuda/device/packet_mark.cuh"
 #include "executor/cuda/device/plain_sums.cuh"
+#include "executor/cuda/device/wait.cuh"
 
 namespace mscclc::cuda {
 
@@ -34,6 +35,34 @@ struct PacketRows {
     uint32_t packets;  ///< bit j: place j holds packets
     __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
   };
+
+  /// Row `i` of a run of units, for this thread, whose neighbours have the rows beside it. `end`:
+  /// rows of the run up to where the block's share ends; `length`: bytes of data of the run.
+  static __device__ __forceinline__ Part part_of(uint32_t i, uint32_t end, uint64_t length) {
+    Part part;
+    part.unit = i / kLanes;
+    part.lane = i % kLanes;
+    if constexpr (kLine) {
+      const uint32_t left = end - i + threadIdx.x % 32;
+      part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
+    }
+    part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * kPart;
+    part.bytes = kLine && part.lane == kLast ? 8 : kPart;
+    if (part.offset + part.bytes > length) {
+      part.bytes = part.offset < length ? static_cast<uint32_t>(length - part.offset) : 0;
+    }
+    return part;
+  }
+  /// Calls fn with each part that this thread has of units [begin, end) of a run.
+  template <class Fn>
+  static __device__ __forceinline__ void for_each_part(uint32_t begin, uint32_t end,
+                                                       uint64_t length, Fn fn) {
+    const uint32_t rows = end * kLanes;
+#pragma unroll 1
+    for (uint32_t i = begin * kLanes + threadIdx.x; i < rows; i += blockDim.x) {
+      fn(part_of(i, rows, length));
+    }
+  }
 
   // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16. Two accesses of
   // 8 bytes for all are faster than one of 16 for every other line.
@@ -76,6 +105,15 @@ struct PacketRows {
     // up too.
     if constexpr (kLine) return __ballot_sync(part.warp, all) == part.warp;
     return all != 0;
+  }
+  /// Waits for the rows in the places that hold packets. Where one does not come, stop() ends the
+  /// thread; threads that share lines stop together.
+  template <class Stop>
+  static __device__ __forceinline__ void poll(WaitState& state, const Stamp& stamp,
+                                              const Places& from, const Part& part, uint4* rows,
+                                              Stop stop) {
+    poll_until(
+        state, kLine ? part.warp : 0, [&] { return take(stamp, from, part, rows); }, stop);
   }
   static __device__ uint32_t has_come(const Stamp& stamp, const uint4& row, const Part& part) {
     if constexpr (kHalves) {

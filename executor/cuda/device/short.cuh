@@ -62,12 +62,7 @@ template <PacketFormat F>
     if ((step.head.from_packets >> j & 1) == 0) continue;
     const uint8_t* at = address_of(step.operands[j], late) + to_copy(step.operands[j], call) +
                         uint64_t{unit} * Format<F>::kWire;
-    const FoundMark mark = missing_mark<F>(at, expected, stamp.word);
-    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
-    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
-    fault.expected = mark.expected;
-    fault.seen = mark.seen;
-    if (mark.missing) break;
+    if (blame<F>(fault, at, expected, stamp.word)) break;
   }
   give_up(state, fault);
 }
@@ -146,18 +141,7 @@ class ShortBlock {
     const uint32_t end = range.end * Rows::kLanes;
     i += range.begin * Rows::kLanes;
     if (i >= end) return false;
-    part.unit = i / Rows::kLanes;
-    part.lane = i % Rows::kLanes;
-    if constexpr (Rows::kLine) {
-      const uint32_t left = end - i + threadIdx.x % 32;
-      part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
-    }
-    part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * Rows::kPart;
-    part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
-    if (part.offset + part.bytes > range.length) {
-      part.bytes =
-          part.offset < range.length ? static_cast<uint32_t>(range.length - part.offset) : 0;
-    }
+    part = Rows::part_of(i, end, range.length);
     return true;
   }
 
@@ -268,19 +252,9 @@ class ShortBlock {
   }
 
   __device__ void poll(const ShortStep& step, const Places& from, const Part& part, Data& data) {
-    uint32_t left = kPollsPerLook;
-    uint64_t start = 0;
-    while (!Rows::take(stamp_, from, part, data.rows)) {
-      if (--left != 0) continue;
-      start = look(state_.waits, start);
-      if constexpr (Rows::kLine) {
-        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
-      }
-      if (start == 0) {
-        give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
-      }
-      left = kPollsPerLook;
-    }
+    Rows::poll(state_.waits, stamp_, from, part, data.rows, [&] {
+      give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
+    });
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
       if (from.holds_packets(j)) data.rows[j] = Rows::data_of(data.rows[j]);

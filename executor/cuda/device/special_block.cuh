@@ -39,13 +39,7 @@ template <PacketFormat F>
   Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
   for (uint32_t j = 0; j < kAtOnce; ++j) {
     const uint8_t* at = j == 0 ? a : j == 1 ? b : j == 2 ? c : d;
-    if (at == nullptr) continue;
-    const FoundMark mark = missing_mark<F>(at, stamp, 4);
-    fault.index = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at));
-    fault.high = static_cast<uint32_t>(reinterpret_cast<uint64_t>(at) >> 32);
-    fault.expected = mark.expected;
-    fault.seen = mark.seen;
-    if (mark.missing) break;
+    if (at != nullptr && blame<F>(fault, at, stamp, 4)) break;
   }
   give_up(state, fault);
 }
@@ -228,28 +222,6 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
 
   // Packets.
 
-  /// Calls fn with each part of the units that this thread has.
-  template <class Fn>
-  __device__ __forceinline__ void for_each_part(const SpecialExtent& e, Fn fn) {
-    const uint32_t lanes = e.end * Rows::kLanes;
-#pragma unroll 1
-    for (uint32_t i = e.begin * Rows::kLanes + threadIdx.x; i < lanes; i += blockDim.x) {
-      Part part;
-      part.unit = i / Rows::kLanes;
-      part.lane = i % Rows::kLanes;
-      if constexpr (Rows::kLine) {
-        const uint32_t left = lanes - i + threadIdx.x % 32;
-        part.warp = left < 32 ? (1u << left) - 1 : 0xffffffffu;
-      }
-      part.offset = uint64_t{part.unit} * Format<F>::kData + part.lane * Rows::kPart;
-      part.bytes = Rows::kLine && part.lane == Rows::kLast ? 8 : Rows::kPart;
-      if (part.offset + part.bytes > e.length) {
-        part.bytes = part.offset < e.length ? static_cast<uint32_t>(e.length - part.offset) : 0;
-      }
-      fn(part);
-    }
-  }
-
   /// Where a part lies in place j.
   __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j, uint64_t call,
                                        Places& to) const {
@@ -281,23 +253,13 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     }
   }
   __device__ __forceinline__ void poll(const Places& from, const Part& part, uint4* rows) {
-    uint32_t left = kPollsPerLook;
-    uint64_t start = 0;
-    while (!Rows::take(stamp_, from, part, rows)) {
-      if (--left != 0) continue;
-      start = look(state_.waits, start);
-      if constexpr (Rows::kLine) {
-        if (!__all_sync(part.warp, start != 0)) start = 0;  // they go on together
-      }
-      if (start == 0) {
-        const auto unit = [&](uint32_t j) {
-          return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
-        };
-        give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
-                         Format<F>::stamp(stamp_));
-      }
-      left = kPollsPerLook;
-    }
+    Rows::poll(state_.waits, stamp_, from, part, rows, [&] {
+      const auto unit = [&](uint32_t j) {
+        return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
+      };
+      give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
+                       Format<F>::stamp(stamp_));
+    });
   }
 
   /// To the destinations of a move, whose first place is number `first`, in call `call`.
@@ -321,7 +283,7 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     for (uint32_t i = 0; i < Operands::kCount; i += kAtOnce) {
       const uint32_t first = i * Operands::kEach;
       const uint32_t left = Operands::kCount - i, n = left < kAtOnce ? left : kAtOnce;
-      for_each_part(e, [&](const Part& part) {
+      Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
         uint4 rows[kAtOnce];
         Places from;
         from.packets = 0;
@@ -349,7 +311,7 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
-      for_each_part(e, [&](const Part& part) {
+      Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
         Places from;
 #pragma unroll

@@ -77,17 +77,27 @@ static __device__ __noinline__ uint64_t look(const WaitState& state, uint64_t st
   exit_thread();
 }
 
-/// Waits until poll() is true. Where that does not come, gives up for reason(), a Fault.
-template <class Poll, class Reason>
-__device__ __forceinline__ void await(WaitState& state, Poll poll, Reason reason) {
+/// Waits until poll() is true: the one loop that polls. Where that does not come, stop() ends the
+/// thread. `together`: the threads of a warp that poll as one (a bit each) and stop together; 0:
+/// each by itself.
+template <class Poll, class Stop>
+__device__ __forceinline__ void poll_until(WaitState& state, uint32_t together, Poll poll,
+                                           Stop stop) {
   uint32_t left = kPollsPerLook;
   uint64_t start = 0;
   while (!poll()) {
     if (--left != 0) continue;
     start = look(state, start);
-    if (start == 0) give_up(state, reason());
+    if (together != 0 && !__all_sync(together, start != 0)) start = 0;
+    if (start == 0) stop();
     left = kPollsPerLook;
   }
+}
+
+/// Waits until poll() is true. Where that does not come, gives up for reason(), a Fault.
+template <class Poll, class Reason>
+__device__ __forceinline__ void await(WaitState& state, Poll poll, Reason reason) {
+  poll_until(state, 0, poll, [&] { give_up(state, reason()); });
 }
 
 }  // namespace mscclc::cuda

@@ -138,7 +138,8 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     const std::lock_guard lock(mutex_);
     Capture* const into = captured ? &capture(turn.capture) : nullptr;
     if (captured) {
-      allowed = early.works_in_captures && (early.behind_all || is_behind_own(*into, turn));
+      allowed = early.works_in_captures &&
+                (early.behind_all || plan.behind_early || is_behind_own(*into, turn));
     }
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
     place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free});

@@ -17,12 +17,14 @@ struct Gpu {
     CHECK(text_of(diagnostics) == "");
   }
   device::LaunchPlan launch(int stream, uint32_t blocks, uint32_t ranks_here = 1) {
-    REQUIRE(device->launch({.early = true,
-                            .blocks = blocks,
-                            .threads = 128,
-                            .most_blocks = 132,
-                            .ranks_here = ranks_here},
-                           streams[stream], diagnostics));
+    return launch(stream, {.early = true,
+                           .blocks = blocks,
+                           .threads = 128,
+                           .most_blocks = 132,
+                           .ranks_here = ranks_here});
+  }
+  device::LaunchPlan launch(int stream, const device::LaunchPlan& plan) {
+    REQUIRE(device->launch(plan, streams[stream], diagnostics));
     return last;
   }
   uint32_t run(int stream) { return world.fake.run_launches(streams[stream]); }
@@ -210,6 +212,30 @@ TEST_CASE("captured launches begin early behind our own, and behind all if the u
     }
     world.check_clean();
   }
+}
+
+TEST_CASE("captured launches begin early behind all for callers who say so of a call") {
+  World world;
+  {
+    Gpu gpu(world);
+    const auto launch = [&](bool behind_early) {
+      return gpu
+          .launch(0, {.early = true,
+                      .behind_early = behind_early,
+                      .blocks = 128,
+                      .threads = 128,
+                      .most_blocks = 132})
+          .early;
+    };
+    world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
+    CHECK(!launch(false));
+    world.fake.launch(gpu.streams[0], 0, 1);  // a kernel of the user's
+    CHECK(launch(true));
+    world.fake.launch(gpu.streams[0], 0, 1);
+    CHECK(!launch(false));
+    world.fake.end_capture();
+  }
+  world.check_clean();
 }
 
 TEST_CASE("ranks that share a GPU get no edges, which wait for ends") {

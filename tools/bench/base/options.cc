@@ -121,8 +121,8 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
                  "multiprocessors, of which one writes its input, the other reads its output")
       ->check(busy_time());
   app.add_flag("--between-early", o.between_early,
-               "those kernels are launched as programs with programmatic launches do, and let the "
-               "next one begin early");
+               "and what it costs between such kernels that are launched as programs with "
+               "programmatic launches do, and let the next one begin early");
   app.add_flag("--cliffs", o.cliffs, "fail if time jumps between neighbouring sizes");
   app.add_option("plans", o.plans,
                  "programs or plans; prog.mscl:B=4,I=2 sets parameters (default: what the library "

@@ -36,7 +36,7 @@ struct Options {
   std::string json, svg, from_json;
   bool cliffs = false;
   double between = 0;          ///< microseconds of the kernels that calls stand between; 0: none
-  bool between_early = false;  ///< those let the next launch begin early
+  bool between_early = false;  ///< also between such that let the next launch begin early
   bool clocks = false;         ///< where the time of thread blocks goes
 
   bool has_contender(const std::string& name) const;

@@ -38,13 +38,19 @@ class PlanContender : public Contender {
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
     if (!every_size_ && !selected(w)) return false;
     if (in_place_ == (w.in_place ? InPlace::no : InPlace::yes)) return false;
-    binding_ = executable_->bind(
-        {.bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output},
-        diagnostics);
-    return binding_ && (kernels_beside_.empty() || binding_.has_own_kernel());
+    CallOptions call{
+        .bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output};
+    binding_ = executable_->bind(call, diagnostics);
+    if (!binding_ || (!kernels_beside_.empty() && !binding_.has_own_kernel())) return false;
+    call.behind_early = true;
+    if (w.behind_early) binding_behind_early_ = executable_->bind(call, diagnostics);
+    return !w.behind_early || binding_behind_early_;
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
     return executable_->launch(binding_, stream, diagnostics);
+  }
+  bool launch_behind_early(cudaStream_t stream, Diagnostics& diagnostics) override {
+    return executable_->launch(binding_behind_early_, stream, diagnostics);
   }
 
  private:
@@ -68,7 +74,7 @@ class PlanContender : public Contender {
   const InPlace in_place_;
   const bool every_size_;
   std::unique_ptr<Executable> executable_;
-  BoundCall binding_;
+  BoundCall binding_, binding_behind_early_;
 };
 
 }  // namespace

@@ -84,10 +84,10 @@ std::string torch_arguments(const Options& options) {
       types += fmt::format(" --type {}", info(dtype).name);
     }
   }
-  const bool between = options.between > 0 && !options.between_early;
   return fmt::format("--gpus {} --repeats {} --warmup {}{}{} --work{}", options.gpus,
                      options.repeats, options.warmup,
-                     between ? fmt::format(" --between {}", options.between) : "", types, work);
+                     options.between > 0 ? fmt::format(" --between {}", options.between) : "",
+                     types, work);
 }
 
 Record run_torch(const Options& options) {

@@ -16,7 +16,7 @@ TEST_CASE("the script gets our sizes, types and batches") {
         "eager:16777216:60:4:40:10 graph:1024:50:8:100:50 graph:16777216:10:4:40:10");
 }
 
-TEST_CASE("the script is told of kernels between calls, but for those that launch early") {
+TEST_CASE("the script is told of kernels between calls, and times none that launch early") {
   Options options;
   options.sizes = {1024};
   options.dtypes = {Dtype::f32};
@@ -25,7 +25,8 @@ TEST_CASE("the script is told of kernels between calls, but for those that launc
         "--gpus 2 --repeats 9 --warmup 2 --between 2.5 --type f32 --work "
         "eager:1024:200:8:100:10");
   options.between_early = true;
-  CHECK(torch_arguments(options).find("--between") == std::string::npos);
+  CHECK(torch_arguments(options).find("--between 2.5") != std::string::npos);
+  CHECK(torch_arguments(options).find("early") == std::string::npos);
 }
 
 TEST_CASE("PyTorch is not asked for other collectives or reductions") {

@@ -7,6 +7,11 @@ namespace {
 
 constexpr uint32_t kAlign = 16;
 
+bool launch(BusyKernel kernel, cudaStream_t stream, bool early, Diagnostics& diagnostics) {
+  kernel.early = early;
+  return succeeded(launch_busy(kernel, stream), "launch a kernel", diagnostics);
+}
+
 }  // namespace
 
 std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
@@ -23,7 +28,6 @@ std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
   BusyKernel kernel;
   kernel.cycles = static_cast<uint64_t>(options.between * kilohertz / 1000);
   kernel.blocks = static_cast<uint32_t>(processors);
-  kernel.early = options.between_early;
   Surroundings made;
   made.ahead_ = made.behind_ = kernel;
   made.ahead_.data = w.input;
@@ -34,11 +38,11 @@ std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
   return made;
 }
 
-bool Surroundings::launch_ahead(cudaStream_t stream, Diagnostics& diagnostics) const {
-  return succeeded(launch_busy(ahead_, stream), "launch a kernel", diagnostics);
+bool Surroundings::launch_ahead(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
+  return launch(ahead_, stream, early, diagnostics);
 }
-bool Surroundings::launch_behind(cudaStream_t stream, Diagnostics& diagnostics) const {
-  return succeeded(launch_busy(behind_, stream), "launch a kernel", diagnostics);
+bool Surroundings::launch_behind(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
+  return launch(behind_, stream, early, diagnostics);
 }
 
 }  // namespace mscclc::bench

@@ -1,5 +1,5 @@
 // What stands around a call in a user's program: a kernel ahead that writes its input, and one
-// behind that reads its output (--between).
+// behind that reads its output (--between, --between-early).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,8 +19,9 @@ class Surroundings {
   static std::optional<Surroundings> of(const Workload& workload, uint32_t rank,
                                         const Options& options, Diagnostics& diagnostics);
 
-  bool launch_ahead(cudaStream_t stream, Diagnostics& diagnostics) const;
-  bool launch_behind(cudaStream_t stream, Diagnostics& diagnostics) const;
+  /// `early`: by kernels that let the next launch begin early.
+  bool launch_ahead(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
+  bool launch_behind(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
 
  private:
   BusyKernel ahead_, behind_;

@@ -22,21 +22,29 @@ void SpinBarrier::meet() {
 }
 
 Timed::~Timed() {
-  for (cudaGraphExec_t graph : {graphs_[0], graphs_[1], graphs_[2], unit_graph_}) {
+  for (cudaGraphExec_t graph : graphs_) {
     if (graph != nullptr) cudaGraphExecDestroy(graph);
   }
+  if (unit_graph_ != nullptr) cudaGraphExecDestroy(unit_graph_);
   for (cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
+bool Timed::launch_call(bool behind_early, Diagnostics& diagnostics) {
+  return behind_early ? contender_.launch_behind_early(stream_, diagnostics)
+                      : contender_.launch(stream_, diagnostics);
+}
+
 bool Timed::launch_one(Around around, Diagnostics& diagnostics) {
-  if (around == Around::nothing) return contender_.launch(stream_, diagnostics);
-  if (around == Around::twice && !(surroundings_->launch_ahead(stream_, diagnostics) &&
-                                   surroundings_->launch_behind(stream_, diagnostics))) {
+  if (around == Around::nothing) return launch_call(false, diagnostics);
+  const bool twice = around == Around::twice || around == Around::early_twice;
+  const bool early = around == Around::early_once || around == Around::early_twice;
+  if (twice && !(surroundings_->launch_ahead(stream_, early, diagnostics) &&
+                 surroundings_->launch_behind(stream_, early, diagnostics))) {
     return false;
   }
-  return surroundings_->launch_ahead(stream_, diagnostics) &&
-         contender_.launch(stream_, diagnostics) &&
-         surroundings_->launch_behind(stream_, diagnostics);
+  return surroundings_->launch_ahead(stream_, early, diagnostics) &&
+         launch_call(early, diagnostics) &&
+         surroundings_->launch_behind(stream_, early, diagnostics);
 }
 
 bool Timed::capture(uint32_t calls, Around around, cudaGraphExec_t& made,
@@ -62,7 +70,7 @@ bool Timed::start(Diagnostics& diagnostics) {
   for (cudaEvent_t& event : events_) {
     if (!succeeded(cudaEventCreate(&event), "make an event", diagnostics)) return false;
   }
-  for (uint32_t i = 0; i < settings(); ++i) {
+  for (uint32_t i = 0; i < arounds_; ++i) {
     const auto around = static_cast<Around>(i);
     if (!launch(3, around, diagnostics)) return false;
     if (batch_.graph && !capture(batch_.calls, around, graphs_[i], diagnostics)) return false;
@@ -72,8 +80,8 @@ bool Timed::start(Diagnostics& diagnostics) {
       !capture(batch_.unit_calls, Around::nothing, unit_graph_, diagnostics)) {
     return false;
   }
-  for (uint32_t i = 0; i < batch_.warmup * settings(); ++i) {
-    if (!run(static_cast<Around>(i % settings()), diagnostics)) return false;
+  for (uint32_t i = 0; i < batch_.warmup * arounds_; ++i) {
+    if (!run(static_cast<Around>(i % arounds_), diagnostics)) return false;
   }
   return succeeded(cudaStreamSynchronize(stream_), "warm up", diagnostics);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/bench/base/batch.h"
+#include "tools/bench/base/options.h"
 #include "tools/bench/measure/contender.h"
 #include "tools/bench/measure/surroundings.h"
 
@@ -27,15 +28,26 @@ class SpinBarrier {
 };
 
 /// How often a call's surroundings stand in front of it, of which the last ones go around it.
-enum class Around : uint8_t { nothing, once, twice };
+/// `early_`: they let the next launch begin early.
+enum class Around : uint8_t { nothing, once, twice, early_once, early_twice };
+inline constexpr uint32_t kArounds = 5;
+
+/// So many of them, from the first on, are timed.
+constexpr uint32_t count_arounds(const Options& options) {
+  return options.between == 0 ? 1 : options.between_early ? kArounds : 3;
+}
 
 /// One prepared contender on a stream.
 class Timed {
  public:
-  /// `surroundings`: for calls that are not timed back to back alone.
-  Timed(Contender& contender, cudaStream_t stream, const Batch& batch,
+  /// `arounds`: count_arounds(); `surroundings`: where those are more than one.
+  Timed(Contender& contender, cudaStream_t stream, const Batch& batch, uint32_t arounds,
         const std::optional<Surroundings>& surroundings)
-      : contender_(contender), stream_(stream), batch_(batch), surroundings_(surroundings) {}
+      : contender_(contender),
+        stream_(stream),
+        batch_(batch),
+        arounds_(arounds),
+        surroundings_(surroundings) {}
   ~Timed();
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
@@ -56,19 +68,20 @@ class Timed {
 
  private:
   [[nodiscard]] bool launch_one(Around around, Diagnostics& diagnostics);
+  [[nodiscard]] bool launch_call(bool behind_early, Diagnostics& diagnostics);
   [[nodiscard]] bool launch(uint32_t calls, Around around, Diagnostics& diagnostics);
   [[nodiscard]] bool capture(uint32_t calls, Around around, cudaGraphExec_t& made,
                              Diagnostics& diagnostics);
-  uint32_t settings() const { return surroundings_ ? 3 : 1; }
   [[nodiscard]] bool replay(cudaGraphExec_t graph, Diagnostics& diagnostics);
   [[nodiscard]] bool wait_if_blocking(Diagnostics& diagnostics);
 
   Contender& contender_;
   const cudaStream_t stream_;
   const Batch batch_;
+  const uint32_t arounds_;
   const std::optional<Surroundings> surroundings_;
-  cudaGraphExec_t graphs_[3] = {};        ///< of a batch's calls, by Around
-  cudaGraphExec_t unit_graph_ = nullptr;  ///< of a unit's, where those are others
+  cudaGraphExec_t graphs_[kArounds] = {};  ///< of a batch's calls, by Around
+  cudaGraphExec_t unit_graph_ = nullptr;   ///< of a unit's, where those are others
   std::vector<cudaEvent_t> events_;
 };
 

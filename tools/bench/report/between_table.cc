@@ -35,10 +35,14 @@ std::string bytes_text(uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string both_times(const Result* r) {
+/// Back to back, and what else was measured.
+std::string all_times(const Result* r) {
   if (r == nullptr || !r->time()) return "";
-  const auto cost = cost_of(*r);
-  return time_text(*r->time()) + (cost ? " → " + time_text(*cost) : "");
+  std::string text = time_text(*r->time());
+  for (const double cost : {r->out_of_place->between, r->out_of_place->between_early}) {
+    if (cost > 0) text += " → " + time_text(cost);
+  }
+  return text;
 }
 
 /// Who is no plan, in the order of the results.
@@ -57,10 +61,10 @@ std::string row(uint64_t bytes, const std::vector<const Result*>& results,
                 const std::vector<std::string>& names) {
   const Result* plan = fastest(results, Role::plan);
   std::string text = fmt::format("| {} | {} | {} |", bytes_text(bytes),
-                                 plan == nullptr ? "" : "`" + plan->who + "`", both_times(plan));
+                                 plan == nullptr ? "" : "`" + plan->who + "`", all_times(plan));
   for (const std::string& name : names) {
     const auto at = std::ranges::find(results, name, &Result::who);
-    text += fmt::format(" {} |", both_times(at == results.end() ? nullptr : *at));
+    text += fmt::format(" {} |", all_times(at == results.end() ? nullptr : *at));
   }
   const Result* baseline = fastest(results, Role::baseline);
   if (plan == nullptr || baseline == nullptr) return text + "  |\n";
@@ -71,17 +75,20 @@ std::string row(uint64_t bytes, const std::vector<const Result*>& results,
 
 std::string between_text(const BySize& sizes) {
   const Result* any = nullptr;
+  bool early = false;
   for (const auto& [bytes, results] : sizes) {
     for (const Result* r : results) {
-      if (cost_of(*r)) any = r;
+      if (!cost_of(*r)) continue;
+      any = r;
+      early |= r->out_of_place->between_early > 0;
     }
   }
   if (any == nullptr) return "";
   const std::vector<std::string> names = others(sizes);
   std::string text = fmt::format(
-      "# A call, us, out of place: back to back → between kernels of {}\n\n| bytes | program | "
-      "ours |",
-      any->between);
+      "# A call, us, out of place: back to back → between kernels of {}{}\n\n| bytes | program "
+      "| ours |",
+      any->between, early ? " → the same kernels, which let the next launch begin early" : "");
   for (const std::string& name : names) text += fmt::format(" {} |", name);
   text += " fastest baseline / ours |\n|--:|---|--:|";
   for (size_t i = 0; i < names.size(); ++i) text += "--:|";

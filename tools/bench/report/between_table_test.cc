@@ -34,6 +34,19 @@ TEST_CASE("both costs of a call stand side by side, and the plan is the best bet
       "\n");
 }
 
+TEST_CASE("a third cost stands behind the others where it was measured") {
+  Result one = between(1024, "one", Role::plan, 2, 3);
+  one.out_of_place->between_early = 2.5;
+  CHECK(text_of({one, between(1024, "nccl", Role::baseline, 6, 7)}) ==
+        "# A call, us, out of place: back to back → between kernels of 2 us → the same kernels, "
+        "which let the next launch begin early\n"
+        "\n"
+        "| bytes | program | ours | nccl | fastest baseline / ours |\n"
+        "|--:|---|--:|--:|--:|\n"
+        "| 1 KiB | `one` | 2.00 → 3.00 → 2.50 | 6.00 → 7.00 | 2.33 |\n"
+        "\n");
+}
+
 TEST_CASE("who is wrong has no part in it, and without such costs there is no table") {
   CHECK(text_of({sample(1024, "one", Role::plan, 2)}).empty());
   Result wrong = between(1024, "one", Role::plan, 2, 3);

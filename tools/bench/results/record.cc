@@ -22,6 +22,7 @@ Json times_json(const Result& r, const std::optional<Times>& t) {
                {"algbw", rounded(bandwidth)},
                {"busbw", rounded(bandwidth * r.bus_factor)}};
   if (t->between != 0) json["between"] = rounded(t->between);
+  if (t->between_early != 0) json["between_early"] = rounded(t->between_early);
   json["wrong"] = t->checked ? Json(t->wrong) : Json(nullptr);
   return json;
 }
@@ -33,6 +34,7 @@ std::optional<Times> read_times(const Json& json) {
   t.p50 = json.value("p50", 0.0);
   t.p99 = json.value("p99", 0.0);
   t.between = json.value("between", 0.0);
+  t.between_early = json.value("between_early", 0.0);
   t.checked = json.contains("wrong") && !json.at("wrong").is_null();
   if (t.checked) t.wrong = json.at("wrong").get<uint64_t>();
   return t;

@@ -43,6 +43,8 @@ TEST_CASE("costs between other kernels are written where there are any") {
   CHECK(result_line(r).find("between") == std::string::npos);
   r.between = "2 us";
   r.out_of_place->between = 3.25;
+  CHECK(result_line(r).find("between_early") == std::string::npos);
+  r.out_of_place->between_early = 2.75;
   const std::string text = result_line(r);
   Record record;
   Diagnostics diagnostics;
@@ -50,7 +52,9 @@ TEST_CASE("costs between other kernels are written where there are any") {
   REQUIRE(record.results.size() == 1);
   CHECK(record.results[0].between == "2 us");
   CHECK(record.results[0].out_of_place->between == 3.25);
+  CHECK(record.results[0].out_of_place->between_early == 2.75);
   CHECK(record.results[0].in_place->between == 0);
+  CHECK(record.results[0].in_place->between_early == 0);
   CHECK(result_line(record.results[0]) == text);
 }
 

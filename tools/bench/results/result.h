@@ -18,10 +18,11 @@ enum class Role : uint8_t {
 
 /// Microseconds of one call. All are of the slowest rank.
 struct Times {
-  double time = 0;     ///< median over repeats of the mean of a batch of calls back to back
-  double p50 = 0;      ///< of units, a few calls each, timed one by one ...
-  double p99 = 0;      ///< ... mean of a unit's calls
-  double between = 0;  ///< what a call costs between other kernels; 0: not measured
+  double time = 0;           ///< median over repeats of the mean of a batch of calls back to back
+  double p50 = 0;            ///< of units, a few calls each, timed one by one ...
+  double p99 = 0;            ///< ... mean of a unit's calls
+  double between = 0;        ///< what a call costs between other kernels; 0: not measured
+  double between_early = 0;  ///< ... between such that let the next launch begin early
   uint64_t wrong = 0;
   bool checked = false;
 };

@@ -1,4 +1,4 @@
-#include "tools/commands/nvcc.h"
+// nvcc as a process, in a temporary folder.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 
 #include "executor/special/emit.h"
 #include "tools/base/files.h"
+#include "tools/cubin/cubin_compiler.h"
 
 extern char** environ;
 
@@ -74,9 +75,34 @@ bool run_program(const std::vector<std::string>& words, const std::string& said,
   return false;
 }
 
+class Nvcc final : public CubinCompiler {
+ public:
+  explicit Nvcc(std::string path) : path_(std::move(path)) {}
+  std::optional<std::string> compile(const std::string& source, const std::string& architecture,
+                                     std::string& error) const override {
+    const TemporaryFolder folder;
+    const std::string input = folder.file("kernels.cu"), made = folder.file("kernels.cubin");
+    if (input.empty()) {
+      error = fmt::format("cannot make a temporary folder: {}", std::strerror(errno));
+      return std::nullopt;
+    }
+    if (!write_file(input, source, error) ||
+        !write_file(folder.file(kKernelHeader), kernel_header(), error) ||
+        !run_program({path_, "-std=c++20", "-O3", "--expt-relaxed-constexpr",
+                      "-arch=" + architecture, "-cubin", "-o", made, input},
+                     folder.file("said"), error)) {
+      return std::nullopt;
+    }
+    return read_regular_file(made, error);
+  }
+
+ private:
+  const std::string path_;
+};
+
 }  // namespace
 
-std::optional<std::string> find_nvcc() {
+std::unique_ptr<CubinCompiler> find_nvcc() {
   std::vector<std::string> folders;
   if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0') {
     folders.push_back(std::string(home) + "/bin");
@@ -89,28 +115,9 @@ std::optional<std::string> find_nvcc() {
   }
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders) {
-    if (is_program(folder + "/nvcc")) return folder + "/nvcc";
+    if (is_program(folder + "/nvcc")) return std::make_unique<Nvcc>(folder + "/nvcc");
   }
-  return std::nullopt;
-}
-
-bool compile_cubin(const std::string& nvcc, const std::string& source,
-                   const std::string& architecture, const std::string& output, std::string& error) {
-  const TemporaryFolder folder;
-  const std::string input = folder.file("kernels.cu"), made = folder.file("kernels.cubin");
-  if (input.empty()) {
-    error = fmt::format("cannot make a temporary folder: {}", std::strerror(errno));
-    return false;
-  }
-  if (!write_file(input, source, error) ||
-      !write_file(folder.file(kKernelHeader), kernel_header(), error) ||
-      !run_program({nvcc, "-std=c++20", "-O3", "--expt-relaxed-constexpr", "-arch=" + architecture,
-                    "-cubin", "-o", made, input},
-                   folder.file("said"), error)) {
-    return false;
-  }
-  const auto cubin = read_regular_file(made, error);
-  return cubin && write_file(output, *cubin, error);
+  return nullptr;
 }
 
 }  // namespace mscclc
