@@ -60,7 +60,7 @@ struct Group {
 
   /// A call has been put on a stream.
   void launched(StreamHandle stream);
-  /// There are calls on it whose end was not waited for.
+  /// There are calls on it whose end nobody has waited for.
   bool is_busy(StreamHandle stream) const;
   /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
   void ended(StreamHandle stream);
@@ -103,7 +103,7 @@ struct Group {
   bool closed_ = false;
 };
 
-/// Which ranks write, and read, a peer's memory.
+/// Who writes, and reads, a peer's memory.
 enum class ReachedBy {
   blocks,  ///< blocks, or the proxy: it must be mapped
   lanes    ///< the proxy alone

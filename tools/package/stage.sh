@@ -35,7 +35,7 @@ done
 # shellcheck disable=SC2086
 put share/doc/mscclc/examples $examples
 
-# In a folder of its own: to have it before NVIDIA's, name that folder.
+# In a folder of its own: who wants it in front of NVIDIA's names it.
 put lib/mscclc "$libnccl"
 strip --strip-unneeded "$prefix/lib/mscclc/libnccl.so.2"
 
