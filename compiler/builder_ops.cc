@@ -110,7 +110,7 @@ inline void add(Tally& tally, uint32_t rounds, BuilderState& s, uint64_t key) {
 
 }  // namespace
 
-/// Notes who uses a side of a channel's end, and counts signals and waits.
+/// Notes what uses a side of a channel's end, and counts signals and waits.
 void BuilderState::use_channels(const OpInfo& info, std::span<const Ref> refs) {
   const uint32_t owner = block != kNone ? block : group != kNone ? kGroupOwner | group : kNone;
   for (const Ref& ref : refs) {

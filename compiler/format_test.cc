@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "compiler/lexer.h"
+#include "compiler/text_cases.h"
 #include "ir/print.h"
 #include "ir/read_file.h"
 #include "ir/test_programs.h"
@@ -134,32 +135,12 @@ class Mess {
 }  // namespace
 
 TEST_CASE("examples") {
-  std::istringstream in(read_file("compiler/testdata/format.txt").value());
-  std::string line, name, text, expected;
-  int cases = 0;
-  bool in_text = false;
-  const auto check = [&] {
-    if (name.empty()) return;
-    INFO(name);
-    CHECK(formatted(text) == expected);
-    CHECK(formatted(expected) == expected);
-    CHECK(content(expected) == content(text));
-    ++cases;
-  };
-  while (std::getline(in, line)) {
-    if (line.starts_with("=== ")) {
-      check();
-      name = line.substr(4);
-      text = expected = "";
-      in_text = true;
-    } else if (line == "---") {
-      in_text = false;
-    } else {
-      (in_text ? text : expected) += line + '\n';
-    }
-  }
-  check();
-  CHECK(cases == 10);
+  CHECK(each_case("compiler/testdata/format.txt", [](const TextCase& c) {
+          INFO(c.name);
+          CHECK(formatted(c.text) == c.expected);
+          CHECK(formatted(c.expected) == c.expected);
+          CHECK(content(c.expected) == content(c.text));
+        }) == 10);
 }
 
 TEST_CASE("little texts") {

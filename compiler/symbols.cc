@@ -32,7 +32,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Differs between runs, so that nobody can prepare words that collide. Nothing but the layout of
+/// Differs between runs, so that words that collide cannot be prepared. Nothing but the layout of
 /// the table depends on it.
 uint64_t seed() {
   static const int anchor = 0;

@@ -7,6 +7,7 @@
 
 #include "compiler/lexer.h"
 #include "compiler/parser.h"
+#include "compiler/text_cases.h"
 #include "ir/read_file.h"
 
 using namespace mscclc;
@@ -46,30 +47,10 @@ std::string repeated(std::string_view text, int times) {
 }  // namespace
 
 TEST_CASE("every message") {
-  std::istringstream in(read_file("compiler/testdata/syntax_errors.txt").value());
-  std::string line, name, text, expected;
-  int cases = 0;
-  bool in_text = false;
-  const auto check = [&] {
-    if (name.empty()) return;
-    INFO(name);
-    CHECK(messages(text) == expected);
-    ++cases;
-  };
-  while (std::getline(in, line)) {
-    if (line.starts_with("=== ")) {
-      check();
-      name = line.substr(4);
-      text = expected = "";
-      in_text = true;
-    } else if (line == "---") {
-      in_text = false;
-    } else {
-      (in_text ? text : expected) += line + '\n';
-    }
-  }
-  check();
-  CHECK(cases > 60);
+  CHECK(each_case("compiler/testdata/syntax_errors.txt", [](const TextCase& c) {
+          INFO(c.name);
+          CHECK(messages(c.text) == c.expected);
+        }) > 60);
 }
 
 TEST_CASE("characters that a text file cannot show") {

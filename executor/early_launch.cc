@@ -12,7 +12,7 @@ namespace {
 using BlockId = uint32_t;
 using BlockIds = std::set<BlockId>;
 
-/// Who sends what an op, or a block, waits for.
+/// The senders of what an op, or a block, waits for.
 struct Senders {
   BlockIds blocks;
   bool known = true;   ///< all that is waited for has a sender among them
@@ -31,7 +31,7 @@ bool contains(const BlockIds& all, const BlockIds& some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-/// Who writes packets to the chunks of a buffer, of which there may be billions.
+/// The writers of packets to the chunks of a buffer, of which there may be billions.
 class ChunkWriters {
  public:
   void add(uint32_t first, uint32_t count, BlockId block) {
@@ -74,7 +74,7 @@ class ChunkWriters {
   uint64_t longest_ = 0;
 };
 
-/// Who waits for whom in a plan.
+/// Which block waits for which in a plan.
 class Dependences {
  public:
   explicit Dependences(const Program& program);
@@ -83,9 +83,9 @@ class Dependences {
   uint32_t rank_of(BlockId block) const;
   /// Those of some blocks that are not of `rank`.
   BlockIds elsewhere(uint32_t rank, const BlockIds& blocks) const;
-  /// Who sends what an op of `rank` waits for.
+  /// The senders of what an op of `rank` waits for.
   Senders senders(uint32_t rank, const Op& op) const;
-  /// False: packets go through a switch, and who sends which is not looked up.
+  /// False: packets go through a switch, and the sender of each is not looked up.
   bool known() const { return known_; }
   /// For whom a block waits itself.
   const Senders& of(BlockId block) const { return needs_[block]; }

@@ -43,7 +43,7 @@ TEST_CASE("waits let the next launch begin where the block meets after them") {
   CHECK(free_next(t.program, 0) == Ops{3});
 }
 
-TEST_CASE("who waits for nobody lets the next launch begin at once") {
+TEST_CASE("a block that waits for no other lets the next launch begin at once") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   add_op(t, 0, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
@@ -122,7 +122,7 @@ TEST_CASE("billions of chunks take no longer than one") {
   CHECK(free_next(in_parts(kMany, {{0, kMany}}).program, 0) == Ops{0});
 }
 
-TEST_CASE("packets through a switch say nothing of who sent them") {
+TEST_CASE("packets through a switch do not say which rank sent them") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   uint32_t inbox = 0, own = 0, all = 0;

@@ -20,7 +20,7 @@ class IrPrinter {
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
       const size_t before = out_.size();
       print_rank(r);
-      // Ranks are much alike: the first tells how long the text will be.
+      // Ranks are much alike: the first shows how long the text will be.
       const size_t all = (out_.size() - before) * 17 / 16 * program_.ranks.size();
       if (r == 0) out_.reserve(std::min(all, kMaxReserve));
     }

@@ -16,16 +16,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kStep = 65536;
-/// How often a pipe that nobody has opened to write is looked at.
+/// How often a pipe that has no writer yet is looked at.
 constexpr int kLookMs = 20;
 
-/// Waits until somebody has opened a pipe to write; a byte that was read to find out goes into
-/// `begun`. False: nobody has. REQUIRES: `fd` does not block.
+/// Waits until a pipe has a writer; a byte that was read to find out goes into
+/// `begun`. False: it has none. REQUIRES: `fd` does not block.
 bool await_writer(int fd, std::chrono::milliseconds patience, std::string& begun) {
   const auto deadline = Clock::now() + patience;
   pollfd polled{fd, POLLIN, 0};
-  // Ready: there is something to read, or who wrote has gone. A pipe that is not ready is at its
-  // end, if nobody has opened it yet.
+  // Ready: there is something to read, or the writer has gone. A pipe that is not ready is at its
+  // end, if no writer has opened it yet.
   while (poll(&polled, 1, kLookMs) <= 0) {
     char byte = 0;
     const ssize_t n = read(fd, &byte, 1);
@@ -84,7 +84,7 @@ std::optional<std::string> read_opened(int fd, std::optional<std::chrono::millis
 
 std::optional<std::string> read_to_end(int fd) { return read_rest(fd, {}); }
 
-// Opened without blocking: open() of a named pipe waits for somebody who writes, for ever.
+// Opened without blocking: open() of a named pipe waits for a writer, forever.
 std::optional<std::string> read_file(const std::string& path,
                                      std::optional<std::chrono::milliseconds> patience) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

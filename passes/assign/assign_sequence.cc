@@ -33,7 +33,7 @@ struct OpPlace {
 
 OpPlace place_of(const Op& op) { return {op.block, op.group}; }
 
-/// Who serves the two sides of each channel end of a rank.
+/// The blocks that serve the two sides of each channel end of a rank.
 struct Sides {
   std::vector<OpPlace> sending, waiting;
 };

@@ -15,7 +15,7 @@ constexpr uint64_t kMostPairs = uint64_t{1} << 24;  ///< of touches of one cell,
 
 bool is_placed(const Op& op) { return op.block != kNone || op.group != kNone; }
 
-/// True if nothing says where ops go and nobody but channels and data orders them.
+/// True if nothing says where ops go and only channels and data order them.
 bool names_no_place(const Program& program) {
   for (const Rank& rank : program.ranks) {
     if (rank.blocks > 0) return false;

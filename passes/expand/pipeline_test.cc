@@ -33,6 +33,19 @@ constexpr std::string_view kNoBlocks = R"(
     wait up ; reduce output[0] <- s[0], far[0]
   })";
 
+/// Both of them, expanded.
+constexpr std::string_view kExchanged = R"(
+0: signal enter relaxed
+0: wait enter relaxed
+0~ acquire free[0]
+0~ copy s[0] <- input[0]
+0~ put up.far[0] <- s[0]
+0~ signal up
+1~ wait up
+1~ reduce output[0] <- s[0], far[0]
+1~ release free[0]
+)";
+
 /// What the receiver has taken out it offers again: two units to begin with.
 constexpr std::string_view kFarUnits = R"(
   channel free = memory(1 - r)
@@ -74,18 +87,8 @@ Program compiled(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("pipeline: who fills a unit waits for who used it two rounds before") {
-  REQUIRE(after({"pipeline"}, exchange(kTwoBlocks)) == R"(
-0: signal enter relaxed
-0: wait enter relaxed
-0~ acquire free[0]
-0~ copy s[0] <- input[0]
-0~ put up.far[0] <- s[0]
-0~ signal up
-1~ wait up
-1~ reduce output[0] <- s[0], far[0]
-1~ release free[0]
-)");
+TEST_CASE("pipeline: the block that fills a unit waits for those that used it two rounds before") {
+  REQUIRE(after({"pipeline"}, exchange(kTwoBlocks)) == kExchanged);
   Program p = testing::parse(exchange(kTwoBlocks));
   testing::run(p, {"pipeline"});
   REQUIRE(p.ranks[0].semaphores.at(0).initial == 2);
@@ -123,17 +126,7 @@ TEST_CASE("pipeline: units that other ranks fill are left to their signals") {
 }
 
 TEST_CASE("pipeline: stages find their blocks, and double-buffered scratch its semaphores") {
-  REQUIRE(after({"assign", "pipeline"}, exchange(kNoBlocks)) == R"(
-0: signal enter relaxed
-0: wait enter relaxed
-0~ acquire free[0]
-0~ copy s[0] <- input[0]
-0~ put up.far[0] <- s[0]
-0~ signal up
-1~ wait up
-1~ reduce output[0] <- s[0], far[0]
-1~ release free[0]
-)");
+  REQUIRE(after({"assign", "pipeline"}, exchange(kNoBlocks)) == kExchanged);
 }
 
 /// Two blocks of a rank hand units on; `order` comes first in each of them, and last.

@@ -220,7 +220,7 @@ void BlockRun::report_stuck(Diagnostics& diagnostics) const {
     const uint32_t op = next_op(b);
     if (op == kNone) continue;
     diagnostics.error("stuck", span_of(*program_, ops[op]),
-                      fmt::format("{} waits for ever", name(op)));
+                      fmt::format("{} waits forever", name(op)));
     return;
   }
 }

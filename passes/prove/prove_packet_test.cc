@@ -124,7 +124,7 @@ TEST_CASE("packets that are put again may still be on their way when the first h
   CHECK(verdict(sent("put_packets up.t[0] <- s[0]")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("packets that nobody sends are waited for for ever") {
+TEST_CASE("packets that nobody sends are waited for forever") {
   CHECK(verdict(sum("tb 0 {\n put_packets up.inbox[0] <- input\n"
                     " reduce_packets output <- input, inbox[1]\n}",
                     "buffer inbox[2] packets: LL16, copies: 2"))
@@ -264,7 +264,7 @@ TEST_CASE("packets depend on those bytes that they were made of") {
   CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("an op that reads a sentinel slot twice waits for ever") {
+TEST_CASE("an op that reads a sentinel slot twice waits forever") {
   const auto take = [](const std::string& op) {
     return sum(
         "tb 0 {\n put_packets up.inbox <- input\n" + op + "\n reduce output <- input, s[0]\n}",

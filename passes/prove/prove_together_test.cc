@@ -149,12 +149,12 @@ TEST_CASE("groups of ranks that overlap in one way") {
 TEST_CASE("groups of ranks in a circle") {
   Set circle;
   circle.add(exchange_of(2), {0, 1}).add(exchange_of(2), {1, 2}).add(exchange_of(2), {2, 0});
-  CHECK(circle.verdict() == "stuck: ranks wait for each other for ever");
+  CHECK(circle.verdict() == "stuck: ranks wait for each other forever");
   CHECK(circle.order() == "rank 0: p2, p0\nrank 1: p0, p1\nrank 2: p1, p2\n");
   CHECK(circle.verdict(CallOrder::one) == "proved");
   // Two ranks in common are a circle, too.
   CHECK(Set().add(exchange_of(3), {0, 1, 2}).add(exchange_of(3), {1, 2, 3}).verdict() ==
-        "stuck: ranks wait for each other for ever");
+        "stuck: ranks wait for each other forever");
 }
 
 TEST_CASE("a circle in which nothing goes wrong is not decided") {

@@ -209,7 +209,7 @@ the largest is 'big' of rank 0, with 2000000000 chunks
 TEST_CASE("complete_sums: blocks that wait for each other are told, with whom they wait for") {
   Program p = parse(two_ranks(R"(tb 0 { wait up ; signal up })"));
   REQUIRE(fail(p, {"split", "complete_sums"}) == R"(
-the program gets stuck: 2 thread blocks wait for ever
+the program gets stuck: 2 thread blocks wait forever
 'wait up' in tb 0 of rank 0 (r = 0) waits for a signal, which needs 'signal up' in tb 0 of rank 1 (r = 1) at 7:18
 'wait up' in tb 0 of rank 1 (r = 1) waits for a signal, which needs 'signal up' in tb 0 of rank 0 (r = 0) at 7:18
 )");
@@ -224,7 +224,7 @@ TEST_CASE("complete_sums: who waits for nobody comes first") {
     tb 2 { barrier 2..4 }
     tb 3 { acquire s1 ; barrier 2..4 })"));
   REQUIRE(fail(p, {"split", "complete_sums"}) == R"(
-the program gets stuck: 8 thread blocks wait for ever
+the program gets stuck: 8 thread blocks wait forever
 'unpack_packets output[0] <- q[1]' in tb 1 of rank 0 (r = 0) waits for packets; nobody puts packets there any more
 'unpack_packets output[0] <- q[1]' in tb 1 of rank 1 (r = 1) waits for packets; nobody puts packets there any more
 'acquire s0' in tb 0 of rank 0 (r = 0) waits for a release, which needs 'release s0' in tb 1 of rank 0 (r = 0) at 11:47

@@ -1,4 +1,4 @@
-// What to say about a program that gets stuck: who waits, and who would have to come.
+// What to say about a program that gets stuck: which blocks wait, and which would have to come.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -134,8 +134,8 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
   d.span = place.span;
   d.file = std::move(place.file);
   d.message = count == 1
-                  ? std::string("the program gets stuck: a thread block waits for ever")
-                  : fmt::format("the program gets stuck: {} thread blocks wait for ever", count);
+                  ? std::string("the program gets stuck: a thread block waits forever")
+                  : fmt::format("the program gets stuck: {} thread blocks wait forever", count);
   for (size_t i = 0; i < std::min(stuck.size(), kMostNotes); ++i) {
     const Process& process = *stuck[i].process;
     d.notes.push_back(op_note(program_, waiting_op(process), explain(process, stuck[i].server)));

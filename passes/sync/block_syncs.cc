@@ -161,7 +161,7 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
   return {may ? Need::may : Need::none, kNone, ""};
 }
 
-/// True for a sync of the author that nobody has needed so far.
+/// True for a sync of the author that nothing has needed so far.
 bool BlockSyncs::is_held_back(uint32_t at) const {
   const uint32_t op = order_->ops[at];
   return (roles_[op] & kWritten) != 0 && (marks_[op] & kStays) == 0;

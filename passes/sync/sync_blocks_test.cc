@@ -322,7 +322,7 @@ TEST_CASE("sync: semaphores that nobody releases are an error") {
     tb 0 { acquire a ; release b }
     tb 1 { acquire b ; release a })"));
   REQUIRE(fail(p, {"sync"}) == R"(
-'acquire a' in tb 0 of rank 0 (r = 0) waits for ever
+'acquire a' in tb 0 of rank 0 (r = 0) waits forever
 )");
 }
 

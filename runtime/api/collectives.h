@@ -53,10 +53,10 @@ struct CollectiveCall {
   int64_t shift =
       1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
   /// Memory that the device can address; any alignment. nullptr where this rank has no
-  /// such buffer. In place: where NCCL says that one lies in the other.
+  /// such buffer. In place: one is inside the other, where NCCL says.
   const void* input = nullptr;
   void* output = nullptr;
-  /// A promise: both buffers lie in buffers of Collectives::register_buffer(), at the same offsets
+  /// A promise: both are inside buffers of Collectives::register_buffer(), at the same offsets
   /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root.
   bool registered = false;
   /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.

@@ -37,8 +37,8 @@
 // Errors. nullptr, an empty BoundCall or false: the reason is in the diagnostics. If a rank dies,
 // gives up, or a wait takes longer than CommunicatorOptions::timeout, all waits of all calls of the
 // communicator end, synchronize() and check() of every rank report it, and nothing more can be
-// loaded or launched. No kernel is left running. A watchdog notices such a failure even if nobody
-// asks, notifies the other ranks, and writes down the last calls (docs/runtime.md).
+// loaded or launched. No kernel is left running. A watchdog notices such a failure even if check()
+// is not called, notifies the other ranks, and writes down the last calls (docs/runtime.md).
 //
 // Thread safety. A Communicator, with everything that it has made, is for one thread at a time, any
 // thread; a second one that enters meanwhile gets an error (two-threads) and changes nothing. Only
@@ -102,7 +102,7 @@ struct CallOptions {
   ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
   /// Memory that the device can address; any alignment. nullptr only where the collective has no
-  /// such buffer at this rank. In place: where the contract says that one lies in the other.
+  /// such buffer at this rank. In place: one is inside the other, where the contract says.
   const void* input = nullptr;
   void* output = nullptr;
   /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so

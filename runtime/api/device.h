@@ -151,7 +151,7 @@ class Device {
                                                               Diagnostics& diagnostics) = 0;
 
   /// The same of a piece that only lanes are to write: where they need no mapping there is none,
-  /// and data() is an address that nobody may access, but that blocks may name to the proxy.
+  /// and data() is an address that must not be accessed, but that blocks may name to the proxy.
   [[nodiscard]] virtual std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
                                                              Diagnostics& diagnostics) {
     return import_memory(handle, diagnostics);

@@ -58,11 +58,11 @@ struct LanePeer {
   /// What the peer's LaneEnd for this rank offers.
   std::span<const uint8_t> offer = {};
   /// Asked now and then while an order waits for the peer: true ends the wait, as a failure. Empty:
-  /// it asks nobody.
+  /// nothing is asked.
   std::function<bool()> over = {};
   /// What joins this rank's device to that one's.
   Link link = {};
-  /// Called if the lane fails while no order waits. Empty: it calls nobody.
+  /// Called if the lane fails while no order waits. Empty: nothing is called.
   LaneFailed failed = {};
 };
 

@@ -7,9 +7,9 @@
 
 namespace mscclc {
 
-/// Lets the launch behind this kernel begin, once a thread of every block of this kernel has called
+/// Lets the launch after this kernel begin, once a thread of every block of this kernel has called
 /// this, or its block has ended. A call then gets ready, and waits for the end of this kernel
-/// before it reads or writes a buffer or tells a peer anything: what the kernel does after this
+/// before it reads or writes a buffer or signals a peer: what the kernel does after this
 /// line needs no care.
 ///
 /// It first waits for the end of the launch ahead of this kernel, which takes time only where this

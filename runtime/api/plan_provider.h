@@ -1,4 +1,4 @@
-// Which plan for a call: what is asked, what is answered, and who answers. A provider may be a
+// Which plan for a call: what is asked, what is answered, and by which provider. That may be a
 // folder of plans, plans that were registered, or the library that is compiled into the program.
 //
 //   PlanRequest request{.call = {CollectiveKind::allreduce, 4, bytes, Dtype::f16}};
@@ -27,7 +27,7 @@ struct Program;
 struct PlanRequest {
   LibraryCall call;             ///< collective, ranks, nodes, bytes, type, placement, root …
   ReduceOp op = ReduceOp::sum;  ///< ignored by collectives that reduce nothing
-  /// What all ranks' buffers are aligned to, in bytes; 0: nobody has compared them. Plans take any
+  /// What all ranks' buffers are aligned to, in bytes; 0: they were not compared. Plans take any
   /// alignment, so this is for selectors, as the next three are.
   uint32_t alignment = 0;
   bool registered = false;       ///< all ranks have registered all buffers of the call
@@ -70,7 +70,7 @@ class PlanProvider {
   /// pointer each time; what was picked stays as it is after the plan was removed. nullptr without
   /// an error: no plan serves such a request. nullptr with errors: one should, but cannot be used.
   /// `passed_over`, if any: gets one line for each plan of this collective that was looked at
-  /// before the picked one. That takes time: leave it out where nobody reads it.
+  /// before the picked one. That takes time: leave it out where the lines are not read.
   [[nodiscard]] virtual std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
                                                                std::vector<PassedOver>* passed_over,
                                                                Diagnostics& diagnostics) = 0;

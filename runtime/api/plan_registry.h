@@ -53,7 +53,7 @@ struct Selection {
 using PlanSelector = std::function<Selection(const PlanRequest&)>;
 
 struct RegistryOptions {
-  /// Asked last; nullptr: nobody. See builtin_library().
+  /// Asked last; nullptr: there is none. See builtin_library().
   std::shared_ptr<PlanProvider> library = nullptr;
   /// Whether plans must be proved; nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
@@ -90,7 +90,7 @@ class PlanRegistry : public PlanProvider {
   /// Takes out the plan with this name or content hash. What was picked goes on. False: there is
   /// none.
   bool remove(std::string_view plan);
-  /// In front of the order above; an empty function: nobody. Plans of folders with tables and of
+  /// Before the order above; an empty function: none. Plans of folders with tables and of
   /// the library have no names here.
   void set_selector(PlanSelector selector);
 

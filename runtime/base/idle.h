@@ -1,7 +1,7 @@
 // How a thread that polls rests while nothing moves: first not at all, then by letting others run,
 // then asleep, so that more ranks than processors still get on. The longer nothing has moved, the
 // longer it sleeps, but only for a small part of that time: what comes late comes hardly later for
-// it, and who waits for long uses next to no processor.
+// it, and a long wait uses next to no processor.
 #pragma once
 
 #include <sched.h>

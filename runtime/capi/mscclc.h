@@ -319,7 +319,7 @@ MSCCLC_API mscclc_result_t mscclc_broadcast(mscclc_comm_t *comm, const void *inp
 MSCCLC_API mscclc_result_t mscclc_sendrecv(mscclc_comm_t *comm, const void *input, void *output,
                                            uint64_t count, mscclc_dtype_t dtype, int64_t shift,
                                            mscclc_stream_t stream);
-/* No rank's work behind it on its stream begins before all ranks' work in front of it has ended. */
+/* No rank's work after it on its stream begins before all ranks' work before it has ended. */
 MSCCLC_API mscclc_result_t mscclc_barrier(mscclc_comm_t *comm, mscclc_stream_t stream);
 
 /* Collectives of this thread between the two are only noted, and made by the outermost end: for a

@@ -1,6 +1,6 @@
-// Orders are structs as they lie in memory: both ends are processes of one machine. A put is
+// Orders are structs, sent as they are in memory: both ends are processes of one machine. A put is
 // followed by its bytes. The other way go numbers: of a flush whose orders have all been carried
-// out, or kGone, after which the far end takes no more, as nobody needs them.
+// out, or kGone, after which the far end takes no more, as they are not needed.
 #include "runtime/host/message_lane.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "executor/words.h"
+#include "runtime/base/deadline.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/quiet_thread.h"
 
@@ -29,7 +30,7 @@ struct Order {
 static_assert(sizeof(Order) == 32);
 
 constexpr uint64_t kGone = 0;
-constexpr int kAskMs = 50;  ///< how often LanePeer::over is asked
+constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
 
 bool refuse(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("lane-failed", {}, why);
@@ -135,7 +136,7 @@ class MessageEnd final : public LaneEnd {
     return false;
   }
 
-  /// If the peer is gone, or does not listen, there is nobody to tell.
+  /// If the peer is gone, or does not listen, nothing is sent.
   void tell(uint64_t number) const {
     (void)::send(socket_.get(), &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
@@ -192,10 +193,9 @@ class MessageLane final : public Lane {
     return true;
   }
 
-  /// Waits until the socket may have become ready. False: nobody wants that any more.
+  /// Waits until the socket may have become ready. False: that is no longer wanted.
   bool await(short events, Diagnostics& diagnostics) {
-    pollfd polled{socket_.get(), events, 0};
-    while (::poll(&polled, 1, kAskMs) <= 0) {
+    while (!mscclc::await(socket_.get(), events, std::chrono::steady_clock::now() + kAsk)) {
       if (over_ && over_()) {
         return refuse(diagnostics, fmt::format("rank {} takes no orders, and the communicator has "
                                                "failed",

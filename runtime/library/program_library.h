@@ -24,7 +24,7 @@ class ProgramLibrary : public TableProvider {
   ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::string place, ProofPolicy policy);
 
  private:
-  /// A plan, or why there is none. Made once, by the first who picks it.
+  /// A plan, or why there is none. Made once, by the first call that picks it.
   struct Entry {
     std::once_flag once;
     std::shared_ptr<const CheckedPlan> plan;

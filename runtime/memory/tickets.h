@@ -20,7 +20,7 @@ struct OfferedMemory {
   uint8_t kind = 0;    ///< the same
 };
 
-/// Makes memory known to this process until withdraw_ticket(): random bytes that nobody can guess.
+/// Makes memory known to this process until withdraw_ticket(): random bytes that cannot be guessed.
 std::vector<uint8_t> offer_ticket(const OfferedMemory& memory);
 void withdraw_ticket(std::span<const uint8_t> ticket);
 /// nullopt, and why: this process has not offered that, or not all of `wanted`.

@@ -40,7 +40,7 @@ class ExposedMemory {
   struct Piece {
     enum class State {
       here,
-      gone,    ///< it was freed: nobody looks at it any more
+      gone,    ///< it was freed, and is not looked at any more
       unknown  ///< it never was, or the piece is not all inside
     } state = State::unknown;
     std::shared_ptr<const void> owner;  ///< keeps it while it is written

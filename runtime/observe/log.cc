@@ -81,7 +81,7 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
     refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
     return -1;
   }
-  // Not to wait for who reads a pipe: neither here nor when it is full.
+  // Not to wait for the reader of a pipe: neither here nor when it is full.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK;
   const int file = ::open(name.c_str(), kFlags, 0666);
   if (file < 0) {
@@ -93,8 +93,8 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
   return file;
 }
 
-/// Writes one line whole, or loses it: a log must not end who writes it, nor hold him up. The first
-/// that is lost is told, if that can be. REQUIRES: the mutex.
+/// Writes one line whole, or loses it: a log must not end the process that writes it, nor hold it
+/// up. The first that is lost is told, if that can be. REQUIRES: the mutex.
 void write_line(std::string_view line) {
   const QuietWrites quiet;
   if (::write(output, line.data(), line.size()) >= 0 || lost) return;

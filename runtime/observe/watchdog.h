@@ -1,5 +1,5 @@
 // A thread of the process that looks at all its communicators several times a second, so that a
-// failure is noticed even if nobody asks.
+// failure is noticed even if check() is not called.
 //
 // Thread safety: from any thread.
 #pragma once

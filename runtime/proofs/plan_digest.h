@@ -1,6 +1,6 @@
-// A plan's name that nobody can give to another plan: BLAKE2b-256 over its canonical bytes, claims
+// A plan's name that no other plan can be given: BLAKE2b-256 over its canonical bytes, claims
 // left out, and over the version of the prover's rules. (The content hash of plans is quick and
-// tells mistakes; it can be forged.)
+// shows mistakes; it can be forged.)
 #pragma once
 
 #include <array>

@@ -23,7 +23,7 @@ constexpr size_t kEntryBytes = kHead.size() + 3;
 constexpr std::pair<Variable, const char*> kSystemFolders[] = {
     {Variable::XDG_CACHE_HOME, "/mscclc/proofs"}, {Variable::HOME, "/.cache/mscclc/proofs"}};
 
-/// The folder, if it is this user's and nobody else may write there. Not valid: there is none, or
+/// The folder, if it is this user's and no other user may write there. Not valid: there is none, or
 /// (warned) it is not.
 Fd open_folder(const std::string& folder, Diagnostics& diagnostics) {
   Fd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -76,7 +76,7 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
   return unpack(static_cast<uint8_t>(claims));
 }
 
-// Under another name first, so that nobody reads half of it.
+// Under another name first, so that half of it is never read.
 void ProofCache::keep(const PlanDigest& digest, const Proof& proof) const {
   if (folder_.empty()) return;
   std::error_code none;

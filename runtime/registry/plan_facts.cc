@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kTarget = "sm_90";
 
 bool is_replayable(const Program& plan, const std::optional<Proof>& proof) {
-  if (!proof) return true;  // nobody has looked
+  if (!proof) return true;  // it was not proved
   const auto& targets = builtin_targets();
   const auto target = std::ranges::find(targets, kTarget, &Target::name);
   return proof_record(plan, *target, *proof).graph_replay;

@@ -16,7 +16,7 @@ build() {
     gcc -O0 -w -DNFAIR=4 -o pan pan.c) || { cat "$work/spin.log"; exit 1; }
 }
 
-# Searches once and tells what came of it: name of the model, variant, what for, options. Fails if
+# Searches once and says what came of it: name of the model, variant, what for, options. Fails if
 # there is an error, or no result.
 search() {
   local name=$1 variant=$2 what=$3 errors states

@@ -106,26 +106,9 @@ TEST_CASE("the library's ports over lanes of messages, without copies, as thread
 }
 
 TEST_CASE("memory that only lanes reach is not mapped") {
-  const CompiledWorld world("sendrecv_port", {{"R", "2"}});
-  REQUIRE(world.errors() == "");
-  const auto plan = std::make_shared<const Program>(world.program());
-  const auto body = [&](Communicator& communicator) -> std::string {
-    Diagnostics diagnostics;
-    const size_t before = testing::mapped_files();
-    RankRunner runner(communicator, plan, {.load = {.max_bytes = 4096}, .registered = false});
-    if (!runner.load(diagnostics)) return testing::text(diagnostics);
-    const size_t files = testing::mapped_files() - before;
-    const RankResult result = runner.run({.bytes = 4096, .iterations = 3}, diagnostics);
-    return result.run.status == RunStatus::right ? fmt::format("{}", files)
-                                                 : testing::text(diagnostics);
-  };
-  const auto files_of = [&](const testing::OpenDevice& open) {
-    const auto ended = testing::processes(2, body, {}, {}, open);
-    INFO(ended[0].said);
-    CHECK(ended[0].said == ended[1].said);
-    return std::stoul(ended[0].said);
-  };
-  const size_t copies = files_of(testing::open_host), messages = files_of(open_messages);
+  const RunnerOptions options{.load = {.max_bytes = 4096}, .registered = false};
+  const size_t copies = testing::files_mapped_by_ports(options, testing::open_host);
+  const size_t messages = testing::files_mapped_by_ports(options, open_messages);
   INFO(copies << " " << messages);
   CHECK(copies - messages == 2);  // the peer's counts of signals, and its staged output
 }
@@ -172,7 +155,7 @@ void check_leaving(int signal) {
 }
 
 TEST_CASE("a rank that dies ends the lanes to it") { check_leaving(SIGKILL); }
-TEST_CASE("a rank that is stopped holds no lane to it for ever") { check_leaving(SIGSTOP); }
+TEST_CASE("a rank that is stopped holds no lane to it forever") { check_leaving(SIGSTOP); }
 
 }  // namespace
 }  // namespace mscclc

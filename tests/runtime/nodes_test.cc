@@ -127,26 +127,9 @@ TEST_CASE("ports alone between nodes of one rank") {
 }
 
 TEST_CASE("memory of another node is not mapped") {
-  const CompiledWorld world("sendrecv_port", {{"R", "2"}});
-  REQUIRE(world.errors() == "");
-  const auto plan = std::make_shared<const Program>(world.program());
-  const auto body = [&](Communicator& communicator) -> std::string {
-    Diagnostics diagnostics;
-    const size_t before = testing::mapped_files();
-    RankRunner runner(communicator, plan, {.load = {.max_bytes = 4096, .zero_copy = true}});
-    if (!runner.load(diagnostics)) return testing::text(diagnostics);
-    const size_t files = testing::mapped_files() - before;
-    const RankResult result = runner.run({.bytes = 4096, .iterations = 3}, diagnostics);
-    return result.run.status == RunStatus::right ? fmt::format("{}", files)
-                                                 : testing::text(diagnostics);
-  };
-  const auto files_of = [&](const testing::OpenDevice& open) {
-    const auto ended = testing::processes(2, body, {}, {}, open);
-    INFO(ended[0].said);
-    CHECK(ended[0].said == ended[1].said);
-    return std::stoul(ended[0].said);
-  };
-  const size_t shared = files_of(testing::open_host), apart = files_of(nodes_of(1));
+  const RunnerOptions options{.load = {.max_bytes = 4096, .zero_copy = true}};
+  const size_t shared = testing::files_mapped_by_ports(options, testing::open_host);
+  const size_t apart = testing::files_mapped_by_ports(options, nodes_of(1));
   INFO(shared << " " << apart);
   // The peer's counts of signals, and its registered input and output.
   CHECK(shared - apart == 3);

@@ -414,7 +414,7 @@ void Session::first_call(Contender& contender) {
   shown_first_plan_ |= plan;
 }
 
-/// Prepares a contender. All ranks take part, or none does: one alone would wait for ever. False:
+/// Prepares a contender. All ranks take part, or none does: one alone would wait forever. False:
 /// the run must end.
 bool Session::prepare(Contender& contender, const Workload& w, bool& takes_part) {
   takes_part = false;

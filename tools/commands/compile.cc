@@ -90,7 +90,7 @@ int compile_plan(const CompileOptions& options, const Target& target, const Proo
   return file.write("\n") && file.finish() ? kFine : Input::usage(file.error());
 }
 
-// The content hash stands in the last key of a plan, behind everything that a user wrote.
+// The content hash stands in the last key of a plan, after all that a user wrote.
 std::string_view hash_of(std::string_view plan) {
   constexpr std::string_view kKey = "\"hash\":\"";
   const size_t at = plan.rfind(kKey);
@@ -105,7 +105,7 @@ void keep_end(std::string& end, std::string_view block) {
 }
 
 std::optional<std::string> summary_text(const Target& target, const Proof* proof, Input& input) {
-  size_t bytes = 1;  // the newline behind it
+  size_t bytes = 1;  // the newline after it
   std::string end;
   const auto sink = [&](std::string_view block) {
     bytes += block.size();

@@ -1,5 +1,5 @@
-// mscclc report: joins the files that ranks write when their communicator fails, and says who was
-// behind whom.
+// mscclc report: joins the files that ranks write when their communicator fails, and says which
+// ranks were behind which.
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>

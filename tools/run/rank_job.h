@@ -1,5 +1,5 @@
-// One rank's part of `mscclc run` on a device: loads the plan, makes the calls, and tells the
-// others what it has seen.
+// One rank's part of `mscclc run` on a device: loads the plan, makes the calls, and
+// exchanges what it has seen with the others.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace mscclc {
 
-/// Who prints why a call was refused. Under a launcher all ranks do, as each may be looked at
-/// alone.
+/// Which ranks print why a call was refused. Under a launcher all ranks do, as each may be looked
+/// at alone.
 enum class Speaker { rank_0, all };
 
 /// Collective. Rank 0 prints the table under a heading that says `how`; every rank prints what went

@@ -103,7 +103,7 @@ TEST_CASE("the first rank that fails ends the others, if it is asked to") {
   for (const bool killed : {false, true}) {
     Errors errors;
     const auto wait = [&](uint32_t rank, const std::string&) {
-      if (rank != 1) pause();  // for ever, unless it is ended
+      if (rank != 1) pause();  // forever, unless it is ended
       if (killed) raise(SIGKILL);
       return 1;
     };

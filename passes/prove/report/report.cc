@@ -408,7 +408,7 @@ class Reporter {
 
   /// Who is in which call, and waits for what.
   void stuck_together() {
-    Diagnostic& d = error("stuck", "ranks wait for each other for ever");
+    Diagnostic& d = error("stuck", "ranks wait for each other forever");
     constexpr size_t kTold = 8;
     for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
       const Event& e = finding_.waiting[i];

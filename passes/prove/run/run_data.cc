@@ -274,7 +274,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 }
 
 /// Who reads a sentinel slot empties it: a store like any other. An op that reads one twice waits
-/// for ever.
+/// forever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
   if (!arrived(spot.chunk, load.extent, load.event.call, true)) {

@@ -108,7 +108,7 @@ abi::Result FakeDriver::StreamSynchronize(abi::Stream stream) {
   if (!run(found->second)) return abi::kIllegalAddress;
   return found->second.work.empty()
              ? abi::kSuccess
-             : misuse("waits for a stream that waits for ever", abi::kUnknown);
+             : misuse("waits for a stream that waits forever", abi::kUnknown);
 }
 
 abi::Result FakeDriver::CtxSynchronize() {

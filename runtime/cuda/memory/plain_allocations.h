@@ -1,8 +1,8 @@
 // Memory that the runtime allocates as cudaMalloc does, where GPUs have no virtual memory
-// management. Those who map it use its owner's allocation, by a legacy handle or by its address:
-// freed by its owner, it would go under a call of theirs. So they hold a descriptor while they do,
-// the write end of a pipe, and the allocation goes when no copy of that is left: the system closes
-// those of processes that die.
+// management. Processes that map it use its owner's allocation, by a legacy handle or by its
+// address: freed by its owner, it would go under a call of theirs. So they hold a descriptor while
+// they do, the write end of a pipe, and the allocation goes when no copy of that is left: the
+// system closes those of processes that die.
 #pragma once
 
 #include <map>

@@ -42,7 +42,7 @@ struct BusyKernel {
 };
 cudaError_t launch_busy(const BusyKernel& kernel, cudaStream_t stream);
 
-/// Who takes part in a collective of floats.
+/// The ranks of a collective of floats.
 struct Ranks {
   uint32_t rank = 0, ranks = 0;
 };

@@ -1,4 +1,4 @@
-// Who takes part in a benchmark: a plan of ours, another library, or a kernel that shows a limit.
+// What takes part in a benchmark: a plan of ours, another library, or a kernel that shows a limit.
 // Every rank has its own.
 #pragma once
 
@@ -73,7 +73,7 @@ bool has_kernels_beside(const Device& device, const BenchPlan& plan);
                                                              std::string& file,
                                                              Diagnostics& diagnostics);
 
-/// A kernel that moves what the collective must move at least, and waits for nobody.
+/// A kernel that moves what the collective must move at least, and waits for no rank.
 std::unique_ptr<Contender> make_copy_contender(const PeerMemory& buffers);
 
 /// One-shot AllReduce in LL16 packets, f32 sums of small messages. nullptr: reported.

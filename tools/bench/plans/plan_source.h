@@ -41,7 +41,7 @@ class PlanSource {
  public:
   PlanSource(uint32_t ranks, uint32_t root) : ranks_(ranks), root_(root) {}
 
-  /// Loads a plan, or compiles a program for the ranks and the root; behind ':' stand definitions
+  /// Loads a plan, or compiles a program for the ranks and the root; after ':' come definitions
   /// of parameters (B=4,I=2). What cannot be used, or is not proved, is left out.
   void add(const std::string& argument);
   /// Adds what the library picks for these calls, over each kind of links, as that is not known
