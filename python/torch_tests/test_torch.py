@@ -64,6 +64,9 @@ class Suites(unittest.TestCase):
     def test_functional(self):
         self.check("functional", 2)
 
+    def test_custom_ops(self):
+        self.check("custom_ops", 2)
+
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 

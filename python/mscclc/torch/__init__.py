@@ -11,8 +11,6 @@ The backend needs a small library that is built once for a version of torch:
     python3 -m mscclc.torch.adapter
 """
 
-import torch.distributed
-
 from .options import Options
 
 __all__ = ["Options", "register"]
@@ -21,9 +19,11 @@ __all__ = ["Options", "register"]
 def register() -> None:
     """Registers the backend "mscclc" of torch.distributed; the second time nothing.
 
-    It is what the entry point of the group `torch.backends` calls when torch is imported, so it
-    loads nothing.
+    It is what the entry point of the group `torch.backends` calls when torch is imported, which this
+    module may be doing: so torch is imported here, and what needs more is loaded by the first group.
     """
+    import torch.distributed
+
     if torch.distributed.is_available() and "mscclc" not in torch.distributed.Backend.backend_list:
         torch.distributed.Backend.register_backend(
             "mscclc", _create, extended_api=True, devices=["cpu", "cuda"]

@@ -6,11 +6,12 @@ whatever the version of Python. It is built from source, once:
     python3 -m mscclc.torch.adapter [FOLDER]
 
 needs g++ (11 or later) and the torch that is installed, and writes libmscclc_torch-2.11.so, say, into
-the folder, or beside this file. MSCCLC_TORCH_ADAPTER names a folder in which it is looked for first.
+the folder, or beside this file. TORCH_MSCCLC_ADAPTER names a folder in which it is looked for first.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -31,7 +32,7 @@ def load() -> None:
     if _loaded:
         return
     library()
-    places = [os.environ.get("MSCCLC_TORCH_ADAPTER"), _HERE]
+    places = [os.environ.get("TORCH_MSCCLC_ADAPTER"), _HERE]
     for place in filter(None, places):
         path = os.path.join(place, _name())
         if os.path.exists(path):
@@ -50,13 +51,16 @@ def build(folder: str = _HERE, compiler: str = "g++") -> str:
     of_torch = os.path.dirname(torch.__file__)
     sources = sorted(name for name in os.listdir(_HERE) if name.endswith(".cc"))
     with tempfile.TemporaryDirectory() as scratch:
-        # Sources include one another by their paths in the repository.
+        # Sources include one another by their paths in the repository. They are compiled as one,
+        # since most of the time goes into torch's headers.
         os.mkdir(os.path.join(scratch, "python"))
         os.symlink(_PACKAGE, os.path.join(scratch, "python", "mscclc"))
-        built = os.path.join(scratch, "adapter.so")
+        whole, built = os.path.join(scratch, "whole.cc"), os.path.join(scratch, "adapter.so")
+        with open(whole, "w", encoding="utf-8") as file:
+            for name in sources:
+                file.write(f'#include "python/mscclc/torch/adapter/{name}"\n')
         command = [
-            compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-o", built,
-            *(os.path.join(_HERE, name) for name in sources),
+            compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-o", built, whole,
             "-I", scratch, "-I", _folder_of_header(),
             "-isystem", os.path.join(of_torch, "include"),
             "-isystem", os.path.join(of_torch, "include", "torch", "csrc", "api", "include"),
@@ -71,8 +75,7 @@ def build(folder: str = _HERE, compiler: str = "g++") -> str:
             raise UsageError(f"there is no {compiler}, which builds the adapter") from None
         except subprocess.CalledProcessError as error:
             raise UsageError(f"{compiler} does not build the adapter: see above") from error
-        with open(built, "rb") as file, open(target + ".part", "wb") as into:
-            into.write(file.read())
+        shutil.copy(built, target + ".part")
         os.replace(target + ".part", target)  # processes may have the old one loaded
     return target
 

@@ -205,8 +205,8 @@ std::function<void()> MscclcBackend::instead(c10::DeviceType type, const char* n
     static std::set<std::string> logged;
     const std::lock_guard lock(mutex);
     if (logged.insert(group + name + backend->getBackendName()).second) {
-      TORCH_WARN("mscclc: no plan serves a ", name, " of group ", group, ": ",
-                 backend->getBackendName(), " does it, as the fallback says");
+      TORCH_WARN("mscclc: no plan serves ", name, " of group ", group, ", so ",
+                 backend->getBackendName(), " does it");
     }
     if (const WorkPtr work = call(*backend)) work->wait();
   };
@@ -263,12 +263,9 @@ MscclcBackend::WorkPtr MscclcBackend::broadcast(Tensors& tensors,
                                                 const c10d::BroadcastOptions& options) {
   const at::Tensor tensor = single(tensors, "broadcast");
   check_root(options.rootRank, getSize(), "broadcast");
-  Request request{about(Op::BROADCAST, "broadcast", {}, tensors, options.timeout),
-                  options.asyncOp};
+  Request request{about(Op::BROADCAST, "broadcast", {}, tensors, options.timeout), options.asyncOp};
   const int root = static_cast<int>(options.rootRank);
-  request.body = [=](const Runner& run) {
-    mscclc::torch_adapter::broadcast(run, tensor, root);
-  };
+  request.body = [=](const Runner& run) { mscclc::torch_adapter::broadcast(run, tensor, root); };
   request.instead = instead(tensor.device().type(), "broadcast", [=](c10d::Backend& other) {
     Tensors own{tensor};
     return other.broadcast(own, options);
@@ -377,9 +374,7 @@ MscclcBackend::WorkPtr MscclcBackend::gather(std::vector<Tensors>& outputs, Tens
   const Tensors list = outputs.empty() ? Tensors() : outputs[0];
   Request request{about(Op::GATHER, "gather", inputs, list, options.timeout), options.asyncOp};
   for (const at::Tensor& output : list) check_count(output, input.numel(), "gather", "output");
-  request.body = [=](const Runner& run) {
-    mscclc::torch_adapter::gather(run, list, input, root);
-  };
+  request.body = [=](const Runner& run) { mscclc::torch_adapter::gather(run, list, input, root); };
   request.instead = instead(input.device().type(), "gather", [=](c10d::Backend& other) {
     std::vector<Tensors> lists;
     if (!list.empty()) lists.push_back(list);
@@ -509,8 +504,8 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
   const bool sends = op == Op::SEND;
   Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
                         c10d::kUnsetTimeout)};
-  request.about.name += sends ? " to rank " + std::to_string(where.to)
-                              : " from rank " + std::to_string(where.from);
+  request.about.name +=
+      sends ? " to rank " + std::to_string(where.to) : " from rank " + std::to_string(where.from);
   request.body = [tensor = tensors[0]](const Runner& run) {
     mscclc::torch_adapter::broadcast(run, tensor, 0);
   };

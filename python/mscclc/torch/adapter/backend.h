@@ -7,9 +7,8 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <vector>
-
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
 
 #include "python/mscclc/torch/adapter/lane.h"
 
@@ -109,7 +108,7 @@ class MscclcBackend : public c10d::Backend {
   bool closed_ = false;
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;
-  std::vector<Message> messages_;  ///< of GPUs, held back until the end of coalescing
+  std::vector<Message> messages_;             ///< of GPUs, held back until the end of coalescing
   std::atomic<uint64_t> sequence_{0};         ///< of collectives: the same on all ranks
   std::atomic<uint64_t> messages_so_far_{0};  ///< of sends and receives
 };

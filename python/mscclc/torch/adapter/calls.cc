@@ -145,8 +145,8 @@ void reduce(const Runner& run, const at::Tensor& tensor, int root, const c10d::R
 
 void broadcast(const Runner& run, const at::Tensor& tensor, int root) {
   const Written data(tensor);
-  mscclc_call_t call = moving(MSCCLC_BROADCAST, tensor, data.data().data_ptr(),
-                              data.data().data_ptr());
+  mscclc_call_t call =
+      moving(MSCCLC_BROADCAST, tensor, data.data().data_ptr(), data.data().data_ptr());
   call.root = static_cast<uint32_t>(root);
   run(call);
   if (run.comm.rank() != root) data.put_back();
@@ -209,8 +209,8 @@ void scatter(const Runner& run, const at::Tensor& output, const Tensors& inputs,
   const bool here = run.comm.rank() == root;
   const Written target(output);
   const at::Tensor rows = here ? packed(inputs) : at::Tensor();
-  mscclc_call_t call = moving(MSCCLC_SCATTER, output, here ? rows.data_ptr() : nullptr,
-                              target.data().data_ptr());
+  mscclc_call_t call =
+      moving(MSCCLC_SCATTER, output, here ? rows.data_ptr() : nullptr, target.data().data_ptr());
   call.root = static_cast<uint32_t>(root);
   run(call);
   target.put_back();
@@ -219,8 +219,7 @@ void scatter(const Runner& run, const at::Tensor& output, const Tensors& inputs,
 void all_to_all(const Runner& run, const at::Tensor& output, const at::Tensor& input) {
   const Written target(output);
   const at::Tensor source = plain(input);
-  mscclc_call_t call =
-      moving(MSCCLC_ALLTOALL, source, source.data_ptr(), target.data().data_ptr());
+  mscclc_call_t call = moving(MSCCLC_ALLTOALL, source, source.data_ptr(), target.data().data_ptr());
   call.count /= static_cast<uint64_t>(run.comm.ranks());
   run(call);
   target.put_back();

@@ -5,11 +5,11 @@
 // after them. Sizes were checked by the caller.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include <ATen/ATen.h>
+
+#include <cstdint>
 #include <torch/csrc/distributed/c10d/Types.hpp>
+#include <vector>
 
 #include "python/mscclc/torch/adapter/lane.h"
 

@@ -1,10 +1,10 @@
 #include "python/mscclc/torch/adapter/communicator.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
-
-#include <c10/util/Exception.h>
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -49,9 +49,9 @@ void Communicator::create() {
   config.timeout_ms = static_cast<uint32_t>(
       std::clamp<int64_t>(membership_.timeout.count(), 1, int64_t{UINT32_MAX}));
   mscclc_comm_t* made = nullptr;
-  check_result(mscclc_comm_create_store(
-      &made, static_cast<uint32_t>(membership_.ranks), static_cast<uint32_t>(membership_.rank),
-      &store, membership_.name.c_str(), &config));
+  check_result(mscclc_comm_create_store(&made, static_cast<uint32_t>(membership_.ranks),
+                                        static_cast<uint32_t>(membership_.rank), &store,
+                                        membership_.name.c_str(), &config));
   store_.reset();
   const std::lock_guard lock(aborting_);
   comm_ = made;

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 namespace mscclc::torch_adapter {

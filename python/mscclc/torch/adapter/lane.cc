@@ -43,10 +43,10 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
 }  // namespace
 
 c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
-  auto work = c10::make_intrusive<HostWork>(
-      request.about, [comm = std::weak_ptr(comm_)](const std::string& why) {
-        if (const auto alive = comm.lock()) alive->abort(why);
-      });
+  auto work = c10::make_intrusive<HostWork>(request.about,
+                                            [comm = std::weak_ptr(comm_)](const std::string& why) {
+                                              if (const auto alive = comm.lock()) alive->abort(why);
+                                            });
   {
     const std::lock_guard lock(queue_->mutex);
     TORCH_CHECK(!queue_->closed, request.about.name, ": the process group was shut down");

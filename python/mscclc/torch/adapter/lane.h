@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "python/mscclc/torch/adapter/communicator.h"
@@ -29,9 +28,9 @@ struct Runner {
 struct Request {
   About about;
   bool async = true;
-  std::function<void(const Runner&)> body;
+  std::function<void(const Runner&)> body = {};
   /// What another backend does instead, where no plan serves; empty: nothing.
-  std::function<void()> instead;
+  std::function<void()> instead = {};
 };
 
 class Lane {

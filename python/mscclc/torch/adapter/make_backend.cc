@@ -1,19 +1,21 @@
-// How Python gets a backend without a Python symbol in this library: by the names of process groups.
+// How Python gets a backend without a Python symbol in this library: by the names of process
+// groups.
 //
 //   given: a group that has the store, and the backends that get what no plan serves
 //   made:  the name of a group that is registered here, with the backend
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/library.h>
 
 #include <mutex>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "python/mscclc/torch/adapter/backend.h"
 
 namespace mscclc::torch_adapter {
 namespace {
 
-/// Groups that were made: the registry of torch holds none. Never destroyed, as Python may end last.
+/// Groups that were made: the registry of torch holds none. Never destroyed, as Python may end
+/// last.
 struct Made {
   std::mutex mutex;
   std::map<std::string, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
@@ -33,9 +35,9 @@ void make_backend(const std::string& given, const std::string& made, const std::
   for (const c10::Device device : from->getDeviceTypes()) {
     others.emplace(device.type(), from->getBackend(device.type()));
   }
-  const auto backend = c10::make_intrusive<MscclcBackend>(
-      from->getStore(), from->getRank(), from->getSize(), group,
-      std::chrono::milliseconds(timeout_ms), std::move(others));
+  const auto backend =
+      c10::make_intrusive<MscclcBackend>(from->getStore(), from->getRank(), from->getSize(), group,
+                                         std::chrono::milliseconds(timeout_ms), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
   for (const c10::DeviceType type : kTypes) {
     result->setBackend(type, c10d::ProcessGroup::BackendType::CUSTOM, backend);

@@ -7,7 +7,7 @@
 namespace mscclc::torch_adapter {
 namespace {
 
-using Op = c10d::ReduceOp::RedOpType;
+using RedOp = c10d::ReduceOp::RedOpType;
 
 /// The type that adds up such elements, or MSCCLC_DTYPE_DEFAULT.
 mscclc_dtype_t dtype_of(at::ScalarType type) {
@@ -42,19 +42,19 @@ mscclc_dtype_t dtype_of(at::ScalarType type) {
   }
 }
 
-[[noreturn]] void refuse(at::ScalarType type, Op op, const std::string& why) {
+[[noreturn]] void refuse(at::ScalarType type, RedOp op, const std::string& why) {
   throw NoPlan(std::string("no plan reduces ") + c10::toString(type) + " by " + name_of(op) + ": " +
                why);
 }
 
 /// Of bytes that are 0 or 1.
-mscclc_op_t logical(Op op) {
+mscclc_op_t logical(RedOp op) {
   switch (op) {
-    case Op::SUM:
-    case Op::MAX:
+    case RedOp::SUM:
+    case RedOp::MAX:
       return MSCCLC_MAX;  // or
-    case Op::PRODUCT:
-    case Op::MIN:
+    case RedOp::PRODUCT:
+    case RedOp::MIN:
       return MSCCLC_MIN;  // and
     default:
       refuse(at::kBool, op, "there are SUM, PRODUCT, MIN, MAX, BAND, BOR and BXOR");
@@ -63,7 +63,7 @@ mscclc_op_t logical(Op op) {
 
 }  // namespace
 
-Reduction reduction_of(at::ScalarType type, Op op) {
+Reduction reduction_of(at::ScalarType type, RedOp op) {
   const mscclc_dtype_t dtype = dtype_of(type);
   if (dtype == MSCCLC_DTYPE_DEFAULT) {
     refuse(type, op,
@@ -72,16 +72,16 @@ Reduction reduction_of(at::ScalarType type, Op op) {
   }
   if (type == at::kBool) return {dtype, logical(op)};
   switch (op) {
-    case Op::SUM:
-    case Op::PREMUL_SUM:
+    case RedOp::SUM:
+    case RedOp::PREMUL_SUM:
       return {dtype, MSCCLC_SUM};
-    case Op::AVG:
+    case RedOp::AVG:
       return {dtype, MSCCLC_AVG};
-    case Op::PRODUCT:
+    case RedOp::PRODUCT:
       return {dtype, MSCCLC_PROD};
-    case Op::MIN:
+    case RedOp::MIN:
       return {dtype, MSCCLC_MIN};
-    case Op::MAX:
+    case RedOp::MAX:
       return {dtype, MSCCLC_MAX};
     default:
       refuse(type, op, "there are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM");
@@ -96,19 +96,19 @@ Moved moved_as(const at::Tensor& tensor) {
   return {MSCCLC_U8, width};
 }
 
-bool is_bitwise(Op op) { return op == Op::BAND || op == Op::BOR || op == Op::BXOR; }
+bool is_bitwise(RedOp op) { return op == RedOp::BAND || op == RedOp::BOR || op == RedOp::BXOR; }
 
-void reduce_bitwise(at::Tensor into, const at::Tensor& other, Op op) {
-  if (op == Op::BAND) {
+void reduce_bitwise(at::Tensor into, const at::Tensor& other, RedOp op) {
+  if (op == RedOp::BAND) {
     into.bitwise_and_(other);
-  } else if (op == Op::BOR) {
+  } else if (op == RedOp::BOR) {
     into.bitwise_or_(other);
   } else {
     into.bitwise_xor_(other);
   }
 }
 
-const char* name_of(Op op) {
+const char* name_of(RedOp op) {
   static constexpr const char* kNames[] = {"SUM",  "AVG", "PRODUCT", "MIN",        "MAX",
                                            "BAND", "BOR", "BXOR",    "PREMUL_SUM", "UNUSED"};
   return op < std::size(kNames) ? kNames[op] : "an unknown reduction";

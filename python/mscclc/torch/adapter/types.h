@@ -1,9 +1,9 @@
 // torch's element types and reductions as libmscclc's.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <mscclc.h>
 
-#include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 namespace mscclc::torch_adapter {

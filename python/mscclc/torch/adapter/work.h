@@ -1,15 +1,15 @@
 // Works: what a caller holds of a collective that has been queued.
 #pragma once
 
+#include <ATen/core/ivalue.h>
+#include <c10/core/Event.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include <ATen/core/ivalue.h>
-#include <c10/core/Event.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
 
 #include "python/mscclc/torch/adapter/communicator.h"
 
