@@ -102,6 +102,12 @@ def fallback(ranks):
     _sum(ranks)
     dist.destroy_process_group()
     refused(lambda: init(ranks, name="wrong", pg_options=7), "mscclc.torch.Options")
+    os.environ["TORCH_MSCCLC_FALLBACK"] = "1"
+    assert mscclc.torch.Options().fallback
+    os.environ["TORCH_MSCCLC_FALLBACK"] = "yes"
+    refused(mscclc.torch.Options, "0 or 1, not 'yes'")
+    del os.environ["TORCH_MSCCLC_FALLBACK"]
+    assert not mscclc.torch.Options().fallback
 
 
 def timeouts(ranks):

@@ -132,9 +132,9 @@ def _define():
 def _gradient(name, arguments, backward):
     """`arguments` are what follows the tensor; they are kept for `backward(saved, gradient)`."""
 
-    def setup(saved, inputs, output):
+    def setup(ctx, inputs, output):  # torch passes them by these names
         for argument, value in zip(arguments, inputs[1:]):
-            setattr(saved, argument, value)
+            setattr(ctx, argument, value)
 
     def gradients(saved, gradient):
         if getattr(saved, "op", "sum") != "sum":
