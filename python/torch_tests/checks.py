@@ -85,6 +85,8 @@ def main():
             failed += 1
             print(f"rank {rank} of {size}: {check.__name__} failed\n{traceback.format_exc()}",
                   flush=True)  # fmt: skip
+            if alone and dist.is_initialized():
+                dist.destroy_process_group()
         if not alone:
             dist.barrier(ranks.gloo)
     if not alone:

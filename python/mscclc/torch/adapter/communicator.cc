@@ -22,6 +22,12 @@ void check_result(mscclc_result_t result) {
   C10_THROW_ERROR(DistBackendError, reason(result));
 }
 
+/// Without the frames that torch adds.
+std::string text_of(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
 constexpr auto kSlice = std::chrono::milliseconds(500);  // between looks at whether to give up
 
 }  // namespace
@@ -82,7 +88,7 @@ int Communicator::set(void* self, const char* key, const void* value, size_t byt
     static_cast<Communicator*>(self)->store_->set(key, std::vector<uint8_t>(data, data + bytes));
     return 0;
   } catch (const std::exception& error) {
-    TORCH_WARN("mscclc: the store does not take ", key, ": ", error.what());
+    TORCH_WARN("mscclc: the store does not take ", key, ": ", text_of(error));
     return 1;
   }
 }
@@ -96,7 +102,7 @@ int Communicator::get(void* self, const char* key, void* value, size_t* bytes,
       if (own.given_up_ || std::chrono::steady_clock::now() >= end) return 1;
       try {
         own.store_->wait({key}, kSlice);
-      } catch (const c10::DistStoreError&) {  // not yet
+      } catch (const c10::Error&) {  // not yet: each store has its own type for that
       }
     }
     const std::vector<uint8_t> found = own.store_->get(key);
@@ -105,7 +111,7 @@ int Communicator::get(void* self, const char* key, void* value, size_t* bytes,
     *bytes = found.size();
     return 0;
   } catch (const std::exception& error) {
-    TORCH_WARN("mscclc: the store does not give ", key, ": ", error.what());
+    TORCH_WARN("mscclc: the store does not give ", key, ": ", text_of(error));
     return 1;
   }
 }
