@@ -147,6 +147,22 @@ def aborts(ranks):
     dist.destroy_process_group()
 
 
+def after_fork(ranks):
+    """A child is refused, and ends; the parent goes on."""
+    init(ranks, name="fork")
+    _sum(ranks)
+    child = os.fork()
+    if child == 0:
+        try:
+            refused(lambda: _sum(ranks), "before fork()")
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    _sum(ranks)
+    dist.destroy_process_group()
+
+
 def a_rank_that_dies(ranks):
     """The last check: one rank ends the process."""
     init(ranks, name="death")
@@ -160,5 +176,6 @@ def a_rank_that_dies(ranks):
 
 
 CHECKS = [
-    spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, a_rank_that_dies,
+    spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, after_fork,
+    a_rank_that_dies,
 ]  # fmt: skip

@@ -53,8 +53,9 @@ void check_lists(const std::vector<std::vector<at::Tensor>>& lists, int size, bo
               ": one list of ", size, " tensors");
 }
 
-void check_root(int64_t root, int size, const char* name) {
-  TORCH_CHECK(root >= 0 && root < size, "mscclc ", name, ": the root is rank ", root, " of ", size);
+void check_rank(int64_t rank, int size, const char* name) {
+  TORCH_CHECK(rank >= 0 && rank < size, "mscclc ", name, ": there is no rank ", rank, " among ",
+              size);
 }
 
 void check_count(const at::Tensor& tensor, int64_t count, const char* name, const char* which) {
@@ -246,7 +247,7 @@ MscclcBackend::WorkPtr MscclcBackend::allreduce_coalesced(
 
 MscclcBackend::WorkPtr MscclcBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
   const at::Tensor tensor = single(tensors, "reduce");
-  check_root(options.rootRank, getSize(), "reduce");
+  check_rank(options.rootRank, getSize(), "reduce");
   Request request{about(Op::REDUCE, "reduce", {}, tensors, options.timeout), options.asyncOp};
   const int root = static_cast<int>(options.rootRank);
   request.body = [=](const Runner& run) {
@@ -262,7 +263,7 @@ MscclcBackend::WorkPtr MscclcBackend::reduce(Tensors& tensors, const c10d::Reduc
 MscclcBackend::WorkPtr MscclcBackend::broadcast(Tensors& tensors,
                                                 const c10d::BroadcastOptions& options) {
   const at::Tensor tensor = single(tensors, "broadcast");
-  check_root(options.rootRank, getSize(), "broadcast");
+  check_rank(options.rootRank, getSize(), "broadcast");
   Request request{about(Op::BROADCAST, "broadcast", {}, tensors, options.timeout), options.asyncOp};
   const int root = static_cast<int>(options.rootRank);
   request.body = [=](const Runner& run) { mscclc::torch_adapter::broadcast(run, tensor, root); };
@@ -368,7 +369,7 @@ MscclcBackend::WorkPtr MscclcBackend::reduce_scatter_tensor_coalesced(
 MscclcBackend::WorkPtr MscclcBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                              const c10d::GatherOptions& options) {
   const at::Tensor input = single(inputs, "gather");
-  check_root(options.rootRank, getSize(), "gather");
+  check_rank(options.rootRank, getSize(), "gather");
   const int root = static_cast<int>(options.rootRank);
   check_lists(outputs, getSize(), root == getRank(), "gather");
   const Tensors list = outputs.empty() ? Tensors() : outputs[0];
@@ -387,7 +388,7 @@ MscclcBackend::WorkPtr MscclcBackend::gather(std::vector<Tensors>& outputs, Tens
 MscclcBackend::WorkPtr MscclcBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                               const c10d::ScatterOptions& options) {
   const at::Tensor output = single(outputs, "scatter");
-  check_root(options.rootRank, getSize(), "scatter");
+  check_rank(options.rootRank, getSize(), "scatter");
   const int root = static_cast<int>(options.rootRank);
   check_lists(inputs, getSize(), root == getRank(), "scatter");
   const Tensors list = inputs.empty() ? Tensors() : inputs[0];
@@ -489,12 +490,12 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
 // ---- Messages of two ranks: broadcasts of a communicator that only they have ----
 
 MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
-  check_root(to, getSize(), "send");
+  check_rank(to, getSize(), "send");
   return message(Op::SEND, "send", tensors, {single(tensors, "send").device(), getRank(), to});
 }
 
 MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
-  check_root(from, getSize(), "recv");
+  check_rank(from, getSize(), "recv");
   return message(Op::RECV, "recv", tensors, {single(tensors, "recv").device(), from, getRank()});
 }
 

@@ -43,6 +43,8 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
 }  // namespace
 
 c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
+  TORCH_CHECK(getpid() == process_, request.about.name,
+              ": the process group is of the process before fork()");
   auto work = c10::make_intrusive<HostWork>(request.about,
                                             [comm = std::weak_ptr(comm_)](const std::string& why) {
                                               if (const auto alive = comm.lock()) alive->abort(why);
@@ -80,6 +82,10 @@ void HostLane::work_through(Queue& queue, Communicator& comm) {
 }
 
 void HostLane::close() {
+  if (getpid() != process_) {
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
   {
     const std::lock_guard lock(queue_->mutex);
     queue_->closed = true;

@@ -2,6 +2,8 @@
 // runs them; on a GPU they are queued on streams, by the caller.
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -78,7 +80,8 @@ class HostLane final : public Lane {
   static void work_through(Queue& queue, Communicator& comm);
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  std::thread thread_;  ///< since the first submit()
+  std::thread thread_;              ///< since the first submit()
+  const pid_t process_ = getpid();  ///< a child of fork() has no such thread
 };
 
 class DeviceLane final : public Lane {
