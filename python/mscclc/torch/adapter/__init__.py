@@ -20,7 +20,6 @@ import torch
 from ..._library import library, path_of_library
 from ...errors import UsageError
 
-TESTED = ("2.11",)
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
 _loaded = False
