@@ -176,7 +176,7 @@ def coalesced(ranks):
 
 
 def graphs(ranks):
-    """Captured calls, replayed with new data between eager ones; the first call is captured, too."""
+    """Captured calls, replayed with new data between eager ones."""
     n = ranks.size
     for asynchronous in (False, True):
         data = torch.zeros(4096, device="cuda")
