@@ -19,6 +19,15 @@ NAME = "mscclc"
 SUMMARY = "A compiler for GPU collectives"
 # The command is linked statically; the library needs the C library of Debian 12, or a later one.
 TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
+HEADER = os.path.join("..", "runtime", "capi", "mscclc.h")
+# torch calls the second when it is imported.
+ENTRY_POINTS = """\
+[console_scripts]
+mscclc = mscclc.__main__:main
+
+[torch.backends]
+mscclc = mscclc.torch:register
+"""
 BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
 
 
@@ -29,10 +38,11 @@ def make_wheel(folder, tool, library):
     files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
     files.append((f"{NAME}/bin/mscclc", _read(tool), 0o755))
     files.append((f"{NAME}/lib/libmscclc.so.0", _read(library), 0o755))
+    files.append((f"{NAME}/include/mscclc.h", _read(os.path.join(HERE, HEADER)), 0o644))
     files += [
         (f"{info}/METADATA", _metadata(version).encode(), 0o644),
         (f"{info}/WHEEL", _wheel().encode(), 0o644),
-        (f"{info}/entry_points.txt", b"[console_scripts]\nmscclc = mscclc.__main__:main\n", 0o644),
+        (f"{info}/entry_points.txt", ENTRY_POINTS.encode(), 0o644),
     ]
     record = "".join(f"{path},{_digest(data)},{len(data)}\n" for path, data, _ in files)
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
@@ -62,7 +72,8 @@ def _sources():
         folders[:] = sorted(set(folders) - {"__pycache__", "bin", "lib"})
         relative = os.path.relpath(folder, HERE)
         for name in sorted(names):
-            if name.endswith(".py") or name == "py.typed":
+            # The adapter for torch is built from its sources, where torch is.
+            if name.endswith((".py", ".cc", ".h")) or name == "py.typed":
                 found.append(os.path.join(relative, name))
     return found
 

@@ -75,6 +75,17 @@ def library():
     return _loaded
 
 
+def path_of_library():
+    """The file of the library that is loaded, for what is linked with it."""
+    library()
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        paths = {line.rstrip("\n").partition("/")[2] for line in maps}
+    for path in paths:
+        if os.path.basename(path).startswith(NAME):
+            return f"/{path}"
+    raise UsageError(f"the file of {NAME} is not known")
+
+
 def check(result):
     """Raises LibraryError if the call of this thread that gave `result` has failed."""
     if result != 0:

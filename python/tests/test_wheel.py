@@ -42,6 +42,11 @@ class Wheel(unittest.TestCase):
                 self.assertEqual((digest, int(size)), ("sha256=" + hashed.decode(), len(data)))
             self.assertIn("mscclc/mscclpp/language/channel.py", names)
             self.assertIn("mscclc/py.typed", names)
+            # What the adapter for torch is built from, and how torch finds the backend.
+            self.assertIn("mscclc/include/mscclc.h", names)
+            self.assertIn("mscclc/torch/adapter/backend.cc", names)
+            (points,) = [name for name in names if name.endswith(".dist-info/entry_points.txt")]
+            self.assertIn(b"[torch.backends]\nmscclc = mscclc.torch:register\n", wheel.read(points))
 
     def test_the_same_files_give_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:

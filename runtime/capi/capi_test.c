@@ -573,6 +573,20 @@ static void by_the_environment(void) {
   OK(mscclc_set_log(NULL, NULL));
 }
 
+/* The other rank does not come: the config says how long the first one waits. */
+static void alone_at_a_store(void) {
+  board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
+  mscclc_comm_t *comm = NULL;
+  mscclc_config_t config = host();
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  config.timeout_ms = 300;
+  store.user = &own;
+  store.set = board_set;
+  store.get = board_get;
+  CHECK(mscclc_comm_create_store(&comm, 2, 0, &store, "alone", &config) == MSCCLC_TIMEOUT);
+  CHECK(comm == NULL && strstr(mscclc_last_error(), "rank 1") != NULL);
+}
+
 static void without_communicators(void) {
   mscclc_unique_id_t bad;
   mscclc_comm_t *comm = (mscclc_comm_t *)&bad;
@@ -627,6 +641,7 @@ int main(void) {
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", "29500", 1);
   without_communicators();
+  alone_at_a_store();
   by_the_environment();
   threads();
   one_thread();

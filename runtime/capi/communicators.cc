@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "runtime/api/bootstrap.h"
@@ -100,11 +101,15 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
   return MSCCLC_SUCCESS;
 }
 
-/// An id of this process, which serves it. nullopt: reported.
-std::optional<std::string> make_id(bool one_machine, Diagnostics& diagnostics) {
+/// An id of this process, which serves it; ranks wait for one another as long as the environment
+/// says, or `timeout`. nullopt: reported.
+std::optional<std::string> make_id(bool one_machine,
+                                   std::optional<std::chrono::milliseconds> timeout,
+                                   Diagnostics& diagnostics) {
   auto options = read_host_options(diagnostics);
   if (!options) return std::nullopt;
   options->one_machine = one_machine;
+  options->timeout = timeout.value_or(options->timeout);
   auto job = host_job(*options, diagnostics);
   if (!job) return std::nullopt;
   const std::string text = job->id.text();
@@ -163,7 +168,7 @@ class Store {
 
 mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks, Part part,
                               mscclc_comm_t** comm, Diagnostics& diagnostics) {
-  const auto id = rank == 0 ? make_id(false, diagnostics) : store.get_id(diagnostics);
+  const auto id = rank == 0 ? make_id(false, part.timeout, diagnostics) : store.get_id(diagnostics);
   if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
   const mscclc_result_t result = join(*id, rank, ranks, std::move(part), comm, diagnostics);
   if (rank == 0) store.forget();  // all have come, or none will
@@ -216,7 +221,7 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   if (!family) return fail(diagnostics);
   const bool first = color >= 0 && family->ranks.front() == bootstrap.rank();
   const std::string own =
-      first ? make_id(family->one_machine, diagnostics).value_or("") : std::string();
+      first ? make_id(family->one_machine, part.timeout, diagnostics).value_or("") : std::string();
   const auto* text = reinterpret_cast<const uint8_t*>(own.data());
   if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
     return fail(diagnostics);
@@ -243,7 +248,7 @@ mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
   return guarded([&] {
     if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
     Diagnostics diagnostics;
-    const auto text = make_id(false, diagnostics);
+    const auto text = make_id(false, std::nullopt, diagnostics);
     if (!text) return fail(diagnostics);
     *id = {};
     text->copy(id->text, sizeof id->text - 1);

@@ -1,0 +1,39 @@
+"""torch.distributed with mscclc: a backend, custom ops, and a communicator for inference engines.
+
+    import torch.distributed as dist
+    dist.init_process_group("mscclc")            # found by its entry point, where the wheel is
+                                                 # installed; else: import mscclc.torch
+    dist.init_process_group("cpu:gloo,cuda:mscclc")
+    dist.init_process_group("mscclc", pg_options=mscclc.torch.Options(fallback=True))
+
+The backend needs a small library that is built once for a version of torch:
+
+    python3 -m mscclc.torch.adapter
+"""
+
+from .options import Options
+
+__all__ = ["Options", "register"]
+
+
+def register() -> None:
+    """Registers the backend "mscclc" of torch.distributed; the second time nothing.
+
+    It is what the entry point of the group `torch.backends` calls when torch is imported, which this
+    module may be doing: so torch is imported here, and what needs more is loaded by the first group.
+    """
+    import torch.distributed
+
+    if torch.distributed.is_available() and "mscclc" not in torch.distributed.Backend.backend_list:
+        torch.distributed.Backend.register_backend(
+            "mscclc", _create, extended_api=True, devices=["cpu", "cuda"]
+        )
+
+
+def _create(of_group, options):
+    from .backend import create
+
+    return create(of_group, options)
+
+
+register()

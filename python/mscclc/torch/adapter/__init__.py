@@ -1,0 +1,95 @@
+"""The adapter: a library of C++ between torch's and ours, without a symbol of Python.
+
+torch has no stable interface for backends, so there is one adapter for each minor version of torch,
+whatever the version of Python. It is built from source, once:
+
+    python3 -m mscclc.torch.adapter [FOLDER]
+
+needs g++ (11 or later) and the torch that is installed, and writes libmscclc_torch-2.11.so, say, into
+the folder, or beside this file. TORCH_MSCCLC_ADAPTER names a folder in which it is looked for first.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import torch
+
+from ..._library import library, path_of_library
+from ...errors import UsageError
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(_HERE))
+_loaded = False
+
+
+def load() -> None:
+    """Loads the adapter of this version of torch, and libmscclc before it; once."""
+    global _loaded
+    if _loaded:
+        return
+    library()
+    places = [os.environ.get("TORCH_MSCCLC_ADAPTER"), _HERE]
+    for place in filter(None, places):
+        path = os.path.join(place, _name())
+        if os.path.exists(path):
+            torch.ops.load_library(path)
+            _loaded = True
+            return
+    raise UsageError(
+        f"there is no adapter for torch {torch.__version__}; this builds it, with g++:"
+        " python3 -m mscclc.torch.adapter"
+    )
+
+
+def build(folder: str = _HERE, compiler: str = "g++") -> str:
+    """Builds the adapter for the torch that is installed; the path of the library."""
+    target = os.path.join(folder, _name())
+    of_torch = os.path.dirname(torch.__file__)
+    sources = sorted(name for name in os.listdir(_HERE) if name.endswith(".cc"))
+    with tempfile.TemporaryDirectory() as scratch:
+        # Sources include one another by their paths in the repository. They are compiled as one,
+        # since most of the time goes into torch's headers.
+        os.mkdir(os.path.join(scratch, "python"))
+        os.symlink(_PACKAGE, os.path.join(scratch, "python", "mscclc"))
+        whole, built = os.path.join(scratch, "whole.cc"), os.path.join(scratch, "adapter.so")
+        with open(whole, "w", encoding="utf-8") as file:
+            for name in sources:
+                file.write(f'#include "python/mscclc/torch/adapter/{name}"\n')
+        command = [
+            compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-o", built, whole,
+            "-I", scratch, "-I", _folder_of_header(),
+            "-isystem", os.path.join(of_torch, "include"),
+            "-isystem", os.path.join(of_torch, "include", "torch", "csrc", "api", "include"),
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+            path_of_library(),
+            "-L", os.path.join(of_torch, "lib"), "-lc10", "-ltorch_cpu",
+            "-Wl,--no-undefined", "-Wl,--as-needed", "-s",
+        ]  # fmt: skip
+        try:
+            subprocess.run(command, check=True)
+        except FileNotFoundError:
+            raise UsageError(f"there is no {compiler}, which builds the adapter") from None
+        except subprocess.CalledProcessError as error:
+            raise UsageError(f"{compiler} does not build the adapter: see above") from error
+        shutil.copy(built, target + ".part")
+        os.replace(target + ".part", target)  # processes may have the old one loaded
+    return target
+
+
+def _name():
+    return f"libmscclc_torch-{re.match(r'[0-9]+[.][0-9]+', torch.__version__)[0]}.so"
+
+
+def _folder_of_header():
+    """Where mscclc.h is: in the package, or in a checkout."""
+    places = [
+        os.path.join(_PACKAGE, "include"),
+        os.path.join(_PACKAGE, "..", "..", "runtime", "capi"),
+    ]
+    for place in places:
+        if os.path.exists(os.path.join(place, "mscclc.h")):
+            return place
+    raise UsageError(f"there is no mscclc.h in {' or '.join(places)}")

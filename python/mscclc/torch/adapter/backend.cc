@@ -1,0 +1,605 @@
+#include "python/mscclc/torch/adapter/backend.h"
+
+#include <tuple>
+
+#include "python/mscclc/torch/adapter/calls.h"
+
+namespace mscclc::torch_adapter {
+namespace {
+
+using Op = c10d::OpType;
+
+/// The name of the n-th backend of a group in this store: groups may be made again.
+std::string next_keys(c10d::Store& store, int rank) {
+  const int64_t n = store.add("mscclc/backends/" + std::to_string(rank), 1);
+  return "backend" + std::to_string(n);
+}
+
+void check_tensor(const at::Tensor& tensor, const char* name) {
+  TORCH_CHECK(tensor.defined(), "mscclc ", name, ": the tensor is undefined");
+  TORCH_CHECK(tensor.layout() == at::kStrided && !tensor.is_nested(), "mscclc ", name,
+              ": tensors must be dense, not of layout ", tensor.layout(),
+              "; convert them with to_dense()");
+  TORCH_CHECK(!tensor.is_quantized(), "mscclc ", name, ": tensors must not be quantized");
+  TORCH_CHECK(tensor.is_cpu() || tensor.is_cuda(), "mscclc ", name,
+              ": tensors are of cpu or cuda, not of ", tensor.device());
+}
+
+/// Inputs are of the outputs' device and type.
+void check_alike(const std::vector<at::Tensor>& tensors, const char* name) {
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(tensor, name);
+    const at::Tensor& first = tensors.front();
+    TORCH_CHECK(tensor.device() == first.device(), "mscclc ", name,
+                ": tensors are of one device, not of ", first.device(), " and ", tensor.device());
+    TORCH_CHECK(tensor.scalar_type() == first.scalar_type(), "mscclc ", name,
+                ": tensors are of one type, not of ", first.scalar_type(), " and ",
+                tensor.scalar_type());
+  }
+}
+
+const at::Tensor& single(const std::vector<at::Tensor>& tensors, const char* name) {
+  TORCH_CHECK(tensors.size() == 1, "mscclc ", name, ": one tensor, not ", tensors.size());
+  return tensors[0];
+}
+
+void check_lists(const std::vector<std::vector<at::Tensor>>& lists, int size, bool here,
+                 const char* name) {
+  if (!here) {
+    TORCH_CHECK(lists.empty(), "mscclc ", name, ": only the root has a list of tensors");
+    return;
+  }
+  TORCH_CHECK(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), "mscclc ", name,
+              ": one list of ", size, " tensors");
+}
+
+void check_rank(int64_t rank, int size, const char* name) {
+  TORCH_CHECK(rank >= 0 && rank < size, "mscclc ", name, ": there is no rank ", rank, " among ",
+              size);
+}
+
+void check_count(const at::Tensor& tensor, int64_t count, const char* name, const char* which) {
+  TORCH_CHECK(tensor.numel() == count, "mscclc ", name, ": the ", which, " has ", tensor.numel(),
+              " elements instead of ", count);
+}
+
+/// Of n parts, `part` may lie in `whole` at the place of this rank; no other overlap is right.
+void check_overlap(const at::Tensor& whole, const at::Tensor& part, int rank, const char* name) {
+  if (part.numel() == 0 || !whole.is_contiguous() || !part.is_contiguous()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(whole.const_data_ptr());
+  const auto at = reinterpret_cast<uintptr_t>(part.const_data_ptr());
+  const size_t bytes = part.nbytes();
+  if (at >= begin + whole.nbytes() || at + bytes <= begin) return;
+  TORCH_CHECK(at == begin + static_cast<size_t>(rank) * bytes, "mscclc ", name,
+              ": input and output overlap; only this rank's own part of the larger may be the "
+              "other");
+}
+
+/// Elements of each part of a tensor, whose rows are split.
+std::vector<int64_t> parts_of(const at::Tensor& tensor, const std::vector<int64_t>& splits,
+                              int size, const char* which) {
+  TORCH_CHECK(tensor.dim() > 0, "mscclc all_to_all: the ", which, " has no dimension to be split");
+  const int64_t rows = tensor.size(0);
+  std::vector<int64_t> parts = splits;
+  if (parts.empty()) {
+    TORCH_CHECK(rows % size == 0, "mscclc all_to_all: the ", which, " has ", rows,
+                " rows, which are not ", size, " equal parts");
+    parts.assign(static_cast<size_t>(size), rows / size);
+  }
+  TORCH_CHECK(parts.size() == static_cast<size_t>(size), "mscclc all_to_all: the ", which, " has ",
+              parts.size(), " splits for ", size, " ranks");
+  int64_t sum = 0;
+  for (const int64_t part : parts) {
+    TORCH_CHECK(part >= 0 && part <= rows - sum, "mscclc all_to_all: splits of the ", which,
+                " do not add up to its ", rows, " rows");
+    sum += part;
+  }
+  TORCH_CHECK(sum == rows, "mscclc all_to_all: splits of the ", which, " add up to ", sum,
+              " instead of its ", rows, " rows");
+  const int64_t width = rows == 0 ? 0 : tensor.numel() / rows;
+  for (int64_t& part : parts) part *= width;
+  return parts;
+}
+
+std::vector<int64_t> sizes_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<int64_t> sizes;
+  for (const at::Tensor& tensor : tensors) sizes.push_back(tensor.numel());
+  return sizes;
+}
+
+std::vector<at::Tensor> joined(std::vector<at::Tensor> first, const std::vector<at::Tensor>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+}  // namespace
+
+MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                             std::string group, std::chrono::milliseconds timeout, Others others)
+    : Backend(rank, size),
+      store_(std::move(store)),
+      group_(std::move(group)),
+      keys_(next_keys(*store_, rank)),
+      timeout_(timeout),
+      others_(std::move(others)) {}
+
+MscclcBackend::~MscclcBackend() {
+  try {
+    shutdown();
+  } catch (const std::exception& error) {
+    TORCH_WARN("mscclc: ", error.what());
+  }
+}
+
+bool MscclcBackend::Where::operator<(const Where& other) const {
+  const auto key = [](const Where& w) {
+    return std::make_tuple(w.device.type(), w.device.index(), w.from, w.to);
+  };
+  return key(*this) < key(other);
+}
+
+// ---- Where requests run ----
+
+std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
+  std::shared_ptr<Lane>& lane = lanes_[where];
+  if (lane != nullptr) return lane;
+  const bool host = where.device.is_cpu(), two = where.from >= 0;
+  Membership membership{store_, keys_ + (host ? "/cpu" : "/cuda"), getRank(), getSize()};
+  if (two) {
+    membership.name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
+    membership.rank = where.from == getRank() ? 0 : 1;
+    membership.ranks = 2;
+  }
+  membership.device = host ? MSCCLC_HOST : where.device.index();
+  membership.timeout = timeout_;
+  if (host) {
+    lane = std::make_shared<HostLane>(std::move(membership));
+  } else {
+    lane = std::make_shared<DeviceLane>(std::move(membership), where.device);
+  }
+  return lane;
+}
+
+std::vector<std::shared_ptr<Lane>> MscclcBackend::lanes() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Lane>> all;
+  for (const auto& [where, lane] : lanes_) all.push_back(lane);
+  return all;
+}
+
+About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Tensors outputs,
+                           std::chrono::milliseconds timeout) {
+  Tensors all = joined(std::move(inputs), outputs);
+  check_alike(all, name);
+  About about;
+  about.op = op;
+  about.sequence = c10d::isP2POp(op) ? ++messages_so_far_ : ++sequence_;
+  about.name = std::string("mscclc ") + name + " " + std::to_string(about.sequence) + " of rank " +
+               std::to_string(getRank()) + " in group " + group_;
+  about.rank = getRank();
+  about.tensors = std::move(all);
+  about.outputs = std::move(outputs);
+  about.timeout = std::max(timeout, std::chrono::milliseconds(0));
+  return about;
+}
+
+MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
+  WorkPtr work = lane(where)->submit(std::move(request));
+  const std::lock_guard lock(mutex_);
+  if (coalescing_ && work != nullptr) coalesced_.push_back(work);
+  return work;
+}
+
+MscclcBackend::WorkPtr MscclcBackend::submit(Request request) {
+  const c10::Device device = request.about.tensors.front().device();
+  return submit({device}, std::move(request));
+}
+
+template <class Call>
+std::function<void()> MscclcBackend::instead(c10::DeviceType type, const char* name, Call call) {
+  const auto other = others_.find(type);
+  if (other == others_.end()) return nullptr;
+  return [backend = other->second, name = std::string(name), group = group_, call] {
+    static std::mutex mutex;
+    static std::set<std::string> logged;
+    const std::lock_guard lock(mutex);
+    if (logged.insert(group + name + backend->getBackendName()).second) {
+      TORCH_WARN("mscclc: no plan serves ", name, " of group ", group, ", so ",
+                 backend->getBackendName(), " does it");
+    }
+    if (const WorkPtr work = call(*backend)) work->wait();
+  };
+}
+
+// ---- Collectives ----
+
+MscclcBackend::WorkPtr MscclcBackend::allreduce(Tensors& tensors,
+                                                const c10d::AllreduceOptions& options) {
+  const at::Tensor tensor = single(tensors, "all_reduce");
+  Request request{about(Op::ALLREDUCE, "all_reduce", {}, tensors, options.timeout),
+                  options.asyncOp};
+  request.body = [=](const Runner& run) { all_reduce(run, tensor, options.reduceOp); };
+  request.instead = instead(tensor.device().type(), "all_reduce", [=](c10d::Backend& other) {
+    Tensors own{tensor};
+    return other.allreduce(own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::allreduce_coalesced(
+    Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
+  TORCH_CHECK(!tensors.empty(), "mscclc all_reduce_coalesced: no tensors");
+  Request request{
+      about(Op::ALLREDUCE_COALESCED, "all_reduce_coalesced", {}, tensors, options.timeout),
+      options.asyncOp};
+  request.body = [=](const Runner& run) {
+    for (const at::Tensor& tensor : tensors) all_reduce(run, tensor, options.reduceOp);
+  };
+  request.instead =
+      instead(tensors[0].device().type(), "all_reduce_coalesced", [=](c10d::Backend& other) {
+        Tensors own = tensors;
+        return other.allreduce_coalesced(own, options);
+      });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  const at::Tensor tensor = single(tensors, "reduce");
+  check_rank(options.rootRank, getSize(), "reduce");
+  Request request{about(Op::REDUCE, "reduce", {}, tensors, options.timeout), options.asyncOp};
+  const int root = static_cast<int>(options.rootRank);
+  request.body = [=](const Runner& run) {
+    mscclc::torch_adapter::reduce(run, tensor, root, options.reduceOp);
+  };
+  request.instead = instead(tensor.device().type(), "reduce", [=](c10d::Backend& other) {
+    Tensors own{tensor};
+    return other.reduce(own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::broadcast(Tensors& tensors,
+                                                const c10d::BroadcastOptions& options) {
+  const at::Tensor tensor = single(tensors, "broadcast");
+  check_rank(options.rootRank, getSize(), "broadcast");
+  Request request{about(Op::BROADCAST, "broadcast", {}, tensors, options.timeout), options.asyncOp};
+  const int root = static_cast<int>(options.rootRank);
+  request.body = [=](const Runner& run) { mscclc::torch_adapter::broadcast(run, tensor, root); };
+  request.instead = instead(tensor.device().type(), "broadcast", [=](c10d::Backend& other) {
+    Tensors own{tensor};
+    return other.broadcast(own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                                const c10d::AllgatherOptions& options) {
+  const at::Tensor input = single(inputs, "all_gather");
+  check_lists(outputs, getSize(), true, "all_gather");
+  const Tensors list = outputs[0];
+  check_count(input, list[static_cast<size_t>(getRank())].numel(), "all_gather", "input");
+  Request request{about(Op::ALLGATHER, "all_gather", inputs, list, options.timeout),
+                  options.asyncOp};
+  request.body = [=](const Runner& run) { all_gather_list(run, list, input); };
+  request.instead = instead(input.device().type(), "all_gather", [=](c10d::Backend& other) {
+    std::vector<Tensors> lists{list};
+    Tensors own{input};
+    return other.allgather(lists, own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                                      const c10d::AllgatherOptions& options) {
+  Tensors outputs{output}, inputs{input};
+  return allgather_into_tensor_coalesced(outputs, inputs, options);
+}
+
+MscclcBackend::WorkPtr MscclcBackend::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+  constexpr auto kName = "all_gather_into_tensor";
+  TORCH_CHECK(!inputs.empty() && inputs.size() == outputs.size(), "mscclc ", kName, ": ",
+              inputs.size(), " inputs and ", outputs.size(), " outputs");
+  Request request{about(Op::_ALLGATHER_BASE, kName, inputs, outputs, options.timeout),
+                  options.asyncOp};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check_count(outputs[i], inputs[i].numel() * getSize(), kName, "output");
+    check_overlap(outputs[i], inputs[i], getRank(), kName);
+  }
+  request.body = [=](const Runner& run) {
+    for (size_t i = 0; i < inputs.size(); ++i) all_gather(run, outputs[i], inputs[i]);
+  };
+  request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {
+    Tensors targets = outputs, own = inputs;
+    return other.allgather_into_tensor_coalesced(targets, own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                                     const c10d::ReduceScatterOptions& options) {
+  const at::Tensor output = single(outputs, "reduce_scatter");
+  check_lists(inputs, getSize(), true, "reduce_scatter");
+  const Tensors list = inputs[0];
+  check_count(output, list[static_cast<size_t>(getRank())].numel(), "reduce_scatter", "output");
+  Request request{about(Op::REDUCE_SCATTER, "reduce_scatter", list, outputs, options.timeout),
+                  options.asyncOp};
+  request.body = [=](const Runner& run) {
+    reduce_scatter_list(run, output, list, options.reduceOp);
+  };
+  request.instead = instead(output.device().type(), "reduce_scatter", [=](c10d::Backend& other) {
+    Tensors targets{output};
+    std::vector<Tensors> lists{list};
+    return other.reduce_scatter(targets, lists, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::_reduce_scatter_base(
+    at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) {
+  Tensors outputs{output}, inputs{input};
+  return reduce_scatter_tensor_coalesced(outputs, inputs, options);
+}
+
+MscclcBackend::WorkPtr MscclcBackend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+  constexpr auto kName = "reduce_scatter_tensor";
+  TORCH_CHECK(!inputs.empty() && inputs.size() == outputs.size(), "mscclc ", kName, ": ",
+              inputs.size(), " inputs and ", outputs.size(), " outputs");
+  Request request{about(Op::_REDUCE_SCATTER_BASE, kName, inputs, outputs, options.timeout),
+                  options.asyncOp};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check_count(inputs[i], outputs[i].numel() * getSize(), kName, "input");
+    check_overlap(inputs[i], outputs[i], getRank(), kName);
+  }
+  request.body = [=](const Runner& run) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      mscclc::torch_adapter::reduce_scatter(run, outputs[i], inputs[i], options.reduceOp);
+    }
+  };
+  request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {
+    Tensors targets = outputs, own = inputs;
+    return other.reduce_scatter_tensor_coalesced(targets, own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                             const c10d::GatherOptions& options) {
+  const at::Tensor input = single(inputs, "gather");
+  check_rank(options.rootRank, getSize(), "gather");
+  const int root = static_cast<int>(options.rootRank);
+  check_lists(outputs, getSize(), root == getRank(), "gather");
+  const Tensors list = outputs.empty() ? Tensors() : outputs[0];
+  Request request{about(Op::GATHER, "gather", inputs, list, options.timeout), options.asyncOp};
+  for (const at::Tensor& output : list) check_count(output, input.numel(), "gather", "output");
+  request.body = [=](const Runner& run) { mscclc::torch_adapter::gather(run, list, input, root); };
+  request.instead = instead(input.device().type(), "gather", [=](c10d::Backend& other) {
+    std::vector<Tensors> lists;
+    if (!list.empty()) lists.push_back(list);
+    Tensors own{input};
+    return other.gather(lists, own, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                              const c10d::ScatterOptions& options) {
+  const at::Tensor output = single(outputs, "scatter");
+  check_rank(options.rootRank, getSize(), "scatter");
+  const int root = static_cast<int>(options.rootRank);
+  check_lists(inputs, getSize(), root == getRank(), "scatter");
+  const Tensors list = inputs.empty() ? Tensors() : inputs[0];
+  Request request{about(Op::SCATTER, "scatter", list, outputs, options.timeout), options.asyncOp};
+  for (const at::Tensor& input : list) check_count(input, output.numel(), "scatter", "input");
+  request.body = [=](const Runner& run) {
+    mscclc::torch_adapter::scatter(run, output, list, root);
+  };
+  request.instead = instead(output.device().type(), "scatter", [=](c10d::Backend& other) {
+    Tensors targets{output};
+    std::vector<Tensors> lists;
+    if (!list.empty()) lists.push_back(list);
+    return other.scatter(targets, lists, options);
+  });
+  return submit(std::move(request));
+}
+
+Counts MscclcBackend::agree(const std::string& name, const std::vector<int64_t>& sent,
+                            const std::vector<int64_t>& expected) {
+  auto counts = std::make_shared<Counts>();
+  Request request;
+  request.about.name = name;
+  request.about.rank = getRank();
+  request.body = [=](const Runner& run) { *counts = exchange_counts(run, sent, expected); };
+  lane({c10::Device(c10::kCPU)})->submit(std::move(request))->wait(kNoTimeout);
+  return *counts;
+}
+
+MscclcBackend::WorkPtr MscclcBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                                    std::vector<int64_t>& output_splits,
+                                                    std::vector<int64_t>& input_splits,
+                                                    const c10d::AllToAllOptions& options) {
+  constexpr auto kName = "all_to_all_single";
+  Request request{about(Op::ALLTOALL_BASE, kName, {input}, {output}, options.timeout),
+                  options.asyncOp};
+  const auto sent = parts_of(input, input_splits, getSize(), "input");
+  const auto expected = parts_of(output, output_splits, getSize(), "output");
+  const bool even = input_splits.empty() && output_splits.empty();
+  if (even) check_count(output, input.numel(), kName, "output");
+  const at::Tensor source = input, target = output;
+  if (even) {
+    request.body = [=](const Runner& run) { all_to_all(run, target, source); };
+  } else if (input.is_cpu()) {
+    request.body = [=](const Runner& run) {
+      all_to_all_uneven(run, target, source, exchange_counts(run, sent, expected));
+    };
+  } else {
+    const Counts counts = agree(request.about.name, sent, expected);
+    request.body = [=](const Runner& run) { all_to_all_uneven(run, target, source, counts); };
+  }
+  request.instead = instead(input.device().type(), kName, [=](c10d::Backend& other) {
+    at::Tensor to = target, from = source;
+    std::vector<int64_t> out = output_splits, in = input_splits;
+    return other.alltoall_base(to, from, out, in, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                                               const c10d::AllToAllOptions& options) {
+  constexpr auto kName = "all_to_all";
+  const auto size = static_cast<size_t>(getSize());
+  TORCH_CHECK(inputs.size() == size && outputs.size() == size, "mscclc ", kName, ": ",
+              inputs.size(), " inputs and ", outputs.size(), " outputs for ", size, " ranks");
+  Request request{about(Op::ALLTOALL, kName, inputs, outputs, options.timeout), options.asyncOp};
+  const auto sent = sizes_of(inputs), expected = sizes_of(outputs);
+  if (inputs[0].is_cpu()) {
+    request.body = [=](const Runner& run) {
+      all_to_all_list(run, outputs, inputs, exchange_counts(run, sent, expected));
+    };
+  } else {
+    const Counts counts = agree(request.about.name, sent, expected);
+    request.body = [=](const Runner& run) { all_to_all_list(run, outputs, inputs, counts); };
+  }
+  request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {
+    Tensors to = outputs, from = inputs;
+    return other.alltoall(to, from, options);
+  });
+  return submit(std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
+  c10::Device device(c10::kCPU);
+  if (options.device) {
+    device = *options.device;
+  } else if (!options.device_ids.empty()) {
+    device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
+  } else {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [where, lane] : lanes_) {
+      if (!where.device.is_cpu()) device = where.device;  // its work is to end, too
+    }
+  }
+  Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
+  request.body = [](const Runner& run) { mscclc::torch_adapter::barrier(run); };
+  return submit({device}, std::move(request));
+}
+
+// ---- Messages of two ranks: broadcasts of a communicator that only they have ----
+
+MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
+  check_rank(to, getSize(), "send");
+  return message(Op::SEND, "send", tensors, {single(tensors, "send").device(), getRank(), to});
+}
+
+MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
+  check_rank(from, getSize(), "recv");
+  return message(Op::RECV, "recv", tensors, {single(tensors, "recv").device(), from, getRank()});
+}
+
+MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
+                                              Where where) {
+  TORCH_CHECK(where.from != where.to, "mscclc ", name, ": a rank has no message for itself");
+  const bool sends = op == Op::SEND;
+  Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
+                        c10d::kUnsetTimeout)};
+  request.about.name +=
+      sends ? " to rank " + std::to_string(where.to) : " from rank " + std::to_string(where.from);
+  request.body = [tensor = tensors[0]](const Runner& run) {
+    mscclc::torch_adapter::broadcast(run, tensor, 0);
+  };
+  if (where.device.is_cpu()) return submit(where, std::move(request));
+  {
+    const std::lock_guard lock(mutex_);
+    if (coalescing_) {
+      messages_.push_back({where, std::move(request)});
+      return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
+    }
+  }
+  const int peer = sends ? where.to : where.from;
+  // Both directions, so that two ranks that send to each other first do not wait for ever.
+  connect({{where.device, getRank(), peer}, {where.device, peer, getRank()}});
+  return submit(where, std::move(request));
+}
+
+void MscclcBackend::connect(const std::vector<Where>& places) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        lane(places[i])->connect();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+void MscclcBackend::startCoalescing() {
+  const std::lock_guard lock(mutex_);
+  coalescing_ = true;
+  coalesced_.clear();
+  messages_.clear();
+}
+
+MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
+  std::vector<WorkPtr> works;
+  std::vector<Message> messages;
+  {
+    const std::lock_guard lock(mutex_);
+    coalescing_ = false;
+    works.swap(coalesced_);
+    messages.swap(messages_);
+  }
+  std::vector<Where> places;
+  for (const Message& message : messages) places.push_back(message.where);
+  connect(places);
+  for (Message& message : messages) {
+    works.push_back(submit(message.where, std::move(message.request)));
+  }
+  return c10::make_intrusive<Works>(getRank(), std::move(works));
+}
+
+// ---- The group as a whole ----
+
+void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
+  const std::lock_guard lock(mutex_);
+  timeout_ = timeout;
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> MscclcBackend::getBackendOptions() {
+  const std::lock_guard lock(mutex_);
+  return c10::make_intrusive<Options>("mscclc", timeout_);
+}
+
+c10d::ErrorType MscclcBackend::getError() {
+  try {
+    for (const auto& lane : lanes()) lane->check();
+    return c10d::ErrorType::SUCCESS;
+  } catch (const std::exception&) {
+    return c10d::ErrorType::COMM_ERROR;
+  }
+}
+
+void MscclcBackend::abort() {
+  for (const auto& lane : lanes()) lane->abort("the process group " + group_ + " was aborted");
+}
+
+void MscclcBackend::shutdown() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  for (const auto& lane : lanes()) lane->close();
+  const std::lock_guard lock(mutex_);
+  lanes_.clear();
+}
+
+}  // namespace mscclc::torch_adapter

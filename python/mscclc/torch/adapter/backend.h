@@ -1,0 +1,116 @@
+// The backend "mscclc" of torch.distributed: every virtual function of c10d::Backend that torch's
+// users call. What they do is in calls.h; here is what they are called with, and where it runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+#include "python/mscclc/torch/adapter/lane.h"
+
+namespace mscclc::torch_adapter {
+
+class MscclcBackend : public c10d::Backend {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+  /// Backends that get calls which no plan serves, by the type of the device.
+  using Others = std::map<c10::DeviceType, c10::intrusive_ptr<c10d::Backend>>;
+
+  /// `group` is for messages.
+  MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::string group,
+                std::chrono::milliseconds timeout, Others others);
+  ~MscclcBackend() override;
+
+  const std::string getBackendName() const override { return "mscclc"; }
+  bool supportsCoalescing() const override { return true; }
+  void startCoalescing() override;
+  WorkPtr endCoalescing() override;
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  c10::intrusive_ptr<Options> getBackendOptions() override;
+  void setSequenceNumberForGroup() override {}
+  uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  c10d::ErrorType getError() override;
+  void abort() override;
+  void shutdown() override;
+
+  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPtr allreduce_coalesced(Tensors& tensors,
+                              const c10d::AllreduceCoalescedOptions& options) override;
+  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                    const c10d::AllgatherOptions& options) override;
+  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input,
+                          const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) override;
+  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override;
+  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override;
+  WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& options) override;
+  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                 const c10d::GatherOptions& options) override;
+  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                  const c10d::ScatterOptions& options) override;
+  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
+                        std::vector<int64_t>& input_splits,
+                        const c10d::AllToAllOptions& options) override;
+  WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
+                   const c10d::AllToAllOptions& options) override;
+  WorkPtr send(Tensors& tensors, int to, int tag) override;
+  WorkPtr recv(Tensors& tensors, int from, int tag) override;
+  WorkPtr barrier(const c10d::BarrierOptions& options) override;
+
+ private:
+  /// Which lane: the device, and for messages of two ranks the sender and the receiver.
+  struct Where {
+    c10::Device device;
+    int from = -1, to = -1;
+    bool operator<(const Where& other) const;
+  };
+  struct Message {
+    Where where;
+    Request request;
+  };
+
+  /// What a collective is called; the tensors are checked.
+  About about(c10d::OpType op, const char* name, Tensors inputs, Tensors outputs,
+              std::chrono::milliseconds timeout);
+  WorkPtr submit(const Where& where, Request request);
+  WorkPtr submit(Request request);
+  std::shared_ptr<Lane> lane(const Where& where);
+  /// Connects them all at once.
+  void connect(const std::vector<Where>& places);
+  /// exchange_counts(), now.
+  std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
+                              const std::vector<int64_t>& expected);
+  WorkPtr message(c10d::OpType op, const char* name, Tensors& tensors, Where where);
+  /// What sends a call to the other backend of a device, or nothing where there is none.
+  template <class Call>
+  std::function<void()> instead(c10::DeviceType type, const char* name, Call call);
+  std::vector<std::shared_ptr<Lane>> lanes();
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const std::string group_;
+  const std::string keys_;  ///< what begins the keys of this backend
+  std::chrono::milliseconds timeout_;
+  const Others others_;
+
+  std::mutex mutex_;  ///< guards what follows
+  std::map<Where, std::shared_ptr<Lane>> lanes_;
+  bool closed_ = false;
+  bool coalescing_ = false;
+  std::vector<WorkPtr> coalesced_;
+  std::vector<Message> messages_;             ///< of GPUs, held back until the end of coalescing
+  std::atomic<uint64_t> sequence_{0};         ///< of collectives: the same on all ranks
+  std::atomic<uint64_t> messages_so_far_{0};  ///< of sends and receives
+};
+
+}  // namespace mscclc::torch_adapter

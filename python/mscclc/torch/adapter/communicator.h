@@ -1,0 +1,67 @@
+// A communicator of libmscclc whose ranks meet in a store of torch.
+#pragma once
+
+#include <mscclc.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace mscclc::torch_adapter {
+
+/// No plan serves a call. It is thrown before anything was changed, on all ranks alike.
+struct NoPlan : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// How a rank takes part, and where the others are.
+struct Membership {
+  c10::intrusive_ptr<c10d::Store> store;
+  std::string name;  ///< that no other communicator of the store has
+  int rank = 0;
+  int ranks = 1;
+  int device = MSCCLC_HOST;
+  std::chrono::milliseconds timeout{0};
+};
+
+/// Created at its first use, by the thread that uses it. Errors are exceptions: NoPlan, or
+/// c10::DistBackendError with the library's text.
+class Communicator {
+ public:
+  explicit Communicator(Membership membership) : membership_(std::move(membership)) {}
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  /// Waits until all ranks do the same; the second time nothing.
+  void create();
+  /// Queues a call on a stream of the device; on the host device it waits for it.
+  void call(const mscclc_call_t& call, mscclc_stream_t stream);
+  /// Throws what has gone wrong in calls that were queued.
+  void check() const;
+  /// Ends all calls of all ranks. Any thread.
+  void abort(const std::string& why);
+  /// Ends the wait for ranks that have not come to the store. Any thread.
+  void give_up() { given_up_ = true; }
+
+  int rank() const { return membership_.rank; }
+  int ranks() const { return membership_.ranks; }
+
+ private:
+  static int set(void* self, const char* key, const void* value, size_t bytes);
+  static int get(void* self, const char* key, void* value, size_t* bytes, uint32_t timeout_ms);
+  static int remove(void* self, const char* key);
+
+  const Membership membership_;
+  c10::intrusive_ptr<c10d::Store> store_;  ///< a clone, which may wait while others use the store
+  std::atomic<mscclc_comm_t*> comm_{nullptr};
+  mscclc_stream_t host_stream_ = nullptr;
+  std::atomic<bool> given_up_{false};
+  std::mutex aborting_;  ///< guards why_, and that an abort meets a communicator that lives
+  std::string why_;
+};
+
+}  // namespace mscclc::torch_adapter

@@ -1,0 +1,102 @@
+// Lanes: where collectives of a communicator run, one after the other. On the host device a thread
+// runs them; on a GPU they are queued on streams, by the caller.
+#pragma once
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "python/mscclc/torch/adapter/communicator.h"
+#include "python/mscclc/torch/adapter/work.h"
+
+namespace mscclc::torch_adapter {
+
+/// A communicator and the stream for calls. Operations on tensors between the calls run in their
+/// order: the host's have ended when a call returns, and a GPU's are on the current stream.
+struct Runner {
+  Communicator& comm;
+  mscclc_stream_t stream;
+
+  void operator()(const mscclc_call_t& call) const { comm.call(call, stream); }
+};
+
+/// A collective: what it is called, and what it does.
+struct Request {
+  About about;
+  bool async = true;
+  std::function<void(const Runner&)> body = {};
+  /// What another backend does instead, where no plan serves; empty: nothing.
+  std::function<void()> instead = {};
+};
+
+class Lane {
+ public:
+  explicit Lane(Membership membership)
+      : comm_(std::make_shared<Communicator>(std::move(membership))) {}
+  virtual ~Lane() = default;
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// nullptr: it is not async, and the current stream is ordered after it.
+  virtual c10::intrusive_ptr<c10d::Work> submit(Request request) = 0;
+  /// Waits until the other ranks do the same, where the caller's thread is the one that calls.
+  virtual void connect() = 0;
+  /// Waits for what was submitted; nothing may be submitted any more. The second time nothing.
+  virtual void close() = 0;
+
+  void abort(const std::string& why) { comm_->abort(why); }
+  void check() const { comm_->check(); }
+
+ protected:
+  const std::shared_ptr<Communicator> comm_;
+};
+
+class HostLane final : public Lane {
+ public:
+  using Lane::Lane;
+  ~HostLane() override { close(); }
+
+  c10::intrusive_ptr<c10d::Work> submit(Request request) override;
+  void connect() override {}
+  void close() override;
+
+ private:
+  struct Queued {
+    Request request;
+    c10::intrusive_ptr<HostWork> work;
+  };
+  struct Queue {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Queued> waiting;
+    bool closed = false;
+  };
+  static void work_through(Queue& queue, Communicator& comm);
+
+  const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
+  std::thread thread_;              ///< since the first submit()
+  const pid_t process_ = getpid();  ///< a child of fork() has no such thread
+};
+
+class DeviceLane final : public Lane {
+ public:
+  DeviceLane(Membership membership, c10::Device device);
+
+  c10::intrusive_ptr<c10d::Work> submit(Request request) override;
+  void connect() override;
+  void close() override;
+
+ private:
+  std::mutex mutex_;  ///< the threads of autograd make calls, too
+  const c10::Device device_;
+  const c10::Stream own_;  ///< of collectives that are async
+  bool closed_ = false;
+};
+
+}  // namespace mscclc::torch_adapter

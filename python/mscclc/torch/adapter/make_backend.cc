@@ -1,0 +1,63 @@
+// How Python gets a backend without a Python symbol in this library: by the names of process
+// groups.
+//
+//   given: a group that has the store, and the backends that get what no plan serves
+//   made:  the name of a group that is registered here, with the backend
+#include <torch/library.h>
+
+#include <mutex>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "python/mscclc/torch/adapter/backend.h"
+
+namespace mscclc::torch_adapter {
+namespace {
+
+/// Groups that were made: the registry of torch holds none. Never destroyed, as Python may end
+/// last.
+struct Made {
+  std::mutex mutex;
+  std::map<std::string, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
+};
+
+Made& made_groups() {
+  static auto* made = new Made;
+  return *made;
+}
+
+constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
+
+void make_backend(const std::string& given, const std::string& made, const std::string& group,
+                  int64_t timeout_ms) {
+  const auto from = c10d::resolve_process_group(given);
+  MscclcBackend::Others others;
+  for (const c10::Device device : from->getDeviceTypes()) {
+    others.emplace(device.type(), from->getBackend(device.type()));
+  }
+  const auto backend =
+      c10::make_intrusive<MscclcBackend>(from->getStore(), from->getRank(), from->getSize(), group,
+                                         std::chrono::milliseconds(timeout_ms), std::move(others));
+  const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
+  for (const c10::DeviceType type : kTypes) {
+    result->setBackend(type, c10d::ProcessGroup::BackendType::CUSTOM, backend);
+  }
+  result->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
+  c10d::register_process_group(made, result);
+  const std::lock_guard lock(made_groups().mutex);
+  made_groups().groups[made] = result;
+}
+
+void forget_backend(const std::string& made) {
+  c10d::unregister_process_group(made);
+  const std::lock_guard lock(made_groups().mutex);
+  made_groups().groups.erase(made);
+}
+
+TORCH_LIBRARY_FRAGMENT(mscclc, library) {
+  library.def("make_backend(str given, str made, str group, int timeout_ms) -> ()", make_backend);
+  library.def("forget_backend(str made) -> ()", forget_backend);
+}
+
+}  // namespace
+}  // namespace mscclc::torch_adapter

@@ -1,0 +1,94 @@
+// Works: what a caller holds of a collective that has been queued.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/Event.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "python/mscclc/torch/adapter/communicator.h"
+
+namespace mscclc::torch_adapter {
+
+/// What a collective is called in errors, and what its Work holds.
+struct About {
+  c10d::OpType op = c10d::OpType::UNKNOWN;
+  std::string name;  ///< "allreduce 7 of group 0"
+  int rank = 0;
+  uint64_t sequence = 0;
+  std::vector<at::Tensor> tensors;  ///< in and out, kept until it has ended
+  std::vector<at::Tensor> outputs;
+  std::chrono::milliseconds timeout{0};  ///< of wait(); 0: the communicator's own
+};
+
+/// A collective on the host device, run by another thread.
+class HostWork : public c10d::Work {
+ public:
+  /// `expire` ends the collective when wait() has waited too long.
+  HostWork(About about, std::function<void(const std::string&)> expire);
+
+  /// Called by the thread that has run it.
+  void end(std::exception_ptr error);
+
+  bool wait(std::chrono::milliseconds timeout) override;
+  void synchronize() override;
+  void abort() override;
+  std::vector<at::Tensor> result() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  uint64_t getSequencenumber() const override { return about_.sequence; }
+
+ private:
+  About about_;
+  const std::function<void(const std::string&)> expire_;
+  const c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+/// A collective on a stream of a device.
+class DeviceWork : public c10d::Work {
+ public:
+  /// The current stream of the device is the one on which it was queued.
+  DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Device device);
+
+  bool isCompleted() override;
+  bool isSuccess() const override;
+  std::exception_ptr exception() const override;
+  /// Orders the current stream after it; a barrier also blocks the host.
+  bool wait(std::chrono::milliseconds timeout) override;
+  void synchronize() override;
+  void abort() override;
+  std::vector<at::Tensor> result() override { return about_.outputs; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  uint64_t getSequencenumber() const override { return about_.sequence; }
+
+ private:
+  About about_;
+  const std::shared_ptr<Communicator> comm_;
+  const c10::Device device_;
+  c10::Event ended_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+/// Several works as one.
+class Works : public c10d::Work {
+ public:
+  explicit Works(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works);
+
+  bool isCompleted() override;
+  bool isSuccess() const override;
+  std::exception_ptr exception() const override;
+  bool wait(std::chrono::milliseconds timeout) override;
+  void synchronize() override;
+  void abort() override;
+  std::vector<at::Tensor> result() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+ private:
+  const std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+};
+
+}  // namespace mscclc::torch_adapter

@@ -1,0 +1,60 @@
+"""Makes a backend of torch.distributed: the adapter's object, by way of torch's registry of groups."""
+
+import itertools
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import (
+    _register_process_group,
+    _resolve_process_group,
+    _unregister_process_group,
+)
+
+from ..errors import UsageError
+from .adapter import load
+from .options import Options
+
+_numbers = itertools.count()
+
+
+def create(of_group, options) -> dist.Backend:
+    """The creator that torch calls: `of_group` are its DistributedBackendOptions."""
+    if options is None:
+        options = Options()
+    if not isinstance(options, Options):
+        raise UsageError(
+            f"pg_options of mscclc are mscclc.torch.Options, not {type(options).__name__}"
+        )
+    load()
+    number = next(_numbers)
+    given, made = f"mscclc/given/{number}", f"mscclc/made/{number}"
+    rank, size = of_group.group_rank, of_group.group_size
+    carrier = dist.ProcessGroup(of_group.store, rank, size)
+    if options.fallback:
+        _add_fallbacks(carrier, of_group)
+    _register_process_group(given, carrier)
+    try:
+        milliseconds = round(of_group.timeout.total_seconds() * 1000)
+        torch.ops.mscclc.make_backend(given, made, of_group.group_id, milliseconds)
+        try:
+            return _resolve_process_group(made)._get_backend(torch.device("cpu"))
+        finally:
+            torch.ops.mscclc.forget_backend(made)
+    finally:
+        _unregister_process_group(given)
+
+
+def _add_fallbacks(carrier, of_group):
+    """Backends of torch's that get the calls which no plan serves."""
+    rank, size = of_group.group_rank, of_group.group_size
+    gloo = dist.ProcessGroupGloo(
+        dist.PrefixStore("mscclc/gloo", of_group.store), rank, size, of_group.timeout
+    )
+    carrier._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
+    if torch.cuda.is_available() and dist.is_nccl_available():
+        options = dist.ProcessGroupNCCL.Options()
+        options._timeout = of_group.timeout
+        nccl = dist.ProcessGroupNCCL(
+            dist.PrefixStore("mscclc/nccl", of_group.store), rank, size, options
+        )
+        carrier._register_backend(torch.device("cuda"), dist.ProcessGroup.BackendType.NCCL, nccl)

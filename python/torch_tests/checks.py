@@ -1,0 +1,98 @@
+"""What suites of checks share. Each rank is a process: checks.py SUITE RANKS RANK FOLDER
+
+The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
+what is right. The last line says how many checks passed and failed on this rank.
+"""
+
+import datetime
+import importlib
+import os
+import sys
+import traceback
+
+import torch
+import torch.distributed as dist
+
+PATIENCE = datetime.timedelta(seconds=100)
+
+
+class Ranks:
+    """This rank among the others."""
+
+    def __init__(self, size, rank, folder):
+        self.size, self.rank, self.folder = size, rank, folder
+        self.gloo = None
+
+    def values(self, count, dtype, seed=0, rank=None, most=3):
+        """Small whole numbers, another row for each rank: sums and products are exact."""
+        rank = self.rank if rank is None else rank
+        random = torch.Generator().manual_seed(1000 * seed + rank)
+        found = torch.randint(0, 2 if dtype == torch.bool else most, (count,), generator=random)
+        return torch.complex(found.float(), -found.float()) if dtype.is_complex else found.to(dtype)
+
+
+def equal(found, wanted, what=""):
+    """Fails where they differ in a bit, type or shape."""
+    assert found.dtype == wanted.dtype, f"{what}: {found.dtype} instead of {wanted.dtype}"
+    assert found.shape == wanted.shape, f"{what}: {found.shape} instead of {wanted.shape}"
+    if not torch.equal(found.detach(), wanted.detach()):
+        bad = int((found != wanted).sum())
+        raise AssertionError(f"{what}: {bad} of {found.numel()} elements are wrong")
+
+
+def refused(call, *words):
+    """The call is an error whose text has all words."""
+    try:
+        work = call()
+        if work is not None:
+            work.wait()
+    except Exception as error:  # of whatever type
+        for word in words:
+            assert word in str(error), f"no '{word}' in: {error}"
+        return
+    raise AssertionError("it was not refused")
+
+
+def init(ranks, backend="mscclc", name="store", **more):
+    """The default group, by a file."""
+    dist.init_process_group(
+        backend,
+        init_method=f"file://{ranks.folder}/{name}",
+        rank=ranks.rank,
+        world_size=ranks.size,
+        timeout=more.pop("timeout", PATIENCE),
+        **more,
+    )
+
+
+def main():
+    suite, size, rank, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    torch.set_num_threads(1)
+    module = importlib.import_module(suite)
+    ranks = Ranks(size, rank, folder)
+    alone = getattr(module, "ALONE", False)  # checks make groups of their own
+    if not alone:
+        init(ranks)
+        ranks.gloo = dist.new_group(backend="gloo", timeout=PATIENCE)
+    passed = failed = 0
+    for check in module.CHECKS:
+        if os.environ.get("ONLY") and os.environ["ONLY"] not in check.__name__:
+            continue
+        try:
+            check(ranks)
+            passed += 1
+        except Exception:  # every check is tried
+            failed += 1
+            print(f"rank {rank} of {size}: {check.__name__} failed\n{traceback.format_exc()}",
+                  flush=True)  # fmt: skip
+            if alone and dist.is_initialized():
+                dist.destroy_process_group()
+        if not alone:
+            dist.barrier(ranks.gloo)
+    if not alone:
+        dist.destroy_process_group()
+    print(f"{passed} passed, {failed} failed", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Groups are made and destroyed: stores, spellings, wrappers, errors. Checks make their own groups."""
+
+import datetime
+import os
+import threading
+
+import torch
+import torch.distributed as dist
+from checks import equal, init, refused
+
+import mscclc.torch
+
+ALONE = True
+
+
+def _sum(ranks, group=None):
+    found = torch.ones(3)
+    dist.all_reduce(found, group=group)
+    equal(found, torch.full((3,), float(ranks.size)))
+
+
+def no_adapter(ranks):
+    """Before all others, as it is loaded once."""
+    place = os.environ.pop("TORCH_MSCCLC_ADAPTER")
+    refused(lambda: init(ranks, name="nothing"), "no adapter", "python3 -m mscclc.torch.adapter")
+    os.environ["TORCH_MSCCLC_ADAPTER"] = place
+
+
+def spellings(ranks):
+    for i, backend in enumerate(["mscclc", "cpu:mscclc", "cpu:mscclc,cuda:mscclc"]):
+        init(ranks, backend, f"spelling{i}")
+        _sum(ranks)
+        dist.destroy_process_group()
+    init(ranks, "cpu:gloo,cuda:mscclc", "spelling of two")
+    _sum(ranks)
+    name = dist.group.WORLD._get_backend(torch.device("cuda")).name()
+    assert name == "mscclc", name
+    dist.destroy_process_group()
+
+
+def stores(ranks):
+    file = dist.FileStore(f"{ranks.folder}/file store", ranks.size)
+    dist.init_process_group("mscclc", store=file, rank=ranks.rank, world_size=ranks.size)
+    _sum(ranks)
+    dist.destroy_process_group()
+    # The same store again: keys of groups that there were do no harm.
+    again = dist.PrefixStore("again", file)
+    for _ in range(2):
+        dist.init_process_group("mscclc", store=again, rank=ranks.rank, world_size=ranks.size)
+        _sum(ranks)
+        dist.destroy_process_group()
+    port = int(open(f"{ranks.folder}/port").read())
+    tcp = dist.TCPStore("127.0.0.1", port, ranks.size, ranks.rank == 0)
+    dist.init_process_group("mscclc", store=tcp, rank=ranks.rank, world_size=ranks.size)
+    _sum(ranks)
+    dist.barrier()
+    dist.destroy_process_group()
+    dist.init_process_group("mscclc", store=dist.HashStore(), rank=0, world_size=1)
+    one = torch.ones(3)
+    dist.all_reduce(one)
+    equal(one, torch.ones(3))
+    dist.destroy_process_group()
+
+
+def many_times(ranks):
+    """No descriptor, thread or mapping stays."""
+    init(ranks, name="many")
+
+    def once():
+        group = dist.new_group()
+        _sum(ranks, group)
+        dist.destroy_process_group(group)
+
+    for _ in range(5):
+        once()
+    before = _held()
+    for _ in range(30):
+        once()
+    after = _held()
+    assert all(a <= b + 3 for a, b in zip(after, before)), (before, after)
+    dist.destroy_process_group()
+
+
+def _held():
+    with open("/proc/self/maps") as maps:
+        mapped = sum("mscclc" in line and ".so" not in line for line in maps)
+    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), mapped
+
+
+def debug_wrapper(ranks):
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    dist.set_debug_level_from_env()
+    init(ranks, name="detail")
+    _sum(ranks)
+    found = [torch.zeros(2) for _ in range(ranks.size)]
+    dist.all_gather(found, torch.full((2,), float(ranks.rank)))
+    equal(torch.cat(found), torch.arange(float(ranks.size)).repeat_interleave(2))
+    dist.destroy_process_group()
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "OFF"
+    dist.set_debug_level_from_env()
+
+
+def fallback(ranks):
+    init(ranks, name="fallback", pg_options=mscclc.torch.Options(fallback=True))
+    _sum(ranks)
+    # gloo has no such reduction either; the error is gloo's.
+    refused(lambda: dist.all_reduce(torch.ones(3, dtype=torch.int16)), "scalar type")
+    _sum(ranks)
+    dist.destroy_process_group()
+    refused(lambda: init(ranks, name="wrong", pg_options=7), "mscclc.torch.Options")
+    os.environ["TORCH_MSCCLC_FALLBACK"] = "1"
+    assert mscclc.torch.Options().fallback
+    os.environ["TORCH_MSCCLC_FALLBACK"] = "yes"
+    refused(mscclc.torch.Options, "0 or 1, not 'yes'")
+    del os.environ["TORCH_MSCCLC_FALLBACK"]
+    assert not mscclc.torch.Options().fallback
+
+
+def timeouts(ranks):
+    init(ranks, name="timeout")
+    group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+    dist.barrier()
+    if ranks.rank == 0:  # the others do not come
+        refused(lambda: _sum(ranks, group), "all_reduce 1 of rank 0", "within")
+    dist.barrier()
+    late = dist.new_group()
+    _sum(ranks, late)
+    if ranks.rank == 0:
+        work = dist.all_reduce(torch.ones(3), group=late, async_op=True)
+        refused(lambda: work.wait(datetime.timedelta(milliseconds=300)) and None, "300 ms")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def aborts(ranks):
+    init(ranks, name="abort")
+    group = dist.new_group()
+    _sum(ranks, group)
+    backend = group._get_backend(torch.device("cpu"))
+    if ranks.rank == 0:
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        ending = threading.Timer(0.3, backend.abort)
+        ending.start()
+        refused(work.wait, "was aborted")
+        ending.join()
+    dist.barrier()
+    if ranks.rank != 0:  # they were told
+        refused(lambda: _sum(ranks, group), "aborted")
+    backend.shutdown()
+    backend.shutdown()
+    refused(lambda: _sum(ranks, group), "shut down")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def after_fork(ranks):
+    """A child is refused, and ends; the parent goes on."""
+    init(ranks, name="fork")
+    _sum(ranks)
+    child = os.fork()
+    if child == 0:
+        try:
+            refused(lambda: _sum(ranks), "before fork()")
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    _sum(ranks)
+    dist.destroy_process_group()
+
+
+def a_rank_that_dies(ranks):
+    """The last check: one rank ends the process."""
+    init(ranks, name="death")
+    _sum(ranks)
+    if ranks.rank == ranks.size - 1:
+        print("1 passed, 0 failed", flush=True)
+        os._exit(0)
+    refused(lambda: _sum(ranks), "all_reduce 2", "peer failed")  # not a timeout
+
+
+CHECKS = [
+    no_adapter, spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, after_fork,
+    a_rank_that_dies,
+]  # fmt: skip
