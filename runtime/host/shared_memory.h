@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,8 +16,7 @@
 
 namespace mscclc {
 
-/// A mapping of a whole allocation; unmapped with its last owner. Thread safety: nothing changes
-/// it.
+/// A mapping of a whole allocation; unmapped with its last owner. Thread safety: from any thread.
 class SharedMapping {
  public:
   /// New memory, all zeros. nullptr: reported (out-of-memory), `what` names it.
@@ -37,10 +37,18 @@ class SharedMapping {
   uint64_t bytes() const { return bytes_; }
   int file() const { return file_.get(); }
 
+  /// What lives as long as the mapping, such as its registration with a network device: made when
+  /// it is first asked for. `of`: whose it is; not used again while it lives. nullptr: `make` has
+  /// made nothing.
+  using Companion = std::shared_ptr<const void>;
+  Companion companion(const void* of, const std::function<Companion()>& make);
+
  private:
   uint8_t* const data_;
   const uint64_t bytes_;
   const Fd file_;
+  std::mutex mutex_;
+  std::map<const void*, Companion> companions_;
 };
 
 /// The allocations of this process, by address: who imports a piece of one from the same process
