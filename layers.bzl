@@ -184,7 +184,6 @@ _MAY_INCLUDE = {
         "executor",
         "runtime/api",
         "runtime/base",
-        "runtime/bootstrap/address",
         "runtime/net",
     ],
     "runtime/verbs/fake": ["executor"],

@@ -84,10 +84,9 @@ struct Kept {
     if (!ticket.empty()) server->withdraw(ticket);
   }
   const std::shared_ptr<FdServer> server;
-  const std::shared_ptr<SharedMapping> mapping;       ///< nullptr: memory of another allocator
-  const KeptTicket own;                               ///< for this process
-  std::shared_ptr<const verbs::MemoryRegion> region;  ///< by which network devices write it
-  std::vector<uint8_t> ticket;                        ///< of the descriptor
+  const std::shared_ptr<SharedMapping> mapping;  ///< nullptr: memory of another allocator
+  const KeptTicket own;                          ///< for this process
+  std::vector<uint8_t> ticket;                   ///< of the descriptor
 };
 
 /// Keeps a mapping where it is: nothing else can come to lie at its address. Memory of other
@@ -225,7 +224,8 @@ class HostDevice final : public Device {
   [[nodiscard]] bool start_far(Diagnostics& diagnostics);
   static verbs::Source find_source(const verbs::Adapter& adapter, const void* from, uint64_t bytes);
   /// Lets lanes write a piece of a mapping. False: reported.
-  [[nodiscard]] bool expose(uint8_t* data, uint64_t bytes, Kept& kept, Offer& offer,
+  [[nodiscard]] bool expose(uint8_t* data, uint64_t bytes,
+                            const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
                             Diagnostics& diagnostics);
   /// Can lanes need what this rank exports, rather than a mapping of it?
   bool exposes() const { return lanes_ == HostLanes::messages || has_far_peers_; }
@@ -306,12 +306,15 @@ bool HostDevice::start_far(Diagnostics& diagnostics) {
   return verbs_ != nullptr;
 }
 
+// Registrations live as long as the memory: for reading that of an allocation; for writing those of
+// the pieces that were shared. They keep the device's context and domain, so nothing else comes to
+// lie there.
 verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void* from,
                                       uint64_t bytes) {
   const auto mapping = SharedMappings::of_process().find(from, bytes);
   if (mapping == nullptr) return {};  // of another allocator, which may free it at any time
   verbs::Source source;
-  const auto made = mapping->companion(adapter.domain().get(), [&] {
+  const auto made = mapping->companion(adapter.domain().get(), 0, mapping->bytes(), [&] {
     return adapter.read_from(mapping->data(), mapping->bytes(), source.error);
   });
   if (made != nullptr) {
@@ -320,16 +323,21 @@ verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void*
   return source;
 }
 
-bool HostDevice::expose(uint8_t* data, uint64_t bytes, Kept& kept, Offer& offer,
+bool HostDevice::expose(uint8_t* data, uint64_t bytes,
+                        const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
                         Diagnostics& diagnostics) {
   ByteWriter writer(offer.bytes);
   const bool registered = has_far_peers_ && far_ == FarLanes::verbs;
-  writer.number(exposed_->add(kept.mapping, data, bytes)).number(static_cast<uint8_t>(registered));
+  writer.number(exposed_->add(mapping, data, bytes)).number(static_cast<uint8_t>(registered));
   if (registered) {
     if (!start_far(diagnostics)) return false;
-    kept.region = verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
-    if (kept.region == nullptr) return false;
-    writer.number(reinterpret_cast<uint64_t>(data)).number(kept.region->remote_key());
+    const auto offset = static_cast<uint64_t>(data - mapping->data());
+    const auto made = mapping->companion(verbs_->port().context.get(), offset, bytes, [&] {
+      return verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
+    });
+    if (made == nullptr) return false;
+    writer.number(reinterpret_cast<uint64_t>(data))
+        .number(static_cast<const verbs::MemoryRegion*>(made.get())->remote_key());
   }
   writer.text(node_);
   return true;
@@ -359,7 +367,7 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
   if (mapping != nullptr && exposes()) {
     Offer& offer = handle.offers.emplace_back(Offer{HandleKind::host_lane, {}});
     auto* data = static_cast<uint8_t*>(const_cast<void*>(address));
-    if (!expose(data, bytes, *kept, offer, diagnostics)) return std::nullopt;
+    if (!expose(data, bytes, mapping, offer, diagnostics)) return std::nullopt;
   }
   handle.keep = kept;
   return handle;

@@ -27,10 +27,10 @@ SharedMapping::~SharedMapping() {
   munmap(data_, bytes_);
 }
 
-SharedMapping::Companion SharedMapping::companion(const void* of,
+SharedMapping::Companion SharedMapping::companion(const void* of, uint64_t offset, uint64_t bytes,
                                                   const std::function<Companion()>& make) {
   const std::lock_guard lock(mutex_);
-  Companion& companion = companions_[of];
+  Companion& companion = companions_[{of, offset, bytes}];
   if (companion == nullptr) companion = make();
   return companion;
 }

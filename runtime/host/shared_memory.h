@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "ir/diagnostic.h"
 #include "runtime/base/fd.h"
@@ -37,18 +38,19 @@ class SharedMapping {
   uint64_t bytes() const { return bytes_; }
   int file() const { return file_.get(); }
 
-  /// What lives as long as the mapping, such as its registration with a network device: made when
-  /// it is first asked for. `of`: whose it is; not used again while it lives. nullptr: `make` has
-  /// made nothing.
+  /// What lives as long as the mapping, such as the registration of a piece of it with a network
+  /// device: made when it is first asked for. `of`: whose it is; no other has that address while
+  /// it lives. nullptr: `make` has made nothing.
   using Companion = std::shared_ptr<const void>;
-  Companion companion(const void* of, const std::function<Companion()>& make);
+  Companion companion(const void* of, uint64_t offset, uint64_t bytes,
+                      const std::function<Companion()>& make);
 
  private:
   uint8_t* const data_;
   const uint64_t bytes_;
   const Fd file_;
   std::mutex mutex_;
-  std::map<const void*, Companion> companions_;
+  std::map<std::tuple<const void*, uint64_t, uint64_t>, Companion> companions_;
 };
 
 /// The allocations of this process, by address: who imports a piece of one from the same process
