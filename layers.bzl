@@ -180,6 +180,14 @@ _MAY_INCLUDE = {
         "runtime/bootstrap/address",
         "runtime/bootstrap/wire",
     ],
+    "runtime/verbs": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/net",
+    ],
+    "runtime/verbs/fake": ["executor"],
     "runtime/host": [
         "ir",
         "executor",
@@ -189,6 +197,7 @@ _MAY_INCLUDE = {
         "runtime/base",
         "runtime/memory",
         "runtime/net",
+        "runtime/verbs",
     ],
     "runtime/cuda/driver": ["ir", "runtime/api"],
     "runtime/cuda/memory": [
@@ -332,6 +341,7 @@ _MAY_INCLUDE = {
     "tests/random_programs": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
+    "tests/softroce": _ALL,
     "tests/special": _ALL,
     "tests/structure": _ALL,
 }
@@ -367,6 +377,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],
     "runtime/net": ["runtime/testing"],
+    "runtime/verbs": ["runtime/testing", "runtime/verbs/fake"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
     "tools/cubin": ["executor/testing"],

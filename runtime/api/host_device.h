@@ -1,7 +1,7 @@
 // This machine's processor and shared memory as a device: what a job runs on without GPUs, and what
 // the tests of the runtime run on. Ranks are processes, threads of one process, or both. Ranks of
-// one node share memory; between nodes, lanes go over sockets (runtime/net), and only ports lead
-// there.
+// one node share memory; between nodes, lanes go over sockets (runtime/net) or verbs
+// (runtime/verbs), and only ports lead there.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,21 @@ enum class HostLanes {
   messages  ///< the peer does it: its memory need not be mapped (message_lane.h)
 };
 
+/// The kinds of lanes between nodes.
+enum class FarLanes {
+  sockets,  ///< TCP
+  verbs     ///< InfiniBand and RoCE, through libibverbs
+};
+
 /// A device for one rank. nullptr: reported (the server of descriptors could not start).
 /// `link`: what it says joins it to others of its node; tests say what GPUs would. `lanes`: the
 /// same on all ranks; messages where all are on one node. `node`: simulates that the rank is on
 /// this one of several nodes into which the machine is cut. Otherwise a node is a machine, or what
-/// of it is in one network namespace.
+/// of it is in one network namespace. `far`: the same on all ranks; nullopt: as MSCCLC_LANE says.
 [[nodiscard]] std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics,
                                                        const Link& link = {},
                                                        HostLanes lanes = HostLanes::copies,
-                                                       std::optional<uint32_t> node = std::nullopt);
+                                                       std::optional<uint32_t> node = std::nullopt,
+                                                       std::optional<FarLanes> far = std::nullopt);
 
 }  // namespace mscclc

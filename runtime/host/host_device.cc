@@ -11,6 +11,7 @@
 #include "executor/launch.h"
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/environment.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/message_lane.h"
@@ -23,6 +24,9 @@
 #include "runtime/net/socket_end.h"
 #include "runtime/net/socket_lane.h"
 #include "runtime/net/socket_net.h"
+#include "runtime/verbs/adapter.h"
+#include "runtime/verbs/verbs_end.h"
+#include "runtime/verbs/verbs_lane.h"
 
 namespace mscclc {
 namespace {
@@ -98,8 +102,14 @@ class HostHeldMemory final : public HeldMemory {
 
 class HostDevice final : public Device {
  public:
-  HostDevice(std::shared_ptr<FdServer> server, std::string node, const Link& link, HostLanes lanes)
-      : server_(std::move(server)), node_(std::move(node)), link_(link), lanes_(lanes) {}
+  HostDevice(std::shared_ptr<FdServer> server, std::string node, const Link& link, HostLanes lanes,
+             FarLanes far, std::optional<uint32_t> number)
+      : server_(std::move(server)),
+        node_(std::move(node)),
+        link_(link),
+        lanes_(lanes),
+        far_(far),
+        number_(number) {}
 
   std::string name() const override { return "host"; }
   std::optional<std::vector<uint8_t>> link_name(Diagnostics&) override {
@@ -192,22 +202,31 @@ class HostDevice final : public Device {
       return await_messages(peer.rank, server_, exposed_, peer.failed, diagnostics);
     }
     if (peer.link.access) return std::make_unique<LaneEnd>();
-    const auto net = start_net(diagnostics);
-    if (net == nullptr) return nullptr;
-    return net::await_socket_lane(peer.rank, net, exposed_, peer.failed);
+    if (!start_far(diagnostics)) return nullptr;
+    if (verbs_ == nullptr) return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed);
+    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     if (lanes_ == HostLanes::messages) {
       return open_messages(peer, {wait_.timeout, peer.over}, diagnostics);
     }
     if (peer.link.access) return std::make_unique<HostLane>();
-    const auto net = start_net(diagnostics);
-    if (net == nullptr) return nullptr;
-    return net::open_socket_lane(peer, net, wait_.timeout, diagnostics);
+    if (!start_far(diagnostics)) return nullptr;
+    if (verbs_ == nullptr) return net::open_socket_lane(peer, net_, wait_.timeout, diagnostics);
+    const auto find_source = [adapter = verbs_](const void* from, uint64_t bytes) {
+      return HostDevice::find_source(*adapter, from, bytes);
+    };
+    return verbs::open_verbs_lane(peer, verbs_, find_source, wait_.timeout, diagnostics);
   }
 
  private:
-  std::shared_ptr<net::SocketNet> start_net(Diagnostics& diagnostics);
+  /// Makes ready for lanes to other nodes. False: reported.
+  [[nodiscard]] bool start_far(Diagnostics& diagnostics);
+  static verbs::Source find_source(const verbs::Adapter& adapter, const void* from, uint64_t bytes);
+  /// Lets lanes write a piece of a mapping. False: reported.
+  [[nodiscard]] bool expose(uint8_t* data, uint64_t bytes,
+                            const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
+                            Diagnostics& diagnostics);
   /// Can lanes need what this rank exports, rather than a mapping of it?
   bool exposes() const { return lanes_ == HostLanes::messages || has_far_peers_; }
   std::unique_ptr<Memory> import_same_process(const MemoryHandle& handle, const Offer& offer,
@@ -221,8 +240,11 @@ class HostDevice final : public Device {
   const std::string node_;  ///< node_name()
   const Link link_;         ///< to ranks of this node
   const HostLanes lanes_;   ///< the same
+  const FarLanes far_;
+  const std::optional<uint32_t> number_;  ///< of the simulated node
   bool has_far_peers_ = false;
-  std::shared_ptr<net::SocketNet> net_;  ///< nullptr: not needed so far
+  std::shared_ptr<net::SocketNet> net_;    ///< nullptr: not needed so far
+  std::shared_ptr<verbs::Adapter> verbs_;  ///< nullptr: not needed
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   std::mutex streams_mutex_;
   std::set<HostStream*> streams_;
@@ -232,6 +254,7 @@ class HostDevice final : public Device {
 /// What the owner of a piece calls it in orders of lanes, and on which node it is.
 struct Exposed {
   ExposedId id = 0;
+  std::optional<DeviceKey> device_key;
   std::string node;
 };
 
@@ -240,8 +263,15 @@ std::optional<Exposed> find_exposed(const MemoryHandle& handle) {
   for (const Offer& offer : handle.offers) {
     if (offer.kind != HandleKind::host_lane) continue;
     ByteReader reader(offer.bytes);
-    const auto id = reader.number<ExposedId>();
-    if (reader.good()) return Exposed{id, std::string(reader.text(reader.rest().size()))};
+    Exposed exposed;
+    exposed.id = reader.number<ExposedId>();
+    const bool registered = reader.number<uint8_t>() != 0;
+    if (registered) {
+      const auto address = reader.number<uint64_t>();
+      exposed.device_key = {address, reader.number<uint32_t>()};
+    }
+    exposed.node = reader.text(reader.rest().size());
+    if (reader.good()) return exposed;
   }
   return std::nullopt;
 }
@@ -251,7 +281,7 @@ std::optional<ExposedId> exposed_id(const MemoryHandle& handle) {
   return exposed ? std::optional(exposed->id) : std::nullopt;
 }
 
-// Between nodes there are lanes over sockets.
+// Between nodes there are lanes over sockets or verbs.
 std::optional<Link> HostDevice::link_to(std::span<const uint8_t> peer, Diagnostics&) {
   if (std::ranges::equal(peer, node_)) return link_;
   has_far_peers_ = true;
@@ -262,11 +292,55 @@ std::optional<Link> HostDevice::link_to(std::span<const uint8_t> peer, Diagnosti
               .lanes = true};
 }
 
-std::shared_ptr<net::SocketNet> HostDevice::start_net(Diagnostics& diagnostics) {
-  if (net_ != nullptr) return net_;
-  const auto options = net::read_socket_options(diagnostics);
-  if (options) net_ = net::SocketNet::start(*options, diagnostics);
-  return net_;
+// Lanes over verbs need sockets, too. Simulated nodes take turns at the devices of this machine.
+bool HostDevice::start_far(Diagnostics& diagnostics) {
+  if (net_ == nullptr) {
+    const auto options = net::read_socket_options(diagnostics);
+    if (options) net_ = net::SocketNet::start(*options, diagnostics);
+  }
+  if (net_ == nullptr || far_ == FarLanes::sockets || verbs_ != nullptr) return net_ != nullptr;
+  auto options = verbs::read_verbs_options(diagnostics);
+  if (!options) return false;
+  options->prefer = number_.value_or(0);
+  verbs_ = verbs::Adapter::start(*options, net_, diagnostics);
+  return verbs_ != nullptr;
+}
+
+// Registrations live as long as the memory: for reading that of an allocation; for writing those of
+// the pieces that were shared. They keep the device's context and domain, so nothing else comes to
+// lie there.
+verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void* from,
+                                      uint64_t bytes) {
+  const auto mapping = SharedMappings::of_process().find(from, bytes);
+  if (mapping == nullptr) return {};  // of another allocator, which may free it at any time
+  verbs::Source source;
+  const auto made = mapping->companion(adapter.domain().get(), 0, mapping->bytes(), [&] {
+    return adapter.read_from(mapping->data(), mapping->bytes(), source.error);
+  });
+  if (made != nullptr) {
+    source.key = static_cast<const verbs::MemoryRegion*>(made.get())->local_key();
+  }
+  return source;
+}
+
+bool HostDevice::expose(uint8_t* data, uint64_t bytes,
+                        const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
+                        Diagnostics& diagnostics) {
+  ByteWriter writer(offer.bytes);
+  const bool registered = has_far_peers_ && far_ == FarLanes::verbs;
+  writer.number(exposed_->add(mapping, data, bytes)).number(static_cast<uint8_t>(registered));
+  if (registered) {
+    if (!start_far(diagnostics)) return false;
+    const auto offset = static_cast<uint64_t>(data - mapping->data());
+    const auto made = mapping->companion(verbs_->port().context.get(), offset, bytes, [&] {
+      return verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
+    });
+    if (made == nullptr) return false;
+    writer.number(reinterpret_cast<uint64_t>(data))
+        .number(static_cast<const verbs::MemoryRegion*>(made.get())->remote_key());
+  }
+  writer.text(node_);
+  return true;
 }
 
 // A ticket for who is in this process. The file is for all others: memory of other allocators has
@@ -293,7 +367,7 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
   if (mapping != nullptr && exposes()) {
     Offer& offer = handle.offers.emplace_back(Offer{HandleKind::host_lane, {}});
     auto* data = static_cast<uint8_t*>(const_cast<void*>(address));
-    ByteWriter(offer.bytes).number(exposed_->add(mapping, data, bytes)).text(node_);
+    if (!expose(data, bytes, mapping, offer, diagnostics)) return std::nullopt;
   }
   handle.keep = kept;
   return handle;
@@ -357,7 +431,9 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   const auto exposed = find_exposed(handle);
   const bool far = exposed && exposed->node != node_;
   if (lanes_ == HostLanes::copies && !far) return import_memory(handle, diagnostics);
-  if (exposed) return HostWindow::reserve(handle.bytes, exposed->id, diagnostics);
+  if (exposed) {
+    return HostWindow::reserve(handle.bytes, exposed->id, exposed->device_key, diagnostics);
+  }
   diagnostics.error(
       "cannot-map", {},
       fmt::format("{} bytes of a peer's memory take no orders of lanes; memory that does comes "
@@ -366,15 +442,28 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   return nullptr;
 }
 
+/// As MSCCLC_LANE says. nullopt: reported.
+std::optional<FarLanes> read_far_lanes(Diagnostics& diagnostics) {
+  const auto lane = Environment::of_process().text(Variable::MSCCLC_LANE, diagnostics);
+  if (!lane) return std::nullopt;
+  if (*lane == "sockets") return FarLanes::sockets;
+  if (*lane == "verbs") return FarLanes::verbs;
+  diagnostics.error("bad-variable", {},
+                    fmt::format("MSCCLC_LANE is {}; allowed are sockets and verbs", quoted(*lane)));
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
-                                         HostLanes lanes, std::optional<uint32_t> node) {
+                                         HostLanes lanes, std::optional<uint32_t> node,
+                                         std::optional<FarLanes> far) {
   auto name = node_name(node, diagnostics);
-  if (!name) return nullptr;
+  if (name && !far) far = read_far_lanes(diagnostics);
+  if (!name || !far) return nullptr;
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes);
+  return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes, *far, node);
 }
 
 }  // namespace mscclc

@@ -10,11 +10,13 @@
 namespace mscclc {
 
 std::unique_ptr<HostWindow> HostWindow::reserve(uint64_t bytes, ExposedId exposed,
+                                                std::optional<DeviceKey> device_key,
                                                 Diagnostics& diagnostics) {
   void* const at = ::mmap(nullptr, std::max<uint64_t>(bytes, 1), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at != MAP_FAILED) {
-    return std::unique_ptr<HostWindow>(new HostWindow(static_cast<uint8_t*>(at), bytes, exposed));
+    return std::unique_ptr<HostWindow>(
+        new HostWindow(static_cast<uint8_t*>(at), bytes, exposed, device_key));
   }
   diagnostics.error("out-of-memory", {},
                     fmt::format("cannot reserve {} bytes of addresses for a peer's memory: {}",

@@ -16,8 +16,9 @@ class HostMemory : public NamedMemory {
   /// A piece of a mapping, or (no mapping) of memory that another owner frees. `exposed`: what its
   /// rank calls it, if it is a peer's that lanes can write.
   HostMemory(std::shared_ptr<SharedMapping> mapping, uint8_t* data, uint64_t bytes,
-             std::optional<ExposedId> exposed = std::nullopt)
-      : NamedMemory(exposed), mapping_(std::move(mapping)) {
+             std::optional<ExposedId> exposed = std::nullopt,
+             std::optional<DeviceKey> device_key = std::nullopt)
+      : NamedMemory(exposed, device_key), mapping_(std::move(mapping)) {
     data_ = data;
     bytes_ = bytes;
   }
@@ -32,12 +33,13 @@ class HostWindow final : public HostMemory {
  public:
   /// nullptr: reported (out-of-memory).
   [[nodiscard]] static std::unique_ptr<HostWindow> reserve(uint64_t bytes, ExposedId exposed,
+                                                           std::optional<DeviceKey> device_key,
                                                            Diagnostics& diagnostics);
   ~HostWindow() override;
 
  private:
-  HostWindow(uint8_t* data, uint64_t bytes, ExposedId exposed)
-      : HostMemory(nullptr, data, bytes, exposed) {}
+  HostWindow(uint8_t* data, uint64_t bytes, ExposedId exposed, std::optional<DeviceKey> device_key)
+      : HostMemory(nullptr, data, bytes, exposed, device_key) {}
 };
 
 }  // namespace mscclc

@@ -2,11 +2,16 @@
 
 namespace mscclc {
 
-std::optional<ExposedId> NamedMemory::at(const RemotePlace& place, uint64_t bytes) {
+const NamedMemory* NamedMemory::find(const RemotePlace& place, uint64_t bytes) {
   const auto* memory = dynamic_cast<const NamedMemory*>(place.region);
   const bool inside = memory != nullptr && place.offset <= memory->bytes() &&
                       bytes <= memory->bytes() - place.offset;
-  return inside ? memory->exposed() : std::nullopt;
+  return inside && memory->exposed() ? memory : nullptr;
+}
+
+std::optional<ExposedId> NamedMemory::at(const RemotePlace& place, uint64_t bytes) {
+  const NamedMemory* const memory = find(place, bytes);
+  return memory != nullptr ? memory->exposed() : std::nullopt;
 }
 
 ExposedId ExposedMemory::add(const std::shared_ptr<const void>& owner, uint8_t* data,

@@ -15,19 +15,33 @@ namespace mscclc {
 /// What a lane calls memory of the rank that it leads to. No number is used twice.
 using ExposedId = uint64_t;
 
+/// Where memory is to network devices that write it by themselves (verbs), and the key that lets
+/// them.
+struct DeviceKey {
+  uint64_t address = 0;
+  uint32_t key = 0;
+};
+
 /// Memory of a peer as its device here knows it.
 class NamedMemory : public Memory {
  public:
   /// What its rank calls it; nullopt: lanes cannot write it.
   std::optional<ExposedId> exposed() const { return exposed_; }
-  /// The number of memory in which `bytes` bytes lie at `place`. nullopt: of none.
+  /// nullopt: its rank has not registered it with a network device.
+  const std::optional<DeviceKey>& device_key() const { return device_key_; }
+  /// The memory in which `bytes` bytes lie at `place`. nullptr: none that lanes can write.
+  static const NamedMemory* find(const RemotePlace& place, uint64_t bytes);
+  /// Its number. nullopt: there is none.
   static std::optional<ExposedId> at(const RemotePlace& place, uint64_t bytes);
 
  protected:
-  explicit NamedMemory(std::optional<ExposedId> exposed) : exposed_(exposed) {}
+  explicit NamedMemory(std::optional<ExposedId> exposed,
+                       std::optional<DeviceKey> device_key = std::nullopt)
+      : exposed_(exposed), device_key_(device_key) {}
 
  private:
   const std::optional<ExposedId> exposed_;
+  const std::optional<DeviceKey> device_key_;
 };
 
 /// Thread safety: from any thread.

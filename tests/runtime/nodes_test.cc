@@ -1,5 +1,5 @@
-// A machine cut into nodes: blocks share memory inside a node, ports go over sockets between them,
-// ranks as processes and as threads.
+// A machine cut into nodes: blocks share memory inside a node, ports go over MSCCLC_LANE between
+// them, ranks as processes and as threads.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -88,13 +88,13 @@ void for_programs_of_nodes(uint32_t gpus, Check check) {
   CHECK(programs >= 7);
 }
 
-TEST_CASE("the library's programs for nodes over sockets, 2 x 2 processes") {
+TEST_CASE("the library's programs for nodes 2 x 2 processes") {
   for_programs_of_nodes(2, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
     CHECK(run_processes(ranks, calls_of(world), {}, nodes_of(node)) == "");
   });
 }
 
-TEST_CASE("the library's programs for nodes over sockets, 2 x 4 processes") {
+TEST_CASE("the library's programs for nodes 2 x 4 processes") {
   for_programs_of_nodes(4, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
     CHECK(run_processes(ranks, calls_of(world), {}, nodes_of(node)) == "");
   });
@@ -108,7 +108,7 @@ TEST_CASE("registered buffers of other nodes are reached without being mapped") 
   });
 }
 
-TEST_CASE("16 MiB over sockets") {
+TEST_CASE("16 MiB between nodes") {
   for (const char* name : {"allreduce_hier_pipeline", "allgather_hier", "reducescatter_hier"}) {
     const CompiledWorld world(name, {{"world", "4"}, {"gpus", "2"}});
     REQUIRE(world.errors() == "");

@@ -19,6 +19,7 @@ namespace mscclc {
 namespace {
 
 std::vector<std::string_view> devices() { return {"host", "processes", "cuda"}; }
+std::vector<std::string_view> lanes() { return {"sockets", "verbs"}; }
 
 std::string schedule_text(const RunOptions& options) {
   if (!options.schedule.empty()) return fmt::format("schedule '{}'", options.schedule);
@@ -77,6 +78,9 @@ int run_run(RunOptions& options) {
   if (options.device != "processes" && options.ranks_per_node) {
     return Input::usage(
         "--ranks-per-node: only ranks of --device processes can be spread over nodes");
+  }
+  if (options.device != "processes" && !options.lane.empty()) {
+    return Input::usage("--lane: only ranks of --device processes can be on several nodes");
   }
   const bool several = options.files.size() > 1;
   if (several && options.schedule.empty()) {
@@ -201,9 +205,15 @@ void add_run(CommandLine& line) {
                "ranks are threads of this process, with a device each, not processes");
   line.takes_text(app.add_option("--ranks-per-node", options->ranks_per_node,
                                  "cut this machine into nodes of N ranks, between which ports go "
-                                 "over sockets and nothing is shared (--device processes)")
+                                 "over --lane and nothing is shared (--device processes)")
                       ->type_name("N")
                       ->check(CLI::Range(1u, 65536u)));
+  line.takes(app.add_option("--lane", options->lane,
+                            "what joins nodes: sockets (TCP), or verbs (InfiniBand and RoCE); all "
+                            "ranks must have the same (default: MSCCLC_LANE, or sockets)")
+                 ->type_name("LANE")
+                 ->check(CLI::IsMember(strings(lanes()))),
+             strings(lanes()));
   add_run_options(line, app, *options);
   app.add_flag("--in-place", options->in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options->iterations,

@@ -28,6 +28,12 @@ struct Start {
   uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
 };
 
+/// nullopt: as the environment says.
+std::optional<FarLanes> far_lanes(const RunOptions& options) {
+  if (options.lane.empty()) return std::nullopt;
+  return options.lane == "verbs" ? FarLanes::verbs : FarLanes::sockets;
+}
+
 /// The device of a rank that is number `local` of those on this machine. With fewer GPUs than ranks
 /// several share one.
 std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t local) {
@@ -35,7 +41,7 @@ std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t 
   if (start.options.device != "cuda") {
     std::optional<uint32_t> node;
     if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
-    return make_host_device(diagnostics, {}, HostLanes::copies, node);
+    return make_host_device(diagnostics, {}, HostLanes::copies, node, far_lanes(start.options));
   }
   const int gpus = cuda::count_gpus(diagnostics);
   if (gpus == 0) return nullptr;

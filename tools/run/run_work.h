@@ -29,6 +29,7 @@ struct RunOptions {
   std::string device = "host";
   bool threads = false;                    ///< ranks are threads of one process
   std::optional<uint32_t> ranks_per_node;  ///< the machine is cut into nodes; nullopt: it is one
+  std::string lane;                        ///< sockets or verbs; "": as MSCCLC_LANE says
 
   /// Adversarial runs are left to chance unless a seed is given.
   uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }

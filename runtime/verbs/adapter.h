@@ -1,0 +1,51 @@
+// What the lanes over verbs of one device share: a port, its protection domain, and the sockets at
+// which ranks meet.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "runtime/net/exposed_memory.h"
+#include "runtime/net/socket_net.h"
+#include "runtime/verbs/port.h"
+
+namespace mscclc::verbs {
+
+/// Thread safety: immutable.
+class Adapter {
+ public:
+  /// nullptr: reported (no-verbs).
+  [[nodiscard]] static std::shared_ptr<Adapter> start(const VerbsOptions& options,
+                                                      std::shared_ptr<net::SocketNet> net,
+                                                      Diagnostics& diagnostics);
+
+  const VerbsOptions& options() const { return options_; }
+  const Port& port() const { return port_; }
+  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
+  const std::shared_ptr<net::SocketNet>& net() const { return net_; }
+
+  /// Lets peers write memory as long as the region lives. nullptr: reported (lane-failed).
+  [[nodiscard]] std::shared_ptr<const MemoryRegion> expose(void* data, uint64_t bytes,
+                                                           Diagnostics& diagnostics) const;
+  /// Lets the device read memory. nullptr: `why` says why.
+  [[nodiscard]] std::shared_ptr<const MemoryRegion> read_from(void* data, uint64_t bytes,
+                                                              std::string& why) const {
+    return MemoryRegion::make(domain_, data, bytes, 0, why);
+  }
+
+ private:
+  Adapter(const VerbsOptions& options, std::shared_ptr<net::SocketNet> net, Port port,
+          std::shared_ptr<ProtectionDomain> domain)
+      : options_(options),
+        net_(std::move(net)),
+        port_(std::move(port)),
+        domain_(std::move(domain)) {}
+
+  const VerbsOptions options_;
+  const std::shared_ptr<net::SocketNet> net_;
+  const Port port_;
+  const std::shared_ptr<ProtectionDomain> domain_;
+};
+
+}  // namespace mscclc::verbs

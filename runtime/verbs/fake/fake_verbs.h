@@ -1,0 +1,31 @@
+// A libibverbs for tests, opened by MSCCLC_IBV_SO: devices whose queue pairs reach those of other
+// processes of this machine over unix sockets, and that fail when asked to. It does what devices
+// do: sources are read after the order, keys and bounds are checked, a message waits for a receive.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace mscclc::verbs::fake {
+
+/// What the devices are, and what fails. Changes hold for what is asked of the library later.
+struct FakeVerbs {
+  uint32_t devices = 2;      ///< fake0, fake1, ... of one port each
+  uint32_t down = 99;        ///< the port of this device is down
+  bool infiniband = false;   ///< otherwise RoCE
+  bool lid = true;           ///< InfiniBand: ports have one
+  bool atomics = true;       ///< devices add to memory
+  int gids = 4;              ///< of a RoCE port; the first and the third are of RoCE v1
+  std::string failing_call;  ///< such as "create_qp"
+  int error = 12;            ///< with which it fails
+  uint64_t most_registered = UINT64_MAX;  ///< bytes in one region
+  std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
+  std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
+  std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)
+};
+
+}  // namespace mscclc::verbs::fake
+
+/// The library's state: by dlsym().
+extern "C" mscclc::verbs::fake::FakeVerbs* mscclc_fake_verbs();

@@ -1,0 +1,114 @@
+// What the fake library makes: completion queues, memory regions and queue pairs.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/verbs/fake/fake_verbs.h"
+
+namespace mscclc::verbs::fake {
+
+FakeVerbs& state();
+
+/// The memory that devices of this process may use, by key. Whoever uses it holds the mutex, so
+/// that a region that has ended is not touched any more.
+class Regions {
+ public:
+  static Regions& of_process();
+  ibv_mr* add(ibv_pd* domain, void* data, size_t bytes, int access);
+  void remove(ibv_mr* region);
+  /// Where `bytes` bytes at `address` are, if the key allows `access` there; nullptr: it does not.
+  /// REQUIRES: mutex().
+  uint8_t* find(ibv_pd* domain, uint32_t key, uint64_t address, uint64_t bytes, int access);
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  struct Region {
+    ibv_mr mr;
+    int access;
+  };
+  std::mutex mutex_;
+  uint32_t next_ = 1;
+  std::map<uint32_t, Region> regions_;
+};
+
+struct Channel : ibv_comp_channel {
+  int write_end = -1;
+};
+
+struct Completions : ibv_cq {
+  void push(const ibv_wc& come);
+  int poll(int most, ibv_wc* to);
+  void arm();
+
+ private:
+  std::mutex mutex_;
+  std::deque<ibv_wc> come_;
+  bool armed_ = false;
+};
+
+/// A queue pair: one thread sends its orders, another carries out what its peer sends.
+class Pair : public ibv_qp {
+ public:
+  explicit Pair(const ibv_qp_init_attr& wanted);
+  ~Pair();
+  /// False: there is no place for it; errno says why.
+  bool open();
+  int modify(const ibv_qp_attr& to, int which);
+  int send(const ibv_send_wr& order);
+  int receive(const ibv_recv_wr& order);
+
+ private:
+  /// An order with its own copies of what it carries.
+  struct Order {
+    ibv_send_wr order;
+    ibv_sge source;
+    std::vector<uint8_t> carried;
+  };
+  /// What goes over the socket before the bytes.
+  struct Head {
+    uint32_t opcode, imm, key, bytes;
+    uint64_t address, add;
+    ibv_gid gid;   ///< whom it is for
+    uint32_t lid;  ///< the same, without a GID
+  };
+  struct Answer {
+    int32_t status;
+    uint64_t old;
+  };
+
+  void run_orders();
+  ibv_wc_status carry_out(const Order& order);
+  bool reach_peer();
+  ibv_wc_status give(const Head& head, const std::vector<uint8_t>& bytes, uint64_t& old);
+  void complete(const ibv_send_wr& order, ibv_wc_status status);
+  void serve();
+  Answer take(const Head& head, const std::vector<uint8_t>& bytes);
+  bool is_for_me(const Head& head) const;
+  bool take_receive(const Head& head);
+
+  const ibv_qp_init_attr wanted_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Order> orders_;
+  std::deque<uint64_t> receives_;
+  ibv_qp_attr address_{};  ///< of the peer
+  unsigned access_ = 0;
+  int reached_ = IBV_QPS_RESET;
+  bool stop_ = false, sends_ = false;
+  int listener_ = -1, out_ = -1, in_ = -1;
+  std::thread sender_, server_;
+};
+
+/// The addresses of a device's port, as index and entry.
+bool gid_at(const ibv_context* context, uint32_t index, ibv_gid_entry& to);
+uint16_t lid_of(const ibv_context* context);
+
+}  // namespace mscclc::verbs::fake

@@ -1,0 +1,46 @@
+#include "runtime/verbs/library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace mscclc::verbs {
+namespace {
+
+template <class Function>
+bool find(void* library, const char* name, Function& function, std::string& why) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function == nullptr)
+    why = fmt::format("it has no {}: it is too old, or another library", name);
+  return function != nullptr;
+}
+
+}  // namespace
+
+std::optional<Library> load_library(const std::string& file, std::string& why) {
+  void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    const char* const error = ::dlerror();
+    why = error != nullptr ? error : "it cannot be opened";
+    return std::nullopt;
+  }
+  Library library;
+#define FIND(name) \
+  if (!find(opened, "ibv_" #name, library.name, why)) return std::nullopt;
+  MSCCLC_VERBS_FUNCTIONS(FIND)
+#undef FIND
+  if (!find(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
+  return library;
+}
+
+// As the header's inline function does it, which would need to be linked.
+int Library::query_port_attributes(ibv_context* context, uint8_t port, ibv_port_attr& to) const {
+  std::memset(&to, 0, sizeof to);
+  verbs_context* const extended = verbs_get_ctx_op(context, query_port);
+  return extended != nullptr
+             ? extended->query_port(context, port, &to, sizeof to)
+             : query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&to));
+}
+
+}  // namespace mscclc::verbs

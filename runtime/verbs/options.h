@@ -1,0 +1,38 @@
+// What a user may choose of lanes over verbs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostic.h"
+#include "runtime/verbs/hca_list.h"
+
+namespace mscclc::verbs {
+
+/// How a signal is given to a peer.
+enum class SignalMode : uint8_t {
+  host,           ///< the device adds to the count (RDMA atomic)
+  host_no_atomic  ///< a write with immediate, which the peer's processor carries out
+};
+/// "host", "host-no-atomic"
+std::string_view name(SignalMode mode);
+
+constexpr uint32_t kMostQueues = 16;
+
+struct VerbsOptions {
+  std::string library = "libibverbs.so.1";
+  HcaList devices = {};
+  std::optional<uint32_t> gid_index = {};  ///< nullopt: it is found
+  std::optional<SignalMode> mode = {};     ///< nullopt: host where the peer's device has atomics
+  uint32_t queues = 1;                     ///< queue pairs of each lane, up to kMostQueues
+  uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
+  uint8_t retries = 7;                     ///< so often it is asked for again
+  uint32_t prefer = 0;  ///< which of several ports that fit: their number modulo how many there are
+};
+
+/// As the process's environment says. nullopt: reported (bad-variable).
+[[nodiscard]] std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics);
+
+}  // namespace mscclc::verbs

@@ -1,0 +1,70 @@
+// Variables of lanes over verbs.
+#include "runtime/verbs/options.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+namespace mscclc::verbs {
+namespace {
+
+/// A variable, until it ends.
+class Set {
+ public:
+  Set(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Set() { ::unsetenv(name_); }
+  Set(const Set&) = delete;
+  Set& operator=(const Set&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+std::string refusal(const char* name, const char* value) {
+  const Set set(name, value);
+  Diagnostics diagnostics;
+  CHECK(!read_verbs_options(diagnostics));
+  return render_text(diagnostics, Sources(), 100);
+}
+
+TEST_CASE("what is not set") {
+  Diagnostics diagnostics;
+  const auto options = read_verbs_options(diagnostics);
+  REQUIRE(options);
+  CHECK(options->library == "libibverbs.so.1");
+  CHECK(!options->devices.names());
+  CHECK(!options->gid_index);
+  CHECK(!options->mode);
+  CHECK(options->queues == 1);
+  CHECK(options->timeout == 18);
+  CHECK(options->retries == 7);
+}
+
+TEST_CASE("what is set") {
+  const Set library("MSCCLC_IBV_SO", "other.so"), devices("MSCCLC_IB_HCA", "=mlx5_0:2"),
+      index("MSCCLC_IB_GID_INDEX", "0"), mode("MSCCLC_IBV_MODE", "host-no-atomic"),
+      queues("MSCCLC_IB_QPS", "4"), timeout("MSCCLC_IB_TIMEOUT", "14"),
+      retries("MSCCLC_IB_RETRY_CNT", "0");
+  Diagnostics diagnostics;
+  const auto options = read_verbs_options(diagnostics);
+  REQUIRE(options);
+  CHECK(options->library == "other.so");
+  CHECK(options->devices.has("mlx5_0", 2));
+  CHECK(!options->devices.has("mlx5_0", 1));
+  CHECK(options->gid_index == 0);
+  CHECK(options->mode == SignalMode::host_no_atomic);
+  CHECK(options->queues == 4);
+  CHECK(options->timeout == 14);
+  CHECK(options->retries == 0);
+}
+
+TEST_CASE("what is wrong") {
+  CHECK(refusal("MSCCLC_IBV_MODE", "guest") ==
+        "error: MSCCLC_IBV_MODE is 'guest'; allowed are host and host-no-atomic\n");
+  CHECK(refusal("MSCCLC_IB_HCA", "mlx5_0:0") ==
+        "error: MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port, which are numbers from 1 to 255\n");
+  CHECK(refusal("MSCCLC_IB_QPS", "17") ==
+        "error: MSCCLC_IB_QPS is '17'; allowed is a whole number from 1 to 16\n");
+}
+
+}  // namespace
+}  // namespace mscclc::verbs

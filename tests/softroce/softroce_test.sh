@@ -1,0 +1,5 @@
+#!/bin/sh
+# Lanes over verbs on real libibverbs and kernel, in a virtual machine; left out where it cannot be
+# made.
+exec tests/softroce/run.sh tests/softroce/checks.sh runtime/verbs/verbs_lane_test \
+  tests/runtime/verbs_nodes_test tools/mscclc
