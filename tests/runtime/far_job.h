@@ -1,0 +1,34 @@
+// For tests: a job of four ranks on two nodes, processes, which a FarNetwork joins.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/runtime/far_network.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc::testing {
+
+struct FarJob {
+  static constexpr uint32_t kRanks = 4, kOnNode = 2;
+  /// A rank that says nothing for so long is dead, and its peers' lanes are given up.
+  static constexpr std::chrono::seconds kSilence{3};
+  static constexpr std::chrono::seconds kTimeout{120};
+};
+
+/// Makes a network of two nodes, and sets MSCCLC_SILENCE for the job. "": ready; otherwise why the
+/// system does not permit it. REQUIRES: no other thread runs.
+[[nodiscard]] std::string make_far_network(FarNetwork& network);
+
+/// What each rank says at its end; "": nothing was wrong. A rank that does not end says so, and
+/// one that leaves descriptors open.
+std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body);
+
+/// Calls of a program of the library for nodes, of each size in turn; what went wrong.
+RankBody far_calls(std::string_view program, std::vector<uint64_t> sizes, uint32_t times);
+
+/// Does the first error name one of the ranks? Notes below it name what blocks waited for.
+bool blames_any(const std::string& said, const std::vector<uint32_t>& ranks);
+
+}  // namespace mscclc::testing
