@@ -209,6 +209,7 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_copy_engine", with_formats(all)},
       {"allreduce_halving_doubling", ranks({2, 4, 8, 16})},
       {"allreduce_hier", shapes},
+      {"allreduce_hier_2shot", shapes},
       {"allreduce_hier_packets", shapes},
       {"allreduce_hier_pipeline", shapes},
       {"allreduce_hybrid", formats},

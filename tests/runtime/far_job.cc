@@ -31,7 +31,8 @@ struct Pipe {
   int ends[2];
 };
 
-std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, std::chrono::seconds silence,
+                                Diagnostics& diagnostics) {
   std::array<char, UniqueId::kMostText> text{};
   std::shared_ptr<Hub> hub;
   if (rank == 0) {
@@ -39,7 +40,7 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, Diagnostics& dia
                          .rank = 0,
                          .interface = std::string("=") + FarNetwork::kInterface,
                          .timeout = FarJob::kTimeout,
-                         .silence = FarJob::kSilence},
+                         .silence = silence},
                         diagnostics);
     if (!job) return nullptr;
     job->id.text().copy(text.data(), text.size() - 1);
@@ -55,9 +56,10 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, Diagnostics& dia
             : nullptr;
 }
 
-std::string run_rank(uint32_t rank, const Pipe& ids, const RankBody& body) {
+std::string run_rank(uint32_t rank, const Pipe& ids, const RankBody& body,
+                     std::chrono::seconds silence) {
   Diagnostics diagnostics;
-  auto bootstrap = meet(rank, ids, diagnostics);
+  auto bootstrap = meet(rank, ids, silence, diagnostics);
   const std::shared_ptr<Device> device = make_host_device(diagnostics);
   std::unique_ptr<Communicator> communicator;
   if (bootstrap != nullptr) {
@@ -80,12 +82,9 @@ std::string drain(Pipe& pipe) {
 
 }  // namespace
 
-std::string make_far_network(FarNetwork& network) {
-  ::setenv("MSCCLC_SILENCE", std::to_string(FarJob::kSilence.count()).c_str(), 1);
-  return network.make(FarJob::kRanks / FarJob::kOnNode);
-}
-
-std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body) {
+std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body,
+                                       std::chrono::seconds silence) {
+  ::setenv("MSCCLC_SILENCE", std::to_string(silence.count()).c_str(), 1);  // of lanes
   Pipe ids;
   std::vector<Pipe> said(FarJob::kRanks);
   Processes processes;
@@ -93,7 +92,8 @@ std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body
     processes.start([&] {
       network.enter(rank / FarJob::kOnNode);
       const size_t before = open_descriptors();
-      std::string text = run_rank(rank, ids, body).substr(0, 4000);  // a pipe holds so much
+      std::string text =
+          run_rank(rank, ids, body, silence).substr(0, 4000);  // a pipe holds so much
       const size_t after = open_descriptors();
       if (after > before) text += fmt::format("it leaves {} descriptors open\n", after - before);
       return ::write(said[rank].ends[1], text.data(), text.size()) < 0 ? 1 : 0;

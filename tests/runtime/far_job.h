@@ -11,19 +11,17 @@
 namespace mscclc::testing {
 
 struct FarJob {
-  static constexpr uint32_t kRanks = 4, kOnNode = 2;
-  /// A rank that says nothing for so long is dead, and its peers' lanes are given up.
-  static constexpr std::chrono::seconds kSilence{3};
+  static constexpr uint32_t kRanks = 4, kOnNode = 2, kNodes = kRanks / kOnNode;
   static constexpr std::chrono::seconds kTimeout{120};
+  /// Silence after which a rank counts as dead, and lanes are given up: where nothing but silence
+  /// shows it, and where it never should, however busy the machine is.
+  static constexpr std::chrono::seconds kShort{5}, kLong{90};
 };
 
-/// Makes a network of two nodes, and sets MSCCLC_SILENCE for the job. "": ready; otherwise why the
-/// system does not permit it. REQUIRES: no other thread runs.
-[[nodiscard]] std::string make_far_network(FarNetwork& network);
-
 /// What each rank says at its end; "": nothing was wrong. A rank that does not end says so, and
-/// one that leaves descriptors open.
-std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body);
+/// one that leaves descriptors open. REQUIRES: a network of FarJob::kNodes, and no other thread.
+std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body,
+                                       std::chrono::seconds silence);
 
 /// Calls of a program of the library for nodes, of each size in turn; what went wrong.
 RankBody far_calls(std::string_view program, std::vector<uint64_t> sizes, uint32_t times);

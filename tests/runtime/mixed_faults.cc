@@ -15,26 +15,31 @@
 namespace mscclc::testing {
 namespace {
 
-constexpr const char* kPrograms[] = {"allgather_hier",
-                                     "allgather_hier_packets",
-                                     "allreduce_hier",
-                                     "allreduce_hier_packets",
-                                     "allreduce_hier_pipeline",
-                                     "alltoall_hier",
-                                     "alltoall_hier_packets",
-                                     "broadcast_hier",
-                                     "broadcast_hier_packets",
-                                     "reducescatter_hier",
-                                     "reducescatter_hier_packets",
-                                     "sendrecv_hier_packets"};
+constexpr const char* kPrograms[] = {
+    "allgather_hier",         "allgather_hier_packets", "allreduce_hier",
+    "allreduce_hier_2shot",   "allreduce_hier_packets", "allreduce_hier_pipeline",
+    "alltoall_hier",          "alltoall_hier_packets",  "broadcast_hier",
+    "broadcast_hier_packets", "reducescatter_hier",     "reducescatter_hier_packets",
+    "sendrecv_hier_packets"};
 
 constexpr const char* kKinds[] = {"lossy", "killed", "cut"};
 
-/// The ranks that may be named as gone by `rank`; none: it should have nothing to say.
+/// The ranks of which the fault takes the word from `rank`.
 std::vector<uint32_t> gone(const FaultTrial& trial, uint32_t rank) {
   if (trial.kind == FaultKind::killed) return {trial.victim};
   if (trial.kind == FaultKind::lossy) return {};
   return rank < FarJob::kOnNode ? std::vector<uint32_t>{2, 3} : std::vector<uint32_t>{0, 1};
+}
+
+/// A rank that ends because of another one ends its lanes, which its peers may see before they hear
+/// of that one.
+std::vector<uint32_t> may_be_named(const FaultTrial& trial, uint32_t rank) {
+  if (trial.kind != FaultKind::killed) return gone(trial, rank);
+  std::vector<uint32_t> others;
+  for (uint32_t r = 0; r < FarJob::kRanks; ++r) {
+    if (r != rank) others.push_back(r);
+  }
+  return others;
 }
 
 /// The calls, of which the victim does not see the end if the moment comes before it.
@@ -69,8 +74,10 @@ void judge(const FaultTrial& trial, uint32_t rank, const std::string& said, Faul
   outcome.hung |= said == "it has not ended";
   const size_t leaks = said.find("it leaves ");
   if (leaks != std::string::npos) outcome.leaked += std::stoul(said.substr(leaks + 10));
-  if (leaks != std::string::npos || !blames_any(said, gone(trial, rank))) {
+  if (leaks != std::string::npos || !blames_any(said, may_be_named(trial, rank))) {
     outcome.wrong += fmt::format("rank {}: {}\n", rank, said);
+  } else if (!blames_any(said, gone(trial, rank))) {
+    ++outcome.not_the_victim;
   }
 }
 
@@ -117,10 +124,11 @@ FaultOutcome try_faults(const FaultTrial& trial) {
   const size_t before = open_descriptors();
   {
     FarNetwork network;
-    outcome.left_out = make_far_network(network);
+    outcome.left_out = network.make(FarJob::kNodes);
     if (!outcome.left_out.empty()) return outcome;
     set(network.faults(), trial);
-    const std::vector<std::string> said = run_far_ranks(network, body_of(trial, network));
+    const auto silence = trial.kind == FaultKind::cut ? FarJob::kShort : FarJob::kLong;
+    const std::vector<std::string> said = run_far_ranks(network, body_of(trial, network), silence);
     outcome.right = true;
     for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
   }

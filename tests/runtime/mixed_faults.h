@@ -27,11 +27,12 @@ FaultTrial draw_faults(uint64_t seed);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {
-  bool right = false;    ///< the calls came to their end, before the fault or in spite of it
-  bool hung = false;     ///< a rank has not ended
-  uint64_t leaked = 0;   ///< descriptors and processes, of ranks and of who started them
-  std::string wrong;     ///< what should not be; "": nothing
-  std::string left_out;  ///< why the system does not permit it
+  bool right = false;           ///< the calls came to their end, before the fault or in spite of it
+  bool hung = false;            ///< a rank has not ended
+  uint64_t leaked = 0;          ///< descriptors and processes, of ranks and of who started them
+  uint32_t not_the_victim = 0;  ///< ranks whose first error names another rank that has ended
+  std::string wrong;            ///< what should not be; "": nothing
+  std::string left_out;         ///< why the system does not permit it
 };
 
 /// REQUIRES: no other thread runs, and no child process.

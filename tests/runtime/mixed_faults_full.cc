@@ -14,9 +14,9 @@ namespace {
 
 using namespace mscclc;
 
-enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut };
-const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung", "leaked",
-                                         "wrong", "left_out"};
+enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther };
+const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",         "leaked",
+                                         "wrong", "left_out",          "named_another"};
 
 void try_piece(uint64_t seed, Counts counts) {
   const testing::FaultTrial trial = testing::draw_faults(seed);
@@ -28,6 +28,7 @@ void try_piece(uint64_t seed, Counts counts) {
   ++counts[outcome.right ? kRight : kEnded];
   counts[kHung] += outcome.hung ? 1 : 0;
   counts[kLeaked] += outcome.leaked;
+  counts[kOther] += outcome.not_the_victim;
   if (outcome.wrong.empty()) return;
   ++counts[kWrong];
   fmt::print("seed {}, {}\n{}\n", seed, text(trial), outcome.wrong);

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 /// False: namespaces are not permitted here; the tests over loopback say what they can.
 bool made(FarNetwork& network) {
-  const std::string why = testing::make_far_network(network);
+  const std::string why = network.make(FarJob::kNodes);
   if (!why.empty()) std::cout << "left out: " << why << "\n";
   return why.empty();
 }
@@ -34,7 +34,8 @@ TEST_CASE("results are right however late, lost or disordered packets are") {
        {"allreduce_hier", "allreduce_hier_packets", "allreduce_hier_pipeline", "allgather_hier",
         "reducescatter_hier", "alltoall_hier", "broadcast_hier", "broadcast_hier_packets"}) {
     INFO(name);
-    const auto said = run_far_ranks(network, far_calls(name, {0, 4, 1000, 65544, 1 << 20}, 2));
+    const auto said =
+        run_far_ranks(network, far_calls(name, {0, 4, 1000, 65544, 1 << 20}, 2), FarJob::kLong);
     CHECK(said == std::vector<std::string>(FarJob::kRanks));
   }
   CHECK(network.faults().passed > 1000);
@@ -44,7 +45,8 @@ TEST_CASE("a network that is cut ends the job at every rank, which names one bey
   FarNetwork network;
   if (!made(network)) return;
   network.faults().cut_after = 20'000;
-  const auto said = run_far_ranks(network, far_calls("allgather_hier", {16 << 20}, 1000));
+  const auto said =
+      run_far_ranks(network, far_calls("allgather_hier", {16 << 20}, 1000), FarJob::kShort);
   for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
     INFO("rank " << rank << ": " << said[rank]);
     CHECK(
@@ -67,7 +69,7 @@ TEST_CASE("a rank that is killed in the middle of a call ends the job at every r
     }
     return body(communicator);
   };
-  const auto said = run_far_ranks(network, dying);
+  const auto said = run_far_ranks(network, dying, FarJob::kLong);
   for (uint32_t rank = 0; rank < 3; ++rank) {
     INFO("rank " << rank << ": " << said[rank]);
     CHECK(blames_any(said[rank], {3}));
