@@ -62,6 +62,39 @@ TEST_CASE("a ring is its own image") {
   CHECK(both(as_written(ring())) == "proved");
 }
 
+/// A ring with more thread blocks than a page of a clock has columns, each for a chunk. (The
+/// processes of a rank do not fill whole pages by themselves.)
+std::string wide_ring(const std::string& last) {
+  return R"(program t
+collective allgather(ranks: 3, chunks: 130)
+rank r in 0..3 {
+  channel next[b in 0..130] = memory((r + 1) % 3) to prev[b]
+  channel prev[b in 0..130] = memory((r - 1) % 3) to next[b]
+  tb b in 0..130 {
+    signal prev[b] relaxed
+    wait next[b] relaxed
+    sync
+    copy output[r, b] <- input[b]
+    put next[b].output[r, b] <- input[b]
+    sync
+    signal next[b]
+    wait prev[b]
+    sync
+    put next[b].output[(r - 1) % 3, b] <- output[(r - 1) % 3, b]
+    sync
+    )" + last +
+         R"(
+  }
+})";
+}
+
+TEST_CASE("ranks of many thread blocks stand for all") {
+  const std::string right = wide_ring("signal next[b]\nwait prev[b]\n");
+  CHECK(step(right) == 1);
+  CHECK(both(as_written(right)) == "proved");
+  CHECK(both(as_written(wide_ring("signal next[b] relaxed\nwait prev[b] relaxed\n"))) == "race");
+}
+
 TEST_CASE("one rank that differs spoils it") {
   const std::string text = ring();
   const auto changed = [&](auto&& change) {

@@ -109,7 +109,7 @@ TEST_CASE("roots, shifts and nodes are the call's") {
         back);
   LibraryCall far = kSmall;
   far.nodes = 2;
-  CHECK(picked(*all, {.call = far})->name == "allreduce_hier:world=4,gpus=2");
+  CHECK(picked(*all, {.call = far})->name == "allreduce_hier_packets:world=4,gpus=2");
   far.kind = CollectiveKind::sendrecv;
   far.nodes = 0;
   CHECK(picked(*all, {.call = far})->name == "sendrecv_port:R=4,shift=1,B=2");
@@ -142,7 +142,7 @@ TEST_CASE("every row that is passed over has its reason") {
   CHECK(over.back().why == "it is for 2 nodes or more");
 
   over.clear();
-  LibraryCall far{.kind = CollectiveKind::broadcast, .ranks = 4, .bytes = 1};
+  LibraryCall far{.kind = CollectiveKind::reduce, .ranks = 4, .bytes = 1};
   far.nodes = 2;
   CHECK(all->pick({.call = far}, &over, diagnostics) == nullptr);
   CHECK_FALSE(diagnostics.has_errors());

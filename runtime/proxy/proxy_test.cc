@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "executor/launch.h"
@@ -354,6 +356,51 @@ TEST_CASE("a copy that fails is found by who settles") {
   world.proxy->settle();
   CHECK(world.failed);
   CHECK(world.flushed[1] == 0);
+}
+
+/// What a thread of this process has used so far.
+struct Usage {
+  uint64_t wakes = 0;      ///< times that it went to sleep
+  uint64_t cpu_nanos = 0;  ///< on a processor
+};
+
+/// Of the only thread with this name.
+Usage usage_of(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::getline(std::ifstream(task.path() / "comm"), line);
+    if (line != name) continue;
+    Usage usage;
+    std::ifstream(task.path() / "schedstat") >> usage.cpu_nanos;
+    std::ifstream status(task.path() / "status");
+    for (std::string word; status >> word;) {
+      if (word == "voluntary_ctxt_switches:") status >> usage.wakes;
+    }
+    return usage;
+  }
+  FAIL("no thread " << name);
+  return {};
+}
+
+// It may not be told that there is something to do, by blocks that can only write memory: so it
+// looks, once in a millisecond at most when it has been idle for long.
+TEST_CASE("a proxy of which nothing is asked burns no processor") {
+  World world(milliseconds(1));
+  world.lane(0).let_go();
+  world.post({world.put(0), World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return world.handled() == 2; }));
+  std::this_thread::sleep_for(milliseconds(200));
+  const auto begin = std::chrono::steady_clock::now();
+  const Usage before = usage_of("mscclc-proxy");
+  std::this_thread::sleep_for(milliseconds(500));
+  const Usage after = usage_of("mscclc-proxy");
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  const auto millis = static_cast<uint64_t>(passed / milliseconds(1));
+  REQUIRE(before.cpu_nanos > 0);
+  CHECK(after.wakes - before.wakes <= millis + 50);
+  CHECK(after.cpu_nanos - before.cpu_nanos < 50'000 * millis);  // a twentieth
+  world.post({world.put(0)});                                   // it has not fallen asleep for good
+  REQUIRE(comes([&] { return world.handled() == 3; }));
 }
 
 }  // namespace

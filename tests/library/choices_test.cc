@@ -174,9 +174,11 @@ TEST_CASE("every choice gives the promised result") {
 }
 
 TEST_CASE("calls over several nodes have a choice that is proved, and gives the promised result") {
-  for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::allgather,
-                                    CollectiveKind::reducescatter, CollectiveKind::sendrecv}) {
-    for (const auto& [ranks, nodes] : {std::pair(2u, 2u), {4u, 2u}, {6u, 3u}, {16u, 2u}}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::allreduce, CollectiveKind::allgather, CollectiveKind::reducescatter,
+        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::sendrecv}) {
+    for (const auto& [ranks, nodes] :
+         {std::pair(2u, 2u), {4u, 2u}, {6u, 3u}, {8u, 2u}, {16u, 2u}, {32u, 4u}}) {
       const LibraryCall call{.kind = kind, .ranks = ranks, .nodes = nodes};
       const auto ranges = shipped().table.ranges(call);
       CHECK(ranges.back().max == ~uint64_t{0});

@@ -26,6 +26,21 @@ std::vector<Defines> nodes(std::initializer_list<std::pair<int, int>> shapes) {
   return worlds;
 }
 
+/// These worlds, and some whose root is neither the first of its node nor on the first node.
+std::vector<Defines> with_far_roots(std::vector<Defines> worlds) {
+  worlds.push_back({{"world", "6"}, {"gpus", "3"}, {"root", "4"}});
+  worlds.push_back({{"world", "6"}, {"gpus", "2"}, {"root", "3"}});
+  return worlds;
+}
+
+/// These worlds, and some with other distances: to the twin, across half a node, backwards.
+std::vector<Defines> with_shifts(std::vector<Defines> worlds) {
+  worlds.push_back({{"world", "4"}, {"gpus", "2"}, {"shift", "2"}});
+  worlds.push_back({{"world", "8"}, {"gpus", "4"}, {"shift", "2"}});
+  worlds.push_back({{"world", "6"}, {"gpus", "3"}, {"shift", "-1"}});
+  return worlds;
+}
+
 /// These worlds, and two whose packets have another format than the program's own.
 std::vector<Defines> with_formats(std::vector<Defines> worlds) {
   worlds.push_back({{"R", "4"}, {"F", "LL8"}});
@@ -175,7 +190,7 @@ const std::vector<LibraryProgram>& library() {
   static const auto all = ranks({2, 3, 4, 5, 8, 16});
   static const auto formats = with_formats(all);
   static const auto apart = with_formats_apart(all);
-  static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}});
+  static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}, {3, 1}});
   static const std::vector<LibraryProgram> programs = {
       {"allgather_copy_engine", all},
       {"allgather_direct", with_own_blocks(all)},
@@ -194,6 +209,7 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_copy_engine", with_formats(all)},
       {"allreduce_halving_doubling", ranks({2, 4, 8, 16})},
       {"allreduce_hier", shapes},
+      {"allreduce_hier_2shot", shapes},
       {"allreduce_hier_packets", shapes},
       {"allreduce_hier_pipeline", shapes},
       {"allreduce_hybrid", formats},
@@ -203,6 +219,8 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_switch_direct", all},
       {"alltoall_copy_engine", all},
       {"alltoall_direct", with_own_blocks(all)},
+      {"alltoall_hier", shapes},
+      {"alltoall_hier_packets", shapes},
       {"alltoall_packets", formats},
       {"alltoall_pipeline", all},
       {"alltoall_ring", all},
@@ -211,6 +229,8 @@ const std::vector<LibraryProgram>& library() {
       {"alltoallv_packets", with_silent_pairs()},
       {"broadcast_chain_packets", with_roots()},
       {"broadcast_direct", with_roots()},
+      {"broadcast_hier", with_far_roots(shapes)},
+      {"broadcast_hier_packets", with_far_roots(shapes)},
       {"broadcast_packets", with_roots()},
       {"broadcast_scatter", with_roots()},
       {"broadcast_scatter_packets", with_roots()},
@@ -229,6 +249,7 @@ const std::vector<LibraryProgram>& library() {
       {"scatter_packets", with_roots_and_formats()},
       {"sendrecv", all},
       {"sendrecv_get", all},
+      {"sendrecv_hier_packets", with_shifts(shapes)},
       {"sendrecv_packets", formats},
       {"sendrecv_port", all},
   };

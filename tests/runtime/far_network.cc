@@ -67,6 +67,12 @@ bool leave_network() {
 
 }  // namespace
 
+std::string FarNetwork::address(uint32_t node) {
+  const in_addr address = address_of(node);
+  char text[INET_ADDRSTRLEN] = {};
+  return ::inet_ntop(AF_INET, &address, text, sizeof text);
+}
+
 bool FarNetwork::make_node(uint32_t node) {
   if (!leave_network()) return false;
   namespaces_.emplace_back(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));

@@ -31,6 +31,8 @@ class FarNetwork {
   /// Moves this process to a node.
   void enter(uint32_t node) const;
   Faults& faults() { return *faults_; }
+  /// "10.77.0.1" for node 0, and so on.
+  static std::string address(uint32_t node);
   /// The name of each node's interface.
   static constexpr const char* kInterface = "mscclc0";
 

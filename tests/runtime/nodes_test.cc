@@ -85,7 +85,7 @@ void for_programs_of_nodes(uint32_t gpus, Check check) {
       ++programs;
     }
   }
-  CHECK(programs >= 7);
+  CHECK(programs >= 12);
 }
 
 TEST_CASE("the library's programs for nodes 2 x 2 processes") {

@@ -73,17 +73,23 @@ TEST_CASE("special: calls of the library's programs are calls of their kernels")
                                          "allreduce_2shot",
                                          "allreduce_copy_engine",
                                          "allreduce_hier",
+                                         "allreduce_hier_2shot",
                                          "allreduce_hier_packets",
                                          "allreduce_hier_pipeline",
                                          "allreduce_ring",
                                          "allreduce_switch",
                                          "allreduce_switch_direct",
                                          "alltoall_copy_engine",
+                                         "alltoall_hier",
+                                         "alltoall_hier_packets",
                                          "alltoall_pipeline",
+                                         "broadcast_hier",
+                                         "broadcast_hier_packets",
                                          "broadcast_scatter",
                                          "broadcast_tree",
                                          "reducescatter_hier",
                                          "reducescatter_hier_packets",
+                                         "sendrecv_hier_packets",
                                          "sendrecv_port"});
   // Over four ranks their moves lie alike at some sizes only: those calls are the interpreter's.
   CHECK(other_steps == std::set<std::string>{"broadcast_scatter_packets", "reduce_2shot_packets"});

@@ -35,6 +35,14 @@ void drop(ClockPage* page) {
   if (page != nullptr && --page->holders == 0) delete page;
 }
 
+/// Of two pages with the same content keeps the one that more rows hold, to which all will come.
+void keep_one(ClockPage*& a, ClockPage*& b) {
+  ClockPage*& rarer = a->holders < b->holders ? a : b;
+  ClockPage* const kept = a->holders < b->holders ? b : a;
+  ++kept->holders;
+  drop(std::exchange(rarer, kept));
+}
+
 }  // namespace
 
 void Row::free(Data* data) {
@@ -80,17 +88,9 @@ void Row::join(const Row& o, uint32_t width) {
     const ClockPage* mine = data_->pages[i];
     if (theirs == nullptr || theirs == mine) continue;
     const uint32_t difference = mine ? compare(mine->counts, theirs->counts) : 1;
-    if (difference == 0) {
-      // The same, learnt on two ways: one page will do. The older one, to which all will come.
-      if (data_->holders == 1) {
-        ++theirs->holders;
-        drop(std::exchange(data_->pages[i], theirs));
-      }
+    if (difference == 0) {  // learnt on two ways: one page will do
+      keep_one(data_->pages[i], o.data_->pages[i]);
       continue;
-    }
-    if (difference == 0 && data_->holders == 1) {  // learnt on two ways: one page will do
-      ++theirs->holders;
-      drop(std::exchange(data_->pages[i], theirs));
     }
     if ((difference & 1) == 0) continue;
     own(width);
@@ -139,6 +139,15 @@ Row Row::rotated(uint32_t by, uint32_t width) const {
   Row result;
   if (data_ == nullptr) return result;
   result.own(width);
+  if (by % ClockPage::kColumns == 0 && width % ClockPage::kColumns == 0) {
+    const uint32_t pages = data_->page_count, first = by / ClockPage::kColumns;
+    for (uint32_t i = 0; i < pages; ++i) {
+      ClockPage* const page = data_->pages[i];
+      if (page != nullptr) ++page->holders;
+      result.data_->pages[i + first < pages ? i + first : i + first - pages] = page;
+    }
+    return result;
+  }
   for (uint32_t i = 0; i < data_->page_count; ++i) {
     if (data_->pages[i] == nullptr) continue;
     const uint32_t begin = i * ClockPage::kColumns;

@@ -67,7 +67,8 @@ class Row {
   void raise(uint32_t p, uint32_t count, uint32_t width);
   /// Holds pages of the pool where it has such: rows that know the same hold the same pages.
   void share_pages(PagePool& pool);
-  /// The row whose column (p + by) % width is this one's p. REQUIRES: by < width.
+  /// The row whose column (p + by) % width is this one's p. It shares all pages with this one if
+  /// both numbers are whole pages. REQUIRES: by < width.
   Row rotated(uint32_t by, uint32_t width) const;
 
  private:

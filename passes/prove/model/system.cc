@@ -34,6 +34,7 @@ void System::build() {
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
     if (r < ranks()) place_buffers(r);
+    if ((r + 1) % ranks() == 0) fill_page(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
@@ -41,6 +42,16 @@ void System::build() {
   turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
   if (joint()) share_ends();
   add_ports();
+}
+
+/// After the last rank of a turn.
+void System::fill_page(uint32_t rank) {
+  const uint32_t turn = static_cast<uint32_t>(processes_.size()) - first_[rank + 1 - ranks()];
+  if (symmetry_.trivial() || turn < ClockPage::kColumns) return;
+  const uint32_t over = turn % ClockPage::kColumns;
+  if (over == 0) return;
+  processes_.resize(processes_.size() + ClockPage::kColumns - over,
+                    {ProcessKind::none, rank, kNone});
 }
 
 void System::add_ports() {

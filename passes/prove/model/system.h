@@ -7,7 +7,9 @@
 //
 // Where ranks stand for others (symmetry.h), memory and counters are those of these ranks only.
 // What another rank's chunk holds and who has touched it is told of the chunk that stands for it,
-// as seen from there: a Spot says where, and how far it must be turned.
+// as seen from there: a Spot says where, and how far it must be turned. The processes of the ranks
+// of one turn then fill whole pages of the clocks, so that a turned clock has the same pages in
+// another order. (Not where they are less than a page.)
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,13 @@
 
 namespace mscclc::proof {
 
-enum class ProcessKind : uint8_t { block, caller, port_reader, port_writer };
+enum class ProcessKind : uint8_t {
+  block,
+  caller,
+  port_reader,
+  port_writer,
+  none  ///< nobody: fills the last page of a turn
+};
 
 struct Process {
   ProcessKind kind;
@@ -112,6 +120,7 @@ class System {
 
  private:
   void build();
+  void fill_page(uint32_t rank);
   void share_ends();
   void add_ports();
   void place_buffers(uint32_t rank);

@@ -1,0 +1,41 @@
+// For tests: jobs of nodes at which something goes wrong, drawn from a seed: a program, sizes, how
+// bad the network is, and at some moment a cut or a rank that is killed. What must come of each:
+// right results, or an error at every rank, in bounded time, that names who is gone; and nothing is
+// left behind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mscclc::testing {
+
+enum class FaultKind : uint8_t { lossy, killed, cut };
+
+struct FaultTrial {
+  FaultKind kind = FaultKind::lossy;
+  std::string program;
+  std::vector<uint64_t> sizes;
+  uint32_t times = 1;                              ///< calls of each size
+  uint32_t delay_us = 0, lost = 0, reordered = 0;  ///< as FarNetwork::Faults
+  uint32_t victim = 0;                             ///< of a kill
+  uint64_t moment = 0;  ///< of a kill or cut, in packets that have passed
+};
+
+/// The same of the same seed.
+FaultTrial draw_faults(uint64_t seed);
+std::string text(const FaultTrial& trial);
+
+struct FaultOutcome {
+  bool right = false;           ///< the calls came to their end, before the fault or in spite of it
+  bool hung = false;            ///< a rank has not ended
+  uint64_t leaked = 0;          ///< descriptors and processes, of ranks and of who started them
+  uint32_t not_the_victim = 0;  ///< ranks whose first error names another rank that has ended
+  std::string wrong;            ///< what should not be; "": nothing
+  std::string left_out;         ///< why the system does not permit it
+};
+
+/// REQUIRES: no other thread runs, and no child process.
+FaultOutcome try_faults(const FaultTrial& trial);
+
+}  // namespace mscclc::testing

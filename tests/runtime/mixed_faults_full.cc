@@ -1,0 +1,52 @@
+// The recorded run of mixed_faults_test.cc: a thousand jobs at which something goes wrong. Prints
+// those of which something comes that should not, with the seed that makes it again, and counts.
+//
+//   bazel run //tests/runtime:mixed_faults_full -- --jobs 2
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "tests/long_run/long_run.h"
+#include "tests/runtime/mixed_faults.h"
+
+namespace {
+
+using namespace mscclc;
+
+enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther };
+const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",         "leaked",
+                                         "wrong", "left_out",          "named_another"};
+
+void try_piece(uint64_t seed, Counts counts) {
+  const testing::FaultTrial trial = testing::draw_faults(seed);
+  const testing::FaultOutcome outcome = testing::try_faults(trial);
+  if (!outcome.left_out.empty()) {
+    ++counts[kLeftOut];
+    return;
+  }
+  ++counts[outcome.right ? kRight : kEnded];
+  counts[kHung] += outcome.hung ? 1 : 0;
+  counts[kLeaked] += outcome.leaked;
+  counts[kOther] += outcome.not_the_victim;
+  if (outcome.wrong.empty()) return;
+  ++counts[kWrong];
+  fmt::print("seed {}, {}\n{}\n", seed, text(trial), outcome.wrong);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Jobs of nodes with mixed faults: kills, cuts, lost packets");
+  LongRun options;
+  uint64_t trials = 1000;
+  add_long_run_options(app, options);
+  app.add_option("--trials", trials);
+  CLI11_PARSE(app, argc, argv);
+  if (!enter_repository()) return 2;
+  const LongRunResult result = run_pieces(options, trials, kNames, [] { return Work(try_piece); });
+  fmt::print("{}", summary(result, trials, kNames));
+  const bool fine = result.counts[kHung] + result.counts[kLeaked] + result.counts[kWrong] == 0;
+  return fine && result.whole() ? 0 : 1;
+}

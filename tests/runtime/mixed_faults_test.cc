@@ -1,0 +1,27 @@
+// Some jobs with mixed faults; mixed_faults_full runs a thousand.
+#include "tests/runtime/mixed_faults.h"
+
+#include <catch2/catch.hpp>
+#include <iostream>
+
+namespace mscclc {
+namespace {
+
+TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave nothing behind") {
+  for (uint64_t seed = 0; seed < 9; ++seed) {
+    const testing::FaultTrial trial = testing::draw_faults(seed);
+    INFO("seed " << seed << ", " << text(trial));
+    const testing::FaultOutcome outcome = testing::try_faults(trial);
+    if (!outcome.left_out.empty()) {
+      std::cout << "left out: " << outcome.left_out << "\n";
+      return;
+    }
+    CHECK(outcome.wrong == "");
+    CHECK_FALSE(outcome.hung);
+    CHECK(outcome.leaked == 0);
+    if (trial.kind == testing::FaultKind::lossy) CHECK(outcome.right);
+  }
+}
+
+}  // namespace
+}  // namespace mscclc
