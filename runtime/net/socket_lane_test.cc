@@ -386,6 +386,27 @@ TEST_CASE("strangers are turned away, and hinder nobody") {
   CHECK(world.far_told.text() == "");
 }
 
+TEST_CASE("strangers may come while all that waits for sockets ends") {
+  for (int i = 0; i < 50; ++i) {
+    Diagnostics diagnostics;
+    auto net = SocketNet::start({.interface = "=lo"}, diagnostics);
+    REQUIRE(net != nullptr);
+    const Address address = net->address();
+    std::atomic<uint32_t> came{0};
+    std::atomic<bool> enough{false};
+    std::thread strangers([&] {
+      while (!enough) {
+        const Fd socket = begin_connect(address);
+        ++came;
+      }
+    });
+    while (came < 20) std::this_thread::yield();
+    net.reset();
+    enough = true;
+    strangers.join();
+  }
+}
+
 TEST_CASE("lanes leave no descriptors, however they end") {
   const size_t before = testing::open_descriptors();
   for (int way = 0; way < 4; ++way) {

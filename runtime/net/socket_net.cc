@@ -78,6 +78,8 @@ bool SocketNet::listen(Diagnostics& diagnostics) {
          refuse(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
 }
 
+// The reactor's thread uses all of this until it has ended, the pointer to the reactor, too: that
+// goes first of all members, and not by reset(), which would clear the pointer before.
 SocketNet::~SocketNet() {
   const auto until = std::chrono::steady_clock::now() + kFarewell;
   const auto done = [&] {
@@ -88,7 +90,6 @@ SocketNet::~SocketNet() {
   while (!done() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  reactor_.reset();
 }
 
 uint64_t SocketNet::announce(Taker& taker) {
