@@ -1,6 +1,7 @@
 #include "runtime/api/host_device.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "executor/launch.h"
 #include "runtime/memory/fd_socket.h"
@@ -59,6 +60,17 @@ TEST_CASE("a handle can name nothing that was not offered") {
   guessed.offers.resize(1);
   guessed.offers[0].bytes.back() ^= 1;
   CHECK_THAT(refused(guessed), Catch::Contains("this process does not offer it (any more)"));
+}
+
+TEST_CASE("a kind of lanes that there is not") {
+  ::setenv("MSCCLC_LANE", "socket", 1);
+  Diagnostics diagnostics;
+  CHECK(make_host_device(diagnostics) == nullptr);
+  CHECK(render_text(diagnostics, Sources(), 100) ==
+        "error: MSCCLC_LANE is 'socket'; allowed are sockets and verbs\n");
+  // Who says it in the program is not asked for the variable.
+  CHECK(make_host_device(diagnostics, {}, HostLanes::copies, {}, FarLanes::sockets) != nullptr);
+  ::unsetenv("MSCCLC_LANE");
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ leave_out() {
 
 [ "${MSCCLC_SKIP_VM:-0}" = 0 ] || leave_out "MSCCLC_SKIP_VM is set"
 [ "$(uname -m)" = x86_64 ] || leave_out "the virtual machine is an x86_64"
-for tool in qemu-system-x86_64 busybox cpio modprobe depmod ip tc rdma flock dpkg-deb; do
+for tool in qemu-system-x86_64 busybox cpio modprobe depmod ip rdma flock dpkg-deb; do
   command -v "$tool" >/dev/null || leave_out "there is no $tool (packages for 'vm' of tools/packages.txt)"
 done
 
 # The kernel, and its modules in the order in which they are loaded. rdma_rxe asks for crc32 by name
 # only, so that modprobe does not know of it.
-modules='crc32_generic virtio_pci 9pnet_virtio 9p overlay veth sch_netem ib_uverbs rdma_rxe'
+modules='crc32_generic virtio_pci 9pnet_virtio 9p overlay veth ib_uverbs rdma_rxe'
 
 unpack_kernel() {  # to a folder
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
