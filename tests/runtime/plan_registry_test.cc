@@ -94,15 +94,15 @@ class WithVariable {
 // A choice can depend on nothing but what a request holds. A new member stops this from compiling:
 // whoever adds one must see to it that all ranks have the same.
 TEST_CASE("a request holds nothing of one rank alone") {
-  const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors, multicast,
-               tag] = PlanRequest{};
+  const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors,
+               most_blocks, multicast, tag] = PlanRequest{};
   const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes] =
       LibraryCall{};
   const auto no_pointers = [](const auto&... members) {
     return (!std::is_pointer_v<std::remove_cvref_t<decltype(members)>> && ...);
   };
-  CHECK(no_pointers(op, alignment, registered, capturing, architecture, multiprocessors, multicast,
-                    tag));
+  CHECK(no_pointers(op, alignment, registered, capturing, architecture, multiprocessors,
+                    most_blocks, multicast, tag));
   CHECK(no_pointers(kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes));
   CHECK(call.nodes == 1);
 }

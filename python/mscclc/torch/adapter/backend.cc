@@ -1,5 +1,6 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "python/mscclc/torch/adapter/calls.h"
@@ -561,6 +562,10 @@ MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   std::vector<Where> places;
   for (const Message& message : messages) places.push_back(message.where);
   connect(places);
+  // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
+  // all ranks, or two that send to each other would wait for each other.
+  std::stable_sort(messages.begin(), messages.end(),
+                   [](const Message& a, const Message& b) { return a.where < b.where; });
   for (Message& message : messages) {
     works.push_back(submit(message.where, std::move(message.request)));
   }
