@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct World {
     REQUIRE(server != nullptr);
     mapping = SharedMapping::create(kBytes, "memory", diagnostics);
     id = memory->add(mapping, mapping->data(), kBytes);
-    window = HostWindow::reserve(kBytes, id, diagnostics);
+    window = HostWindow::reserve(kBytes, id, std::nullopt, diagnostics);
     end = await_messages(
         kNear, server, memory,
         [this](const std::string& why) {
@@ -102,7 +103,7 @@ TEST_CASE("places outside a region, or of no region of messages, are refused at 
 TEST_CASE("the far end takes no orders for memory that it has not exposed") {
   for (const bool signal : {false, true}) {
     World world;
-    const auto forged = HostWindow::reserve(2 * kBytes, world.id, world.diagnostics);
+    const auto forged = HostWindow::reserve(2 * kBytes, world.id, std::nullopt, world.diagnostics);
     const uint64_t value = 1;
     const RemotePlace place{forged.get(), kBytes};
     CHECK((signal ? world.lane->signal(place, 1, world.diagnostics)
