@@ -314,7 +314,7 @@ TEST_CASE("the library is asked last") {
   const auto all = registry(builtin_library({}, diagnostics));
   add(*all, plan("sizes: 0..1KiB"), "one");
   CHECK(pick(*all, request(1000)) == "one");
-  CHECK(pick(*all, request(2048)) == "allgather_packets:R=2,F=LL16,B=4,T=128");
+  CHECK_THAT(pick(*all, request(2048)), Catch::StartsWith("allgather_packets:R=2,"));
   LibraryCall other{.kind = CollectiveKind::alltoall, .ranks = 3, .bytes = 1200};
   CHECK_THAT(pick(*all, {.call = other}), Catch::StartsWith("alltoall_packets:R=3,"));
   other.kind = CollectiveKind::barrier;
