@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -23,6 +22,7 @@
 #include "runtime/net/socket_end.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/relay.h"
+#include "runtime/testing/told.h"
 
 namespace mscclc::net {
 namespace {
@@ -37,33 +37,6 @@ constexpr milliseconds kPatience{20'000};
 class Window final : public NamedMemory {
  public:
   Window(ExposedId id, uint64_t bytes) : NamedMemory(id) { bytes_ = bytes; }
-};
-
-/// What one end was told, by whichever thread.
-class Told {
- public:
-  LaneFailed callback() {
-    return [this](const std::string& why) {
-      const std::lock_guard lock(mutex_);
-      why_ += why + "\n";
-    };
-  }
-  std::string text() {
-    const std::lock_guard lock(mutex_);
-    return why_;
-  }
-  /// Waits until it was told anything.
-  std::string wait() {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (text().empty() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    return text();
-  }
-
- private:
-  std::mutex mutex_;
-  std::string why_;
 };
 
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
@@ -112,7 +85,7 @@ struct World {
   ExposedId id = 0;
   std::unique_ptr<Window> window;
   std::atomic<bool> over{false};
-  Told far_told, near_told;
+  Told far_told{kPatience}, near_told{kPatience};
   std::shared_ptr<SocketNet> far, near;
   std::unique_ptr<LaneEnd> end;
   std::unique_ptr<testing::Relay> relay;

@@ -9,7 +9,6 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "executor/words.h"
 #include "runtime/net/dial.h"
 #include "runtime/testing/descriptors.h"
+#include "runtime/testing/told.h"
 #include "runtime/verbs/control.h"
 #include "runtime/verbs/fake/fake_verbs.h"
 #include "runtime/verbs/verbs_end.h"
@@ -64,33 +64,6 @@ class Window final : public NamedMemory {
   Window(ExposedId id, const DeviceKey& key, uint64_t bytes) : NamedMemory(id, key) {
     bytes_ = bytes;
   }
-};
-
-/// What one end was told, by whichever thread.
-class Told {
- public:
-  LaneFailed callback() {
-    return [this](const std::string& why) {
-      const std::lock_guard lock(mutex_);
-      why_ += why + "\n";
-    };
-  }
-  std::string text() {
-    const std::lock_guard lock(mutex_);
-    return why_;
-  }
-  /// Waits until it was told anything.
-  std::string wait() {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (text().empty() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    return text();
-  }
-
- private:
-  std::mutex mutex_;
-  std::string why_;
 };
 
 VerbsOptions base_options() {
@@ -155,7 +128,7 @@ struct World {
   ExposedId id = 0;
   std::unique_ptr<Window> window;
   std::atomic<bool> over{false};
-  Told far_told, near_told;
+  Told far_told{kPatience}, near_told{kPatience};
   std::shared_ptr<Adapter> far, near;
   std::shared_ptr<const MemoryRegion> region, source;
   std::unique_ptr<LaneEnd> end;

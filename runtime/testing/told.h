@@ -1,0 +1,43 @@
+// What an end of a lane was told of its failure, for tests.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "runtime/api/lane.h"
+
+namespace mscclc {
+
+/// What one end was told, by whichever thread. Outlives the lane that has its callback.
+class Told {
+ public:
+  explicit Told(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  LaneFailed callback() {
+    return [this](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      why_ += why + "\n";
+    };
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  /// Waits until it was told anything; "": it was not in time.
+  std::string wait() {
+    const auto until = std::chrono::steady_clock::now() + patience_;
+    while (text().empty() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return text();
+  }
+
+ private:
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::string why_;
+};
+
+}  // namespace mscclc
