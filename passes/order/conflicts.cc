@@ -32,7 +32,7 @@ void Conflicts::start(uint32_t rank) {
     if (channel_kind(program_, rank, op) != ChannelKind::port) continue;
     for (const Operand& o : program_.srcs(op)) raw_[o.buffer] = true;
   }
-  granules_.assign(has_parts ? here_->ops.size() : 0, 0);
+  granules_.assign(has_parts ? here_->ops.size() : 0, kNone);
 }
 
 std::span<const Conflict> Conflicts::find(uint32_t op) {
@@ -120,9 +120,11 @@ bool Conflicts::disjoint(uint32_t a, uint32_t b) {
   return first.parts == second.parts && first.part != second.part && granule(a) == granule(b);
 }
 
-/// Bytes in whose multiples a group op is cut.
+/// Data bytes of the packet units in which a group op is cut; 0 if it moves no packets. Plain ops
+/// are cut in granules of `align`: even where a unit has as many bytes, the prover does not count
+/// the two ways of cutting as one (Cuts::extent), so neither does this.
 uint32_t Conflicts::granule(uint32_t op) {
-  if (granules_[op] == 0) granules_[op] = find_granule(here_->ops[op]);
+  if (granules_[op] == kNone) granules_[op] = find_granule(here_->ops[op]);
   return granules_[op];
 }
 
@@ -134,7 +136,7 @@ uint32_t Conflicts::find_granule(const Op& op) const {
       if (format != PacketFormat::none) return info(format).data;
     }
   }
-  return program_.launch.align;
+  return 0;
 }
 
 bool Conflicts::is_copy_onto_itself(const Op& op) const {

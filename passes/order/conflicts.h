@@ -62,7 +62,7 @@ class Conflicts {
   uint32_t rank_ = 0;
   const Rank* here_ = nullptr;
   std::vector<bool> raw_;           ///< by buffer: packets that a port sends as they lie
-  std::vector<uint32_t> granules_;  ///< by op, once it was asked for; empty if no op has parts
+  std::vector<uint32_t> granules_;  ///< by op, kNone until asked for; empty if no op has parts
   AccessHistory history_;
   std::vector<Access> accesses_;  ///< of the op at hand, those that count
   std::vector<uint32_t> cells_;   ///< of their chunks, in order

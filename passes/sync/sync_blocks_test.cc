@@ -287,6 +287,17 @@ TEST_CASE("sync: parts cut differently need one") {
 0: put_packets up.p[1] <- s[0] part: [0, 2]
 1: put_packets up.p[1] <- s[0] part: [1, 2]
 )");
+  // Also where a unit is as long as a granule: for the prover these are two ways of cutting.
+  REQUIRE(synced(R"(
+    buffer p[4] packets: LL16
+    group 0..2 { copy s[0] <- input[0] ; put_packets up.p[1] <- s[0] })") == R"(
+0: copy s[0] <- input[0] part: [0, 2]
+1: copy s[0] <- input[0] part: [1, 2]
+0: barrier 0..2
+1: barrier 0..2
+0: put_packets up.p[1] <- s[0] part: [0, 2]
+1: put_packets up.p[1] <- s[0] part: [1, 2]
+)");
 }
 
 TEST_CASE("sync: one block after a group waits for each of its blocks") {
