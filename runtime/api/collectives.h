@@ -16,8 +16,9 @@
 // call_together().
 //
 // Order. Calls of one communicator run in the order in which they are made, whatever their streams.
-// In a capture the same holds for the calls of that capture. A graph that is replayed beside other
-// calls of its communicator is the caller's to order, on every rank: they share memory.
+// In a capture the same holds for the calls of that capture. A graph is replayed after the calls
+// made before its launch, and before those made after it (Replays::ordered). All ranks must launch
+// graphs and make calls in one order.
 //
 // Captures. Every call may be captured in a graph, also the first that needs its plan.
 #pragma once
@@ -76,6 +77,9 @@ struct CollectivesOptions {
   uint64_t piece_bytes = uint64_t{32} << 20;
   /// PlanRequest::most_blocks of all calls. The same on all ranks.
   uint32_t most_blocks = 0;
+  /// Graphs that have captured calls are ordered with calls beside them; ignored: the caller does
+  /// it. The same on all ranks.
+  Replays replays = Replays::ordered;
 };
 
 /// A call that needs no other rank any more to be launched.

@@ -57,9 +57,8 @@ class StreamMark {
   [[nodiscard]] virtual bool reached() = 0;
 };
 
-/// Keeps the work of several streams in the order in which it is put on them. In a capture it
-/// orders what that capture takes; work of a graph that is replayed it does not see. Thread safety:
-/// one thread at a time.
+/// Keeps the work of several streams in the order in which it is put on them. Thread safety: one
+/// thread at a time.
 class StreamChain {
  public:
   virtual ~StreamChain() = default;
@@ -202,7 +201,8 @@ class Device {
   [[nodiscard]] virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                                   Diagnostics& diagnostics) = 0;
   /// A chain without links. nullptr: reported.
-  [[nodiscard]] virtual std::unique_ptr<StreamChain> chain_streams(Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual std::unique_ptr<StreamChain> chain_streams(Replays replays,
+                                                                   Diagnostics& diagnostics) = 0;
   /// True if what is put on the stream now is captured in a graph.
   virtual bool is_capturing(StreamHandle) { return false; }
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;

@@ -60,7 +60,7 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
 bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   compares_calls = check.value_or(0) == 1;
-  chain = communicator.device().chain_streams(diagnostics);
+  chain = communicator.device().chain_streams(options.replays, diagnostics);
   const auto found = find_where_ranks_run(communicator, diagnostics);
   where = found.value_or(WhereRanksRun());
   most_blocks = options.most_blocks;

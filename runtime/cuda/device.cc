@@ -294,8 +294,8 @@ bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
   return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
 }
 
-std::unique_ptr<StreamChain> CudaDevice::chain_streams(Diagnostics&) {
-  return std::make_unique<CudaStreamChain>(context_);
+std::unique_ptr<StreamChain> CudaDevice::chain_streams(Replays replays, Diagnostics&) {
+  return std::make_unique<CudaStreamChain>(context_, replays);
 }
 
 bool CudaDevice::is_capturing(StreamHandle stream) {

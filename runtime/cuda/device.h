@@ -102,7 +102,7 @@ class CudaDevice final : public Device {
   bool drain(Diagnostics& diagnostics) override;
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
             Diagnostics& diagnostics) override;
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics& diagnostics) override;
+  std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override;
   /// True too where the driver does not say.
   bool is_capturing(StreamHandle stream) override;
   StreamHandle create_stream(Diagnostics& diagnostics) override;

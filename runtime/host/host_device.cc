@@ -177,7 +177,7 @@ class HostDevice final : public Device {
     mark = std::move(made);
     return true;
   }
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override {
+  std::unique_ptr<StreamChain> chain_streams(Replays, Diagnostics&) override {
     return std::make_unique<HostChain>();
   }
   StreamHandle create_stream(Diagnostics& diagnostics) override {

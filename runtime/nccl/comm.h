@@ -44,6 +44,7 @@ struct JobFacts {
   bool one_machine = false;
   /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
   uint32_t most_blocks = 0;
+  bool orders_replays = true;  ///< some rank may launch graphs beside other calls
   bool lazy = false;  ///< some rank wants the real communicator only when a call needs it
   std::array<uint8_t, 16> secret{};  ///< that only these ranks know
 };

@@ -25,6 +25,7 @@ class Config {
   /// The value of a field; kNcclUndefinedInt: not set.
   int blocking() const;
   int max_ctas() const;
+  int graph_usage_mode() const;
   const std::string& name() const { return comm_name_; }
   bool is_blocking() const { return blocking() != 0; }
 

@@ -28,6 +28,7 @@ struct Fact {
   std::array<uint8_t, 64> gpu{};  ///< Device::room(): the same for ranks on one GPU
   uint8_t lazy = 0;
   uint32_t most_blocks = 0;  ///< 0: any number
+  uint8_t orders_replays = 1;
 };
 static_assert(std::is_trivially_copyable_v<Fact>);
 
@@ -44,12 +45,22 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
   return config.max_ctas() == kNcclUndefinedInt ? 0 : static_cast<uint32_t>(config.max_ctas());
 }
 
+/// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
+/// them run at any time, which is what we assume of those who do not say.
+bool orders_replays(const Config& config, const Environment& environment) {
+  Diagnostics ignored;  // check_settings() has reported it
+  const auto set = environment.number(Variable::NCCL_GRAPH_MIXING_SUPPORT, ignored);
+  if (set) return *set != 0;
+  return config.graph_usage_mode() == kNcclUndefinedInt || config.graph_usage_mode() == 2;
+}
+
 Fact own_fact(const Comm& comm, const Environment& environment) {
   Fact fact;
   if (const RealNccl* real = real_nccl()) fact.version = real->version;
   fact.wants_real = environment.has(Variable::NCCL_ALGO) || environment.has(Variable::NCCL_PROTO);
   fact.lazy = lazy_real(environment);
   fact.most_blocks = most_blocks(comm.config, environment);
+  fact.orders_replays = orders_replays(comm.config, environment);
   std::random_device random;
   for (uint8_t& byte : fact.secret) byte = static_cast<uint8_t>(random());
   const std::string host = host_name();
@@ -70,6 +81,7 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
   job.one_machine =
       all([&](const Fact& f) { return std::memcmp(f.host, first.host, sizeof f.host) == 0; });
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
+  job.orders_replays = !all([](const Fact& f) { return f.orders_replays == 0; });
   job.secret = first.secret;
   for (const Fact& fact : facts) {
     const bool less = job.most_blocks == 0 || fact.most_blocks < job.most_blocks;
@@ -135,9 +147,10 @@ ncclResult_t check_settings(const Environment& environment) {
   const ncclResult_t device = check_choice(environment, Variable::MSCCLC_DEVICE, {"gpu", "host"});
   if (device != ncclSuccess) return device;
   Diagnostics diagnostics;
-  if (environment.has(Variable::NCCL_MAX_CTAS) &&
-      !environment.number(Variable::NCCL_MAX_CTAS, diagnostics)) {
-    return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
+  for (const Variable number : {Variable::NCCL_MAX_CTAS, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
+    if (environment.has(number) && !environment.number(number, diagnostics)) {
+      return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
+    }
   }
   return check_choice(environment, Variable::MSCCLC_NCCL_COMM, {"init", "lazy"});
 }
@@ -171,7 +184,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr) return failed(ncclSystemError, "cannot make a stream");
   }
-  comm.order = comm.device->chain_streams(diagnostics);
+  comm.order = comm.device->chain_streams(Replays::ignored, diagnostics);
   if (comm.order == nullptr) return failed(ncclSystemError, "cannot order streams");
   MakePlanCalls make;
   {
@@ -179,7 +192,10 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     make = maker();
   }
   if (make && !comm.facts.wants_real) {
-    comm.plans = make(*comm.communicator, {.most_blocks = comm.facts.most_blocks}, diagnostics);
+    const CollectivesOptions options{
+        .most_blocks = comm.facts.most_blocks,
+        .replays = comm.facts.orders_replays ? Replays::ordered : Replays::ignored};
+    comm.plans = make(*comm.communicator, options, diagnostics);
   }
   if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;

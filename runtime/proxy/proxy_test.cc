@@ -172,7 +172,7 @@ class HeldDevice final : public Device {
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return false; }
   bool synchronize(StreamHandle, Diagnostics&) override { return false; }
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override { return nullptr; }
+  std::unique_ptr<StreamChain> chain_streams(Replays, Diagnostics&) override { return nullptr; }
   StreamHandle create_stream(Diagnostics&) override { return nullptr; }
   void destroy_stream(StreamHandle) override {}
 };

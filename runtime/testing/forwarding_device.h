@@ -79,8 +79,8 @@ class ForwardingDevice : public Device {
             Diagnostics& diagnostics) override {
     return device_->mark(stream, mark, diagnostics);
   }
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics& diagnostics) override {
-    return device_->chain_streams(diagnostics);
+  std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override {
+    return device_->chain_streams(replays, diagnostics);
   }
   bool is_capturing(StreamHandle stream) override { return device_->is_capturing(stream); }
   StreamHandle create_stream(Diagnostics& diagnostics) override {

@@ -216,6 +216,33 @@ def two_graphs(ranks):
         equal(x, float(ranks.count ** 10))
 
 
+def replays_beside_calls(ranks):
+    """Nothing but the library orders the graph and the calls beside it, which share its memory."""
+    inputs = {value: ranks.buffers(value, 1 << 18) for value in (1, 2)}
+    xs, ys = ranks.buffers(0, 1 << 18), ranks.buffers(0, 1 << 18)
+
+    def reduce(to, value, streams):
+        for r in range(ranks.count):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaMemcpyAsync(P(to[r].data_ptr()), P(inputs[value][r].data_ptr()),
+                                      Z(to[r].nbytes), 3, P(streams[r])))
+        must(ranks.all_reduce(to, streams))
+
+    graphs = [ranks.capture(lambda: [reduce(xs, 1, ranks.handles()) for _ in range(4)])[1]
+              for _ in range(2)]
+    for i in range(50):
+        ranks.launch(graphs[i % 2])
+        reduce(ys, 2, ranks.handles(ranks.others))
+        if i % 10 == 9:
+            ranks.wait()
+            for r in range(ranks.count):
+                equal(xs[r], float(ranks.count))
+                equal(ys[r], 2.0 * ranks.count)
+                xs[r].zero_()
+                ys[r].zero_()
+            ranks.wait()
+
+
 def captured_and_not(ranks):
     xs, ys = ranks.buffers(1), ranks.buffers(1)
     results = []
@@ -287,7 +314,7 @@ def plan_and_fallback(ranks):
 
 CASES = [(66, current_device), (67, streams_in_turns), (68, default_streams),
          (69, captured_collectives), (70, first_use_in_capture), (71, group_in_capture),
-         (72, mixed_with_eager), (73, two_graphs), (74, captured_and_not), (75, updated_graph),
+         (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not), (75, updated_graph),
          (77, failed_capture), (78, plan_and_fallback)]
 
 

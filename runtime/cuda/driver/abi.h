@@ -98,6 +98,7 @@ enum : int { kCaptureModeGlobal = 0, kCaptureModeThreadLocal = 1, kCaptureModeRe
 enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC_
 enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kEventDisableTiming = 2 };
+enum : unsigned { kRecordExternal = 1 };  ///< CU_EVENT_RECORD_EXTERNAL: each replay records
 enum : int { kCaptureStatusNone = 0 };  ///< CUstreamCaptureStatus
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope

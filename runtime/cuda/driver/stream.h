@@ -61,6 +61,8 @@ class OwnEvent final : public StreamMark {
   [[nodiscard]] bool delay(abi::Stream stream, Diagnostics& diagnostics) const;
   /// False too where the driver reports an error of what is before it.
   bool reached() override;
+  /// For nodes of graphs that record it, or wait for it, at each replay.
+  abi::Event handle() const { return event_; }
 
  private:
   explicit OwnEvent(SharedContext context) : context_(std::move(context)) {}

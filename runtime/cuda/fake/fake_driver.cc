@@ -64,6 +64,7 @@ bool is_safe_in_captures(std::string_view name) {
                                                    "StreamGetId",
                                                    "StreamGetCaptureInfo",
                                                    "StreamWaitValue32",
+                                                   "EventRecordWithFlags",
                                                    "LaunchKernelEx",
                                                    "StreamUpdateCaptureDependencies"};
   return names.count(name) != 0;
@@ -186,9 +187,10 @@ void FakeDriver::begin_capture(int mode, void* stream) {
       mode, next_number_++, {{static_cast<abi::Stream>(stream), {}}}};
 }
 
-void FakeDriver::end_capture() {
+abi::Graph FakeDriver::end_capture() {
   const std::lock_guard lock(mutex_);
-  process().captures.erase(std::this_thread::get_id());
+  const auto ended = process().captures.extract(std::this_thread::get_id());
+  return reinterpret_cast<abi::Graph>(static_cast<uintptr_t>(ended.mapped().id));
 }
 
 abi::Result FakeDriver::misuse(const std::string& what, abi::Result result) {

@@ -40,6 +40,7 @@ struct FakeOptions {
   bool alone = false;   ///< each process sees one GPU, of its own number, as cuda:0
   int capability = 9;   ///< major
   int multiprocessors = 132;
+  bool lossy = false;     ///< edges of captures have data: what is ahead is not told
   bool deferred = false;  ///< work on streams is done when someone waits for it
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
@@ -66,7 +67,10 @@ class FakeDriver {
   /// The calling thread captures a stream of its process in an abi::CaptureMode, until it ends
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
   void begin_capture(int mode, void* stream = nullptr);
-  void end_capture();
+  abi::Graph end_capture();
+  /// Puts what a capture has taken on a stream, as the launch of its graph. REQUIRES: the stream's
+  /// context is retained.
+  void replay(abi::Graph graph, void* stream);
   /// Another stream comes into the capture of `from`, behind what that has captured so far.
   void fork_capture(void* from, void* to);
   /// What the runtime's kernels do here: when its turn on the stream comes, a launch adds `blocks`
@@ -81,6 +85,8 @@ class FakeDriver {
   std::vector<KernelLaunch> kernel_launches() const;
   /// How to find, in the first parameter of a module's kernel, the count that it adds to.
   void set_begun_of(std::function<abi::Address(const void* plan)> begun_of);
+  /// The nodes of a graph that record an event, or wait for one.
+  std::vector<abi::GraphNode> event_nodes(abi::Graph graph) const;
   /// The nodes that a node is behind.
   std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
   /// Launches on a stream whose turn has come.
@@ -128,6 +134,7 @@ class FakeDriver {
   struct EventEntry;
   struct ModuleEntry;
   struct Capture;
+  struct NodeEntry;
   struct Span;
 
 #define FUNCTION(name, version, need, parameters) abi::Result name parameters;
@@ -156,6 +163,11 @@ class FakeDriver {
   /// What `bytes` bytes at an address are, for a device; empty: misuse was noted.
   bool resolve(Process& process, abi::Address address, uint64_t bytes, int device, Span& span);
   bool is_function(abi::Function function);
+  abi::GraphNode add_node(abi::Graph graph, NodeEntry entry);
+  abi::Result add_event_node(abi::GraphNode* node, abi::Graph graph, NodeEntry entry);
+  Capture* capture_of(abi::Graph graph);
+  void count_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
+  void replay_node(abi::GraphNode node, abi::Stream stream, std::set<abi::GraphNode>& done);
   abi::GraphNode enqueue_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
   /// Work that is not done, and holds up what is behind it, while it returns false.
@@ -177,7 +189,7 @@ class FakeDriver {
   std::map<uint64_t, int> descriptor_ends_;                    ///< our end of it
   std::map<uint64_t, std::weak_ptr<Physical>> fabric_;         ///< by the number in the handle
   std::vector<std::weak_ptr<Physical>> all_;
-  std::map<abi::GraphNode, std::vector<abi::GraphNode>> edges_;
+  std::map<abi::GraphNode, NodeEntry> nodes_;
   std::vector<KernelLaunch> kernel_launches_;
   std::function<abi::Address(const void* plan)> begun_of_;
   uint64_t next_number_ = 1;

@@ -84,6 +84,21 @@ struct FakeDriver::Capture {
   std::map<abi::Stream, std::vector<abi::GraphNode>> ahead;  ///< by stream that is in it
 };
 
+/// The graph that a capture makes.
+inline abi::Graph graph_of(const auto& capture) {
+  return reinterpret_cast<abi::Graph>(static_cast<uintptr_t>(capture.id));
+}
+
+/// A node of a graph: a launch, or a record of an event, or a wait for one.
+struct FakeDriver::NodeEntry {
+  enum Kind { launch, record, wait } kind;
+  std::vector<abi::GraphNode> after;
+  abi::Event event = nullptr;
+  abi::Address begun = 0;  ///< of a launch
+  uint32_t blocks = 0;
+  abi::Graph graph = nullptr;
+};
+
 /// What addresses resolve to: `at` is valid while the memory lives.
 struct FakeDriver::Span {
   uint8_t* at;

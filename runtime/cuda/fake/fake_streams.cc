@@ -171,8 +171,11 @@ abi::Result FakeDriver::StreamGetCaptureInfo(abi::Stream stream, int* status, ui
   *status = abi::kCaptureStatusNone + (capture == nullptr ? 0 : 1);
   if (graph != nullptr) *graph = nullptr;
   if (capture == nullptr) return abi::kSuccess;
+  if (graph != nullptr) *graph = graph_of(*capture);
   *id = capture->id;
   const std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
+  const bool plain = ahead.size() == 1 && nodes_.at(ahead[0]).kind == NodeEntry::record;
+  if (options_.lossy && !plain && nodes != nullptr) return abi::kLossyQuery;
   if (nodes != nullptr) *nodes = ahead.data();
   if (count != nullptr) *count = ahead.size();
   return abi::kSuccess;
@@ -185,7 +188,7 @@ abi::Result FakeDriver::StreamUpdateCaptureDependencies(abi::Stream stream, abi:
   if (flags != abi::kAddDependencies) return misuse("drops edges", abi::kInvalidValue);
   std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
   for (size_t i = 0; i < count; ++i) {
-    if (edges_.count(nodes[i]) == 0 ||
+    if (nodes_.count(nodes[i]) == 0 ||
         std::find(ahead.begin(), ahead.end(), nodes[i]) != ahead.end()) {
       return misuse("adds an edge that is there, or leads from nowhere", abi::kInvalidValue);
     }
@@ -205,12 +208,7 @@ abi::GraphNode FakeDriver::launch(void* stream, abi::Address begun, uint32_t blo
   return enqueue_launch(static_cast<abi::Stream>(stream), begun, blocks);
 }
 
-abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
-  if (Capture* const capture = capture_of(handle); capture != nullptr) {
-    const auto node = reinterpret_cast<abi::GraphNode>(static_cast<uintptr_t>(next_number_++));
-    edges_[node] = std::exchange(capture->ahead.at(handle), {node});
-    return node;
-  }
+void FakeDriver::count_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
   Process& p = process();
   submit(handle, [this, &p, handle, begun, blocks, device = current_device()] {
     Span count = {};
@@ -221,12 +219,24 @@ abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun
     value += blocks;
     std::memcpy(count.at, &value, 4);
   });
+}
+
+abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
+  if (Capture* const capture = capture_of(handle); capture != nullptr) {
+    std::vector<abi::GraphNode>& ahead = capture->ahead.at(handle);
+    const abi::GraphNode node =
+        add_node(graph_of(*capture),
+                 {.kind = NodeEntry::launch, .after = ahead, .begun = begun, .blocks = blocks});
+    ahead = {node};
+    return node;
+  }
+  count_launch(handle, begun, blocks);
   return nullptr;
 }
 
 std::vector<abi::GraphNode> FakeDriver::edges(abi::GraphNode node) const {
   const std::lock_guard lock(mutex_);
-  return edges_.at(node);
+  return nodes_.at(node).after;
 }
 
 uint32_t FakeDriver::run_launches(void* stream) {

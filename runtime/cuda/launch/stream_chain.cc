@@ -7,6 +7,10 @@ namespace {
 
 constexpr auto kAttempt = [] { return "order calls of several streams"; };
 
+bool is_in(const std::vector<abi::GraphNode>& nodes, abi::GraphNode node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
 }  // namespace
 
 bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diagnostics) const {
@@ -16,12 +20,13 @@ bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diag
   int status = abi::kCaptureStatusNone;
   const abi::GraphNode* nodes = nullptr;
   size_t count = 0;
-  const abi::Result known =
-      driver.StreamGetCaptureInfo(found.handle, &status, &found.capture, nullptr, &nodes, &count);
+  const abi::Result known = driver.StreamGetCaptureInfo(found.handle, &status, &found.capture,
+                                                        &found.graph, &nodes, &count);
   // Lossy: edges of the user's own have data, and nodes are not told.
   if (known != abi::kLossyQuery && !context_->ok(known, kAttempt, diagnostics)) return false;
   if (status != abi::kCaptureStatusNone) {
-    if (known == abi::kSuccess) found.ends.assign(nodes, nodes + count);
+    found.lossy = known != abi::kSuccess;
+    if (!found.lossy) found.ends.assign(nodes, nodes + count);
     return true;
   }
   found.capture = 0;
@@ -31,15 +36,20 @@ bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diag
   return true;
 }
 
-bool CudaStreamChain::follow_captured(const Stream& stream, Diagnostics& diagnostics) const {
-  if (stream.capture != captured_.capture || stream.handle == captured_.handle) return true;
-  std::vector<abi::GraphNode> before = captured_.ends;
-  std::erase_if(before, [&](abi::GraphNode node) {
-    return std::find(stream.ends.begin(), stream.ends.end(), node) != stream.ends.end();
-  });
+CudaStreamChain::Capture& CudaStreamChain::capture(uint64_t id) {
+  while (captures_.size() >= kMostCaptures && captures_.count(id) == 0) {
+    captures_.erase(captures_.begin());
+  }
+  return captures_[id];
+}
+
+bool CudaStreamChain::follow_captured(const Capture& capture, Diagnostics& diagnostics) const {
+  if (now_.handle == capture.end.handle) return true;
+  std::vector<abi::GraphNode> before = capture.end.ends;
+  std::erase_if(before, [&](abi::GraphNode node) { return is_in(now_.ends, node); });
   return before.empty() ||
          context_->ok(context_->driver().StreamUpdateCaptureDependencies(
-                          stream.handle, before.data(), before.size(), abi::kAddDependencies),
+                          now_.handle, before.data(), before.size(), abi::kAddDependencies),
                       kAttempt, diagnostics);
 }
 
@@ -50,19 +60,84 @@ bool CudaStreamChain::wait_for_all(Diagnostics& diagnostics) {
          context_->ok(context_->driver().CtxSynchronize(), kAttempt, diagnostics);
 }
 
+/// The chain's event comes into the graph: its replays begin after what has recorded it.
+bool CudaStreamChain::begin_graph(Diagnostics& diagnostics) {
+  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
+  if (event_ == nullptr) return false;
+  in_graphs_ = true;
+  const Driver& driver = context_->driver();
+  const OutsideCapture outside(driver);
+  abi::GraphNode wait = nullptr;
+  return context_->ok(driver.GraphAddEventWaitNode(&wait, now_.graph, nullptr, 0, event_->handle()),
+                      kAttempt, diagnostics) &&
+         context_->ok(
+             driver.StreamUpdateCaptureDependencies(now_.handle, &wait, 1, abi::kAddDependencies),
+             kAttempt, diagnostics);
+}
+
+bool CudaStreamChain::put_last_captured(Capture& capture, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const Stream before = capture.end;
+  if (!current.is_set(diagnostics) || !find(now_.handle, capture.end, diagnostics)) return false;
+  if (replays_ == Replays::ignored) return true;
+  if (capture.end.lossy) {  // a node that is known, after those that are not
+    const bool known = context_->ok(context_->driver().EventRecordWithFlags(
+                                        event_->handle(), now_.handle, abi::kRecordExternal),
+                                    kAttempt, diagnostics) &&
+                       find(now_.handle, capture.end, diagnostics);
+    if (!known) return false;
+  }
+  return put_record(capture, before, diagnostics);
+}
+
+/// The graph records the event after the call that it has taken now, which was behind `before`.
+bool CudaStreamChain::put_record(Capture& capture, const Stream& before,
+                                 Diagnostics& diagnostics) const {
+  const OutsideCapture outside(context_->driver());
+  if (capture.record != nullptr) return move_record(capture, before, diagnostics);
+  const std::vector<abi::GraphNode>& ends = capture.end.ends;
+  return context_->ok(
+      context_->driver().GraphAddEventRecordNode(&capture.record, capture.end.graph, ends.data(),
+                                                 ends.size(), event_->handle()),
+      kAttempt, diagnostics);
+}
+
+/// The record follows what the call ends with, and no more what the one before ended with.
+bool CudaStreamChain::move_record(const Capture& capture, const Stream& before,
+                                  Diagnostics& diagnostics) const {
+  const Driver& driver = context_->driver();
+  for (const abi::GraphNode node : capture.end.ends) {
+    if (is_in(before.ends, node)) continue;
+    if (!context_->ok(driver.GraphAddDependencies(capture.end.graph, &node, &capture.record, 1),
+                      kAttempt, diagnostics)) {
+      return false;
+    }
+  }
+  for (const abi::GraphNode node : before.ends) {
+    if (is_in(capture.end.ends, node)) continue;
+    if (!context_->ok(driver.GraphRemoveDependencies(capture.end.graph, &node, &capture.record, 1),
+                      kAttempt, diagnostics)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool CudaStreamChain::follow(StreamHandle stream, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics) || !find(stream, now_, diagnostics)) return false;
-  if (now_.capture != 0) return follow_captured(now_, diagnostics);
+  if (now_.capture != 0) {
+    const Capture& taken = capture(now_.capture);
+    if (taken.end.handle != nullptr) return follow_captured(taken, diagnostics);
+    return replays_ == Replays::ignored || begin_graph(diagnostics);
+  }
+  if (in_graphs_) return event_->delay(now_.handle, diagnostics);
   if (last_ == 0 || last_ == now_.id) return true;
   return event_ == nullptr ? wait_for_all(diagnostics) : event_->delay(now_.handle, diagnostics);
 }
 
-bool CudaStreamChain::put_last(StreamHandle stream, Diagnostics& diagnostics) {
-  if (now_.capture != 0) {
-    const CurrentContext current(*context_);
-    return current.is_set(diagnostics) && find(stream, captured_, diagnostics);
-  }
+bool CudaStreamChain::put_last(StreamHandle, Diagnostics& diagnostics) {
+  if (now_.capture != 0) return put_last_captured(capture(now_.capture), diagnostics);
   last_ = now_.id;
   return event_ == nullptr || event_->record(now_.handle, diagnostics);
 }

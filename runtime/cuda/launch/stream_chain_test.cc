@@ -1,6 +1,8 @@
 // Calls of several streams on the fake driver: what waits for what.
 #include "runtime/cuda/launch/stream_chain.h"
 
+#include <thread>
+
 #include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc::cuda {
@@ -8,9 +10,10 @@ namespace {
 
 /// A GPU with two streams; launches are put on them as a communicator does it.
 struct Gpu {
-  explicit Gpu(World& world) : world(world), device(world.open(0, 0)) {
+  explicit Gpu(World& world, Replays replays = Replays::ignored)
+      : world(world), device(world.open(0, 0)) {
     for (StreamHandle& stream : streams) stream = device->create_stream(diagnostics);
-    chain = device->chain_streams(diagnostics);
+    chain = device->chain_streams(replays, diagnostics);
   }
   ~Gpu() {
     chain.reset();
@@ -22,6 +25,16 @@ struct Gpu {
     REQUIRE(device->launch({.blocks = 1, .threads = 128, .most_blocks = 132, .ranks_here = 1},
                            streams[stream], diagnostics));
     REQUIRE(chain->put_last(streams[stream], diagnostics));
+  }
+  void begin_capture(int stream) {
+    world.fake.begin_capture(abi::kCaptureModeThreadLocal, streams[stream]);
+  }
+  /// A graph with two calls.
+  abi::Graph graph() {
+    begin_capture(0);
+    call(0);
+    call(0);
+    return world.fake.end_capture();
   }
   uint32_t run(int stream) { return world.fake.run_launches(streams[stream]); }
 
@@ -87,6 +100,88 @@ TEST_CASE("calls of one capture get edges, and calls outside of it none") {
     gpu.call(1);
     CHECK(world.fake.edges(world.nodes.back()).empty());
     world.fake.end_capture();
+  }
+  world.check_clean();
+}
+
+TEST_CASE("a replay begins after the calls before its launch, and before those after it") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world, Replays::ordered);
+    const abi::Graph graph = gpu.graph();
+    gpu.call(0);
+    world.fake.replay(graph, gpu.streams[1]);
+    CHECK(gpu.run(1) == 0);
+    CHECK(gpu.run(0) == 1);
+    gpu.call(0);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(1) == 2);
+    CHECK(gpu.run(0) == 2);
+    world.fake.replay(graph, gpu.streams[0]);  // two replays of one graph, on two streams
+    world.fake.replay(graph, gpu.streams[1]);
+    CHECK(gpu.run(1) == 2);
+    CHECK(gpu.run(0) == 4);
+    CHECK(gpu.run(1) == 4);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("a capture has one wait and one record, and nothing between its calls") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world, Replays::ordered);
+    const std::vector<abi::GraphNode> events = world.fake.event_nodes(gpu.graph());
+    REQUIRE(events.size() == 2);
+    using Nodes = std::vector<abi::GraphNode>;
+    CHECK(world.fake.edges(events[0]).empty());
+    CHECK(world.fake.edges(world.nodes[0]) == Nodes{events[0]});
+    CHECK(world.fake.edges(world.nodes[1]) == Nodes{world.nodes[0]});
+    CHECK(world.fake.edges(events[1]) == Nodes{world.nodes[1]});
+  }
+  world.check_clean();
+}
+
+TEST_CASE("captures that take turns have an order each") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world, Replays::ordered);
+    gpu.begin_capture(0);
+    gpu.call(0);
+    std::thread([&] {
+      gpu.begin_capture(1);
+      gpu.call(1);
+    }).join();
+    gpu.call(0);
+    const std::vector<abi::GraphNode> events = world.fake.event_nodes(world.fake.end_capture());
+    REQUIRE(events.size() == 2);
+    CHECK(world.fake.edges(events[1]) == std::vector<abi::GraphNode>{world.nodes[2]});
+  }
+}
+
+TEST_CASE("a replay is ordered, too, where the driver does not say what calls end with") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world, Replays::ordered);
+    world.fake.options().lossy = true;
+    const abi::Graph graph = gpu.graph();
+    world.fake.options().lossy = false;
+    world.fake.replay(graph, gpu.streams[1]);
+    gpu.call(0);
+    CHECK(gpu.run(0) == 0);
+    CHECK(gpu.run(1) == 2);
+    CHECK(gpu.run(0) == 1);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("where replays are ignored graphs have no events, and calls no end") {
+  World world({.deferred = true});
+  {
+    Gpu gpu(world);
+    CHECK(world.fake.event_nodes(gpu.graph()).empty());
+    const uint64_t before = world.fake.calls("EventRecord");
+    gpu.call(0);
+    CHECK(world.fake.calls("EventRecord") == before);
   }
   world.check_clean();
 }
