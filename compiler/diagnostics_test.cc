@@ -2,7 +2,7 @@
 // the whole of what is printed, testdata/diagnostics_*.txt.
 #include <catch2/catch.hpp>
 
-#include "compiler/text_cases.h"
+#include "compiler/testing/text_cases.h"
 
 using namespace mscclc;
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "executor/runs_as.h"
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {

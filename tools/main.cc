@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <new>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/commands/kernels.h"

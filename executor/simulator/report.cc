@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "executor/simulator/call_run.h"
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {

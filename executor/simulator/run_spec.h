@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/simulator/machine/adversary.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/passes.h"
 #include "passes/symbolic/symbolic_run.h"
 

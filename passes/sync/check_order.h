@@ -2,7 +2,7 @@
 // an error, told at the later op, with the place of the one that it must follow.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/base/pass.h"
 
 namespace mscclc::order {

@@ -52,9 +52,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
-#include "ir/dtypes.h"
-#include "ir/link_kind.h"
+#include "ir/base/link_kind.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/dtypes.h"
 #include "runtime/api/proof_policy.h"
 #include "runtime/api/stream.h"
 

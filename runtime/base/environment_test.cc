@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/base/environment_doc.h"
 
 namespace mscclc {

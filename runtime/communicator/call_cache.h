@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/communicator.h"
 
 namespace mscclc {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/program.h"
-#include "ir/verify.h"
+#include "ir/program/program.h"
+#include "ir/verify/verify.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/base/bytes.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "executor/early_launch.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
 #include "runtime/device/links.h"

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "executor/words.h"
-#include "ir/access.h"
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/program/access.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {

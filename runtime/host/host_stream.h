@@ -13,7 +13,7 @@
 
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

@@ -129,7 +129,7 @@ void ProcessMachine::empty_packets(uint8_t* units, uint32_t bytes) {
   template void ProcessMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, \
                                                               Tile&);                       \
   template void ProcessMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
 
 void ProcessMachine::signal(const device::StepTarget& target, bool) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 
 namespace mscclc {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 #include "runtime/memory/range.h"
 

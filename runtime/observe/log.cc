@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 

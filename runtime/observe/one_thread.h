@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ir/program.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/program/program.h"
 #include "plans/library_table.h"
 #include "plans/resign.h"
 #include "runtime/api/plan_registry.h"

@@ -42,7 +42,7 @@ class FileWriter {
 };
 
 /// Writes text for people to standard output, and error: what it quotes commands no terminal
-/// (ir/printable.h). A failure shows in ferror() when the process ends.
+/// (ir/diagnostics/printable.h). A failure shows in ferror() when the process ends.
 void put(std::string_view text);
 void put_error(std::string_view text);
 /// At the end of a process: writes what put() still holds. False: not all of the output could be

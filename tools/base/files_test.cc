@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 
 namespace mscclc {
 namespace {

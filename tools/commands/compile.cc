@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "executor/special/emit.h"
-#include "ir/print.h"
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
+#include "ir/print/print.h"
 #include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"

@@ -1,13 +1,13 @@
 // mscclc ops: prints the op table, one line an op; more about single ops; or the page docs/ops.md.
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "ir/diagnostic.h"
-#include "ir/ops_doc.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops_doc.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 

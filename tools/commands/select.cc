@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "ir/contract.h"
+#include "ir/contract/contract.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/library.h"

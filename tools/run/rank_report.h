@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/runner/rank_runner.h"
 
 namespace mscclc {

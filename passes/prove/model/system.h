@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/joint.h"

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "passes/prove/loops/rates.h"
 #include "passes/prove/report/near_miss.h"
 #include "passes/symbolic/symbolic_run.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/unordered.h"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/extent.h"

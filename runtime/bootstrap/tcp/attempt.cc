@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/bootstrap/wire/handshake.h"
 
 namespace mscclc {

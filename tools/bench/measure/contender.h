@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "ir/contract.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/contract/contract.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "tools/bench/base/options.h"
 #include "tools/bench/kernels/kernels.h"
 #include "tools/bench/measure/contender.h"
