@@ -187,7 +187,7 @@ bool Builder::group(const List& blocks, Mark mark) {
       return false;
     }
     if (blocks.data != nullptr && std::ranges::find(ids, b) != ids.end()) {
-      s.fail("group", mark, fmt::format("tb {} stands twice in the group", b));
+      s.fail("group", mark, fmt::format("tb {} appears twice in the group", b));
       return false;
     }
     ids.push_back(b);

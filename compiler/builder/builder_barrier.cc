@@ -60,7 +60,7 @@ bool BuilderState::barrier_members(const List& blocks, Mark mark, std::vector<Op
     }
     const auto same = [&](const Operand& o) { return o.first == b; };
     if (blocks.data != nullptr && std::ranges::any_of(members, same)) {
-      fail("barrier", mark, fmt::format("tb {} stands twice in the barrier", b));
+      fail("barrier", mark, fmt::format("tb {} appears twice in the barrier", b));
       return false;
     }
     holds_this = holds_this || b == block;

@@ -262,7 +262,7 @@ bool BuilderState::no_partner(const OpInfo& info, const Ref& ref) {
   }
   Diagnostic& d = fail(
       "no-partner", ref.mark,
-      info.has(kWaits) ? "nobody can signal for this wait" : "nobody can wait for this signal");
+      info.has(kWaits) ? "nothing can signal for this wait" : "nothing can wait for this signal");
   note(d, end.mark,
        fmt::format("rank {} has no channel '{}' to rank {}, and this one says nothing else with "
                    "'to'",

@@ -367,7 +367,7 @@ struct BuilderState {
 
 inline uint32_t channel_trait(ChannelKind kind) { return uint32_t{bit(kind)} << 16; }
 
-/// Slots of the sources, given the destinations: a port sends packets as they lie.
+/// Slots of the sources, given the destinations: a port sends packets as they are.
 Slots effective_srcs(const OpInfo& info, std::span<const Ref> dsts);
 /// True if the operands fit the slots in order.
 bool match_slots(const Slots& slots, std::span<const Ref> refs);

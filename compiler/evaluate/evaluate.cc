@@ -137,7 +137,7 @@ bool Evaluator::expected(std::string_view what, ValueKind found, const Expr& e) 
 bool Evaluator::too_long(ast::Place place) {
   if (!stopped_) {
     fail("too-many-steps", place,
-         fmt::format("the program has not come to an end after {} steps", max_steps_));
+         fmt::format("the program has not ended after {} steps", max_steps_));
   }
   stopped_ = true;
   return false;

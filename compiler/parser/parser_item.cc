@@ -61,12 +61,12 @@ const Stmt* Parser::known_item() {
 const Stmt* Parser::no_item() {
   const std::string text(ast_.text(tok_.place));
   if (begins_statement(tok_)) {
-    error("misplaced", tok_.place, "'" + text + "' stands inside a 'rank' body");
+    error("misplaced", tok_.place, "'" + text + "' belongs inside a 'rank' body");
     return statement();
   }
   if (tok_.kind != Tok::name) return no("an item");
   if (peek().kind == Tok::lparen && !next_.newline) {
-    error("misplaced", tok_.place, "the call of '" + text + "' stands inside a 'rank' body");
+    error("misplaced", tok_.place, "the call of '" + text + "' belongs inside a 'rank' body");
     return nullptr;
   }
   const std::string near = nearest(text, {std::begin(kItems), std::end(kItems)});

@@ -103,7 +103,7 @@ const Stmt* Parser::keyword_statement() {
 const Stmt* Parser::not_a_statement() {
   if (tok_.symbol < ast::w_let) {
     error("misplaced", tok_.place,
-          "'" + std::string(ast_.text(tok_.place)) + "' stands at file level, not inside a block");
+          "'" + std::string(ast_.text(tok_.place)) + "' belongs at file level, not inside a block");
     return known_item();
   }
   if (tok_.symbol == ast::w_else) {

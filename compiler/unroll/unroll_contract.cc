@@ -129,7 +129,8 @@ void Unroller::ensure_inputs(const ast::Ensure& s, Promise& promise) {
 
 void Unroller::ensure(const ast::Ensure& s) {
   if (!has_collective_ || builder_.program().contract.kind != CollectiveKind::custom) {
-    evaluator_.fail("contract", s.keyword, "'ensure' stands below a 'collective custom(...)' line");
+    evaluator_.fail("contract", s.keyword,
+                    "'ensure' belongs below a 'collective custom(...)' line");
     return;
   }
   if (!usable_) return;

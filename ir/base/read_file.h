@@ -23,7 +23,7 @@ inline constexpr std::chrono::milliseconds kWriterPatience{5000};
 [[nodiscard]] std::optional<std::string> read_file(
     const std::string& path, std::optional<std::chrono::milliseconds> patience = kWriterPatience);
 /// What errno says of a file that could not be read: "No such file or directory", "it has more than
-/// 256 MiB, or does not end", "it is a pipe, and nobody writes to it", "it is a pipe or a device,
+/// 256 MiB, or does not end", "it is a pipe with no writer", "it is a pipe or a device,
 /// no file".
 std::string file_error(int error);
 

@@ -167,11 +167,11 @@ TEST_CASE("a place without byte offsets marks the word, in the file of that name
   sources.add("plan.json", "{}");
   sources.add("ring.mscl", "tb 0 {\n  signal next\n}\n");
   Diagnostics diagnostics;
-  Diagnostic& d = diagnostics.error("unheard", {0, 0, 0, 2, 3}, "nobody can wait for this signal");
+  Diagnostic& d = diagnostics.error("unheard", {0, 0, 0, 2, 3}, "nothing can wait for this signal");
   d.file = "ring.mscl";
   d.notes.push_back({"'prev' is declared here", {0, 0, 0, 9, 4}, "other.mscl"});
   CHECK(render_text(diagnostics, sources) ==
-        "ring.mscl:2:3: error: nobody can wait for this signal\n"
+        "ring.mscl:2:3: error: nothing can wait for this signal\n"
         "  signal next\n"
         "  ^~~~~~\n"
         "other.mscl:9:4: note: 'prev' is declared here\n");

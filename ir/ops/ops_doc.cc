@@ -43,7 +43,7 @@ struct Heading {
 constexpr Heading kHeadings[] = {
     {CostClass::kMove, "Moving data"},
     {CostClass::kReduce, "Adding up"},
-    {CostClass::kPacket, "Packets: data that says itself when it has come"},
+    {CostClass::kPacket, "Packets: data that itself shows when it has arrived"},
     {CostClass::kControl, "Order"},
 };
 

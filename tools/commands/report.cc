@@ -35,9 +35,9 @@ int run_report(const std::vector<std::string>& files) {
 }  // namespace
 
 void add_report(CommandLine& line) {
-  Command& command =
-      line.add("report", "join what ranks wrote down when they failed, and say who was behind",
-               "  mscclc report /tmp/mscclc-*.json\n");
+  Command& command = line.add(
+      "report", "join what ranks wrote down when they failed, and say which ranks were behind",
+      "  mscclc report /tmp/mscclc-*.json\n");
   auto files = std::make_shared<std::vector<std::string>>();
   command.app->add_option("FILE", *files, "the .json files of a job's ranks (MSCCLC_FLIGHT_FILE)")
       ->type_name("FILE")

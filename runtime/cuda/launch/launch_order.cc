@@ -83,7 +83,7 @@ bool LaunchOrder::find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diag
       context_->driver().StreamGetCaptureInfo(stream, &status, &id, nullptr, &nodes, &count);
   if (known == abi::kLossyQuery) return true;
   if (!context_->ok(
-          known, [] { return "find what a captured call is behind"; }, diagnostics)) {
+          known, [] { return "find what a captured call comes after"; }, diagnostics)) {
     return false;
   }
   ahead.assign(nodes, nodes + count);
