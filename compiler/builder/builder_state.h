@@ -63,7 +63,7 @@ struct BlockUse {
   bool has_ops = false;
   Mark mark;  ///< of the `tb` that declares it, if one does
 };
-/// A mistake is told once, so more of them tell nothing.
+/// A mistake is reported once, so more of them show nothing new.
 inline constexpr size_t kMaxEmptyBlocks = 4096;
 struct EmptyBlock {
   uint32_t rank, block;

@@ -38,7 +38,7 @@ uint32_t Unroller::count_parts() const {
   return std::min({threads, kMostParts, static_cast<uint32_t>(bodies_.size()) - 1});
 }
 
-/// Unrolls the ranks after the first. False if that was in vain.
+/// Unrolls the ranks after the first. False if that was of no use.
 bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
   const uint64_t ranks = bodies_.size() - 1;
   const auto range = [&](uint32_t p) {

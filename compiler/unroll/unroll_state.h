@@ -100,7 +100,7 @@ class Unroller : public Origin {
   bool halted() const {
     return evaluator_.stopped() || builder_.state().gave_up || evaluator_.mistakes() > kMaxMistakes;
   }
-  /// Mistakes (repetitions in loops count) after which more would tell nothing new.
+  /// Mistakes (repetitions in loops count) after which more would show nothing new.
   static constexpr size_t kMaxMistakes = 5000;
 
   // ---- header (unroll_header.cc) ----

@@ -15,11 +15,11 @@ inline constexpr uint64_t kMostFileBytes = uint64_t{256} << 20;
 /// Reads what is left of a descriptor. nullopt: errno says why; EFBIG: there is more than
 /// kMostFileBytes.
 [[nodiscard]] std::optional<std::string> read_to_end(int fd);
-/// How long a named pipe may have nobody who has opened it to write.
+/// How long a named pipe may have no writer.
 inline constexpr std::chrono::milliseconds kWriterPatience{5000};
-/// The same for a path. Of a pipe that somebody has opened to write it waits for the end, as cat
-/// does. errno ETIMEDOUT: nobody has, for so long. Without any patience only a regular file is
-/// read, which nobody can make last; errno ESPIPE: it is none.
+/// The same for a path. Of a pipe with a writer it waits for the end, as cat
+/// does. errno ETIMEDOUT: no writer for so long. Without any patience only a regular file is
+/// read, which cannot be made to last; errno ESPIPE: it is none.
 [[nodiscard]] std::optional<std::string> read_file(
     const std::string& path, std::optional<std::chrono::milliseconds> patience = kWriterPatience);
 /// What errno says of a file that could not be read: "No such file or directory", "it has more than

@@ -1,4 +1,5 @@
-// The tables behind ops.h. Slot notation is parsed at compile time, so a bad row does not build.
+// The tables that ops.h declares. Slot notation is parsed at compile time, so a bad row does not
+// build.
 #include "ir/ops/ops.h"
 
 #include <cstddef>

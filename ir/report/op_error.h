@@ -1,5 +1,5 @@
-// Errors about an op of a program whose text may be gone (passes, plans): told at the place where
-// the author wrote the op, in the author's words.
+// Errors about an op of a program whose text may be gone (passes, plans): reported at the place
+// where the author wrote the op, in the author's words.
 //
 //   ring.mscl:27:14: error: 1 chunk <- 2 chunks
 //   ring.mscl:27:14: note: when r = 0, s = 2

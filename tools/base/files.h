@@ -12,7 +12,7 @@ namespace mscclc {
 /// Reads a file. On failure returns nothing and says why: "cannot read 'x.mscl': No such file or
 /// directory".
 [[nodiscard]] std::optional<std::string> read_input(const std::string& path, std::string& error);
-/// The same of what must be a file: a pipe or a device that somebody has put there is an error.
+/// The same of what must be a file: a pipe or a device in its place is an error.
 [[nodiscard]] std::optional<std::string> read_regular_file(const std::string& path,
                                                            std::string& error);
 /// Replaces the contents of a file.

@@ -1,4 +1,4 @@
-// What ranks tell each other of a run: result and diagnostics as bytes.
+// What ranks send each other about a run: result and diagnostics as bytes.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ enum class ProcessKind : uint8_t {
   caller,
   port_reader,
   port_writer,
-  none  ///< nobody: fills the last page of a turn
+  none  ///< no process: fills the last page of a turn
 };
 
 struct Process {

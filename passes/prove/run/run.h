@@ -307,7 +307,8 @@ class Run {
   Cuts cuts_;
   const Symbol mixed_, raced_;
   const bool chained_;  ///< there are packets, which tell what their values come from
-  std::vector<std::vector<bool>> polled_;  ///< by rank and buffer: somebody waits for packets there
+  std::vector<std::vector<bool>>
+      polled_;  ///< by rank and buffer: some process waits for packets there
   History history_;
   ValueChains chains_;
   std::vector<ChunkValue> values_;

@@ -1,5 +1,5 @@
 // What stands around a call in a user's program: a kernel ahead that writes its input, and one
-// behind that reads its output (--between, --between-early).
+// after it that reads its output (--between, --between-early).
 #pragma once
 
 #include <cuda_runtime_api.h>
