@@ -404,9 +404,10 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK_FALSE(none.valid());
   REQUIRE(kind == wire::FrameKind::failed);
-  CHECK(wire::read_failure(first.payload())->why ==
-        "the process of the bootstrap's hub cannot go on: it has no room for another connection: "
-        "Too many open files (24)");
+  CHECK(
+      wire::read_failure(first.payload())->why ==
+      "the process of the bootstrap's hub cannot continue: it has no room for another connection: "
+      "Too many open files (24)");
 }
 
 TEST_CASE("a hub needs a descriptor for each rank") {

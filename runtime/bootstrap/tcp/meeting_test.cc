@@ -190,7 +190,8 @@ TEST_CASE("a hub that cannot go on tells all") {
   TestMeeting meeting(2);
   meeting.come(1, 2);
   meeting.give_up_hub("no room");
-  CHECK(meeting.sent() == failed({1}, "the process of the bootstrap's hub cannot go on: no room"));
+  CHECK(meeting.sent() ==
+        failed({1}, "the process of the bootstrap's hub cannot continue: no room"));
 }
 
 TEST_CASE("a step gives everyone the bytes of all, in rank order") {
