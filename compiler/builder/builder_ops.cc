@@ -218,7 +218,7 @@ bool Builder::op(OpKind kind, std::initializer_list<Ref> dsts, std::initializer_
 }
 
 /// True if an op of this kind with such operands was found right before. Most ops are as the one
-/// before them, but for the numbers.
+/// before them, except for the numbers.
 inline bool Accepted::same(std::span<const Ref> d, std::span<const Ref> s) const {
   if (d.size() != dsts || s.size() != srcs) return false;
   const uint32_t* known = traits;
