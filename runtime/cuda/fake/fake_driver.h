@@ -9,7 +9,7 @@
 //   CHECK(fake.misuses().empty());        // and once all is destroyed:
 //   CHECK(fake.leaks().empty());
 //
-// Device addresses are numbers that nobody can read; host memory is real. There is one at a time.
+// Device addresses are numbers that nothing can read; host memory is real. There is one at a time.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ class FakeDriver {
   /// Puts what a capture has taken on a stream, as the launch of its graph. REQUIRES: the stream's
   /// context is retained.
   void replay(abi::Graph graph, void* stream);
-  /// Another stream comes into the capture of `from`, behind what that has captured so far.
+  /// Another stream joins the capture of `from`, after what that has captured so far.
   void fork_capture(void* from, void* to);
   /// What the runtime's kernels do here: when its turn on the stream comes, a launch adds `blocks`
   /// to the count at `begun` (0: none). In a capture it becomes a node; returns that, else nullptr.
@@ -87,7 +87,7 @@ class FakeDriver {
   void set_begun_of(std::function<abi::Address(const void* plan)> begun_of);
   /// The nodes of a graph that record an event, or wait for one.
   std::vector<abi::GraphNode> event_nodes(abi::Graph graph) const;
-  /// The nodes that a node is behind.
+  /// The nodes that a node comes after.
   std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
   /// Launches on a stream whose turn has come.
   uint32_t run_launches(void* stream);
@@ -170,7 +170,7 @@ class FakeDriver {
   void replay_node(abi::GraphNode node, abi::Stream stream, std::set<abi::GraphNode>& done);
   abi::GraphNode enqueue_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
-  /// Work that is not done, and holds up what is behind it, while it returns false.
+  /// Work that is not done, and holds up what follows, while it returns false.
   abi::Result submit_wait(abi::Stream stream, std::function<bool()> work);
   Capture* capture_of(abi::Stream stream);
   bool run(StreamEntry& stream);
