@@ -14,7 +14,9 @@ namespace {
 
 const Target& host() { return builtin_targets().front(); }
 
-std::string errors(const Diagnostics& diagnostics) { return render_text(diagnostics, Sources()); }
+std::string all_errors(const Diagnostics& diagnostics) {
+  return render_text(diagnostics, Sources());
+}
 
 }  // namespace
 
@@ -28,13 +30,13 @@ TEST_CASE("random programs survive the way to a plan and back") {
     }
     Diagnostics diagnostics;
     const bool right = verify_structure(program, diagnostics);
-    INFO(errors(diagnostics));
+    INFO(all_errors(diagnostics));
     REQUIRE(right);
     const auto plan = write_plan(program, host(), diagnostics);
-    INFO(errors(diagnostics));
+    INFO(all_errors(diagnostics));
     REQUIRE(plan);
     const auto again = read_plan(*plan, "plan.json", diagnostics);
-    INFO(errors(diagnostics));
+    INFO(all_errors(diagnostics));
     REQUIRE(again);
     REQUIRE(print_ir(*again) == print_ir(program));
     REQUIRE(write_plan(*again, host(), diagnostics) == plan);

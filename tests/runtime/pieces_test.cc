@@ -18,7 +18,7 @@ namespace mscclc {
 namespace {
 
 using Kind = CollectiveKind;
-constexpr uint32_t kRanks = 3;
+constexpr uint32_t kPieceRanks = 3;
 constexpr uint64_t kPieceBytes = 1024;
 
 std::shared_ptr<const Program> compile_one(const std::string& name,
@@ -67,7 +67,7 @@ int32_t value(uint32_t rank, uint64_t i) { return static_cast<int32_t>(rank * 10
 int32_t expected(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
   const auto sum = [](uint64_t at) {
     int32_t all = 0;
-    for (uint32_t r = 0; r < kRanks; ++r) all += value(r, at);
+    for (uint32_t r = 0; r < kPieceRanks; ++r) all += value(r, at);
     return all;
   };
   switch (kind) {
@@ -86,7 +86,7 @@ int32_t expected(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
     case Kind::scatter:
       return value(0, rank * n + i);
     default:
-      return value((rank + kRanks - 1) % kRanks, i);
+      return value((rank + kPieceRanks - 1) % kPieceRanks, i);
   }
 }
 
@@ -121,7 +121,9 @@ std::string check_call(Collectives& collectives, Buffers& buffers, const Case& c
   Communicator& communicator = collectives.communicator();
   const uint32_t rank = communicator.rank();
   const CollectiveInfo& kind = info(c.kind);
-  const auto elements = [&](Side side) { return kind.has_rows(side) ? c.count * kRanks : c.count; };
+  const auto elements = [&](Side side) {
+    return kind.has_rows(side) ? c.count * kPieceRanks : c.count;
+  };
   const auto here = [&](Side side) { return !kind.side(side).only_at_root || rank == 0; };
   buffers.clear();
   int32_t *from = buffers.first, *to = buffers.second;
@@ -161,7 +163,7 @@ std::string check_call(Collectives& collectives, Buffers& buffers, const Case& c
 using Cases = std::function<std::string(Collectives&, Buffers&)>;
 
 std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& cases) {
-  return testing::run_threads(kRanks, [&](Communicator& communicator) -> std::string {
+  return testing::run_threads(kPieceRanks, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto collectives =
         Collectives::create(communicator, plans, {.piece_bytes = kPieceBytes}, diagnostics);
@@ -201,9 +203,9 @@ std::shared_ptr<OneForEach> direct_plans() {
   for (const char* const name :
        {"allreduce_push", "allgather_direct", "alltoall_direct", "reducescatter_direct",
         "gather_direct", "scatter_direct", "reduce_direct", "sendrecv"}) {
-    plans->add(name, {{"R", kRanks}, {"B", 2}, {"T", 32}});
+    plans->add(name, {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   }
-  plans->add("broadcast_direct", {{"R", kRanks}});
+  plans->add("broadcast_direct", {{"R", kPieceRanks}});
   return plans;
 }
 
@@ -218,7 +220,7 @@ TEST_CASE("pieces that go through scratch") {
   for (const char* const name : {"allreduce_2shot_packets", "allgather_packets", "alltoall_packets",
                                  "reducescatter_packets", "gather_packets", "scatter_packets",
                                  "reduce_packets", "broadcast_packets", "sendrecv_packets"}) {
-    plans->add(name, {{"R", kRanks}});
+    plans->add(name, {{"R", kPieceRanks}});
   }
   CHECK(run_ranks(plans, [](Collectives& c, Buffers& b) {
           return every_kind(c, b, kKinds, false);
@@ -239,7 +241,7 @@ TEST_CASE("registered buffers are used in one piece by plans without scratch") {
 
 TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
   auto plans = std::make_shared<OneForEach>();
-  plans->add("allreduce_push", {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  plans->add("allreduce_push", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   CHECK(run_ranks(plans, [&](Collectives& c, Buffers& b) -> std::string {
           Diagnostics diagnostics;
           if (!c.register_buffer(b.memory->data(), b.memory->bytes(), diagnostics)) {
@@ -252,14 +254,14 @@ TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
 }
 
 TEST_CASE("rows that lie apart are refused where a plan cannot have them") {
-  const auto plan = compile_one("allgather_direct", {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  const auto plan = compile_one("allgather_direct", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   CHECK(takes_pieces(*plan, {}));
-  const std::string said = testing::run_threads(kRanks, [&](Communicator& c) -> std::string {
+  const std::string said = testing::run_threads(kPieceRanks, [&](Communicator& c) -> std::string {
     Diagnostics diagnostics;
     const auto executable = c.load(plan, {.max_bytes = 4096}, diagnostics);
     if (executable == nullptr) return testing::text(diagnostics);
     Buffers buffers(c, diagnostics);
-    const BoundCall call = executable->bind({.bytes = 16 * kRanks,
+    const BoundCall call = executable->bind({.bytes = 16 * kPieceRanks,
                                              .dtype = Dtype::i32,
                                              .input = buffers.first,
                                              .output = buffers.second,

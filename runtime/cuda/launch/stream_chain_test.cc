@@ -7,12 +7,12 @@ namespace mscclc::cuda {
 namespace {
 
 /// A GPU with two streams; launches are put on them as a communicator does it.
-struct Gpu {
-  explicit Gpu(World& world) : world(world), device(world.open(0, 0)) {
+struct ChainedGpu {
+  explicit ChainedGpu(World& world) : world(world), device(world.open(0, 0)) {
     for (StreamHandle& stream : streams) stream = device->create_stream(diagnostics);
     chain = device->chain_streams(diagnostics);
   }
-  ~Gpu() {
+  ~ChainedGpu() {
     chain.reset();
     for (const StreamHandle stream : streams) device->destroy_stream(stream);
     CHECK(text_of(diagnostics) == "");
@@ -35,7 +35,7 @@ struct Gpu {
 TEST_CASE("calls on several streams run in their order") {
   World world({.deferred = true});
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     gpu.call(1);  // waits for the host: nobody has marked the first one's end
     CHECK(gpu.run(1) == 1);
@@ -52,7 +52,7 @@ TEST_CASE("calls on several streams run in their order") {
 TEST_CASE("a stream may go, and another come at its handle's place") {
   World world({.deferred = true});
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     gpu.device->destroy_stream(gpu.streams[0]);
     gpu.streams[0] = gpu.device->create_stream(gpu.diagnostics);
@@ -70,7 +70,7 @@ TEST_CASE("a stream may go, and another come at its handle's place") {
 TEST_CASE("calls of one capture get edges, and calls outside of it none") {
   World world;
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     world.fake.begin_capture(abi::kCaptureModeGlobal, gpu.streams[0]);
     gpu.call(0);
