@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "compiler/ast.h"
-#include "compiler/parser.h"
-#include "compiler/unroll.h"
-#include "ir/verify.h"
+#include "compiler/ast/ast.h"
+#include "compiler/parser/parser.h"
+#include "compiler/unroll/unroll.h"
+#include "ir/verify/verify.h"
 
 namespace mscclc {
 namespace {

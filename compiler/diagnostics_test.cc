@@ -2,7 +2,7 @@
 // the whole of what is printed, testdata/diagnostics_*.txt.
 #include <catch2/catch.hpp>
 
-#include "compiler/text_cases.h"
+#include "compiler/testing/text_cases.h"
 
 using namespace mscclc;
 
@@ -74,7 +74,7 @@ TEST_CASE("calls that double at each level come to an end") {
   };
   const std::string out =
       outcome("#max 100\n" + repeated_lines(60, line) + "let a = f59(1)\n" + kBody);
-  CHECK(out.find("error: the program has not come to an end") != std::string::npos);
+  CHECK(out.find("error: the program has not ended") != std::string::npos);
 }
 
 TEST_CASE("mistakes in a long loop stop it") {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "ir/proof.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
+#include "ir/program/proof.h"
 
 namespace mscclc {
 

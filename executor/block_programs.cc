@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/taking.h"
+#include "ir/program/taking.h"
 
 namespace mscclc {
 

@@ -157,14 +157,14 @@ struct LaunchPlan {
   bool carried = false;  ///< `programs` is in the caller's memory and travels with the launch
   uint32_t uses = kUsesAll;
   /// What `programs` say as a short program, which travels with the launch in their place where the
-  /// machine can (CUDA); nullptr: they have none, or nobody has looked.
+  /// machine can (CUDA); nullptr: they have none, or it was not looked for.
   const ShortProgram* in_short = nullptr;
 
   /// The launch may begin before the previous kernel on its stream has ended, where both are
   /// ours (CUDA: programmatic dependent launch). Its blocks fetch what calls do not change, then
   /// wait for that end.
   bool early = false;
-  /// Where that is not known (in captures), begin early also behind kernels of the user's: the
+  /// Where that is not known (in captures), begin early also after kernels of the user's: the
   /// caller says that the one ahead lets it. EarlyLaunch::behind_all, for one launch.
   bool behind_early = false;
   /// Its blocks let the next launch begin as soon as the previous kernel has ended; otherwise after

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "executor/runs_as.h"
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {
@@ -162,7 +162,7 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   }
   // What a port sends as packets must be packets already.
   if (port && (made->flags & device::kPackets) && !(made[move.dsts].flags & device::kPackets)) {
-    return fail(op, "port-packets", "a port sends packets as they lie; copy_packets makes them");
+    return fail(op, "port-packets", "a port sends packets as they are; copy_packets makes them");
   }
   out_.moves.push_back(move);
   out_.move_chunks.push_back(count);

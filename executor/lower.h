@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "executor/interpreter/layout.h"
-#include "ir/contract.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/contract/contract.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

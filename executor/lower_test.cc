@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc {
 namespace {
@@ -263,7 +263,7 @@ TEST_CASE("what cannot run is refused") {
     const uint32_t s = t.buffer(1, "s", 1, PacketFormat::LL16);
     t.op_in(0, 0, Kind::put_packets, {far(0, s, 0)}, {local(kInput, 0)});
     check_refused(t,
-                  "error: a port sends packets as they lie; copy_packets makes them\n"
+                  "error: a port sends packets as they are; copy_packets makes them\n"
                   "note: in 'put_packets net.s[0] <- input[0]' (rank 0, tb 0)\n");
   }
 }
@@ -352,8 +352,8 @@ TEST_CASE("calls that a plan cannot do") {
   SECTION("integers in sentinel packets") {
     t.buffer(1, "s", 1, PacketFormat::sentinel);
     CHECK(refusal(t.program, {.part_bytes = 64, .dtype = Dtype::u8, .accumulate = Dtype::u8}) ==
-          "error: sentinel packets carry float types only, not 'u8': they tell by -0.0 that no "
-          "data has come\n");
+          "error: sentinel packets carry float types only, not 'u8': -0.0 marks a slot that holds "
+          "no data\n");
   }
   SECTION("sizes") {
     CHECK(refusal(t.program, {.part_bytes = 6}) ==

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "executor/lower.h"
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {
@@ -320,8 +320,8 @@ bool check_call(const Program& program, const PlanUse& use, Call& call, Diagnost
   const DtypeInfo& type = info(call.dtype);
   if (use.sentinel && type.kind != DtypeKind::kFloat) {
     diagnostics.error("sentinel-type", {},
-                      fmt::format("sentinel packets carry float types only, not '{}': they tell "
-                                  "by -0.0 that no data has come",
+                      fmt::format("sentinel packets carry float types only, not '{}': -0.0 marks a "
+                                  "slot that holds no data",
                                   type.name));
     return false;
   }

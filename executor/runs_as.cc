@@ -50,7 +50,7 @@ struct Row {
 constexpr Row kRows[] = {
 #define OP(name, wire, relaxed, channels, dsts, srcs, effects, cost, made_of, runs_as, summary) \
   {parse(runs_as, false), parse(runs_as, true)},
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 };
 

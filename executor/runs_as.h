@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "executor/interpreter/step_kinds.h"
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc {
 

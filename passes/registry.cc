@@ -7,7 +7,7 @@
 #include <ctime>
 #include <vector>
 
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "passes/base/passes.h"
 
 namespace mscclc {

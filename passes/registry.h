@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/op_limits.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/op_limits.h"
+#include "ir/program/program.h"
 #include "passes/base/pass.h"
 
 namespace mscclc {
@@ -25,7 +25,7 @@ struct PassOptions {
   bool verify_each = false;
   OpLimits limits;                 ///< how large ops may become
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
-  uint32_t threads = 0;            ///< see thread_count (ir/rank_parts.h); changes no result
+  uint32_t threads = 0;  ///< see thread_count (ir/program/rank_parts.h); changes no result
   /// Called before and after each pass.
   void (*before)(const PassInfo&, const Program&, void*) = nullptr;
   void (*after)(const PassInfo&, const Program&, void*) = nullptr;

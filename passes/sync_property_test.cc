@@ -9,10 +9,10 @@
 #include <map>
 #include <random>
 
-#include "ir/access.h"
-#include "ir/print.h"
-#include "ir/test_programs.h"
-#include "ir/verify.h"
+#include "ir/print/print.h"
+#include "ir/program/access.h"
+#include "ir/program/test_programs.h"
+#include "ir/verify/verify.h"
 #include "passes/base/pass.h"
 #include "passes/base/passes.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/print.h"
-#include "ir/read_file.h"
-#include "ir/verify.h"
+#include "ir/base/read_file.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
 #include "plans/resign.h"

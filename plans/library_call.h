@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/collectives.h"
-#include "ir/dtypes.h"
-#include "ir/link_kind.h"
+#include "ir/base/link_kind.h"
+#include "ir/contract/collectives.h"
+#include "ir/ops/dtypes.h"
 
 namespace mscclc {
 

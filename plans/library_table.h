@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "ir/contract.h"
-#include "ir/diagnostic.h"
-#include "ir/link_kind.h"
-#include "ir/ops.h"
+#include "ir/base/link_kind.h"
+#include "ir/contract/contract.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops.h"
 #include "plans/library_call.h"
 
 namespace mscclc {

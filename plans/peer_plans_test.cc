@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "ir/print.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/print/print.h"
 #include "plans/plan_json.h"
 
 namespace mscclc {

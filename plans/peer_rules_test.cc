@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
-#include "ir/print.h"
-#include "ir/test_programs.h"
-#include "ir/verify.h"
+#include "ir/print/print.h"
+#include "ir/program/test_programs.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 
 namespace mscclc {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "plans/proof_record.h"
 #include "plans/target.h"
 
@@ -27,8 +27,8 @@ inline constexpr uint32_t kPlanSchema = 2;
 /// The same without holding the text: passes it on block by block, in order. After an error (false)
 /// what has been passed on is worthless. `sink` returns false to stop: that is an error too,
 /// but the sink's to report.
-/// Large plans are written by several threads (`threads`: see thread_count, ir/rank_parts.h), of
-/// which one at a time calls `sink`; the bytes are the same.
+/// Large plans are written by several threads (`threads`: see thread_count,
+/// ir/program/rank_parts.h), of which one at a time calls `sink`; the bytes are the same.
 [[nodiscard]] bool write_plan(const Program& program, const Target& target,
                               const std::function<bool(std::string_view)>& sink,
                               Diagnostics& diagnostics, const Proof* proof = nullptr,

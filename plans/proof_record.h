@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/proof.h"
+#include "ir/program/proof.h"
 
 namespace mscclc {
 

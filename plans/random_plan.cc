@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "plans/plan_json.h"
 #include "plans/resign.h"
 #include "plans/sample_plan.h"

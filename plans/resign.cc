@@ -1,6 +1,6 @@
 #include "plans/resign.h"
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "plans/json/json_tape.h"
 
 namespace mscclc::testing {

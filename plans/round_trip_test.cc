@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc::testing {
 namespace {

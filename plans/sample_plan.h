@@ -1,7 +1,7 @@
 // For tests: a small program in which nearly everything that a plan can say occurs.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::testing {
 

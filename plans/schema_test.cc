@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/read_file.h"
-#include "ir/test_programs.h"
+#include "ir/base/read_file.h"
+#include "ir/program/test_programs.h"
 #include "plans/plan_json.h"
 #include "plans/random_plan.h"
 #include "plans/sample_plan.h"

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "ir/ops.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/ops/ops.h"
 #include "plans/json/json_read.h"
 
 namespace mscclc {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/op_limits.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/op_limits.h"
 
 namespace mscclc {
 

@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include "ir/test_programs.h"
-#include "ir/verify.h"
+#include "ir/program/test_programs.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/sample_plan.h"
 

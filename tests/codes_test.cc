@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "ir/diagnostic_codes.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/diagnostics/diagnostic_codes.h"
 #include "tests/shell.h"
 
 namespace mscclc {
@@ -68,13 +68,13 @@ TEST_CASE("every code that is reported is in the table, and every row is reporte
   std::string everything;
   for (const auto& [path, text] : texts) {
     for (const std::string& code : codes_in(text)) {
-      INFO(path << " has \"" << code << "\": a new code needs a row in ir/diagnostic_codes.def");
+      INFO(path << " has \"" << code << "\": a new code needs a row in diagnostic_codes.def");
       CHECK(known.count(code) == 1);
     }
     everything += text;
   }
   for (const std::string& code : known) {
-    INFO(code << " is in ir/diagnostic_codes.def, and nothing reports it");
+    INFO(code << " is in diagnostic_codes.def, and nothing reports it");
     CHECK(everything.find('"' + code + '"') != std::string::npos);
   }
 }
@@ -109,7 +109,7 @@ TEST_CASE("a code that is not in the table is found") {
   CHECK(codes_in("// error(\"gone-by\", 1)\nf(\"mscclc-hub\", \"plain\");").empty());
 }
 
-TEST_CASE("docs/diagnostics.md is current (bazel run //ir:codes_page > docs/diagnostics.md)") {
+TEST_CASE("docs/diagnostics.md is what //ir/diagnostics:codes_page prints") {
   CHECK(read_file("docs/diagnostics.md").value() == code_reference());
 }
 

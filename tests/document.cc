@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {

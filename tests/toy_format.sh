@@ -17,7 +17,7 @@ most_places=8
 enter_copy "before the toy format" "${1:-}"
 
 # 1. The row of the table.
-sed --in-place '/^FORMAT(LL128,/a FORMAT(LL64, 56, 64, line, 64, 64, "", "an 8-byte flag at the end of every 64-byte line")' ir/formats.def
+sed --in-place '/^FORMAT(LL128,/a FORMAT(LL64, 56, 64, line, 64, 64, "", "an 8-byte flag at the end of every 64-byte line")' ir/ops/formats.def
 # 2. Its name in the schema of plans.
 sed --in-place 's/"LL128", "sentinel"/"LL128", "LL64", "sentinel"/' plans/schema.json
 # 3. The reference page.
@@ -26,9 +26,9 @@ bazel-bin/tools/mscclc ops --format=markdown >ops.md
 mv ops.md docs/ops.md
 
 changed=$(git diff --name-only)
-[[ $changed == $'docs/ops.md\nir/formats.def\nplans/schema.json' ]] || die "edits went elsewhere: $changed"
+[[ $changed == $'docs/ops.md\nir/ops/formats.def\nplans/schema.json' ]] || die "edits went elsewhere: $changed"
 
-bazel test //ir:ops_test //plans:schema_test //executor/interpreter:packets_test \
+bazel test //ir/ops:ops_test //plans:schema_test //executor/interpreter:packets_test \
   //executor:block_programs_test //executor/simulator:op_test
 for bytes in 0 1 1000 100000; do
   bazel-bin/tools/mscclc run plans/allreduce_2shot_packets.mscl -D R=3 -D F=LL64 --bytes "$bytes" \

@@ -29,7 +29,7 @@ insert() {  # file pattern
 }
 
 # 1. The row of the table.
-insert ir/ops.def '^OP(switch_broadcast,' <<'EOF'
+insert ir/ops/ops.def '^OP(switch_broadcast,' <<'EOF'
 OP(reduce_copy_packets_put, "", "", kMemory, "L Lp R*", "~L Lp*", kReduces | kPolls, kPacket, "reduce_copy_packets put", "reduce_packets", "reduce_copy_packets, and write the result at far ends too")
 EOF
 
@@ -72,7 +72,7 @@ bazel-bin/tools/mscclc ops --format=markdown >docs/ops.md
 places=$((places + 1))
 
 # The tests that know every op: its rules of fusion, its plan on the host machine, its steps.
-bazel test //ir:ops_test //ir:ops_doc_test //plans:schema_test //passes/fuse:fuse_rules_test \
+bazel test //ir/ops:ops_test //ir/ops:ops_doc_test //plans:schema_test //passes/fuse:fuse_rules_test \
   //passes/fuse:fuse_rule_table_test //passes/fuse:fuse_every_rule_test //executor:block_programs_test \
   //executor/simulator:op_test
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <new>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/commands/kernels.h"
@@ -34,7 +34,7 @@ int usage_error(const CLI::App& app, const std::string& message) {
   return mscclc::kUsage;
 }
 
-// CLI11's texts are fine but for one: "--emit: 1 required KIND:{plan,ir} missing".
+// CLI11's texts are fine, except for one: "--emit: 1 required KIND:{plan,ir} missing".
 std::string text_of(const CLI::ParseError& e) {
   const std::string text = e.what();
   const size_t at = text.find(": 1 required ");

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/builder.h"
-#include "ir/diagnostic.h"
-#include "ir/print.h"
+#include "compiler/builder/builder.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/print/print.h"
 
 namespace {
 

@@ -71,7 +71,7 @@ RowArith with_accumulate(Dtype accumulate, ReduceOp reduce) {
       return with_reduction<T, SumOf<Dtype::name>>(reduce); \
     }                                                       \
     break;
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
   return {};
@@ -84,7 +84,7 @@ RowArith row_arith(Dtype dtype, Dtype accumulate, ReduceOp reduce) {
 #define DTYPE(name, ...) \
   case Dtype::name:      \
     return with_accumulate<Dtype::name>(accumulate, reduce);
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
   return {};

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc {
 

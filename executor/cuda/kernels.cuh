@@ -36,7 +36,7 @@ Kernel fast_kernel_for(uint32_t formats) {
 #define FORMAT(name, ...)                   \
   case device::uses_of(PacketFormat::name): \
     return fast_kernel_of<Arithmetic, PacketFormat::name, kUneven>();
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
     default:
       return {};
@@ -56,7 +56,7 @@ Kernel short_kernel(uint32_t uses, uint32_t operands) {
 #define FORMAT(name, ...)                   \
   case device::uses_of(PacketFormat::name): \
     return short_kernel_of<Arithmetic, PacketFormat::name>(operands);
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
     default:
       return {};

@@ -15,7 +15,7 @@ bool adds_up_as_usual(const LaunchPlan& plan) {
 #define DTYPE(name, bytes, kind, accumulate_in, aliases) \
   case Dtype::name:                                      \
     return plan.accumulate == Dtype::accumulate_in;
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
   return false;

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "executor/interpreter/step_kinds.h"
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 // MSCCLC_HD: arithmetic, for host and device code. MSCCLC_RUN: what only a machine runs, which is
 // the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers call.

@@ -103,7 +103,7 @@ using ValueOf = decltype(Element<T>::read(typename Element<T>::Bits{}));
 #define DTYPE(name, bytes, kind, accumulate, aliases)           \
   static_assert(sizeof(Element<Dtype::name>::Bits) == (bytes)); \
   static_assert(Element<Dtype::name>::kIsFloat == (DtypeKind::kind == DtypeKind::kFloat));
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
 
 /// A sum in a float format that the processor does not compute in: its value, rounded to the format

@@ -1,6 +1,6 @@
 // Packet formats on machines: how a unit lies in its slot, and how it says that it has come. Which
-// formats there are, and their sizes, is in ir/formats.def; a way to say so (PacketMark) that has
-// no Marked<> here does not compile.
+// formats there are, and their sizes, is in ir/ops/formats.def; a way to say so (PacketMark) that
+// has no Marked<> here does not compile.
 //
 //   flags     every 4 bytes of data are followed by a 4-byte flag, the number of the call. Formats
 //             differ in how much a machine stores at once (8 or 16 bytes), not in bytes.
@@ -188,7 +188,7 @@ MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
 #define FORMAT(name, ...)  \
   case PacketFormat::name: \
     return fn(FormatTag<PacketFormat::name>{});
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
     case PacketFormat::none:
       return;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "executor/oracle/values.h"
-#include "ir/contract.h"
-#include "ir/diagnostic.h"
+#include "ir/contract/contract.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

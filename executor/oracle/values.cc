@@ -61,7 +61,7 @@ auto with_dtype(Dtype dtype, Fn fn) {
 #define DTYPE(name, ...) \
   case Dtype::name:      \
     return fn(DtypeTag<Dtype::name>{});
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
   return fn(DtypeTag<Dtype::f32>{});

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc {
 

@@ -10,8 +10,8 @@
 
 #include "executor/interpreter/dispatch.h"
 #include "executor/simulator/machine/lane_machine.h"
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 

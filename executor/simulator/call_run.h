@@ -64,7 +64,7 @@ struct BlockTask {
                              FiberPool& fibers, const CallRunOptions& options,
                              Diagnostics& diagnostics);
 
-/// Adds to `diagnostics` who waits for whom. Blocks that have ended are not waiting.
+/// Adds to `diagnostics` which block waits for which. Blocks that have ended are not waiting.
 void report_hang(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks,
                  Diagnostics& diagnostics);
 

@@ -89,12 +89,13 @@ TEST_CASE("what hangs is told by plan and call") {
   const RunSpec circle{.plan_bytes = {64, 64, 64}, .order = {{2, 0}, {0, 1}, {1, 2}}};
   Diagnostics diagnostics;
   CHECK(run_set(plans, circle, diagnostics).status == RunStatus::hung);
-  CHECK(text_of_set(diagnostics)
-            .find("error: the plans hang: 3 of 6 thread blocks wait for what does not come\n"
-                  "note: rank 1, tb 0 of 'c': 'wait ch[0] relaxed' waits for signal 1 at 'ch[0]'; "
-                  "0 came; "
-                  "rank 0 should send it from 'ch[1]': tb 0 of rank 0, whose next call has not "
-                  "begun\n") == 0);
+  CHECK(
+      text_of_set(diagnostics)
+          .find("error: the plans hang: 3 of 6 thread blocks wait for something that never comes\n"
+                "note: rank 1, tb 0 of 'c': 'wait ch[0] relaxed' waits for signal 1 at 'ch[0]'; "
+                "0 came; "
+                "rank 0 should send it from 'ch[1]': tb 0 of rank 0, whose next call has not "
+                "begun\n") == 0);
   const RunSpec agreed{.plan_bytes = {64, 64, 64}, .order = {{0, 2}, {0, 1}, {1, 2}}};
   Diagnostics none;
   CHECK(run_set(plans, agreed, none).status == RunStatus::right);

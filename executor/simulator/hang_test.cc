@@ -25,7 +25,7 @@ TEST_CASE("signal that nobody sends") {
   t.located(op, t.site(0, 12, 5, {"p"}), {1});
   add_op(t, 1, 0, Kind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
   CHECK(hang(t) ==
-        "error: the plan hangs: 1 of 2 thread blocks wait for what does not come\n"
+        "error: the plan hangs: 1 of 2 thread blocks wait for something that never comes\n"
         "x.mscl:12:5: note: rank 0, tb 0: 'wait ch[1]' (p = 1) waits for signal 1 at 'ch[1]'; 0 "
         "came; rank 1 should send it from 'ch[0]', but no op does\n");
 }
@@ -42,7 +42,7 @@ TEST_CASE("two ranks that wait for each other") {
   add_op(t, 1, 1, Kind::acquire, {id(s)});
   CHECK(
       hang(t) ==
-      "error: the plan hangs: 3 of 3 thread blocks wait for what does not come\n"
+      "error: the plan hangs: 3 of 3 thread blocks wait for something that never comes\n"
       "note: rank 0, tb 0: 'wait ch[1]' waits for signal 1 at 'ch[1]'; 0 came; rank 1 should send "
       "it from 'ch[0]': tb 0 of rank 1, which waits at 'wait ch[0]'\n"
       "note: rank 1, tb 0: 'wait ch[0]' waits for signal 1 at 'ch[0]'; 0 came; rank 0 should send "
@@ -74,7 +74,7 @@ TEST_CASE("barrier that a block does not reach") {
   add_op(t, 0, 2, Kind::acquire, {id(s)});
   add_op(t, 0, 2, Kind::barrier, {id(0), id(1), id(2)});
   CHECK(hang(t) ==
-        "error: the plan hangs: 3 of 3 thread blocks wait for what does not come\n"
+        "error: the plan hangs: 3 of 3 thread blocks wait for something that never comes\n"
         "note: rank 0, tb 0: 'barrier 0..3' waits for tb 2 of rank 0, which waits at 'acquire "
         "never'\n"
         "note: rank 0, tb 1: 'barrier 0..3' waits for tb 2 of rank 0, which waits at 'acquire "
@@ -95,7 +95,7 @@ TEST_CASE("packets that are not written") {
     const std::string seen =
         format == PacketFormat::sentinel ? "which is empty" : "flag 1; it holds flag 0";
     CHECK(hang(t) ==
-          "error: the plan hangs: 2 of 2 thread blocks wait for what does not come\n"
+          "error: the plan hangs: 2 of 2 thread blocks wait for something that never comes\n"
           "note: rank 0, tb 0: 'unpack_packets output[0] <- inbox[2]' waits for packet 0 of "
           "'inbox[2]', " +
               seen +
@@ -115,7 +115,7 @@ TEST_CASE("a second call that lacks a signal") {
   add_op(t, 1, 0, Kind::acquire, {id(s)});
   add_op(t, 1, 0, Kind::signal, {end_of(0)});
   CHECK(hang(t, {.bytes = 64, .iterations = 3, .schedule_seed = 4}) ==
-        "error: the plan hangs: 2 of 2 thread blocks wait for what does not come\n"
+        "error: the plan hangs: 2 of 2 thread blocks wait for something that never comes\n"
         "note: rank 0, tb 0, call 1: 'wait ch[1]' waits for signal 2 at 'ch[1]'; 1 came; rank 1 "
         "should send it from 'ch[0]': tb 0 of rank 1, which waits at 'acquire once'\n"
         "note: rank 1, tb 0, call 1: 'acquire once' waits for 'once', which is 0; no op releases "

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "executor/simulator/call_run.h"
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {
@@ -99,7 +99,7 @@ std::string HangReport::signal_reason(const BlockTask& task) const {
   const uint64_t arrived = state(task).channels[w.index]->arrived;
   std::string text = fmt::format("waits for signal {} at '{}'; {} came", w.expected,
                                  program.text(own.label), arrived);
-  if (own.partner == kNone) return text + "; nobody can send it";
+  if (own.partner == kNone) return text + "; no rank can send it";
   const Rank& peer = program.ranks[own.peer];
   text += fmt::format("; rank {} should send it from '{}'", own.peer,
                       program.text(peer.channels[own.partner].label));
@@ -242,7 +242,7 @@ void HangReport::add_to(Diagnostics& diagnostics) const {
   }
   Diagnostic& d = diagnostics.error(
       "deadlock", {},
-      fmt::format("the plan{}: {} of {} thread blocks wait for what does not come",
+      fmt::format("the plan{}: {} of {} thread blocks wait for something that never comes",
                   plans_.size() == 1 ? " hangs" : "s hang", waiting.size(), blocks_.size()));
   for (size_t i = 0; i < std::min(waiting.size(), kMostBlocks); ++i) {
     d.notes.push_back(

@@ -8,7 +8,7 @@
 
 #include "executor/oracle/values.h"
 #include "executor/simulator/check.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 namespace mscclc {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "executor/simulator/cluster_set.h"
 #include "executor/simulator/run_spec.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/simulator/machine/adversary.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 
@@ -41,8 +41,8 @@ struct RunSpec {
 
 enum class RunStatus : uint8_t {
   right,    ///< ran, and every output is what the contract promises
-  wrong,    ///< ran, and elements or guard bytes are wrong (told in the diagnostics)
-  hung,     ///< no thread block could go on (told in the diagnostics)
+  wrong,    ///< ran, and elements or guard bytes are wrong (see the diagnostics)
+  hung,     ///< no thread block could continue (see the diagnostics)
   refused,  ///< not run: the plan is broken, or cannot do this size, type or reduction
 };
 

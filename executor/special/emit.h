@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

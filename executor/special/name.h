@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ir/dtypes.h"
+#include "ir/ops/dtypes.h"
 
 namespace mscclc {
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/rank_parts.h"
+#include "ir/program/rank_parts.h"
 #include "passes/assign/assign_sequence.h"
 #include "passes/assign/chains.h"
 #include "passes/base/passes.h"

@@ -2,7 +2,7 @@
 // their channels, or, in pipelines, in a block for each stage, with semaphores that hand on.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::assign {
 

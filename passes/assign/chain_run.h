@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/assign/chain_cells.h"
 #include "passes/assign/chain_sets.h"
 #include "passes/assign/chains.h"

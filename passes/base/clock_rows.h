@@ -1,4 +1,4 @@
-// Rows of vector clocks in one arena: numbers of equal width, of what somebody knows of the
+// Rows of vector clocks in one arena: numbers of equal width, of what each process knows of the
 // progress of others. A row is named by its number.
 #pragma once
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "ir/op_limits.h"
-#include "ir/program.h"
+#include "ir/ops/op_limits.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

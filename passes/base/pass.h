@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/op_limits.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/op_limits.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 
@@ -27,7 +27,7 @@ struct PassContext {
   OpLimits limits = {};            ///< of the target that the program is compiled for
   uint32_t max_thread_blocks = 0;  ///< of a rank, instances and all; 0: any number
   PassRecord* record = nullptr;    ///< where to count; may be null
-  uint32_t threads = 0;            ///< see thread_count (ir/rank_parts.h)
+  uint32_t threads = 0;            ///< see thread_count (ir/program/rank_parts.h)
 
   /// Adds to a count of the record. Counts of zero are not mentioned.
   void count(std::string_view what, uint64_t by = 1);

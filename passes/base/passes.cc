@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 

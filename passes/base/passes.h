@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "passes/base/pass.h"
 
 namespace mscclc {

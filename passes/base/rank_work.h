@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "ir/rank_parts.h"
+#include "ir/program/rank_parts.h"
 #include "passes/base/pass.h"
 
 namespace mscclc {

@@ -16,7 +16,7 @@
 
 #include <optional>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/inserts.h"
 #include "passes/base/passes.h"
 #include "passes/sync/check_order.h"

@@ -18,7 +18,7 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/group_run.h"
 #include "passes/base/inserts.h"
 #include "passes/base/passes.h"

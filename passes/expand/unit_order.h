@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/order/block_run.h"
 
 namespace mscclc::expand {

@@ -22,8 +22,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/op_limits.h"
-#include "ir/program.h"
+#include "ir/ops/op_limits.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 
@@ -35,7 +35,7 @@ struct FuseStats {
 
 /// Fuses the ops of all ranks, whatever `launch fuse` says. No op grows beyond the limits; those
 /// that exceed them already stay as they are (fit.cc has cut what could be cut).
-/// `threads`: see thread_count (ir/rank_parts.h); the result is the same.
+/// `threads`: see thread_count (ir/program/rank_parts.h); the result is the same.
 FuseStats fuse_ops(Program& program, const OpLimits& limits = {}, uint32_t threads = 0);
 
 }  // namespace mscclc

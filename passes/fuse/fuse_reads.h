@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "ir/access.h"
-#include "ir/program.h"
+#include "ir/program/access.h"
+#include "ir/program/program.h"
 
 namespace mscclc::fusion {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/base/clock_rows.h"
 
 namespace mscclc::order {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/passes.h"
 
 namespace mscclc::order {

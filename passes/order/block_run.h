@@ -11,9 +11,9 @@
 
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "ir/taking.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
+#include "ir/program/taking.h"
 #include "passes/order/block_clocks.h"
 #include "passes/order/block_sequence.h"
 

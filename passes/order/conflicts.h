@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/access.h"
-#include "ir/program.h"
+#include "ir/program/access.h"
+#include "ir/program/program.h"
 #include "passes/order/access_history.h"
 
 namespace mscclc::order {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::proof {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "ir/credits.h"
-#include "ir/rank_parts.h"
+#include "ir/program/credits.h"
+#include "ir/program/rank_parts.h"
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"

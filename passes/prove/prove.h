@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "ir/proof.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
+#include "ir/program/proof.h"
 #include "passes/prove/model/shared_plan.h"
 #include "passes/prove/model/unordered.h"
 

@@ -71,7 +71,8 @@ TEST_CASE("a wrong sum says what it lacks and has too often, and who wrote it") 
         promised + "- input[0] of rank 1 is missing\n- input[0] of rank 0 is in it 3 times\n");
   CHECK(add("reduce output <- input, s[1]") ==
         promised +
-            "- added up in it is what was in s[1] of rank 0 before anybody wrote there: 'reduce "
+            "- the sum includes what was in s[1] of rank 0 before anything was written there: "
+            "'reduce "
             "output[0] <- input[0], s[1]' reads it (rank 0, tb 0)\n"
             "- input[0] of rank 1 is missing\n");
   CHECK(add("reduce output <- input, s[3]", "copy s[0] <- input\nsync\n") ==
@@ -217,7 +218,7 @@ TEST_CASE("nobody leaves a barrier before all are in") {
                          "barrier(ranks: 2)")) == "proved");
   Program program = as_written(exchange("tb 0 { signal up ; wait up }", "", "barrier(ranks: 2)"));
   for (Rank& rank : program.ranks) rank.ops.clear();
-  CHECK(verdict(program) == "not-met: rank 1 may leave the barrier before rank 0 has come");
+  CHECK(verdict(program) == "not-met: rank 1 may leave the barrier before rank 0 has arrived");
 }
 
 TEST_CASE("a barrier of relaxed signals in a ring is right by control alone") {

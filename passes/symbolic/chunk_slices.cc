@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/rank_parts.h"
+#include "ir/program/rank_parts.h"
 
 namespace mscclc::symbolic {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::symbolic {
 

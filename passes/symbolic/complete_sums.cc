@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/passes.h"
 #include "passes/symbolic/symbolic_run.h"
 
@@ -76,8 +76,8 @@ void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
             "shared-semaphore", span_of(program, op),
             describe_op(program, r, op) + " competes with another thread block for a semaphore");
         d.notes.push_back({"with " + describe_op(program, r, other) +
-                               "; who is served first "
-                               "depends on the schedule, of which one has been tried",
+                               "; which of them is served first depends on the schedule, and one "
+                               "schedule has been tried",
                            span_of(program, other)});
       }
     }

@@ -225,13 +225,13 @@ TEST_CASE("complete_sums: who waits for nobody comes first") {
     tb 3 { acquire s1 ; barrier 2..4 })"));
   REQUIRE(fail(p, {"split", "complete_sums"}) == R"(
 the program gets stuck: 8 thread blocks wait forever
-'unpack_packets output[0] <- q[1]' in tb 1 of rank 0 (r = 0) waits for packets; nobody puts packets there any more
-'unpack_packets output[0] <- q[1]' in tb 1 of rank 1 (r = 1) waits for packets; nobody puts packets there any more
+'unpack_packets output[0] <- q[1]' in tb 1 of rank 0 (r = 0) waits for packets; no op puts packets there any more
+'unpack_packets output[0] <- q[1]' in tb 1 of rank 1 (r = 1) waits for packets; no op puts packets there any more
 'acquire s0' in tb 0 of rank 0 (r = 0) waits for a release, which needs 'release s0' in tb 1 of rank 0 (r = 0) at 11:47
-'barrier 2..4' in tb 2 of rank 0 (r = 0) waits for all to come, which needs 'acquire s1' in tb 3 of rank 0 (r = 0) at 13:12
+'barrier 2..4' in tb 2 of rank 0 (r = 0) waits for the others, which needs 'acquire s1' in tb 3 of rank 0 (r = 0) at 13:12
 'acquire s1' in tb 3 of rank 0 (r = 0) waits for a release, which needs 'release s1' in tb 0 of rank 0 (r = 0) at 10:25
 'acquire s0' in tb 0 of rank 1 (r = 1) waits for a release, which needs 'release s0' in tb 1 of rank 1 (r = 1) at 11:47
-'barrier 2..4' in tb 2 of rank 1 (r = 1) waits for all to come, which needs 'acquire s1' in tb 3 of rank 1 (r = 1) at 13:12
+'barrier 2..4' in tb 2 of rank 1 (r = 1) waits for the others, which needs 'acquire s1' in tb 3 of rank 1 (r = 1) at 13:12
 'acquire s1' in tb 3 of rank 1 (r = 1) waits for a release, which needs 'release s1' in tb 0 of rank 1 (r = 1) at 10:25
 )");
 }
@@ -293,10 +293,9 @@ TEST_CASE("complete_sums: warns of blocks that compete for a semaphore") {
   REQUIRE(
       d.message ==
       "'acquire a' in tb 1 of rank 0 (r = 0) competes with another thread block for a semaphore");
-  REQUIRE(
-      d.notes[0].text ==
-      "with 'acquire a' in tb 0 of rank 0 (r = 0); who is served first depends on the schedule, "
-      "of which one has been tried");
+  REQUIRE(d.notes[0].text ==
+          "with 'acquire a' in tb 0 of rank 0 (r = 0); which of them is served first depends on "
+          "the schedule, and one schedule has been tried");
 }
 
 }  // namespace mscclc

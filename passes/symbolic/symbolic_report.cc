@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "passes/symbolic/symbolic_run.h"
 
 namespace mscclc::symbolic {
@@ -91,11 +91,10 @@ bool SymbolicRun::empties(uint32_t rank, const Op& op, uint64_t slot) const {
 }
 
 std::string SymbolicRun::explain(const Process& process, const Pending& server) const {
-  static constexpr std::string_view kFor[] = {"", "a signal", "a release", "all to come",
-                                              "packets"};
+  static constexpr std::string_view kFor[] = {"", "a signal", "a release", "the others", "packets"};
   static constexpr std::string_view kNobody[] = {
-      "", "nobody signals it any more", "nobody releases it any more",
-      "the other blocks have ended", "nobody puts packets there any more"};
+      "", "no op signals it any more", "no op releases it any more", "the other blocks have ended",
+      "no op puts packets there any more"};
   const size_t wait = static_cast<size_t>(process.wait);
   std::string text = fmt::format(
       "{} waits for {}", describe_op(program_, process.rank, waiting_op(process)), kFor[wait]);

@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/access.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/access.h"
+#include "ir/program/program.h"
 #include "passes/symbolic/chunk_slices.h"
 
 namespace mscclc::symbolic {

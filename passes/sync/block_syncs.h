@@ -17,7 +17,7 @@
 
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/base/pass.h"
 #include "passes/order/block_sequence.h"
 

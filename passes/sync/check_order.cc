@@ -1,7 +1,7 @@
 #include "passes/sync/check_order.h"
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "passes/base/passes.h"
 #include "passes/sync/block_syncs.h"
 #include "passes/sync/order_finder.h"

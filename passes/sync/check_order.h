@@ -1,8 +1,8 @@
 // What `launch auto_sync: false` leaves to the author: every order that `sync` would have added is
-// an error, told at the later op, with the place of the one that it must follow.
+// an error, reported at the later op, with the place of the one that it must follow.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/base/pass.h"
 
 namespace mscclc::order {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 #include "passes/base/group_run.h"
 #include "passes/base/op_size.h"
 #include "passes/base/passes.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "passes/base/inserts.h"
 #include "passes/base/rank_work.h"
 #include "passes/order/block_run.h"

@@ -13,7 +13,7 @@
 //                                                          put up.output[0] <- output[0]
 //                                                        }
 //
-// What the author has written stays, but for syncs (and barriers) that order nothing. Under
+// What the author has written stays, except for syncs (and barriers) that order nothing. Under
 // `launch auto_sync: false` nothing is changed: what is missing is an error. Running the pass on
 // its own output changes nothing.
 #include <utility>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "compiler/compile.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "passes/registry.h"
 
 namespace mscclc::testing {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "plans/json/json_tape.h"
 
 namespace mscclc {

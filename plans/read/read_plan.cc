@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/read/read_state.h"
 #include "plans/wire/message_bounds.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "plans/json/json_read.h"
 #include "plans/proof_record.h"
 #include "plans/wire/wire_layout.h"

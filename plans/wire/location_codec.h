@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "plans/json/json_out.h"
 
 namespace mscclc {

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "plans/wire/wire_layout.h"
 
 namespace mscclc {

@@ -1,12 +1,12 @@
 // Judges which ops the peer's executor runs rightly in a plan. Those have its wire names; all
 // others are written with long names, which its loader refuses, so that no plan of ours ever runs
-// wrongly there without a word. The reasons are in peer_rules.def, told in FORMAT.md.
+// wrongly there without a word. The reasons are in peer_rules.def, and FORMAT.md explains them.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "plans/wire/wire_layout.h"
 
 namespace mscclc {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "plans/json/json_out.h"
 #include "plans/wire/wire_layout.h"
 

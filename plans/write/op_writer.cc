@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 
 namespace mscclc {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/program_report.h"
+#include "ir/program/program.h"
+#include "ir/report/program_report.h"
 #include "plans/json/json_out.h"
 #include "plans/wire/block_tables.h"
 #include "plans/wire/peer_rules.h"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "ir/program.h"
-#include "ir/program_report.h"
+#include "ir/program/program.h"
+#include "ir/report/program_report.h"
 #include "plans/target.h"
 #include "plans/wire/peer_rules.h"
 #include "plans/wire/wire_layout.h"

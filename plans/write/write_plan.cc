@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/rank_parts.h"
+#include "ir/program/rank_parts.h"
 #include "plans/json/content_hash.h"
 #include "plans/json/json_out.h"
 #include "plans/plan_json.h"

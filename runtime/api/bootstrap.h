@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 
@@ -42,7 +42,7 @@ class Bootstrap {
   virtual uint32_t size() const = 0;
 
   /// Collective: gives everyone the bytes of all ranks, in rank order. Ranks must name the same
-  /// step `what` (it appears in errors: "rank 3 did not come to 'connect' within 30 s"). Errors:
+  /// step `what` (it appears in errors: "rank 3 did not reach 'connect' within 30 s"). Errors:
   /// bootstrap-timeout (names the missing ranks), rank-died, bootstrap-mismatch (another rank is at
   /// another step), message-too-long.
   [[nodiscard]] virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,

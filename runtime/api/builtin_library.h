@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/plan_provider.h"
 #include "runtime/api/proof_policy.h"
 

@@ -29,9 +29,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/collectives.h"
-#include "ir/diagnostic.h"
-#include "ir/ops.h"
+#include "ir/contract/collectives.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops.h"
 #include "runtime/api/plan_provider.h"
 #include "runtime/api/stream.h"
 

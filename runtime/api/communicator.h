@@ -52,9 +52,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
-#include "ir/dtypes.h"
-#include "ir/link_kind.h"
+#include "ir/base/link_kind.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/dtypes.h"
 #include "runtime/api/proof_policy.h"
 #include "runtime/api/stream.h"
 
@@ -109,7 +109,7 @@ struct CallOptions {
   /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
   uint64_t row_pitch = 0;
   /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
-  /// MSCCLC_EARLY_LAUNCH=2, for this call alone; behind other kernels it begins a little later.
+  /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
 };
 
@@ -237,7 +237,7 @@ class Communicator {
   /// the program, and what it waited for. Waits some seconds at most for the reports of the other
   /// ranks.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
-  /// The same as far as it is known by now, without waiting for anybody: true if it has failed.
+  /// The same as far as it is known by now, without waiting for other ranks: true if it has failed.
   /// From any thread.
   bool has_failed(Diagnostics& diagnostics) const;
   /// Ends all calls of all ranks: nothing waits any more, and every rank's check() says `why`.

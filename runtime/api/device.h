@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/lane.h"
 #include "runtime/api/link.h"
 #include "runtime/api/stream.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/bootstrap/address/unique_id.h"
 

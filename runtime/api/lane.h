@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/link.h"
 
 namespace mscclc {

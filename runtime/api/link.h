@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/link_kind.h"
+#include "ir/base/link_kind.h"
 
 namespace mscclc {
 

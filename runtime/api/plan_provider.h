@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/ops.h"
-#include "ir/proof.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops.h"
+#include "ir/program/proof.h"
 #include "plans/library_call.h"
 
 namespace mscclc {

@@ -30,7 +30,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/plan_provider.h"
 #include "runtime/api/proof_policy.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/plan_registry.h"
 
 namespace mscclc {

@@ -99,7 +99,7 @@ void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
     const std::string near = nearest(own, names);  // what all begin with makes nothing near
     diagnostics.warning(
         "unknown-variable", {},
-        fmt::format("nobody reads the environment variable {}{}", quoted(name),
+        fmt::format("nothing reads the environment variable {}{}", quoted(name),
                     near.empty() ? "" : fmt::format("; did you mean '{}{}'?", kOurs, near)));
   }
 }

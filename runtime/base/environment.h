@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
-#include "ir/printable.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 

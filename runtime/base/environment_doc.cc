@@ -44,7 +44,7 @@ std::string allowed(const VariableInfo& row) {
   return "";
 }
 
-/// Lines of at most kWidth characters, each behind `indent` spaces.
+/// Lines of at most kWidth characters, each after `indent` spaces.
 std::string wrapped(std::string_view text, size_t indent) {
   constexpr size_t kWidth = 100;
   const std::string margin(indent, ' ');

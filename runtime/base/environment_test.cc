@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/base/environment_doc.h"
 
 namespace mscclc {
@@ -114,10 +114,10 @@ TEST_CASE("variables that nobody reads are warned of") {
   REQUIRE(diagnostics.all().size() == 3);
   CHECK_FALSE(diagnostics.has_errors());
   // Of such a name nothing is near but what all names have.
-  CHECK(diagnostics.all()[0].message == "nobody reads the environment variable 'MSCCLC_FOO'");
+  CHECK(diagnostics.all()[0].message == "nothing reads the environment variable 'MSCCLC_FOO'");
   CHECK(diagnostics.all()[1].message ==
-        "nobody reads the environment variable 'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?");
-  CHECK(diagnostics.all()[2].message == "nobody reads the environment variable 'MSCCLC_X_Y_Z'");
+        "nothing reads the environment variable 'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?");
+  CHECK(diagnostics.all()[2].message == "nothing reads the environment variable 'MSCCLC_X_Y_Z'");
 }
 
 TEST_CASE("the environment of this process") {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

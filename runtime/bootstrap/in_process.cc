@@ -119,9 +119,8 @@ void InProcess::report_missing(const Meeting& m, std::string_view what,
   for (uint32_t r = 0; r < m.come.size(); ++r) {
     if (!m.come[r]) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", r);
   }
-  report(
-      diagnostics, "bootstrap-timeout",
-      fmt::format("rank {} did not come to '{}' within {} ms", missing, what, m.timeout.count()));
+  report(diagnostics, "bootstrap-timeout",
+         fmt::format("rank {} did not reach '{}' within {} ms", missing, what, m.timeout.count()));
 }
 
 bool InProcess::all_gather(std::span<const uint8_t> own, std::string_view what,

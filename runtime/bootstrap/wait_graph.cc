@@ -144,7 +144,7 @@ std::string WaitGraph::verdict(const std::vector<std::string>& names) const {
     } else if (rank.state == State::elsewhere) {
       line = rank.text;
     } else if (rank.state == State::living) {
-      line = "lives, but has not come to a point where it says whether it waits";
+      line = "is alive, but has not reached a point where it says whether it waits";
     } else if (rank.state == State::silent) {
       line = "does not answer";
     }

@@ -1,5 +1,5 @@
 // Who is to blame when blocks of several ranks have given up: the reports of all ranks, joined into
-// one graph of who waits for whom. A rank that is waited for and waits for nobody is where it
+// one graph of which rank waits for which. A rank that is waited for and waits for none is where it
 // began. Pure: the hub and the bootstrap of threads feed it.
 #pragma once
 
@@ -30,7 +30,7 @@ class WaitGraph {
 
   /// The first line names those who did not answer, or else those who did not send what others wait
   /// for, or those who wait for one another; further lines say who waits for whom. `names`: of the
-  /// ranks, "rank 3 (process 12 on 10.0.0.1)". REQUIRES: somebody has reported.
+  /// ranks, "rank 3 (process 12 on 10.0.0.1)". REQUIRES: at least one rank has reported.
   std::string verdict(const std::vector<std::string>& names) const;
 
  private:

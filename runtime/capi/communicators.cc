@@ -192,7 +192,7 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
   std::vector<Wish> wishes(messages.size());
   for (size_t r = 0; r < messages.size(); ++r) {
     if (messages[r].size() != sizeof(Wish)) {
-      diagnostics.error("bad-message", {}, fmt::format("rank {} does not tell its color", r));
+      diagnostics.error("bad-message", {}, fmt::format("the message of rank {} has no color", r));
       return std::nullopt;
     }
     std::memcpy(&wishes[r], messages[r].data(), sizeof(Wish));

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "ir/diagnostic_codes.h"
+#include "ir/diagnostics/diagnostic_codes.h"
 #include "runtime/base/version.h"
 
 namespace mscclc::capi {

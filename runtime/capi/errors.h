@@ -4,7 +4,7 @@
 #include <new>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/capi/mscclc.h"
 
 namespace mscclc::capi {

@@ -37,7 +37,7 @@ class RegisteredCalls {
   uint64_t add(const void* address, uint64_t bytes, std::unique_ptr<RegisteredBuffer> buffer);
   /// Forgets a buffer and its calls. False: there is none.
   bool remove(uint64_t number);
-  /// nullopt: nobody has registered memory there.
+  /// nullopt: no memory is registered there.
   std::optional<Place> find(const void* at) const;
 
   /// Empty: none is kept.

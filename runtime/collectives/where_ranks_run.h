@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

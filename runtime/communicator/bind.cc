@@ -281,7 +281,7 @@ bool Binder::same_calls(std::vector<std::vector<uint8_t>>& messages) {
   for (size_t r = 0; r < messages.size(); ++r) {
     std::span<const uint8_t> rest = messages[r];
     if (!decode(rest, calls[r])) {
-      return refuse(diagnostics_, "bad-message", "a peer's message does not tell its call");
+      return refuse(diagnostics_, "bad-message", "a peer's message does not describe its call");
     }
     messages[r].erase(messages[r].begin(), messages[r].end() - static_cast<ptrdiff_t>(rest.size()));
   }

@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/communicator.h"
 
 namespace mscclc {
@@ -22,7 +22,7 @@ class CallCache {
     }
     return nullptr;
   }
-  /// Puts out the oldest call: it may be filled anew. nullptr: somebody holds it, or there is none.
+  /// Puts out the oldest call: it may be filled anew. nullptr: it is held, or there is none.
   std::shared_ptr<BoundCall::State> take() {
     std::shared_ptr<BoundCall::State> oldest = std::move(entries_[next_].call);
     return oldest.use_count() == 1 ? oldest : nullptr;

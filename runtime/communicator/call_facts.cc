@@ -48,7 +48,7 @@ bool choice(ByteReader& reader, uint8_t end, Enum& out) {
 
 constexpr uint8_t kDtypes = 0
 #define DTYPE(...) +1
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
     ;
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/ops.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/program.h"
-#include "ir/verify.h"
+#include "ir/program/program.h"
+#include "ir/verify/verify.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/base/bytes.h"
@@ -90,7 +90,7 @@ bool agree_on_links(Group& group, bool found, Diagnostics& diagnostics) {
   if (!group.exchange(found, own, "find what joins the devices", all, diagnostics)) return false;
   for (const std::vector<uint8_t>& message : all) {
     if (message.size() != 1 || message[0] > static_cast<uint8_t>(LinkKind::pcie)) {
-      return refuse(diagnostics, "bad-message", "a peer's message does not tell its links");
+      return refuse(diagnostics, "bad-message", "a peer's message does not describe its links");
     }
     group.worst_link = std::max(group.worst_link, static_cast<LinkKind>(message[0]));
   }

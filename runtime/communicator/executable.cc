@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "executor/early_launch.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
 #include "runtime/communicator/refuse.h"
@@ -490,7 +490,7 @@ bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnos
   for (size_t r = 0; r < messages.size(); ++r) {
     std::span<const uint8_t> rest = messages[r];
     if (decode(rest, calls[r]) && rest.empty()) continue;
-    return refuse(diagnostics, "bad-message", "a peer's message does not tell its call");
+    return refuse(diagnostics, "bad-message", "a peer's message does not describe its call");
   }
   return same_calls(calls, "launch", diagnostics);
 }

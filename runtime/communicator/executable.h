@@ -12,7 +12,7 @@
 #include "executor/launch.h"
 #include "executor/lower.h"
 #include "executor/short_program.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "executor/words.h"
-#include "ir/access.h"
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/program/access.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {
@@ -40,7 +40,7 @@ std::string signal_text(const Program& program, uint32_t rank, const Fault& faul
   const Channel& own = program.ranks[rank].channels[fault.index];
   std::string text = fmt::format("waits for signal {} at '{}'; {} came", fault.expected,
                                  program.text(own.label), fault.seen);
-  if (own.partner == kNone) return text + "; nobody can send it";
+  if (own.partner == kNone) return text + "; no rank can send it";
   const Channel& partner = program.ranks[own.peer].channels[own.partner];
   text += fmt::format("; rank {} should send it from '{}'", own.peer, program.text(partner.label));
   const std::string senders = blocks_that(program, own.peer, [&](const Op& op) {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "executor/launch.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "runtime/device/region.h"
 
 namespace mscclc {

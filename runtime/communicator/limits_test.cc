@@ -9,7 +9,7 @@
 #include <fstream>
 #include <new>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/host_device.h"

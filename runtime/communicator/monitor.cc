@@ -82,7 +82,7 @@ void Monitor::notice(const Waits& waits, bool wait) {
   if (waits.count > 0 || !told) {
     const std::string limit =
         fmt::format("longer than {} s ", std::chrono::duration<double>(group_->timeout).count());
-    why = fmt::format("{} thread block{} waited {}for what did not come",
+    why = fmt::format("{} thread block{} waited {}for something that did not come",
                       waits.count == 0 ? "a" : std::to_string(waits.count),
                       waits.count > 1 ? "s" : "", told ? "" : limit);
   }

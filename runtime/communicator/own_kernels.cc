@@ -6,8 +6,8 @@
 #include <span>
 
 #include "executor/special/name.h"
-#include "ir/printable.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 

@@ -10,7 +10,7 @@
 #include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/special/shape.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {

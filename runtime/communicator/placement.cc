@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 #include "runtime/base/bytes.h"
 
 namespace mscclc {

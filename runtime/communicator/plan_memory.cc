@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "executor/lower.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/communicator.h"
 #include "runtime/communicator/placement.h"
 

@@ -13,7 +13,7 @@
 // assumption (docs/gpu.md, "Order of memory").
 //
 // A lane's stream has the highest priority, and so hardware queues that the caller's streams do not
-// have: an order never stands in a queue behind a kernel that waits for it, also with
+// have: an order never queues up after a kernel that waits for it, also with
 // CUDA_DEVICE_MAX_CONNECTIONS=1, which gives all streams of a priority one queue.
 //
 // The driver sets no device by itself (the runtime would take GPU 0 and leave a context there), and

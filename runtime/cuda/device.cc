@@ -83,7 +83,7 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
                                              Diagnostics& diagnostics) {
   SharedContext context = PrimaryContext::open(driver, options.ordinal, diagnostics);
   if (context == nullptr) return nullptr;
-  // Urgent: it must not stand behind calls that wait for other ranks.
+  // Urgent: it must not queue up after calls that wait for other ranks.
   std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics, true);
   if (stream == nullptr) return nullptr;
   auto order = LaunchOrder::of(context, *stream, diagnostics);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc {
 namespace {

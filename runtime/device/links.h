@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "runtime/api/link.h"
 
 namespace mscclc {

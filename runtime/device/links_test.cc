@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc {
 namespace {

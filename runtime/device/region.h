@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/lower.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {

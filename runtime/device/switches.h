@@ -9,7 +9,7 @@
 
 #include "executor/launch.h"
 #include "executor/lower.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {

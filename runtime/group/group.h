@@ -61,7 +61,7 @@ struct Group {
   const std::shared_ptr<MemoryPool> own_memory = std::make_shared<MemoryPool>();
   /// Staging of calls that follow one another: of a plan's only staged side, and of its second.
   std::weak_ptr<PoolBlock> staging[2];
-  /// Blocks of peers that are mapped here, while somebody uses them.
+  /// Blocks of peers that are mapped here, while they are in use.
   std::map<PeerBlock, std::weak_ptr<const Memory>> peer_blocks;
   std::chrono::milliseconds timeout;
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
@@ -82,7 +82,7 @@ struct Group {
 
   /// A call has been put on a stream.
   void launched(StreamHandle stream);
-  /// There are calls on it whose end nobody has waited for.
+  /// There are calls on it whose end has not been waited for.
   bool is_busy(StreamHandle stream) const;
   /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
   void ended(StreamHandle stream);

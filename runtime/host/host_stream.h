@@ -13,7 +13,7 @@
 
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 
@@ -46,7 +46,7 @@ class HostStream {
   /// Waits until all that was queued has been done. False: a launch has failed since the last
   /// question; `why` says how.
   ///
-  /// What is queued behind a launch that was given up is left out, until here: its results would be
+  /// What is queued after a launch that was given up is left out, until here: its results would be
   /// garbage, and copies would touch staging buffers that peers still write.
   [[nodiscard]] bool synchronize(std::string& why);
   /// Waits, and leaves all that synchronize() would say.
@@ -56,7 +56,7 @@ class HostStream {
   HostStream();
   struct Task {
     std::function<void()> run;
-    bool always = false;  ///< also behind a launch that was given up
+    bool always = false;  ///< also after a launch that was given up
   };
   void push(Task task);
   void serve();

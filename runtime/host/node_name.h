@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

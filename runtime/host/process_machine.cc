@@ -18,7 +18,7 @@ ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t block, F
       element_(info(plan.dtype).bytes),
       stamp_(device::stamp_of(call_, element_)) {}
 
-// A call behind one that was given up does nothing: peers would take its signals for those that
+// A call after one that was given up does nothing: peers would take its signals for those that
 // are missing.
 void ProcessMachine::run() {
   if (load_acquire<uint32_t>(rank_.abort) != 0) stop();
@@ -49,7 +49,7 @@ bool ProcessMachine::patient() {
   return static_cast<uint64_t>((Clock::now() - since_).count()) < plan_.patience;
 }
 
-// The first fault of a block stays: calls behind this one give up for its sake.
+// The first fault of a block stays: calls after this one give up because of it.
 void ProcessMachine::give_up(const Waiting& waiting, uint64_t seen) {
   device::Fault& fault = rank_.faults[block_];
   auto* what = reinterpret_cast<uint32_t*>(&fault.what);
@@ -129,7 +129,7 @@ void ProcessMachine::empty_packets(uint8_t* units, uint32_t bytes) {
   template void ProcessMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, \
                                                               Tile&);                       \
   template void ProcessMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
 
 void ProcessMachine::signal(const device::StepTarget& target, bool) {

@@ -1,6 +1,6 @@
 // Memory of the host as a device: anonymous files (memfd) of a fixed size, mapped shared. Nothing
-// has a name, so nothing is left behind by whoever dies; an allocation lives as long as somebody
-// maps it.
+// has a name, so a process that dies leaves nothing behind; an allocation lives as long as a
+// process maps it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 
 namespace mscclc {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "plans/embedded_library.h"
 #include "runtime/base/environment.h"
 #include "runtime/library/program_library.h"

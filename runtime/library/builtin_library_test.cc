@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "ir/program.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/program/program.h"
 #include "plans/embedded_library.h"
 #include "plans/library_table.h"
 #include "runtime/proofs/known_plans.h"

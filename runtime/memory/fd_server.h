@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 #include "runtime/memory/range.h"
 
@@ -39,9 +39,9 @@ struct FetchWait {
   std::function<bool()> over = {};
 };
 
-/// Fetches the descriptor of a ticket from the process that serves it. Errors (fd-fetch): nobody
-/// serves there, the ticket is not known, no answer while `wait` lasts, or its owner has not
-/// offered all of `wanted`; (no-descriptors): this process has none left to take it by.
+/// Fetches the descriptor of a ticket from the process that serves it. Errors (fd-fetch): no
+/// process serves there, the ticket is not known, no answer while `wait` lasts, or its owner has
+/// not offered all of `wanted`; (no-descriptors): this process has none left to take it by.
 [[nodiscard]] Fd fetch_fd(const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
                           const FetchWait& wait, Diagnostics& diagnostics);
 

@@ -113,7 +113,7 @@ TEST_CASE("what is withdrawn, unknown, damaged or gone is not given") {
   CHECK(failure(kept).empty());
   served.server.reset();
   CHECK(failure(kept) == head +
-                             "nobody serves it here: the process has ended, or runs on another "
+                             "no process serves it here: the process has ended, or runs on another "
                              "machine or in another network namespace (container)");
 }
 

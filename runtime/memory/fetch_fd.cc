@@ -79,9 +79,10 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const 
   const Wait wait(limits);
   const Fd socket = connect_during(wait, *ticket);
   if (!socket.valid() && errno == ECONNREFUSED) {
-    return failed(diagnostics,
-                  "nobody serves it here: the process has ended, or runs on another machine or in "
-                  "another network namespace (container)");
+    return failed(
+        diagnostics,
+        "no process serves it here: the process has ended, or runs on another machine or in "
+        "another network namespace (container)");
   }
   if (!socket.valid() && errno == EAGAIN) return failed(diagnostics, wait.why());
   if (!socket.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);

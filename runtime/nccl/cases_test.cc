@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 
 namespace {
 

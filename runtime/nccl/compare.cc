@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/nccl/report.h"
 

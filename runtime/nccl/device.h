@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/device.h"
 
 namespace mscclc::nccl {

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/base/environment.h"
 #include "runtime/nccl/device.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/nccl/comm.h"
 

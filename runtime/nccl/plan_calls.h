@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/stream.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/base/environment.h"
 #include "runtime/nccl/device.h"
 

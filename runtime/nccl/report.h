@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/nccl/abi.h"
 
 namespace mscclc::nccl {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ir/dtypes.h"
+#include "ir/ops/dtypes.h"
 #include "runtime/nccl/abi.h"
 
 namespace mscclc::nccl {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 
 namespace mscclc::net {

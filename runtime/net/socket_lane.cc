@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "executor/words.h"
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/net/broken.h"
 #include "runtime/net/dial.h"
 #include "runtime/net/order_reader.h"

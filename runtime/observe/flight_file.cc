@@ -9,7 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 

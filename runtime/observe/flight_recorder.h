@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/contract.h"
-#include "ir/program.h"
+#include "ir/contract/contract.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 
@@ -88,7 +88,7 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
     diagnostics.error(
         "cannot-log", {},
         fmt::format("cannot write the log {}: {}", quoted(name, name.size()),
-                    errno == ENXIO ? "it is a pipe, and nobody reads it" : error_text(errno)));
+                    errno == ENXIO ? "it is a pipe with no reader" : error_text(errno)));
   }
   return file;
 }
@@ -100,7 +100,7 @@ void write_line(std::string_view line) {
   if (::write(output, line.data(), line.size()) >= 0 || lost) return;
   lost = true;
   if (output == STDERR_FILENO) return;
-  const std::string why = errno == EAGAIN ? "nobody reads it" : error_text(errno);
+  const std::string why = errno == EAGAIN ? "it has no reader" : error_text(errno);
   const std::string text =
       fmt::format("mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: {}\n", why);
   [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());

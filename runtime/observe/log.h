@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/environment.h"
 
 namespace mscclc {

@@ -136,7 +136,7 @@ class StandardError {
 TEST_CASE("a log does not wait for who reads a pipe") {
   const Pipe pipe("unread");
   CHECK(start(pipe.name) ==
-        "cannot write the log '" + pipe.name + "': it is a pipe, and nobody reads it");
+        "cannot write the log '" + pipe.name + "': it is a pipe with no reader");
   const int reader = ::open(pipe.name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   REQUIRE(reader >= 0);
   REQUIRE(start(pipe.name) == "");
@@ -148,7 +148,7 @@ TEST_CASE("a log does not wait for who reads a pipe") {
   ::close(reader);
   log(LogLevel::warn, LogArea::call, 1, line);  // no SIGPIPE
   reset_log();
-  CHECK(said.text() == "mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: nobody reads it\n");
+  CHECK(said.text() == "mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: it has no reader\n");
 }
 
 TEST_CASE("a log that cannot be written says so once") {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 
@@ -35,9 +35,8 @@ class OneThread {
     static const char* self() { return reinterpret_cast<const char*>(::pthread_self()); }
     static void report(Diagnostics& diagnostics) {
       diagnostics.error("two-threads", {}, "another thread is inside this communicator")
-          .notes.push_back(
-              {"a communicator, and all that it has made, is for one thread at a time; abort() "
-               "alone may come from any"});
+          .notes.push_back({"a communicator, and everything made from it, is for one thread at a "
+                            "time; only abort() may come from any"});
     }
 
     OneThread& place_;

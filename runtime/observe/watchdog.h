@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
 

@@ -47,7 +47,7 @@ std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
              fmt::format("the plan {} is not proved right, so it is not loaded",
                          mscclc::quoted(plan.name)))
       .notes.push_back({.text = "'mscclc verify' shows more; LoadOptions::proof or "
-                                "MSCCLC_PROOF=skip loads it all the same"});
+                                "MSCCLC_PROOF=skip loads it anyway"});
   return std::nullopt;
 }
 
@@ -104,7 +104,7 @@ bool check_claims(const std::string& file, const Program& plan, const ProofRecor
 void warn_of_skipped(const std::string& what, std::optional<uint32_t> rank,
                      Diagnostics& diagnostics) {
   const std::string text = fmt::format(
-      "nobody has looked whether {} is right: proofs are skipped (LoadOptions::proof or "
+      "{} has not been checked: proofs are skipped (LoadOptions::proof or "
       "MSCCLC_PROOF)",
       what);
   diagnostics.warning("proof-skipped", {}, text);

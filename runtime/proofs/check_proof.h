@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
-#include "ir/program.h"
-#include "ir/proof.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
+#include "ir/program/proof.h"
 #include "plans/proof_record.h"
 #include "runtime/base/environment.h"
 #include "runtime/proofs/plan_digest.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/proof.h"
+#include "ir/program/proof.h"
 
 namespace mscclc {
 

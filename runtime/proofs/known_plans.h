@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ir/proof.h"
+#include "ir/program/proof.h"
 #include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {

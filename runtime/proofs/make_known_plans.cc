@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/proofs/claims.h"
 #include "runtime/proofs/plan_digest.h"
 

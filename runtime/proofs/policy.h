@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/proof_policy.h"
 #include "runtime/base/environment.h"
 

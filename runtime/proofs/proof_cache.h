@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/proof.h"
+#include "ir/program/proof.h"
 #include "runtime/base/environment.h"
 #include "runtime/proofs/plan_digest.h"
 

@@ -118,7 +118,7 @@ bool Proxy::serve_all(Diagnostics& problems) {
 void Proxy::serve() {
   Diagnostics problems;
   if (!device_->bind_thread(problems) || !serve_all(problems)) {
-    fail_("the proxy cannot go on: " + problems.all().front().message);
+    fail_("the proxy cannot continue: " + problems.all().front().message);
   }
   ended_ = true;
 }

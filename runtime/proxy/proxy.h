@@ -1,7 +1,7 @@
 // The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
 // (executor/launch.h), in order, each peer's over a lane of its own. Blocks name a peer's memory by
 // addresses; lanes take regions and offsets, so it need not be mapped here. It waits for no copy
-// while blocks may ask for more: lanes themselves tell blocks of flushes, and peers of signals.
+// while blocks may ask for more: lanes themselves report flushes to blocks, and signals to peers.
 #pragma once
 
 #include <atomic>

@@ -313,7 +313,7 @@ TEST_CASE("the proxy's thread takes its device before its first order") {
 TEST_CASE("a proxy whose thread cannot take its device says so") {
   World world(hours(1), false);
   REQUIRE(comes([&] { return world.failed.load(); }));
-  CHECK(world.failure == "the proxy cannot go on: the device is gone");
+  CHECK(world.failure == "the proxy cannot continue: the device is gone");
 }
 
 TEST_CASE("a proxy that ends waits for its copies") {
@@ -331,7 +331,7 @@ TEST_CASE("a copy that fails is found when nobody asks for anything, and never c
   world.lane(0).break_down();
   world.post({world.put(0), World::order(PortWhat::signal, 0), World::order(PortWhat::flush, 0)});
   REQUIRE(comes([&] { return world.failed.load(); }));
-  CHECK(world.failure == "the proxy cannot go on: the copy engine has broken down");
+  CHECK(world.failure == "the proxy cannot continue: the copy engine has broken down");
   CHECK(world.seen(world.flushed[0]) == 0);
   CHECK(world.seen(world.arrived[0]) == 0);
   world.proxy->settle();  // returns: nothing is done any more
@@ -343,9 +343,10 @@ TEST_CASE("a put to memory that its peer does not share ends the proxy") {
   wrong.to = reinterpret_cast<uint64_t>(&world.there[1]);  // the other peer's
   world.post({wrong, World::order(PortWhat::signal, 0)});
   REQUIRE(comes([&] { return world.failed.load(); }));
-  CHECK(world.failure == fmt::format("the proxy cannot go on: 8 bytes at {} are not in memory that "
-                                     "rank 0 shares",
-                                     fmt::ptr(&world.there[1])));
+  CHECK(world.failure ==
+        fmt::format("the proxy cannot continue: 8 bytes at {} are not in memory that "
+                    "rank 0 shares",
+                    fmt::ptr(&world.there[1])));
   CHECK(world.lane(0).held() == 0);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "executor/lower.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/plan_provider.h"
 
 namespace mscclc {

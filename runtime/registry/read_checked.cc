@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "plans/proof_record.h"
 #include "runtime/base/environment.h"
 #include "runtime/proofs/check_proof.h"

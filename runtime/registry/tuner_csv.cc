@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 namespace {

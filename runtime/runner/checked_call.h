@@ -16,7 +16,7 @@
 
 #include "executor/oracle/output_check.h"
 #include "executor/simulator/run_spec.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

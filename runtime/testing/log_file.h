@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
 

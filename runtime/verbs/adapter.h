@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/socket_net.h"
 #include "runtime/verbs/port.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/base/bytes.h"
 
 namespace mscclc::verbs {

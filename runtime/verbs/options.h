@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/verbs/hca_list.h"
 
 namespace mscclc::verbs {

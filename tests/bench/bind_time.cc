@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/in_process.h"
 #include "tests/bench/program_taker.h"
 #include "tests/library/library.h"

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/diagnostic.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 

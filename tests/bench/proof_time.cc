@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"

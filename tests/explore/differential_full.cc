@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "executor/simulator/machine/dice.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "executor/simulator/machine/dice.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"
 #include "tests/explore/simulator_trial.h"

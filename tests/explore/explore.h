@@ -30,7 +30,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

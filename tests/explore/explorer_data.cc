@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "tests/explore/explorer.h"
 
 namespace mscclc::explorer {

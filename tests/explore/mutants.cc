@@ -1,7 +1,7 @@
 #include "tests/explore/mutants.h"
 
 #include "executor/testing/test_plans.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 namespace mscclc {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "executor/simulator/machine/dice.h"
-#include "ir/test_programs.h"
+#include "ir/program/test_programs.h"
 
 namespace mscclc {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "executor/testing/test_plans.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::explorer {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/simulator/schedules/witness.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

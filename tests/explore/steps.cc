@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 
 namespace mscclc::explorer {
 namespace {

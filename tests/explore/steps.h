@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/shape.h"
 

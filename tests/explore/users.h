@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "tests/explore/steps.h"
 
 namespace mscclc::explorer {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "compiler/compile.h"
-#include "ir/diagnostic.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 

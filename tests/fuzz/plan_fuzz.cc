@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ir/diagnostic.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
 

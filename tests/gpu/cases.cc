@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 

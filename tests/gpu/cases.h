@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/runner/checked_call.h"
 #include "tests/gpu/stage.h"
 #include "tests/library/library.h"

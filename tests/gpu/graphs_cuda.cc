@@ -9,7 +9,7 @@ namespace {
 
 bool ok(cudaError_t result, const char* attempt, Diagnostics& diagnostics) {
   if (result == cudaSuccess) return true;
-  cudaGetLastError();  // it is told: nobody else shall find it
+  cudaGetLastError();  // it is reported: nothing else is to find it
   diagnostics.error("cuda", {}, fmt::format("cannot {}: {}", attempt, cudaGetErrorString(result)));
   return false;
 }

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <random>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "plans/plan_json.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graphs.h"

@@ -139,8 +139,8 @@ bool full_gpu(Bench& b) {
   });
 }
 
-/// Many staged calls of copy engines, queued one after another: no copy may be stuck behind a
-/// kernel that waits for it (CUDA_DEVICE_MAX_CONNECTIONS=1).
+/// Many staged calls of copy engines, queued one after another: no copy may be stuck in a queue
+/// with a kernel that waits for it (CUDA_DEVICE_MAX_CONNECTIONS=1).
 bool queued(Bench& b) {
   return b.repeat([&] {
     for (int i = 0; i < 10; ++i) {

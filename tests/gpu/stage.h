@@ -59,7 +59,7 @@ struct Tally {
 };
 
 /// Tries items 0 to count − 1, `body` for each on all ranks. Ranks serve one item after the other
-/// until one goes wrong: that leaves a communicator that nobody can use, and new ranks go on behind
+/// until one goes wrong: that leaves a communicator that is of no use, and new ranks continue after
 /// it. `failed`, in this process, is told of each such item. Begins none after options.seconds.
 Tally run_series(const StageOptions& options, size_t count,
                  const std::function<std::string(Communicator&, size_t item)>& body,

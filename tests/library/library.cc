@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "compiler/compile.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 
 namespace mscclc {
 namespace {

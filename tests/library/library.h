@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/simulator/run.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

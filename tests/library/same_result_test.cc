@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "tests/library/library.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/simulator/run.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc {
 

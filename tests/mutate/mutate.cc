@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "ir/print.h"
+#include "ir/print/print.h"
 
 namespace mscclc {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/print/print.h"
+#include "ir/verify/verify.h"
 #include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
 #include "tests/mutate/judge.h"

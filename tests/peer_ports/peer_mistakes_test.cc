@@ -5,7 +5,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 
 namespace mscclc {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "compiler/compile.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "plans/plan_json.h"
 #include "tests/peer_ports/peer_ports.h"
 

@@ -6,7 +6,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
 #include "plans/plan_json.h"
 #include "tests/property/generator.h"
 

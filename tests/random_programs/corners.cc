@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 #include "tests/random_programs/families.h"
 
 namespace mscclc::random_programs {

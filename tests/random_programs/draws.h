@@ -5,7 +5,7 @@
 #include <string>
 
 #include "executor/simulator/run.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "tests/random_programs/sketch.h"
 
 namespace mscclc::random_programs {

@@ -8,7 +8,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"

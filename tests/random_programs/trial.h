@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "tests/random_programs/sketch.h"
 
 namespace mscclc::random_programs {

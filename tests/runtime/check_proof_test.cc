@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "plans/plan_json.h"
 #include "plans/resign.h"
 #include "plans/target.h"

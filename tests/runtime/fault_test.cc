@@ -173,8 +173,8 @@ TEST_CASE("a wait that takes too long is reported") {
                                      testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
         "error: rank 1 has not sent what rank 0 waits for\n"
-        "note: rank 0 waits for rank 1: 1 thread block waited longer than 0.3 s for what did not "
-        "come\n"
+        "note: rank 0 waits for rank 1: 1 thread block waited longer than 0.3 s for something that "
+        "did not come\n"
         "note: rank 1 is at 'stay'\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
         "0 came; rank 1 should send it from 'ch[0]', but no op does\n");

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::testing {
 

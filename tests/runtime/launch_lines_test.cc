@@ -12,7 +12,7 @@
 #include <map>
 #include <sstream>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/testing/processes.h"
 #include "tests/runtime/far_network.h"
 

@@ -84,11 +84,10 @@ TEST_CASE("two threads inside one communicator are told") {
   });
   CHECK(said[0] == "");
   CHECK(said[1] == "");
-  CHECK(
-      second ==
-      "error: another thread is inside this communicator\n"
-      "note: a communicator, and all that it has made, is for one thread at a time; abort() alone "
-      "may come from any\n");
+  CHECK(second ==
+        "error: another thread is inside this communicator\n"
+        "note: a communicator, and everything made from it, is for one thread at a time; only "
+        "abort() may come from any\n");
 }
 
 // Rank 0's call waits for rank 1's while its executable goes. Rank 1 launches after that.

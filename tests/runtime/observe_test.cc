@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 #include "runtime/api/device.h"
 #include "runtime/api/job.h"
 #include "runtime/testing/log_file.h"

@@ -13,8 +13,8 @@
 #include <type_traits>
 
 #include "compiler/compile.h"
-#include "ir/program.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/program/program.h"
 #include "plans/plan_json.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/base/environment.h"

@@ -47,7 +47,7 @@ TEST_CASE("a plan whose waits cover one peer of three is refused") {
 TEST_CASE("a plan that is loaded all the same says so") {
   const auto plan = weakened();
   const std::string warning =
-      "loaded\nwarning: nobody has looked whether 'allgather_direct' is right: proofs are skipped "
+      "loaded\nwarning: 'allgather_direct' has not been checked: proofs are skipped "
       "(LoadOptions::proof or MSCCLC_PROOF)\n";
   for (const std::string& said : loaded(plan, ProofPolicy::skip)) CHECK(said == warning);
   ::setenv("MSCCLC_PROOF", "skip", 1);

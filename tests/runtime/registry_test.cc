@@ -8,8 +8,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ir/program.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/program/program.h"
 #include "plans/library_table.h"
 #include "plans/resign.h"
 #include "runtime/api/plan_registry.h"
@@ -287,8 +287,7 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
     CHECK(diagnostics.all().at(0).code == "proof-skipped");
     reset_log();
     CHECK_THAT(read_file(log).value(),
-               Catch::Contains("WARN LOAD proof-skipped: nobody has looked whether '" + file +
-                               "' is right"));
+               Catch::Contains("WARN LOAD proof-skipped: '" + file + "' has not been checked"));
   }
   std::ofstream(file) << right;
   forge(file, [](Json& plan) { plan["mscclc"]["proof"]["rounding"] = "once"; });

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/communicator.h"
 
 namespace mscclc::testing {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 
 namespace mscclc::structure {
 

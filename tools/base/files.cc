@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "ir/printable.h"
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 namespace {

@@ -12,7 +12,7 @@ namespace mscclc {
 /// Reads a file. On failure returns nothing and says why: "cannot read 'x.mscl': No such file or
 /// directory".
 [[nodiscard]] std::optional<std::string> read_input(const std::string& path, std::string& error);
-/// The same of what must be a file: a pipe or a device that somebody has put there is an error.
+/// The same of what must be a file: a pipe or a device in its place is an error.
 [[nodiscard]] std::optional<std::string> read_regular_file(const std::string& path,
                                                            std::string& error);
 /// Replaces the contents of a file.
@@ -42,7 +42,7 @@ class FileWriter {
 };
 
 /// Writes text for people to standard output, and error: what it quotes commands no terminal
-/// (ir/printable.h). A failure shows in ferror() when the process ends.
+/// (ir/diagnostics/printable.h). A failure shows in ferror() when the process ends.
 void put(std::string_view text);
 void put_error(std::string_view text);
 /// At the end of a process: writes what put() still holds. False: not all of the output could be

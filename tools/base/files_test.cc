@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "ir/read_file.h"
+#include "ir/base/read_file.h"
 
 namespace mscclc {
 namespace {
@@ -143,8 +143,8 @@ TEST_CASE("a named pipe that nobody writes to is an error") {
   const std::string path = scratch("silent");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK_FALSE(read_file(path, std::chrono::milliseconds(50)).has_value());
-  CHECK(file_error(errno) == "it is a pipe, and nobody writes to it");
-  CHECK(contents(path) == "cannot read '" + path + "': it is a pipe, and nobody writes to it");
+  CHECK(file_error(errno) == "it is a pipe with no writer");
+  CHECK(contents(path) == "cannot read '" + path + "': it is a pipe with no writer");
 }
 
 }  // namespace

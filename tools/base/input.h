@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "tools/base/command_line.h"
 
 namespace mscclc {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "plans/library_table.h"
 
 namespace mscclc {

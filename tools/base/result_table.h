@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/contract.h"
+#include "ir/contract/contract.h"
 
 namespace mscclc {
 

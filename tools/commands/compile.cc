@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "executor/special/emit.h"
-#include "ir/print.h"
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
+#include "ir/print/print.h"
 #include "passes/registry.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
@@ -164,7 +164,7 @@ int run_compile(CompileOptions& options) {
   if (options.stats || options.time_passes) pipeline.records = &records;
   const bool kernels = options.emit == "cuda" || options.emit == "cubin";
   const bool needs_plan = options.emit == "plan" || options.emit == "summary" || kernels;
-  ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it all the same"};
+  ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it anyway"};
   const int code =
       input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
   if (options.stats) put_error(stats_table(records));

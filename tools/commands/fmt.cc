@@ -4,7 +4,7 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "compiler/format.h"
+#include "compiler/format/format.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"

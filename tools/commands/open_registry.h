@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/plan_registry.h"
 
 namespace mscclc {

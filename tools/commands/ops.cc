@@ -1,13 +1,13 @@
 // mscclc ops: prints the op table, one line an op; more about single ops; or the page docs/ops.md.
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "ir/diagnostic.h"
-#include "ir/ops_doc.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/ops_doc.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 
@@ -56,9 +56,9 @@ void add_ops(CommandLine& line) {
                               "  mscclc ops --format=markdown > docs/ops.md\n");
   auto options = std::make_shared<OpsOptions>();
   const std::vector<std::string_view> names = known_ops();
-  line.takes(
-      command.app->add_option("OP", options->names, "tell all about these ops")->type_name("OP"),
-      {names.begin(), names.end()});
+  line.takes(command.app->add_option("OP", options->names, "show all there is about these ops")
+                 ->type_name("OP"),
+             {names.begin(), names.end()});
   const std::vector<std::string> formats = {"text", "markdown"};
   line.takes(command.app
                  ->add_option("--format", options->format,

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/prove/prove.h"
 #include "runtime/api/plan.h"
 #include "runtime/api/plan_registry.h"

@@ -1,5 +1,5 @@
 // mscclc report: joins the files that ranks write when their communicator fails, and says which
-// ranks were behind which.
+// ranks had launched fewer calls.
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
@@ -36,7 +36,7 @@ int run_report(const std::vector<std::string>& files) {
 
 void add_report(CommandLine& line) {
   Command& command =
-      line.add("report", "join what ranks wrote down when they failed, and say who was behind",
+      line.add("report", "join what ranks wrote down when they failed, and say which were behind",
                "  mscclc report /tmp/mscclc-*.json\n");
   auto files = std::make_shared<std::vector<std::string>>();
   command.app->add_option("FILE", *files, "the .json files of a job's ranks (MSCCLC_FLIGHT_FILE)")

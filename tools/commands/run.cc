@@ -151,7 +151,7 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
 
 void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options) {
   line.takes_text(app.add_option("--schedule-seed", options.seed,
-                                 "which block goes on next is drawn from this number; 0: each "
+                                 "which block runs next is drawn from this number; 0: each "
                                  "runs until it must wait (default: 0)")
                       ->type_name("S"));
   app.add_flag("--adversarial", options.adversarial,

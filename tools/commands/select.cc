@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "ir/contract.h"
+#include "ir/contract/contract.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/library.h"
@@ -141,7 +141,8 @@ void add_select(CommandLine& line) {
                                  "all sizes")
                       ->type_name("SIZE"));
   line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
-  app.add_flag("--in-place", options->in_place, "input and output lie one in the other");
+  app.add_flag("--in-place", options->in_place,
+               "the smaller of input and output is inside the larger");
   line.takes_text(
       app.add_option("--root", options->root, "rank that sends to all, or gets from all (0)")
           ->type_name("RANK"));

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/base/environment.h"
 #include "runtime/observe/flight_file.h"
 
@@ -220,7 +220,7 @@ class Report {
     std::set_difference(awaited.begin(), awaited.end(), waiting.begin(), waiting.end(),
                         std::back_inserter(roots));
     if (!roots.empty()) {
-      out_ += fmt::format("first: others wait for {}, and {} for nobody\n", ranks_text(roots),
+      out_ += fmt::format("first: others wait for {}, and {} for none\n", ranks_text(roots),
                           roots.size() == 1 ? "it waits" : "they wait");
     } else if (!waiting.empty()) {
       out_ += "first: ranks wait for each other in a circle\n";

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/plan_provider.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/simulator/cluster_set.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc {

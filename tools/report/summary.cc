@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ir/program.h"
-#include "ir/proof.h"
+#include "ir/program/program.h"
+#include "ir/program/proof.h"
 
 namespace mscclc {
 

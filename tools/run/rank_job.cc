@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/diagnostic_codes.h"
+#include "ir/diagnostics/diagnostic_codes.h"
 #include "tools/run/rank_report.h"
 
 namespace mscclc {

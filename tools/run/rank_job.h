@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "tools/base/input.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
 
 namespace mscclc {

@@ -1,11 +1,11 @@
-// What ranks tell each other of a run: result and diagnostics as bytes.
+// What ranks send each other about a run: result and diagnostics as bytes.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/runner/rank_runner.h"
 
 namespace mscclc {

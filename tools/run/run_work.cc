@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "plans/target.h"
 #include "tools/base/files.h"
 #include "tools/base/sizes.h"

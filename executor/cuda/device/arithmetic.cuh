@@ -40,7 +40,7 @@ __device__ inline uint32_t bytes_of(Dtype dtype) {
 #define DTYPE(name, bytes, ...) \
   case Dtype::name:             \
     return bytes;
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
   return 1;
@@ -75,7 +75,7 @@ struct AccumulateOf;
   struct AccumulateOf<Dtype::name> {                  \
     using Type = device::ValueOf<Dtype::accumulate>;  \
   };
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
 
 /// One row of elements of T, added up in A.
@@ -189,7 +189,7 @@ __device__ inline void with_sum(Dtype accumulate, Fn fn) {
       return fn(Types<T, device::SumOf<Dtype::name>>{}); \
     }                                                    \
     return;
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
 }
@@ -200,7 +200,7 @@ __device__ inline void with_types(Dtype dtype, Dtype accumulate, Fn fn) {
 #define DTYPE(name, ...) \
   case Dtype::name:      \
     return with_sum<Dtype::name>(accumulate, fn);
-#include "ir/dtypes.def"
+#include "ir/ops/dtypes.def"
 #undef DTYPE
   }
 }

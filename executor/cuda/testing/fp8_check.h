@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ir/ops.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc::cuda {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc::cuda {
 

@@ -9,7 +9,7 @@
 #include "executor/cuda/testing/ranks_proxy.h"
 #include "executor/interpreter/packets.h"
 #include "executor/short_program.h"
-#include "ir/op_error.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc::cuda {
 namespace {

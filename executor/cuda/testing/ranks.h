@@ -11,8 +11,8 @@
 
 #include "executor/launch.h"
 #include "executor/lower.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 
 namespace mscclc::cuda {
 

@@ -76,7 +76,7 @@ void SimMachine::empty_packets(uint8_t* units, uint32_t bytes) {
 #define FORMAT(F, ...)                                                                          \
   template void SimMachine::read_packets<PacketFormat::F>(const uint8_t*, const Piece&, Tile&); \
   template void SimMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
-#include "ir/formats.def"
+#include "ir/ops/formats.def"
 #undef FORMAT
 
 void SimMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {

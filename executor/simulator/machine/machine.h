@@ -13,7 +13,7 @@
 
 namespace mscclc {
 
-/// What a block is waiting for: told when the run hangs.
+/// What a block is waiting for: reported when the run hangs.
 struct Waiting {
   enum class For : uint8_t { nothing, signal, semaphore, barrier, packet, queue, flush, threads };
   For what = For::nothing;

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "plans/json/content_hash.h"
 #include "plans/json/json_out.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ir/contract.h"
-#include "ir/credits.h"
+#include "ir/contract/contract.h"
+#include "ir/program/credits.h"
 
 namespace mscclc {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "ir/taking.h"
+#include "ir/program/taking.h"
 #include "passes/fuse/reorder/fuse_touches.h"
 
 namespace mscclc::fusion {

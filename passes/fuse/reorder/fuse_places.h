@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::fusion {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 #include "passes/fuse/reorder/fuse_places.h"
 
 namespace mscclc::fusion {

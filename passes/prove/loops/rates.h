@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::proof {
 

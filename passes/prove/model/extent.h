@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace mscclc::proof {
 

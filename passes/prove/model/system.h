@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/joint.h"
@@ -28,7 +28,7 @@ enum class ProcessKind : uint8_t {
   caller,
   port_reader,
   port_writer,
-  none  ///< nobody: fills the last page of a turn
+  none  ///< no process: fills the last page of a turn
 };
 
 struct Process {

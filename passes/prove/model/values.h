@@ -47,7 +47,7 @@ inline uint64_t added_terms(uint64_t a, uint64_t b) { return a + b < a ? ~uint64
 /// Stands for the bits of a value: equal for equal symbols, and only for these.
 uint64_t bits_of(const Symbol& symbol);
 
-/// The random numbers behind symbols.
+/// The random numbers that symbols stand for.
 class Symbols {
  public:
   Symbols();

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 
 namespace mscclc::proof {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
 

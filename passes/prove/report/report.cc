@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "ir/op_error.h"
-#include "ir/print.h"
+#include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "passes/prove/loops/rates.h"
 #include "passes/prove/report/near_miss.h"
 #include "passes/symbolic/symbolic_run.h"
@@ -237,8 +237,8 @@ class Reporter {
     for (const auto& [semaphore, blocks] : releasers) {
       if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
       d.notes.push_back({fmt::format(
-          "tb {} release '{}' in a pipeline: who takes it does not know whose release "
-          "that was; use a semaphore for each",
+          "tb {} release '{}' in a pipeline: whoever acquires it cannot know whose release it was; "
+          "use a semaphore for each",
           fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
     }
   }
@@ -355,8 +355,8 @@ class Reporter {
   void note_unwritten(Diagnostic& d) const {
     const Event& e = finding_.reader;
     note(d, e,
-         fmt::format("{} what was in {} before anybody wrote there: {} reads it{}",
-                     finding_.added ? "added up in it is" : "it holds", chunk(finding_.unwritten),
+         fmt::format("{} what was in {} before anything was written there: {} reads it{}",
+                     finding_.added ? "the sum includes" : "it holds", chunk(finding_.unwritten),
                      who(e), place(e)));
   }
 
@@ -440,7 +440,7 @@ class Reporter {
 
   void not_met() {
     diagnostics_.error("not-met", {},
-                       fmt::format("rank {} may leave the barrier before rank {} has come",
+                       fmt::format("rank {} may leave the barrier before rank {} has arrived",
                                    finding_.rank, finding_.chunk.rank));
   }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/unordered.h"
@@ -16,7 +16,7 @@ namespace mscclc::proof {
 /// others mostly follow from it. Wrong results stay: `explained()` has left only those that do not.
 std::vector<Finding> causes(const std::vector<Finding>& findings);
 
-/// The plan is too large to be proved here: told where most of its ops come from.
+/// The plan is too large to be proved here: reported with where most of its ops come from.
 void report_no_memory(const Program& program, Diagnostics& diagnostics);
 /// A set of plans is.
 void report_no_memory(Diagnostics& diagnostics);

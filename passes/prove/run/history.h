@@ -19,7 +19,7 @@ namespace mscclc::proof {
 /// Packets of one store to a slot.
 struct Packets {
   News news;              ///< what their arrival shows
-  bool observed = false;  ///< somebody has waited for them
+  bool observed = false;  ///< some process has waited for them
   bool again = false;     ///< the same were there: it cannot be seen that these have come
 };
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/access.h"
+#include "ir/program/access.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/extent.h"
@@ -307,7 +307,8 @@ class Run {
   Cuts cuts_;
   const Symbol mixed_, raced_;
   const bool chained_;  ///< there are packets, which tell what their values come from
-  std::vector<std::vector<bool>> polled_;  ///< by rank and buffer: somebody waits for packets there
+  std::vector<std::vector<bool>>
+      polled_;  ///< by rank and buffer: some process waits for packets there
   History history_;
   ValueChains chains_;
   std::vector<ChunkValue> values_;

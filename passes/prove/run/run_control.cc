@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/taking.h"
+#include "ir/program/taking.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {

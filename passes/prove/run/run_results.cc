@@ -115,8 +115,8 @@ Run::Difference Run::difference(const ChunkName& name, uint32_t call, const Symb
       difference.read = content.read;
     } else {
       difference.add(Difference::kUnwritten, content.inputs.empty()
-                                                 ? "nobody has written it"
-                                                 : "added up in it is what nobody has written");
+                                                 ? "it was never written"
+                                                 : "the sum includes data that was never written");
     }
     if (content.inputs.empty()) return difference;
   }

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/bootstrap/address/address.h"
 
 namespace mscclc {

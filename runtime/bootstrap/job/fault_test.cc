@@ -121,7 +121,7 @@ struct Case {
 
 // The timeout is what ends the others: several jobs wait for it side by side.
 TEST_CASE("a rank dies before it has come") {
-  const std::string missing = "rank 2 did not come to the bootstrap within 3 s";
+  const std::string missing = "rank 2 did not reach the bootstrap within 3 s";
   std::vector<Case> cases;
   for (const At at : {At::connect, At::connected, At::half_hello, At::welcomed}) {
     cases.push_back({at, "bootstrap-timeout", missing});
@@ -321,7 +321,7 @@ TEST_CASE("a rank is at another step") {
 }
 
 TEST_CASE("a rank that does not come to a step is named by all") {
-  check_named(3s, "bootstrap-timeout", "rank 2 did not come to 'step' within 3 s",
+  check_named(3s, "bootstrap-timeout", "rank 2 did not reach 'step' within 3 s",
               [](Bootstrap& bootstrap) {
                 std::atomic<bool> told = false;
                 bootstrap.on_failure([&](const std::string&) { told = true; });

@@ -157,7 +157,7 @@ void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
 TEST_CASE("a rank that does not belong to the job ends it at once, for all") {
   check_misfit(0, 3, "the job has 2 ranks, rank 0 ({}) says 3");
   check_misfit(5, 2, "there is no rank 5 ({}) in a job of 2 ranks");
-  check_misfit(1, 2, "rank 1 ({0}) has come twice: {0} says that it is the same rank");
+  check_misfit(1, 2, "rank 1 ({0}) has joined twice: {0} says that it is the same rank");
 }
 
 TEST_CASE("ranks that come after a failure hear why, though the hub is closing") {
@@ -343,8 +343,8 @@ TEST_CASE("once all ranks have come, the hub no longer listens") {
   CHECK_FALSE(join_job(job.id, 0, 1, 60s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-gone");
   CHECK(diagnostics.all().front().message ==
-        fmt::format("rank 0 finds nobody at 127.0.0.1 port {0}, where its job's id was made: the "
-                    "process that serves it has ended, or all ranks have come already: at "
+        fmt::format("rank 0 finds nothing at 127.0.0.1 port {0}, where its job's id was made: the "
+                    "process that serves it has ended, or all ranks have joined already: at "
                     "127.0.0.1:{0}: Connection refused (111)",
                     job.id.address.port()));
 }
@@ -376,7 +376,7 @@ TEST_CASE("a hub needs an address that is free") {
   // And says so: ranks look there first, and somebody else listens.
   CHECK(diagnostics.all().back().code == "port-taken");
   CHECK(diagnostics.all().back().message ==
-        fmt::format("somebody else listens where this job's ranks look for it first ({}: Address "
+        fmt::format("another process listens where this job's ranks look for it first ({}: Address "
                     "already in use (98)); the bootstrap listens at {}",
                     job.id.address.text(), hub->address().text()));
 }
@@ -404,9 +404,10 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK_FALSE(none.valid());
   REQUIRE(kind == wire::FrameKind::failed);
-  CHECK(wire::read_failure(first.payload())->why ==
-        "the process of the bootstrap's hub cannot go on: it has no room for another connection: "
-        "Too many open files (24)");
+  CHECK(
+      wire::read_failure(first.payload())->why ==
+      "the process of the bootstrap's hub cannot continue: it has no room for another connection: "
+      "Too many open files (24)");
 }
 
 TEST_CASE("a hub needs a descriptor for each rank") {
@@ -444,9 +445,9 @@ TEST_CASE("somebody has all unix sockets of a job that has a port, too") {
   const Diagnostic& warning = diagnostics.all().front();
   CHECK(warning.code == "port-taken");
   CHECK_THAT(warning.message,
-             Catch::StartsWith("somebody else has all unix sockets of this job (@mscclc-hub-"));
-  CHECK_THAT(warning.message, Catch::EndsWith("-16: Address already in use (98)); its ranks meet "
-                                              "over TCP alone"));
+             Catch::StartsWith("another process has all unix sockets of this job (@mscclc-hub-"));
+  CHECK_THAT(warning.message,
+             Catch::EndsWith("-16: Address already in use (98)); its ranks meet over TCP only"));
   RawRank rank(id);
   CHECK(rank.come(0, 1));
   options.addresses.clear();

@@ -133,7 +133,7 @@ TEST_CASE("an id whose process has ended is an error at once") {
   job.reset();
   CHECK_FALSE(join_job(id, 1, 2, 60s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-gone");
-  CHECK(diagnostics.all().front().message.starts_with("rank 1 finds nobody at "));
+  CHECK(diagnostics.all().front().message.starts_with("rank 1 finds nothing at "));
 }
 
 TEST_CASE("an id has the address of the interface that was asked for") {

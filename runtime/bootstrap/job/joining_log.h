@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
 
 namespace mscclc {

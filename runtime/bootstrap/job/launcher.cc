@@ -329,8 +329,8 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
   Diagnostic error;
   error.code = "foreign-id";
   error.message = fmt::format(
-      "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and nobody serves "
-      "the id there",
+      "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and no process "
+      "serves the id there",
       launch.where.host);
   error.notes = {{listening.message}, {nobody.all().front().message}};
   HubOptions here = hub_options(launch);

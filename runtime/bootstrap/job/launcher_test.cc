@@ -363,8 +363,8 @@ TEST_CASE("a rank that nobody listens for may have another secret") {
   REQUIRE(launch);
   CHECK_FALSE(make_bootstrap(*launch, diagnostics));
   CHECK(diagnostics.all().front().message ==
-        "rank 1 cannot reach the bootstrap at a unix socket of this machine within 1 s: nobody "
-        "listens there, or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the "
+        "rank 1 cannot reach the bootstrap at a unix socket of this machine within 1 s: nothing is "
+        "listening there, or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the "
         "job is not that of rank 0");
 }
 
@@ -384,8 +384,9 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
       if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
       const Diagnostic& error = diagnostics.all().front();
       const bool named =
-          error.message == "rank 0 should serve MSCCLC_ID, but " + far +
-                               " is not an address of its machine, and nobody serves the id there";
+          error.message ==
+          "rank 0 should serve MSCCLC_ID, but " + far +
+              " is not an address of its machine, and no process serves the id there";
       const bool coded = error.code == (launch->rank == 0 ? "foreign-id" : "bootstrap-refused");
       if (!named || !coded) fmt::print(stderr, "{}: {}\n", error.code, error.message);
       return named && coded ? 0 : 2;
@@ -450,7 +451,7 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
     Diagnostics diagnostics;
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
     if (!told.give() || late) return 1;
-    return names_twin(diagnostics, "all 2 ranks of the job have come already: rank 1 (process ",
+    return names_twin(diagnostics, "all 2 ranks of the job have joined already: rank 1 (process ",
                       " on this machine says that it is the same rank");
   });
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);

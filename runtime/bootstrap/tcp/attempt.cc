@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "ir/printable.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/bootstrap/wire/handshake.h"
 
 namespace mscclc {
@@ -60,8 +60,8 @@ void Attempt::go_on(bool ready) {
   }
   if (!ended() && std::chrono::steady_clock::now() >= deadline_) {
     fail(state_ == State::connecting ? "no answer"
-         : state_ == State::greeting ? "who listens there says nothing"
-                                     : "who listens there does not answer a proof");
+         : state_ == State::greeting ? "what listens there says nothing"
+                                     : "what listens there does not answer a proof");
   }
 }
 
@@ -74,7 +74,7 @@ void Attempt::connected() {
   }
   if (connected_to_itself(socket_)) {
     refused_ = true;
-    return fail("nobody listens");
+    return fail("nothing is listening");
   }
   set_options(socket_, kDeadMachine);
   hello_.from = own_end(socket_).bytes();
@@ -111,7 +111,7 @@ void Attempt::take() {
     if (const auto refused = wire::read_refused(connection_->in().payload())) {
       return fail(refused->code == wire::Refusal::wrong_secret
                       ? "it says that this rank's secret is another job's"
-                      : "it says that the connection's ends are not those that it sees: somebody "
+                      : "it says that the connection's ends are not those that it sees: something "
                         "is in between, or addresses are translated (NAT)");
     }
   }

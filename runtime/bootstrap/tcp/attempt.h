@@ -12,7 +12,7 @@
 
 namespace mscclc {
 
-/// Of who has not proved anything: how long he may take to say the next thing.
+/// An end that has proved nothing: how long it may take to say the next thing.
 constexpr std::chrono::milliseconds kAnswerPatience{4000};
 
 class Attempt {
@@ -32,9 +32,9 @@ class Attempt {
   void go_on(bool ready);
 
   const Address& address() const { return address_; }
-  /// Why it has failed. Text of the other end, which nobody knows, is quoted.
+  /// Why it has failed. Text of the other end, which is not trusted, is quoted.
   const std::string& why() const { return why_; }
-  /// Nobody listens there.
+  /// Nothing is listening there.
   bool refused() const { return refused_; }
   /// This process has no descriptors left.
   bool out_of_descriptors() const { return out_of_descriptors_; }

@@ -174,7 +174,7 @@ class Search {
 
   /// A unix socket is found by a name that comes of the secret, which a rank may have wrong.
   std::string nobody_text() const {
-    std::string text = "nobody listens there";
+    std::string text = "nothing is listening there";
     if (where_.local && !where_.served) {
       text +=
           ", or this rank's MSCCLC_SECRET, MSCCLC_ID or what its launcher says of the job is not "
@@ -203,8 +203,8 @@ class Search {
   std::nullopt_t report_gone() {
     return report(
         "bootstrap-gone",
-        fmt::format("rank {} finds nobody at {}, where its job's id was made: the process "
-                    "that serves it has ended, or all ranks have come already",
+        fmt::format("rank {} finds nothing at {}, where its job's id was made: the process "
+                    "that serves it has ended, or all ranks have joined already",
                     hello_.rank, everywhere()));
   }
   std::nullopt_t report_descriptors() {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/bootstrap/address/rendezvous.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/meeting.h"

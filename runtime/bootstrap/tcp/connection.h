@@ -25,8 +25,8 @@ class Connection {
   int fd() const { return socket_.get(); }
   wire::FrameReader& in() { return in_; }
 
-  /// From here on, behind the frame of the last in().next(), both directions are sealed. What was
-  /// sent before goes in the clear. false: what has come behind it already is not what the other
+  /// From here on, after the frame of the last in().next(), both directions are sealed. What was
+  /// sent before goes in the clear. false: what has already arrived after it is not what the other
   /// end has sealed; why() says so.
   [[nodiscard]] bool seal(const wire::SessionKey& out, const wire::SessionKey& in);
 

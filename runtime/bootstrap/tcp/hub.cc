@@ -476,7 +476,7 @@ class EpollHub final : public Hub {
   const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
-  // What follows is the thread's, but for stop_, fail_ and told_elsewhere_.
+  // What follows is the thread's, except for stop_, fail_ and told_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
   Fd spare_;

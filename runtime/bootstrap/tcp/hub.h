@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/frames.h"
 

@@ -65,7 +65,7 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
     }
     if (tried.warn) {
       diagnostics.warning("port-taken", {},
-                          fmt::format("somebody else listens where this job's ranks look for it "
+                          fmt::format("another process listens where this job's ranks look for it "
                                       "first ({}); the bootstrap listens at {}",
                                       tried.text, listener->address.text()));
     }
@@ -77,10 +77,11 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
   if (options.local) {
     auto listener = listen_locally(options.secret, local);
     if (!listener && any) {  // ranks look at both
-      diagnostics.warning("port-taken", {},
-                          fmt::format("somebody else has all unix sockets of this job ({}); its "
-                                      "ranks meet over TCP alone",
-                                      local.text));
+      diagnostics.warning(
+          "port-taken", {},
+          fmt::format(
+              "another process has all unix sockets of this job ({}); its ranks meet over TCP only",
+              local.text));
     } else if (!add(std::move(listener), local)) {
       return {};
     }

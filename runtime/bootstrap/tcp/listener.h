@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
 #include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"

@@ -34,8 +34,8 @@ std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
     return fmt::format("there is no {} in a job of {} ranks", who, hello.size);
   }
   if (!members_.empty() && members_[hello.rank].state != State::absent) {
-    return fmt::format("{} has come twice: {} says that it is the same rank", describe(hello.rank),
-                       where);
+    return fmt::format("{} has joined twice: {} says that it is the same rank",
+                       describe(hello.rank), where);
   }
   return std::nullopt;
 }
@@ -72,8 +72,8 @@ std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
   const bool known = hello.size == members_.size() && hello.rank < members_.size();
   if (known && members_[hello.rank].process == hello.process) return std::nullopt;
   return wire::Failure{FailureKind::refused,
-                       fmt::format("all {} ranks of the job have come already: {}", members_.size(),
-                                   misfit(hello, where).value_or(""))};
+                       fmt::format("all {} ranks of the job have joined already: {}",
+                                   members_.size(), misfit(hello, where).value_or(""))};
 }
 
 void RankMeeting::refuse_all(const std::string& why) {
@@ -169,7 +169,7 @@ void RankMeeting::give_up_hub(const std::string& why) {
       options_.hub_rank == wire::kNoRank
           ? "the process of the bootstrap's hub"
           : fmt::format("rank {}, which runs the bootstrap's hub,", options_.hub_rank);
-  fail(FailureKind::gave_up, who + " cannot go on: " + why);
+  fail(FailureKind::gave_up, who + " cannot continue: " + why);
 }
 
 void RankMeeting::leave(uint32_t rank) {
@@ -181,7 +181,7 @@ void RankMeeting::leave(uint32_t rank) {
   } else if (graph_ && !failure_) {
     // judge() hears of it
   } else if (!complete()) {
-    fail(FailureKind::left, fmt::format("rank {} has left before all ranks had come", rank));
+    fail(FailureKind::left, fmt::format("rank {} has left before all ranks had arrived", rank));
   }
 }
 
@@ -203,11 +203,11 @@ void RankMeeting::tick(SteadyTime now) {
   if (failure_ || !deadline_ || now < *deadline_) return;
   const std::string limit = seconds_text(options_.timeout);
   if (complete()) {
-    fail(FailureKind::timeout, missing(fmt::format("did not come to '{}' within {}, as rank {} has",
+    fail(FailureKind::timeout, missing(fmt::format("did not reach '{}' within {}, as rank {} did",
                                                    step_name_, limit, first_)));
   } else {
     fail(FailureKind::timeout,
-         missing(fmt::format("did not come to the bootstrap within {}", limit)) +
+         missing(fmt::format("did not reach the bootstrap within {}", limit)) +
              fmt::format(" ({} of {} did)", admitted_, members_.size()));
   }
 }

@@ -1,9 +1,9 @@
-// The hub's part of a bootstrap without its sockets: who has come, at which step everyone is, and
-// what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
+// The hub's part of a bootstrap without its sockets: which ranks have joined, at which step each
+// is, and what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
 // neither.
 //
 // A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
-// another step than the others. All who are still there are told.
+// another step than the others. All ranks that are still there are told.
 #pragma once
 
 #include <chrono>

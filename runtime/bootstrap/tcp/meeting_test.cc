@@ -101,7 +101,7 @@ std::string misfit(uint32_t rank, uint32_t size) {
 
 TEST_CASE("a rank that cannot be ends the job at once, for all") {
   CHECK(misfit(1, 4) ==
-        "rank 1 (process 1 on here) has come twice: process 1 on here says that it is the same "
+        "rank 1 (process 1 on here) has joined twice: process 1 on here says that it is the same "
         "rank");
   CHECK(misfit(2, 5) == "the job has 4 ranks, rank 2 (process 1 on here) says 5");
   CHECK(misfit(4, 4) == "there is no rank 4 (process 1 on here) in a job of 4 ranks");
@@ -190,7 +190,8 @@ TEST_CASE("a hub that cannot go on tells all") {
   TestMeeting meeting(2);
   meeting.come(1, 2);
   meeting.give_up_hub("no room");
-  CHECK(meeting.sent() == failed({1}, "the process of the bootstrap's hub cannot go on: no room"));
+  CHECK(meeting.sent() ==
+        failed({1}, "the process of the bootstrap's hub cannot continue: no room"));
 }
 
 TEST_CASE("a step gives everyone the bytes of all, in rank order") {
@@ -217,10 +218,10 @@ TEST_CASE("ranks that do not come are named") {
   CHECK_FALSE(meeting.failure());
   meeting.tick(kStart + 30s);
   CHECK(meeting.sent() ==
-        failed({2}, "ranks 0, 1 and 3 did not come to the bootstrap within 30 s (1 of 4 did)"));
+        failed({2}, "ranks 0, 1 and 3 did not reach the bootstrap within 30 s (1 of 4 did)"));
   CHECK(meeting.come(1, 4) == "");  // it comes too late, and is told so
   CHECK(meeting.sent() ==
-        failed({1}, "ranks 0, 1 and 3 did not come to the bootstrap within 30 s (1 of 4 did)"));
+        failed({1}, "ranks 0, 1 and 3 did not reach the bootstrap within 30 s (1 of 4 did)"));
 }
 
 TEST_CASE("ranks that do not come to a step are named") {
@@ -235,7 +236,7 @@ TEST_CASE("ranks that do not come to a step are named") {
   CHECK_FALSE(meeting.failure());
   meeting.tick(kStart + 1030s);
   CHECK(meeting.sent() ==
-        failed({0, 1, 2}, "rank 1 did not come to 'connect' within 30 s, as rank 0 has"));
+        failed({0, 1, 2}, "rank 1 did not reach 'connect' within 30 s, as rank 0 did"));
 }
 
 TEST_CASE("ranks at different steps") {
@@ -306,7 +307,7 @@ TEST_CASE("a rank that leaves before all have come") {
   meeting.come(0, 3);
   meeting.come(1, 3);
   meeting.leave(1);
-  CHECK(meeting.sent() == failed({0}, "rank 1 has left before all ranks had come"));
+  CHECK(meeting.sent() == failed({0}, "rank 1 has left before all ranks had arrived"));
 }
 
 TEST_CASE("what no rank sends") {

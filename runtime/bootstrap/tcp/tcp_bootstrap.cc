@@ -154,9 +154,10 @@ class SocketBootstrap final : public Bootstrap {
     }
     if (!wait && Clock::now() < *verdict_deadline_) return std::nullopt;
     if (!changed_.wait_until(lock, *verdict_deadline_, [&] { return failure_.has_value(); })) {
-      failure_ = {wire::FailureKind::hang,
-                  fmt::format("{} does not answer: it has not said within {} who waits for whom",
-                              hub_name_, seconds_text(limit))};
+      failure_ = {
+          wire::FailureKind::hang,
+          fmt::format("{} does not answer: it has not said within {} which rank waits for which",
+                      hub_name_, seconds_text(limit))};
       tell(lock);
     }
     return failure_->why;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <memory>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/bootstrap/tcp/connect.h"
 #include "runtime/bootstrap/tcp/hub.h"

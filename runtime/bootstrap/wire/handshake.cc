@@ -18,7 +18,7 @@ Payload bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// The payload of a frame, but for the proof at its end.
+/// The payload of a frame, except for the proof at its end.
 Payload unproved(const Bytes& frame) {
   return Payload(frame).subspan(8, frame.size() - 8 - sizeof(Digest));
 }

@@ -39,7 +39,7 @@ struct SessionKeys {
                                                       const Welcome& welcome, const KeyPair& own,
                                                       const PublicKey& other);
 
-/// The name of the unix socket at which a job's hub listens: tells nothing of the secret.
+/// The name of the unix socket at which a job's hub listens: reveals nothing of the secret.
 std::array<uint8_t, 16> local_name(const Secret& secret);
 
 }  // namespace mscclc::wire

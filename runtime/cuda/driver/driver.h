@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/cuda/driver/abi.h"
 
 namespace mscclc::cuda {

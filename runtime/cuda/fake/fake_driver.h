@@ -9,7 +9,7 @@
 //   CHECK(fake.misuses().empty());        // and once all is destroyed:
 //   CHECK(fake.leaks().empty());
 //
-// Device addresses are numbers that nobody can read; host memory is real. There is one at a time.
+// Device addresses are numbers that nothing can read; host memory is real. There is one at a time.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ class FakeDriver {
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
   void begin_capture(int mode, void* stream = nullptr);
   void end_capture();
-  /// Another stream comes into the capture of `from`, behind what that has captured so far.
+  /// Another stream joins the capture of `from`, after what that has captured so far.
   void fork_capture(void* from, void* to);
   /// What the runtime's kernels do here: when its turn on the stream comes, a launch adds `blocks`
   /// to the count at `begun` (0: none). In a capture it becomes a node; returns that, else nullptr.
@@ -81,7 +81,7 @@ class FakeDriver {
   std::vector<KernelLaunch> kernel_launches() const;
   /// How to find, in the first parameter of a module's kernel, the count that it adds to.
   void set_begun_of(std::function<abi::Address(const void* plan)> begun_of);
-  /// The nodes that a node is behind.
+  /// The nodes that a node comes after.
   std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
   /// Launches on a stream whose turn has come.
   uint32_t run_launches(void* stream);
@@ -158,7 +158,7 @@ class FakeDriver {
   bool is_function(abi::Function function);
   abi::GraphNode enqueue_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
-  /// Work that is not done, and holds up what is behind it, while it returns false.
+  /// Work that is not done, and holds up what follows, while it returns false.
   abi::Result submit_wait(abi::Stream stream, std::function<bool()> work);
   Capture* capture_of(abi::Stream stream);
   bool run(StreamEntry& stream);

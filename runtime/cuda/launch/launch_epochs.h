@@ -8,7 +8,7 @@
 // stream its largest launch; and a launch begins when all blocks of all earlier epochs have begun.
 //
 // Then every call ends, if all ranks launch in one order. Take the earliest that does not. The
-// calls before it have ended. Of those behind it, only calls of its own epoch can have begun while
+// calls before it have ended. Of those after it, only calls of its own epoch can have begun while
 // some of its blocks have not, one of each stream (below); together with its own blocks theirs are
 // no more than there are multiprocessors. A block of ours takes one multiprocessor at most, so one
 // is free for each block of the call: all of them begin, on every rank, and the call ends. Users'
@@ -37,22 +37,21 @@ class LaunchEpochs {
     bool would_free;  ///< small, and early: it would let the next one begin at once
   };
   struct Place {
-    bool frees = false;  ///< it may let the next one begin at once
-    bool opens = false;  ///< it is the first of a new epoch
-    bool behind =
-        false;  ///< it must begin behind all of earlier epochs: its stream does not say so
+    bool frees = false;   ///< it may let the next one begin at once
+    bool opens = false;   ///< it is the first of a new epoch
+    bool behind = false;  ///< it must begin after all of earlier epochs: its stream does not say so
   };
   /// Takes the next launch.
   Place add(const Launch& launch);
-  /// A stream could not be put behind the earlier epochs: its next launch must be.
+  /// A stream could not be ordered after the earlier epochs: its next launch must be.
   void forget(uint64_t stream);
 
  private:
-  /// Launches of one stream behind one another after which the next ones are taken to be alone.
+  /// So many launches of one stream in a row, and the next ones are taken to be the only ones.
   static constexpr uint32_t kAlone = 64;
 
   uint64_t last_stream_ = 0;
-  uint32_t in_a_row_ = kAlone;            ///< on that stream; nobody else has come yet
+  uint32_t in_a_row_ = kAlone;            ///< on that stream; no other stream has launched yet
   std::map<uint64_t, uint32_t> streams_;  ///< of the epoch, with their largest launch's room
   uint64_t used_ = 0;                     ///< sum of those
   uint32_t room_ = ~uint32_t{0};          ///< the least that a stream of the epoch has

@@ -83,7 +83,7 @@ bool LaunchOrder::find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diag
       context_->driver().StreamGetCaptureInfo(stream, &status, &id, nullptr, &nodes, &count);
   if (known == abi::kLossyQuery) return true;
   if (!context_->ok(
-          known, [] { return "find what a captured call is behind"; }, diagnostics)) {
+          known, [] { return "find what a captured call comes after"; }, diagnostics)) {
     return false;
   }
   ahead.assign(nodes, nodes + count);
@@ -116,13 +116,13 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
   return find_room(turn, diagnostics);
 }
 
-// Is the launch behind the last one of its stream, and nothing else?
+// Does the launch come after the last one of its stream, and nothing else?
 bool LaunchOrder::is_behind_own(const Capture& capture, const Turn& turn) {
   const auto last = capture.last.find(turn.stream_id);
   return last != capture.last.end() && !turn.ahead.empty() && last->second == turn.ahead;
 }
 
-// Behind others a launch does not begin early: what it waits for then stands ahead of it.
+// After others a launch does not begin early: what it waits for then stands ahead of it.
 bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
                             Turn& turn, Diagnostics& diagnostics) {
   if (!find(stream, turn, diagnostics) || !fits(plan, turn, diagnostics)) return false;
@@ -175,7 +175,7 @@ bool LaunchOrder::await_begun(const Turn& turn, uint32_t count, Diagnostics& dia
       [] { return "make a stream wait for calls of other streams to begin"; }, diagnostics);
 }
 
-// Kernels that the stream is behind already need no second edge.
+// Kernels that the stream already comes after need no second edge.
 bool LaunchOrder::add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const {
   std::erase_if(before, [&](abi::GraphNode node) {
     return std::find(turn.ahead.begin(), turn.ahead.end(), node) != turn.ahead.end();

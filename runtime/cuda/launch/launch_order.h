@@ -2,16 +2,16 @@
 // GPU of a process, whatever communicators its launches belong to.
 //
 // Launches that run when they are made: every block of ours adds one to a count of the GPU when it
-// begins, and a stream whose launch must begin behind others waits (cuStreamWaitValue32) for the
+// begins, and a stream whose launch must begin after others waits (cuStreamWaitValue32) for the
 // count that the launches of all earlier epochs make. Nothing is put on the streams of those, which
 // may be gone by then, and nothing waits for the end of a call: only room is at stake. The wait
 // does not deadlock with hardware queues that streams share: all that it waits for was submitted
 // before.
 //
 // Launches that a capture takes: their kernels get edges from the last kernels of the epoch before.
-// They do not count, as nobody knows when and how often a graph is replayed. So what is captured is
-// ordered within its capture; a graph that is replayed beside other calls is the user's to order
-// (docs/runtime.md).
+// They do not count, as there is no knowing when and how often a graph is replayed. So what is
+// captured is ordered within its capture; a graph that is replayed beside other calls is the user's
+// to order (docs/runtime.md).
 #pragma once
 
 #include <map>
@@ -29,9 +29,9 @@ namespace mscclc::cuda {
 struct EarlyLaunch {
   bool works = false;
   bool works_in_captures = false;
-  /// In captures, too, launches begin early behind whatever is ahead of them, as the user's kernels
-  /// let them; else behind launches of ours only. A launch that could begin early, and that nobody
-  /// lets, begins later than others.
+  /// In captures, too, launches begin early after whatever is ahead of them, as the user's kernels
+  /// let them; else after launches of ours only. A launch that could begin early, and that no
+  /// kernel lets, begins later than others.
   bool behind_all = false;
 };
 
@@ -51,11 +51,11 @@ class LaunchOrder {
     abi::Stream stream = nullptr;
     uint64_t stream_id = 0;
     uint64_t capture = 0;               ///< id; 0: none
-    std::vector<abi::GraphNode> ahead;  ///< of the capture: what the launch will be behind
+    std::vector<abi::GraphNode> ahead;  ///< of the capture: what the launch will come after
     uint32_t blocks = 0;
     uint32_t room = 0;  ///< multiprocessors of the stream
   };
-  /// Lets a stream wait for what `plan` must begin behind, and sets `early`, `frees_next` and
+  /// Lets a stream wait for what `plan` must begin after, and sets `early`, `frees_next` and
   /// `begun` of it. False: reported. REQUIRES: the context is current.
   bool take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan, Turn& turn,
                  Diagnostics& diagnostics);

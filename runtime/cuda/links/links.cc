@@ -61,11 +61,11 @@ Link ask_nvml_for(const abi::Uuid& own, const abi::Uuid& peer, const AskNvml& nv
   if (!known) {
     diagnostics
         .warning("unknown-link", {},
-                 fmt::format("nobody knows what joins {}: it is taken for PCIe", pair))
+                 fmt::format("the link between {} is unknown: PCIe is assumed", pair))
         .notes.push_back(
             {"CUDA_VISIBLE_DEVICES hides the other one from this process: let each see "
              "all GPUs, or install NVML (libnvidia-ml.so.1)"});
-    return {LinkKind::pcie, true, false, pair + ": nobody knows what joins them"};
+    return {LinkKind::pcie, true, false, pair + ": the link between them is unknown"};
   }
   const char* const what = !known->access  ? "no peer access"
                            : known->nvlink ? "NVLink"

@@ -66,10 +66,10 @@ TEST_CASE("cuda: of a GPU that CUDA_VISIBLE_DEVICES hides, NVML tells, or nobody
   CHECK(joined(says({false, false, false})) ==
         "pcie, no access, no atomics: " + pair + ", says NVML: no peer access");
   CHECK(joined([](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; }) ==
-        "pcie, no atomics: " + pair + ": nobody knows what joins them");
+        "pcie, no atomics: " + pair + ": the link between them is unknown");
   CHECK(said ==
-        "unknown-link: nobody knows what joins " + pair +
-            ": it is taken for PCIe\n"
+        "unknown-link: the link between " + pair +
+            " is unknown: PCIe is assumed\n"
             "  CUDA_VISIBLE_DEVICES hides the other one from this process: let each see all "
             "GPUs, or install NVML (libnvidia-ml.so.1)\n");
 }

@@ -39,8 +39,7 @@ std::optional<Identity> identify(const SharedContext& context, abi::Address addr
   if (found.first) return found;
   if (!context->ok(
           context->driver().PointerGetAttribute(&found.buffer, abi::kBufferId, address),
-          [&] { return fmt::format("tell which allocation lies at {:#x}", address); },
-          diagnostics)) {
+          [&] { return fmt::format("find the allocation at {:#x}", address); }, diagnostics)) {
     return std::nullopt;
   }
   return found;

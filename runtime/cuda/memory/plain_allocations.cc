@@ -51,7 +51,7 @@ Fd PlainAllocations::hold(abi::Address base, Diagnostics& diagnostics) {
   Fd copy(made ? ::fcntl(found->second.write.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!copy.valid()) {
     diagnostics.error("cannot-share", {},
-                      "cannot keep memory for who maps it: " +
+                      "cannot keep memory for processes that map it: " +
                           (found == all_.end() ? "it is gone" : error_text(errno)));
   }
   return copy;

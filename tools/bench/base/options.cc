@@ -114,10 +114,10 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
   app.add_flag(
       "--clocks", o.clocks,
-      "tell where the time of our plans' thread blocks goes, in cycles (needs a build with "
+      "show where the time of our plans' thread blocks goes, in cycles (needs a build with "
       "--define=clocks=on)");
   app.add_option("--between", o.between,
-                 "also tell what a call costs between two kernels of so many microseconds on all "
+                 "also show what a call costs between two kernels of so many microseconds on all "
                  "multiprocessors, of which one writes its input, the other reads its output")
       ->check(busy_time());
   app.add_flag("--between-early", o.between_early,

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/contract.h"
-#include "ir/ops.h"
+#include "ir/contract/contract.h"
+#include "ir/ops/ops.h"
 
 namespace mscclc::bench {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/contract.h"
+#include "ir/contract/contract.h"
 
 namespace mscclc::bench {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "ir/contract.h"
-#include "ir/diagnostic.h"
-#include "ir/program.h"
+#include "ir/contract/contract.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
@@ -27,7 +27,7 @@ struct Workload {
   Dtype dtype = Dtype::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
-  bool behind_early = false;  ///< calls will also be launched behind kernels that let them begin
+  bool behind_early = false;  ///< calls will also be launched after kernels that let them begin
   uint8_t* input = nullptr;
   uint8_t* output = nullptr;
 };
@@ -47,7 +47,7 @@ class Contender {
   [[nodiscard]] virtual bool prepare(const Workload& workload, Diagnostics& diagnostics) = 0;
   /// Starts one call of what was prepared; may be captured in a graph.
   [[nodiscard]] virtual bool launch(cudaStream_t stream, Diagnostics& diagnostics) = 0;
-  /// The same behind a kernel that lets the call begin early. REQUIRES: Workload::behind_early.
+  /// The same after a kernel that lets the call begin early. REQUIRES: Workload::behind_early.
   [[nodiscard]] virtual bool launch_behind_early(cudaStream_t stream, Diagnostics& diagnostics) {
     return launch(stream, diagnostics);
   }

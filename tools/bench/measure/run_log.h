@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

@@ -1,12 +1,12 @@
 // What stands around a call in a user's program: a kernel ahead that writes its input, and one
-// behind that reads its output (--between, --between-early).
+// after it that reads its output (--between, --between-early).
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <optional>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "tools/bench/base/options.h"
 #include "tools/bench/kernels/kernels.h"
 #include "tools/bench/measure/contender.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/link_kind.h"
-#include "ir/program.h"
+#include "ir/base/link_kind.h"
+#include "ir/program/program.h"
 #include "tools/base/library.h"
 #include "tools/bench/results/result.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

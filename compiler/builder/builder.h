@@ -1,0 +1,244 @@
+// The C++ front end, for programs that generate programs, and for the unroller of `.mscl` text. All
+// checks of a program's meaning are made inside these calls.
+//
+//   Builder b(diagnostics);
+//   b.collective({.kind = CollectiveKind::allgather, .ranks = 2, .chunks = {1}});
+//   for (uint32_t r = 0; r < 2; ++r) {  // first declare what every rank owns …
+//     b.rank(r);
+//     b.channel(ChannelKind::memory, b.intern("ch"), {}, 1 - r);
+//   }
+//   for (uint32_t r = 0; r < 2; ++r) {  // … then write its ops
+//     b.rank(r);
+//     b.block(0);
+//     b.op(OpKind::put, {b.far("ch", {}, "output", {r})}, {b.local("input")});
+//   }
+//   std::optional<Program> program = b.finish();
+//
+// Declarations of all ranks come before the first op of any, so that a far chunk is checked where
+// it is written. Mistakes go to the Diagnostics; calls after one are safe, and finish() then gives
+// nothing.
+#pragma once
+
+#include <bit>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "compiler/builder/list.h"
+#include "ir/diagnostics/diagnostic.h"
+#include "ir/program/program.h"
+
+namespace mscclc {
+
+struct BuilderState;
+
+/// Where something is written, in the builder's caller's own terms; see Origin.
+struct Mark {
+  uint32_t begin = 0, end = 0;
+};
+
+/// What the builder asks its caller when it reports a mistake.
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  /// The place of a mark; of an unset one the place of the present op.
+  virtual Span span(Mark mark) = 0;
+  /// Source text of a mark, "" if there is none.
+  virtual std::string_view text(Mark mark) = 0;
+  /// Adds notes about the present context: values of loop variables, expansions.
+  virtual void add_context(Diagnostic& diagnostic) = 0;
+};
+
+/// Dimension of a scratch buffer: n indices 0, …, n - 1, or the elements of a list.
+struct Dim {
+  List list;
+  bool is_list = false;  ///< written as a list; only messages show the difference
+  Dim(int64_t n) : list(List::range(0, n)) {}
+  explicit Dim(const List& elements) : list(elements), is_list(true) {}
+};
+
+/// Index of a chunk: a number, or `count` of them from `first` on.
+struct Index {
+  int64_t first = 0, count = 1;
+  Mark mark;
+  Index() = default;
+  Index(int64_t i) : first(i) {}
+  static Index range(int64_t from, int64_t to) {
+    Index i(from);
+    i.count = to > from ? to - from : 0;
+    return i;
+  }
+};
+
+/// What an op must know of an operand, as bits, so that one OR over the operands covers them all.
+enum Traits : uint32_t {
+  kKindTraits = 0x1f,           ///< 1 << SlotKind
+  kUnitsTrait = 0x40,           ///< in a buffer that holds units of a pipeline
+  kPacketTrait = 0x80,          ///< in a packet buffer
+  kFormatTraits = 0x1f00,       ///< 1 << (8 + PacketFormat)
+  kChannelTraits = 0x70000,     ///< ChannelKinds << 16, where a channel is involved
+  kCallerTrait = 0x1000000,     ///< in input or output
+  kInvalidTrait = 0x80000000u,  ///< its mistake has been reported
+};
+
+/// An operand: a chunk here or at the far end of a channel, a channel, or a semaphore.
+struct Ref {
+  Operand operand;
+  uint32_t traits = kInvalidTrait;
+  Mark mark;
+
+  bool valid() const { return (traits & kInvalidTrait) == 0; }
+  SlotKind kind() const { return static_cast<SlotKind>(std::countr_zero(traits & kKindTraits)); }
+  PacketFormat packets() const {
+    const uint32_t formats = (traits & kFormatTraits) >> 8;
+    return formats == 0 ? PacketFormat::none : static_cast<PacketFormat>(std::countr_zero(formats));
+  }
+  /// REQUIRES: a channel is involved.
+  ChannelKind channel_kind() const {
+    return static_cast<ChannelKind>(std::countr_zero((traits & kChannelTraits) >> 16));
+  }
+  void set_kind(SlotKind kind) { traits = (traits & ~kKindTraits) | 1u << static_cast<int>(kind); }
+};
+
+/// Options of an op.
+struct OpOptions {
+  ReduceOp reduce = ReduceOp::call;
+  bool relaxed = false, complete = false;
+  uint32_t part = 0, parts = 0;
+  bool any() const { return reduce != ReduceOp::call || relaxed || complete || parts != 0; }
+  Mark reduce_mark = {}, relaxed_mark = {}, complete_mark = {},
+       part_mark = {};  ///< set where the option is written
+};
+
+struct BufferOptions {
+  PacketFormat packets = PacketFormat::none;
+  uint32_t copies = 1;
+  bool has_units = false;  ///< chunks hold `units` units of a pipeline
+  uint32_t units = 0;
+};
+
+/// A contract as it is written, with numbers that are still to be checked; the members are
+/// Contract's. Marks say where each stands.
+struct CollectiveSpec {
+  CollectiveKind kind = CollectiveKind::none;
+  int64_t ranks = 0;
+  std::vector<int64_t> chunks = {1};
+  List counts = {};
+  int64_t root = 0, shift = 0;
+  std::vector<int64_t> input = {}, output = {};
+  InPlace in_place = InPlace::either;
+  bool even_only = false;
+  /// Indices of input and output count chunks, and channels without `to` have no partner: IR text.
+  bool flat = false;
+  struct Marks {
+    Mark kind = {}, ranks = {}, chunks = {}, root = {}, counts = {}, shift = {}, input = {},
+         output = {};
+  } marks = {};
+};
+
+struct LaunchMarks {
+  Mark threads = {}, instances = {}, align = {};
+};
+
+class Builder {
+ public:
+  /// Without `origin`, places come from at(); they appear in messages if `sources` is given.
+  explicit Builder(Diagnostics& diagnostics, Origin* origin = nullptr, Sources* sources = nullptr);
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // ---- header ----
+  /// Name, description and select need no checks: set them here.
+  Program& program();
+  NameId intern(std::string_view name);
+  /// Checks the contract and makes its ranks. Must come before everything below.
+  bool collective(const CollectiveSpec& spec);
+  /// One line of a custom contract.
+  bool ensure(Promise promise, Mark mark = {});
+  bool launch(const Launch& launch, const LaunchMarks& marks = {});
+  /// The number of ops at which the builder gives up.
+  void set_max_ops(uint64_t max_ops);
+  /// True once max_ops is exceeded: further work is pointless.
+  bool gave_up() const;
+
+  // ---- declarations ----
+  /// What follows belongs to this rank. Before the first op: declarations; afterwards: ops.
+  void rank(uint32_t rank);
+  bool buffer(NameId name, std::span<const Dim> dims, BufferOptions options = {}, Mark mark = {},
+              Mark dims_mark = {});
+  bool channel(ChannelKind kind, NameId name, std::span<const int64_t> keys, int64_t peer,
+               Mark mark = {}, Mark peer_mark = {});
+  /// Names the peer's end that the channel declared last is joined with (`to`).
+  void connect(NameId name, std::span<const int64_t> keys, Mark mark = {});
+  bool switch_channel(NameId name, std::span<const int64_t> keys, const List& ranks, Mark mark = {},
+                      Mark ranks_mark = {});
+  bool semaphore(NameId name, std::span<const int64_t> keys, int64_t initial = 0, Mark mark = {});
+  /// Declaring something of this name has failed: references to it are not reported.
+  void poison(NameId name);
+  /// Ends the declarations: pairs the ends of channels. The first op does so implicitly.
+  void seal();
+
+  // ---- operands ----
+  // Each fills `out`; a mistake is reported and makes the op that gets it fail silently.
+  void chunk(NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark, Ref& out);
+  void channel_end(NameId channel, std::span<const int64_t> keys, Mark mark, Ref& out);
+  /// A chunk at the far end of a channel, or at a switch.
+  void far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark, NameId buffer,
+                 Mark buffer_mark, std::span<const Index> index, Mark mark, Ref& out);
+  void semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& out);
+
+  Ref local(std::string_view buffer, std::initializer_list<Index> index = {});
+  Ref far(std::string_view channel, std::initializer_list<int64_t> keys, std::string_view buffer,
+          std::initializer_list<Index> index = {});
+  Ref end(std::string_view channel, std::initializer_list<int64_t> keys = {});
+  Ref sem(std::string_view semaphore, std::initializer_list<int64_t> keys = {});
+
+  // ---- places of ops ----
+  /// The ops that follow stand in this block, in this group of blocks, or nowhere yet.
+  bool block(int64_t block, Mark mark = {});
+  bool group(const List& blocks, Mark mark = {});
+  void no_place();
+  /// The ops that follow stand in a pipeline, until end_pipeline().
+  bool pipeline(int64_t unit, int64_t chunks = 1, Mark unit_mark = {}, Mark chunks_mark = {});
+  void end_pipeline();
+  /// Continues a pipeline of this rank that was left; present_pipeline() names it. It is an error
+  /// if it was begun with another unit or number of chunks.
+  bool resume_pipeline(uint32_t loop, int64_t unit, int64_t chunks, Mark mark = {});
+  uint32_t present_pipeline() const;
+
+  // ---- ops ----
+  /// The place in the text of the ops that follow: a site of the program and the values of its
+  /// variables, or several such places.
+  void at_site(uint32_t site, Slice values);
+  void at_locations(Slice locations);
+  /// The site of this place and these variables, made once.
+  uint32_t site_id(Site site);
+  /// The same for C++ programs: file and line of the call, and variables that tell ops apart.
+  void at(std::initializer_list<std::pair<std::string_view, int64_t>> variables = {},
+          const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE());
+  /// Checks and appends an op to the present rank. One that has nothing to do is left out, a
+  /// reduction of one source becomes a copy.
+  bool op(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+          const OpOptions& options = {});
+  bool op(OpKind kind, std::initializer_list<Ref> dsts, std::initializer_list<Ref> srcs = {},
+          const OpOptions& options = {});
+  /// Blocks meet: the arrival of the present block, or of each of them outside blocks.
+  bool barrier(const List& blocks, Mark mark = {});
+
+  /// Checks what only the whole program shows (bodies, balance of signals, promises), and returns
+  /// the program; nothing after errors.
+  std::optional<Program> finish();
+  /// Only the checks; false after errors.
+  bool check();
+  /// For callers that look operands up in their own way (builder_lookup.h).
+  BuilderState& state() { return *state_; }
+  const BuilderState& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<BuilderState> state_;
+};
+
+}  // namespace mscclc

@@ -1,0 +1,500 @@
+// Numbers, conditions, calls. Lists are in evaluate_list.cc.
+#include "compiler/evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "compiler/ast/ast.h"
+
+namespace mscclc {
+
+using ast::BinaryOp;
+using ast::Expr;
+using ast::ExprKind;
+
+std::string_view kind_text(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::integer:
+      return "a number";
+    case ValueKind::boolean:
+      return "a boolean";
+    case ValueKind::list:
+      return "a list";
+    case ValueKind::format:
+      return "a packet format";
+    case ValueKind::function:
+      return "a function";
+    case ValueKind::def:
+      return "a def";
+    case ValueKind::buffer:
+      return "a buffer";
+    case ValueKind::channel:
+      return "a channel";
+    case ValueKind::semaphore:
+      return "a semaphore";
+    case ValueKind::unbound:
+      break;
+  }
+  return "nothing";
+}
+
+// ---- reporting -------------------------------------------------------------------------------
+
+std::string Evaluator::value_text(const Value& v) const {
+  if (v.kind == ValueKind::boolean) return v.integer != 0 ? "true" : "false";
+  if (v.kind != ValueKind::list) return std::to_string(v.integer);
+  std::string text = "[";
+  constexpr int64_t kShown = 8;
+  for (int64_t i = 0; i < std::min(v.list->count, kShown); ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string((*v.list)[i]);
+  }
+  if (v.list->count > kShown) text += fmt::format(", ... {} in all", v.list->count);
+  return text + "]";
+}
+
+void Evaluator::collect_names(const Expr& e, std::vector<ast::Symbol>& out) const {
+  if (e.kind == ExprKind::name) {
+    if (std::ranges::find(out, e.name.id) == out.end()) out.push_back(e.name.id);
+  } else if (e.kind == ExprKind::comprehension) {
+    for (const ast::Binder& b : e.loop->binders) collect_names(b.list, out);
+  } else if (e.count > 0) {
+    for (const Expr& kid : e.children()) collect_names(kid, out);
+  }
+}
+
+std::string Evaluator::variables_text(const Expr& e) const {
+  std::vector<ast::Symbol> names;
+  collect_names(e, names);
+  std::string text;
+  for (const ast::Symbol s : names) {
+    const Value& v = values_[s];
+    if (v.kind < ValueKind::integer || v.kind > ValueKind::list) continue;
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", ast_.text(s), value_text(v));
+  }
+  return text;
+}
+
+void Evaluator::add_context(Diagnostic& d, const Expr* e) {
+  ++mistakes_;
+  std::string text;
+  const auto add = [&](ast::Symbol s, const std::string& value) {
+    text += fmt::format("{}{} = {}", text.empty() ? "when " : ", ", ast_.text(s), value);
+  };
+  for (const Binding& b : bindings) add(b.name, std::to_string(b.value));
+  std::vector<ast::Symbol> names;
+  if (e != nullptr) collect_names(*e, names);
+  for (const ast::Symbol s : names) {
+    const Value& v = values_[s];
+    const auto bound = [&](const Binding& b) { return b.name == s; };
+    if (v.kind < ValueKind::integer || v.kind > ValueKind::list) continue;
+    if (std::ranges::none_of(bindings, bound)) add(s, value_text(v));
+  }
+  if (!text.empty()) d.notes.push_back({std::move(text), d.span});
+  add_expansions(d);
+}
+
+/// The chain of defs that led here, the middle of a long one left out.
+void Evaluator::add_expansions(Diagnostic& d) const {
+  constexpr size_t kShown = 4;
+  const size_t n = expansions.size();
+  for (size_t i = n; i-- > 0;) {
+    const bool shown = n <= kShown + 1 || i == 0 || i + kShown > n;
+    if (!shown) {
+      d.notes.push_back({fmt::format("{} more expansions", i), {}});
+      i = 1;
+      continue;
+    }
+    d.notes.push_back({fmt::format("in '{}', expanded here", ast_.text(expansions[i].def)),
+                       ast_.span(expansions[i].place)});
+  }
+}
+
+Diagnostic& Evaluator::fail(std::string code, ast::Place place, std::string message) {
+  Diagnostic& d = diagnostics_.error(std::move(code), ast_.span(place), std::move(message));
+  add_context(d);
+  return d;
+}
+
+Diagnostic& Evaluator::fail(std::string code, const Expr& e, std::string message) {
+  Diagnostic& d = diagnostics_.error(std::move(code), ast_.span(e.place), std::move(message));
+  add_context(d, &e);
+  return d;
+}
+
+bool Evaluator::expected(std::string_view what, ValueKind found, const Expr& e) {
+  if (found == ValueKind::unbound) return false;
+  if (found > ValueKind::list && e.kind == ExprKind::name) {
+    fail("wrong-kind", e.place,
+         fmt::format("'{}' is {}; expected {}", ast_.text(e.name.id), kind_text(found), what));
+  } else {
+    fail("wrong-type", e, fmt::format("expected {}, found {}", what, kind_text(found)));
+  }
+  return false;
+}
+
+bool Evaluator::too_long(ast::Place place) {
+  if (!stopped_) {
+    fail("too-many-steps", place,
+         fmt::format("the program has not ended after {} steps", max_steps_));
+  }
+  stopped_ = true;
+  return false;
+}
+
+// ---- names -----------------------------------------------------------------------------------
+
+void Evaluator::set_locals(ast::Symbol function, const Locals* locals) {
+  if (function >= locals_.size()) locals_.resize(values_.size());
+  locals_[function] = locals;
+}
+
+size_t Evaluator::save(const Locals& locals) {
+  const size_t mark = saved_.size();
+  for (const ast::Symbol s : locals) saved_.push_back(values_[s]);
+  return mark;
+}
+
+void Evaluator::restore(const Locals& locals, size_t mark) {
+  for (size_t i = 0; i < locals.size(); ++i) values_[locals[i]] = saved_[mark + i];
+  saved_.resize(mark);
+}
+
+// ---- expressions -----------------------------------------------------------------------------
+
+bool Evaluator::eval(const Expr& e, Value& out) {
+  switch (e.kind) {
+    case ExprKind::integer:
+      out = Value::of(e.value);
+      return true;
+    case ExprKind::boolean:
+      out = Value::of_bool(e.value != 0);
+      return true;
+    case ExprKind::name:
+      out = values_[e.name.id];
+      return out.kind != ValueKind::unbound;
+    case ExprKind::binary:
+      return binary(e, out);
+    case ExprKind::negate: {
+      int64_t v = 0;
+      if (!integer(e.kids[0], v)) return false;
+      if (__builtin_sub_overflow(int64_t{0}, v, &v)) return overflow(e);
+      out = Value::of(v);
+      return true;
+    }
+    case ExprKind::not_: {
+      bool v = false;
+      if (!boolean(e.kids[0], v)) return false;
+      out = Value::of_bool(!v);
+      return true;
+    }
+    case ExprKind::conditional: {
+      bool v = false;
+      if (!boolean(e.kids[0], v)) return false;
+      return eval(e.kids[v ? 1 : 2], out);
+    }
+    case ExprKind::index:
+      return index(e, out);
+    case ExprKind::call:
+      return call(e, out);
+    case ExprKind::list:
+      return elements(e, out);
+    case ExprKind::comprehension:
+      return comprehension(e, out);
+    case ExprKind::string:
+      fail("wrong-type", e.place, "expected a value, found a string");
+      return false;
+    case ExprKind::none:
+      break;
+  }
+  return false;
+}
+
+bool Evaluator::integer_slow(const Expr& e, int64_t& out) {
+  Value v;
+  if (!eval(e, v)) return false;
+  if (v.kind != ValueKind::integer) return expected("a number", v.kind, e);
+  out = v.integer;
+  return true;
+}
+
+bool Evaluator::boolean(const Expr& e, bool& out) {
+  Value v;
+  if (!eval(e, v)) return false;
+  if (v.kind != ValueKind::boolean) return expected("a boolean", v.kind, e);
+  out = v.integer != 0;
+  return true;
+}
+
+bool Evaluator::binary(const Expr& e, Value& out) {
+  const Expr& left = e.kids[0];
+  const Expr& right = e.kids[1];
+  switch (e.op) {
+    case BinaryOp::or_:
+    case BinaryOp::and_: {
+      bool v = false;
+      if (!boolean(left, v)) return false;
+      if (v != (e.op == BinaryOp::or_) && !boolean(right, v)) return false;
+      out = Value::of_bool(v);
+      return true;
+    }
+    case BinaryOp::eq:
+    case BinaryOp::ne: {
+      bool same = false;
+      if (!equal(e, same)) return false;
+      out = Value::of_bool(same == (e.op == BinaryOp::eq));
+      return true;
+    }
+    case BinaryOp::range:
+      return range(e, out);
+    case BinaryOp::except:
+      return except(e, out);
+    default:
+      break;
+  }
+  int64_t a = 0, b = 0;
+  if (!integer(left, a) || !integer(right, b)) return false;
+  switch (e.op) {
+    case BinaryOp::lt:
+      out = Value::of_bool(a < b);
+      return true;
+    case BinaryOp::le:
+      out = Value::of_bool(a <= b);
+      return true;
+    case BinaryOp::gt:
+      out = Value::of_bool(a > b);
+      return true;
+    case BinaryOp::ge:
+      out = Value::of_bool(a >= b);
+      return true;
+    default:
+      out = Value::of(0);
+      return arithmetic(e, a, b, out.integer);
+  }
+}
+
+namespace {
+
+/// Rounded down; false for the one quotient that does not fit. REQUIRES: b != 0.
+bool divide(int64_t a, int64_t b, int64_t& out) {
+  if (b == -1) return !__builtin_sub_overflow(int64_t{0}, a, &out);
+  out = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+  return true;
+}
+
+/// The remainder has the divisor's sign. REQUIRES: b != 0.
+int64_t remainder(int64_t a, int64_t b) {
+  if (b == -1) return 0;
+  const int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/// REQUIRES: 0 <= b < 64.
+bool shift_left(int64_t a, int64_t b, int64_t& out) {
+  out = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+  return out >> b == a;
+}
+
+/// False if the result does not fit. REQUIRES: an operation of numbers whose right side is good.
+bool compute(BinaryOp op, int64_t a, int64_t b, int64_t& out) {
+  switch (op) {
+    case BinaryOp::add:
+      return !__builtin_add_overflow(a, b, &out);
+    case BinaryOp::sub:
+      return !__builtin_sub_overflow(a, b, &out);
+    case BinaryOp::mul:
+      return !__builtin_mul_overflow(a, b, &out);
+    case BinaryOp::div:
+      return divide(a, b, out);
+    case BinaryOp::mod:
+      out = remainder(a, b);
+      return true;
+    case BinaryOp::shl:
+      return shift_left(a, b, out);
+    case BinaryOp::shr:
+      out = a >> b;
+      return true;
+    case BinaryOp::bit_and:
+      out = a & b;
+      return true;
+    case BinaryOp::bit_or:
+      out = a | b;
+      return true;
+    default:
+      out = a ^ b;
+      return true;
+  }
+}
+
+}  // namespace
+
+bool Evaluator::overflow(const Expr& e) {
+  fail("overflow", e, fmt::format("overflow in '{}'", ast_.text(e.place)));
+  return false;
+}
+
+bool Evaluator::arithmetic(const Expr& e, int64_t a, int64_t b, int64_t& out) {
+  const bool divides = e.op == BinaryOp::div || e.op == BinaryOp::mod;
+  const bool shifts = e.op == BinaryOp::shl || e.op == BinaryOp::shr;
+  if (divides && b == 0) {
+    fail("division-by-zero", e, "division by zero");
+    return false;
+  }
+  if (shifts && (b < 0 || b > 63)) {
+    fail("shift", e, fmt::format("a shift by {}, which is outside 0..63", b));
+    return false;
+  }
+  return compute(e.op, a, b, out) || overflow(e);
+}
+
+bool Evaluator::equal(const Expr& e, bool& out) {
+  Value a, b;
+  if (!eval(e.kids[0], a) || !eval(e.kids[1], b)) return false;
+  if (a.kind < ValueKind::integer || a.kind > ValueKind::list) {
+    return expected("a value", a.kind, e.kids[0]);
+  }
+  if (a.kind != b.kind) return expected(kind_text(a.kind), b.kind, e.kids[1]);
+  if (a.kind != ValueKind::list) {
+    out = a.integer == b.integer;
+    return true;
+  }
+  out = a.list->count == b.list->count;
+  for (int64_t i = 0; out && i < a.list->count; ++i)
+    out = (*a.list)[i] == (*b.list)[i] && step(e.place);
+  return !stopped_;
+}
+
+bool Evaluator::index(const Expr& e, Value& out) {
+  Value of;
+  int64_t i = 0;
+  if (!eval(e.kids[0], of)) return false;
+  if (of.kind != ValueKind::list) return expected("a list", of.kind, e.kids[0]);
+  if (!integer(e.kids[1], i)) return false;
+  if (i < 0 || i >= of.list->count) {
+    fail("index", e.kids[1],
+         fmt::format("index {} is outside '{}', which has {} element{}", i,
+                     ast_.text(e.kids[0].place), of.list->count, of.list->count == 1 ? "" : "s"));
+    return false;
+  }
+  out = Value::of((*of.list)[i]);
+  return true;
+}
+
+// ---- calls -----------------------------------------------------------------------------------
+
+bool Evaluator::call(const Expr& e, Value& out) {
+  return ast::is_function(e.kids[0].name.id) ? call_builtin(e, out) : call_function(e, out);
+}
+
+bool Evaluator::call_function(const Expr& e, Value& out) {
+  const ast::Symbol name = e.kids[0].name.id;
+  const Value callee = values_[name];
+  if (callee.kind == ValueKind::unbound) return false;
+  if (callee.kind != ValueKind::function) return expected("a function", callee.kind, e.kids[0]);
+  const ast::Definition& f = *callee.function;
+  if (f.parameters.size() + 1 != e.count) {
+    fail("argument-count", e.place,
+         fmt::format("'{}' takes {} argument{}; {} given", ast_.text(name), f.parameters.size(),
+                     f.parameters.size() == 1 ? "" : "s",
+                     e.count == 2 ? "1 is" : fmt::format("{} are", e.count - 1)));
+    return false;
+  }
+  if (!step(e.place)) return false;
+  if (depth_ >= kMaxExpansion) {
+    fail("too-deep", e.place, fmt::format("expansion deeper than {}", kMaxExpansion));
+    return false;
+  }
+  const Locals& body_names = locals(name);
+  // Arguments are evaluated before the caller's values of the same names are put aside.
+  const size_t arguments = saved_.size();
+  for (uint32_t i = 1; i < e.count; ++i) {
+    Value v;
+    if (!eval(e.kids[i], v)) {
+      saved_.resize(arguments);
+      return false;
+    }
+    saved_.push_back(v);
+  }
+  const size_t mark = save(body_names);
+  for (uint32_t i = 0; i < f.parameters.size(); ++i) {
+    values_[f.parameters[i].id] = saved_[arguments + i];
+  }
+  ++depth_;
+  const bool good = eval(f.value, out);
+  --depth_;
+  restore(body_names, mark);
+  saved_.resize(arguments);
+  return good;
+}
+
+bool Evaluator::call_builtin(const Expr& e, Value& out) {
+  const ast::Symbol f = e.kids[0].name.id;
+  if (f == ast::w_min || f == ast::w_max) return extreme(e, out);
+  const uint32_t given = e.count - 1, wanted = f == ast::w_ceil_div ? 2 : 1;
+  if (given != wanted) {
+    fail("argument-count", e.place,
+         fmt::format("'{}' takes {} argument{}; {} given", ast_.text(f), wanted,
+                     wanted == 1 ? "" : "s", given == 1 ? "1 is" : fmt::format("{} are", given)));
+    return false;
+  }
+  if (f == ast::w_len) {
+    Value v;
+    if (!eval(e.kids[1], v)) return false;
+    if (v.kind != ValueKind::list) return expected("a list", v.kind, e.kids[1]);
+    out = Value::of(v.list->count);
+    return true;
+  }
+  int64_t a = 0, b = 0;
+  if (!integer(e.kids[1], a)) return false;
+  if (f == ast::w_ceil_div) return integer(e.kids[2], b) && ceil_div(e, a, b, out);
+  if (a <= 0) {
+    fail("logarithm", e, fmt::format("log2 of {}", a));
+    return false;
+  }
+  out = Value::of(std::bit_width(static_cast<uint64_t>(a)) - 1);
+  return true;
+}
+
+bool Evaluator::ceil_div(const Expr& e, int64_t a, int64_t b, Value& out) {
+  if (b == 0) {
+    fail("division-by-zero", e, "division by zero");
+    return false;
+  }
+  int64_t quotient = 0;
+  if (!divide(a, b, quotient)) return overflow(e);
+  out = Value::of(quotient + (remainder(a, b) != 0 ? 1 : 0));
+  return true;
+}
+
+/// min and max, of numbers or of a list.
+bool Evaluator::extreme(const Expr& e, Value& out) {
+  const bool least = e.kids[0].name.id == ast::w_min;
+  if (e.count == 1) {
+    fail("argument-count", e.place, fmt::format("'{}' of nothing", least ? "min" : "max"));
+    return false;
+  }
+  const auto take = [&](int64_t v, bool first) {
+    if (first || (least ? v < out.integer : v > out.integer)) out = Value::of(v);
+  };
+  if (e.count == 2) {
+    Value v;
+    if (!eval(e.kids[1], v)) return false;
+    if (v.kind == ValueKind::list) {
+      if (v.list->count == 0) {
+        fail("empty-list", e, fmt::format("'{}' of an empty list", least ? "min" : "max"));
+        return false;
+      }
+      for (int64_t i = 0; i < v.list->count && step(e.place); ++i) take((*v.list)[i], i == 0);
+      return !stopped_;
+    }
+  }
+  for (uint32_t i = 1; i < e.count; ++i) {
+    int64_t v = 0;
+    if (!integer(e.kids[i], v)) return false;
+    take(v, i == 1);
+  }
+  return true;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,151 @@
+// Lists: ranges, exceptions, elements, comprehensions, and the memory they live in.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/evaluate/evaluate.h"
+
+namespace mscclc {
+
+using ast::Expr;
+using ast::ExprKind;
+
+// ---- memory ----------------------------------------------------------------------------------
+
+int64_t* ListArena::allocate(size_t n) {
+  constexpr size_t kBlock = 4096;
+  while (at_.block < blocks_.size() && blocks_[at_.block].size - at_.used < n) {
+    ++at_.block;
+    at_.used = 0;
+  }
+  if (at_.block == blocks_.size()) {
+    size_t all = 0;
+    for (const Block& b : blocks_) all += b.size;
+    if (n > kMaxElements || all + n > kMaxElements) return nullptr;
+    const size_t size = std::max(n, kBlock);
+    blocks_.push_back({std::make_unique_for_overwrite<int64_t[]>(size), size});
+  }
+  int64_t* at = blocks_[at_.block].data.get() + at_.used;
+  at_.used += n;
+  return at;
+}
+
+List* ListArena::make(const List& list) {
+  static_assert(sizeof(List) % sizeof(int64_t) == 0 && alignof(List) == alignof(int64_t));
+  int64_t* at = allocate(sizeof(List) / sizeof(int64_t));
+  return at == nullptr ? nullptr : new (at) List(list);
+}
+
+bool Evaluator::make_list(const Expr& e, const List& list, Value& out) {
+  const List* made = lists_.make(list);
+  if (made == nullptr) {
+    fail("too-many-elements", e.place,
+         fmt::format("more than {} list elements", ListArena::kMaxElements));
+    return false;
+  }
+  out.kind = ValueKind::list;
+  out.list = made;
+  return true;
+}
+
+bool Evaluator::store_list(const Expr& e, std::span<const int64_t> elements, Value& out) {
+  int64_t* data = lists_.allocate(std::max<size_t>(elements.size(), 1));
+  if (data != nullptr) {
+    std::ranges::copy(elements, data);
+    return make_list(e, List::stored({data, elements.size()}), out);
+  }
+  fail("too-many-elements", e.place,
+       fmt::format("more than {} list elements", ListArena::kMaxElements));
+  return false;
+}
+
+// ---- lists -----------------------------------------------------------------------------------
+
+bool Evaluator::list(const Expr& e, List& out) {
+  Value v;
+  if (!eval(e, v)) return false;
+  if (v.kind != ValueKind::list) return expected("a list", v.kind, e);
+  out = *v.list;
+  return true;
+}
+
+bool Evaluator::range(const Expr& e, Value& out) {
+  int64_t from = 0, to = 0, length = 0;
+  if (!integer(e.kids[0], from) || !integer(e.kids[1], to)) return false;
+  if (to > from && __builtin_sub_overflow(to, from, &length)) return overflow(e);
+  return make_list(e, List::range(from, to), out);
+}
+
+/// L except x. A range without one of its elements stays a range.
+bool Evaluator::except(const Expr& e, Value& out) {
+  Value left, right;
+  if (!eval(e.kids[0], left)) return false;
+  if (left.kind != ValueKind::list) return expected("a list", left.kind, e.kids[0]);
+  if (!eval(e.kids[1], right)) return false;
+  List gone;
+  if (right.kind == ValueKind::integer) {
+    gone = List::range(right.integer, right.integer);
+    gone.count = 1;
+  } else if (right.kind == ValueKind::list) {
+    gone = *right.list;
+  } else {
+    return expected("a number or a list", right.kind, e.kids[1]);
+  }
+  const List& from = *left.list;
+  const bool plain = from.data == nullptr && from.hole >= from.count;
+  if (plain && gone.count == 1) {
+    const int64_t position =
+        static_cast<int64_t>(static_cast<uint64_t>(gone[0]) - static_cast<uint64_t>(from.first));
+    List rest = from;
+    if (gone[0] >= from.first && position < from.count) {
+      --rest.count;
+      rest.hole = position;
+      if (position == 0) rest = List{nullptr, from.first + 1, rest.count, List::kNoHole};
+    }
+    return make_list(e, rest, out);
+  }
+  if (std::max(from.count, gone.count) > static_cast<int64_t>(ListArena::kMaxElements)) {
+    fail("too-many-elements", e.place,
+         fmt::format("more than {} list elements", ListArena::kMaxElements));
+    return false;
+  }
+  std::vector<int64_t> sorted, kept;
+  for (int64_t i = 0; i < gone.count && step(e.place); ++i) sorted.push_back(gone[i]);
+  std::ranges::sort(sorted);
+  for (int64_t i = 0; i < from.count && step(e.place); ++i) {
+    if (!std::ranges::binary_search(sorted, from[i])) kept.push_back(from[i]);
+  }
+  return !stopped_ && store_list(e, kept, out);
+}
+
+bool Evaluator::elements(const Expr& e, Value& out) {
+  int64_t* data = lists_.allocate(std::max<size_t>(e.count, 1));
+  if (data == nullptr) return store_list(e, {}, out);
+  for (uint32_t i = 0; i < e.count; ++i) {
+    if (!integer(e.kids[i], data[i])) return false;
+  }
+  return make_list(e, List::stored({data, e.count}), out);
+}
+
+/// Elements gather in a buffer of their own, as what their evaluation allocates is freed at once.
+bool Evaluator::comprehension(const Expr& e, Value& out) {
+  if (pool_used_ == pool_.size()) pool_.emplace_back();
+  const size_t mine = pool_used_++;
+  pool_[mine].clear();
+  bool good = each(e.loop->binders, false, [&] {
+    int64_t v = 0;
+    if (!integer(e.loop->element, v)) return false;
+    if (pool_[mine].size() >= ListArena::kMaxElements) {
+      fail("too-many-elements", e.place,
+           fmt::format("more than {} list elements", ListArena::kMaxElements));
+      return false;
+    }
+    pool_[mine].push_back(v);
+    return true;
+  });
+  good = good && store_list(e, pool_[mine], out);
+  --pool_used_;
+  return good;
+}
+
+}  // namespace mscclc

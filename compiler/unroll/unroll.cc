@@ -1,0 +1,345 @@
+// The driver and the statements that hold others.
+#include "compiler/unroll/unroll.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/unroll/unroll_state.h"
+
+namespace mscclc {
+Unroller::Unroller(const Sources& sources, const ast::Ast& ast, const ast::File& main,
+                   const FrontEndOptions& options, const Resolution& resolution,
+                   Diagnostics& diagnostics)
+    : sources_(sources),
+      ast_(ast),
+      main_(main),
+      options_(options),
+      resolution_(resolution),
+      diagnostics_(diagnostics),
+      evaluator_(ast, diagnostics),
+      builder_(diagnostics, this),
+      used_defines_(options.defines.size(), false),
+      name_ids_(ast.names().size(), kNone) {
+  constexpr uint64_t kStepsPerOp = 16, kFreeSteps = 1 << 20;
+  builder_.set_max_ops(options.max_ops);
+  const uint64_t ops = std::min(options.max_ops, uint64_t{1} << 40);
+  evaluator_.set_max_steps(kFreeSteps + kStepsPerOp * ops);
+}
+
+/// Members of a family are declared one by one, all at the same place.
+Span Unroller::span(Mark mark) {
+  const ast::Place place = mark.end == 0 ? op_place_ : ast::Place{mark.begin, mark.end};
+  if (place.begin != last_place_.begin || place.end != last_place_.end || place.end == 0) {
+    last_span_ = ast_.span(place);
+    last_place_ = place;
+  }
+  return last_span_;
+}
+
+std::string_view Unroller::text(Mark mark) {
+  return mark.end == 0 ? std::string_view{} : ast_.text(ast::Place{mark.begin, mark.end});
+}
+
+void Unroller::add_context(Diagnostic& diagnostic) { evaluator_.add_context(diagnostic); }
+
+/// The header, and what all ranks own. False after errors.
+bool Unroller::begin(const std::vector<Item>& items) {
+  Program& program = builder_.program();
+  if (!main_.is_ir) program.files.push_back(sources_.file(main_.id).name);
+  evaluator_.value(ast::w_input).kind = evaluator_.value(ast::w_output).kind = ValueKind::buffer;
+  evaluator_.value(ast::w_input).thing = name_id(ast::w_input);
+  evaluator_.value(ast::w_output).thing = name_id(ast::w_output);
+  for (const Item& item : items) header(item);
+  if (program.name.empty() && !main_.is_ir) {
+    program.name = std::filesystem::path(sources_.file(main_.id).name).stem().string();
+  }
+  unknown_defines();
+  if (!usable_ || halted()) return false;
+  if (!has_collective_) {
+    op_place_ = items.empty() ? ast::Place{} : items.front().stmt->keyword;
+    builder_.check();  // reports it
+    return false;
+  }
+  for (const ast::Symbol s : resolution_.unknown_far) builder_.poison(name_id(s));
+  find_bodies(items);
+  bodies(Sweep::declare, {0, static_cast<uint32_t>(bodies_.size())});
+  builder_.seal();
+  return true;
+}
+
+Unroller::Outcome Unroller::run(const std::vector<Item>& items, bool in_parts) {
+  if (!begin(items)) return {};
+  const auto ranks = static_cast<uint32_t>(bodies_.size());
+  bodies(Sweep::ops, {0, std::min(1u, ranks)});
+  const uint32_t parts = in_parts ? count_parts() : 1;
+  if (parts > 1) {
+    if (!unroll_parts(items, parts)) return {.in_vain = true};
+  } else {
+    bodies(Sweep::ops, {1, ranks});
+  }
+  op_place_ = collective_place_;
+  if (halted()) return {};
+  builder_.state().failed = builder_.state().failed || diagnostics_.has_errors();
+  Outcome outcome{.program = builder_.finish()};
+  if (diagnostics_.has_errors()) outcome.program.reset();
+  return outcome;
+}
+
+// ---- rank bodies -----------------------------------------------------------------------------
+
+void Unroller::find_bodies(const std::vector<Item>& items) {
+  const size_t ranks = builder_.program().ranks.size();
+  bodies_.assign(ranks, nullptr);
+  for (const Item& item : items) {
+    if (item.stmt->kind != ast::StmtKind::rank || halted()) continue;
+    const ast::Placed& s = item.stmt->as<ast::Placed>();
+    const auto give = [&](int64_t r) {
+      if (r < 0 || r >= static_cast<int64_t>(ranks)) {
+        Diagnostic& d =
+            evaluator_.fail("no-such-rank", s.at.place, fmt::format("rank {} is not a rank", r));
+        d.notes.push_back({fmt::format("there are {}", ranks), ast_.span(collective_place_)});
+        return true;
+      }
+      const ast::Placed*& place = bodies_[static_cast<size_t>(r)];
+      if (place != nullptr) {
+        evaluator_.fail("two-bodies", s.at.place, fmt::format("rank {} has two bodies", r))
+            .notes.push_back({"the other is here", ast_.span(place->at.place)});
+        return true;
+      }
+      place = &s;
+      return !halted();
+    };
+    if (s.at.name.given()) {
+      evaluator_.each_value(s.at, false, [&] { return give(evaluator_.bindings.back().value); });
+    } else if (int64_t r = 0; evaluator_.integer(s.at.list, r)) {
+      give(r);
+    }
+  }
+}
+
+void Unroller::bodies(Sweep sweep, RankRange ranks) {
+  sweep_ = sweep;
+  for (uint32_t r = ranks.begin; r < ranks.end && !halted(); ++r) {
+    if (bodies_[r] != nullptr) body(r, sweep);
+  }
+}
+
+void Unroller::body(uint32_t rank, Sweep sweep) {
+  const ast::Placed& s = *bodies_[rank];
+  const ListArena::Mark lists = evaluator_.lists().mark();
+  op_place_ = s.keyword;
+  builder_.rank(rank);
+  ir_loops_.clear();
+  if (s.at.name.given()) {
+    evaluator_.value(s.at.name.id) = Value::of(rank);
+    evaluator_.bindings.push_back({s.at.name.id, rank});
+    evaluator_.bindings_changed = true;
+  }
+  if (sweep == Sweep::declare) {
+    for (const ast::Stmt* stmt : s.body.statements) declare(*stmt);
+  } else {
+    Program& p = builder_.program();
+    if (rank > 0 && bodies_[rank - 1] == bodies_[rank]) {
+      const size_t ops = p.ranks[rank - 1].ops.size();
+      p.ranks[rank].ops.reserve(ops + ops / 2);
+    }
+    block(s.body);
+  }
+  if (s.at.name.given()) evaluator_.bindings.pop_back();
+  evaluator_.lists().release(lists);
+}
+
+// ---- statements ------------------------------------------------------------------------------
+
+void Unroller::block(const ast::Block& b) {
+  for (const ast::Stmt* s : b.statements) {
+    if (halted()) return;
+    statement(*s);
+  }
+}
+
+void Unroller::statement(const ast::Stmt& s) {
+  switch (s.kind) {
+    case ast::StmtKind::op:
+      op(s.as<ast::OpStmt>());
+      break;
+    case ast::StmtKind::let:
+      let(s.as<ast::Let>());
+      break;
+    case ast::StmtKind::for_: {
+      const ast::For& f = s.as<ast::For>();
+      evaluator_.each(f.binders, true, [&] {
+        block(f.body);
+        return !halted();
+      });
+      break;
+    }
+    case ast::StmtKind::if_:
+      if_(s.as<ast::If>());
+      break;
+    case ast::StmtKind::tb:
+      tb(s.as<ast::Placed>());
+      break;
+    case ast::StmtKind::group:
+      group(s.as<ast::Group>());
+      break;
+    case ast::StmtKind::pipeline:
+      pipeline(s.as<ast::Pipeline>());
+      break;
+    case ast::StmtKind::barrier:
+      barrier(s.as<ast::Barrier>());
+      break;
+    case ast::StmtKind::call:
+      call(s.as<ast::Call>());
+      break;
+    default:
+      bind_names(s);
+  }
+}
+
+/// `tb`, `group` or `pipeline` where an expansion brought it into another.
+void Unroller::misplaced(const ast::Stmt& s, std::string_view what) {
+  evaluator_.fail("nesting", s.keyword, fmt::format("'{}' inside '{}'", what, place_word_));
+}
+
+void Unroller::tb(const ast::Placed& s) {
+  if (!place_word_.empty()) return misplaced(s, "tb");
+  place_word_ = "tb";
+  const auto place = [&](int64_t b) {
+    op_place_ = s.at.place;
+    if (builder_.block(b, mark_of(s.at.place))) block(s.body);
+    return !halted();
+  };
+  if (s.at.name.given()) {
+    evaluator_.each_value(s.at, true, [&] { return place(evaluator_.bindings.back().value); });
+  } else if (int64_t b = 0; evaluator_.integer(s.at.list, b)) {
+    place(b);
+  }
+  builder_.no_place();
+  place_word_ = {};
+}
+
+void Unroller::group(const ast::Group& s) {
+  if (!place_word_.empty()) return misplaced(s, "group");
+  List blocks;
+  op_place_ = s.blocks.place;
+  if (!evaluator_.list(s.blocks, blocks)) return;
+  place_word_ = "group";
+  if (builder_.group(blocks, mark_of(s.blocks.place))) block(s.body);
+  builder_.no_place();
+  place_word_ = {};
+}
+
+void Unroller::pipeline(const ast::Pipeline& s) {
+  op_place_ = s.keyword;
+  if (in_pipeline_) {
+    evaluator_.fail("nesting", s.keyword, "a pipeline inside a pipeline");
+    return;
+  }
+  int64_t ir_loop = -1;
+  if (!enter_pipeline(s, ir_loop)) return;
+  in_pipeline_ = true;
+  if (ir_loop >= 0) ir_loops_.emplace_back(ir_loop, builder_.present_pipeline());
+  block(s.body);
+  builder_.end_pipeline();
+  in_pipeline_ = false;
+}
+
+bool Unroller::enter_pipeline(const ast::Pipeline& s, int64_t& ir_loop) {
+  const ast::Option* unit_option = find_option(s.options, ast::w_unit);
+  if (unit_option == nullptr) {
+    evaluator_.fail("missing-option", s.keyword, "'pipeline' needs 'unit: ...'");
+    return false;
+  }
+  int64_t unit = 0, chunks = 1;
+  if (!evaluator_.integer(unit_option->value, unit)) return false;
+  const ast::Option* chunks_option = find_option(s.options, ast::w_chunks);
+  if (chunks_option != nullptr && !evaluator_.integer(chunks_option->value, chunks)) return false;
+  if (const ast::Option* loop = find_option(s.options, ast::w_loop)) {
+    if (!evaluator_.integer(loop->value, ir_loop)) return false;
+    for (const auto& [k, id] : ir_loops_) {
+      if (k == ir_loop) return builder_.resume_pipeline(id, unit, chunks, mark_of(loop));
+    }
+  }
+  return builder_.pipeline(unit, chunks, mark_of(unit_option), mark_of(chunks_option));
+}
+
+void Unroller::if_(const ast::If& s) {
+  for (const ast::If::Arm& arm : s.arms) {
+    bool taken = true;
+    if (arm.condition.given() && !evaluator_.boolean(arm.condition, taken)) return;
+    if (!taken) continue;
+    block(arm.body);
+    return;
+  }
+}
+
+// ---- expansions ------------------------------------------------------------------------------
+
+bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vector<Value>& out) {
+  if (s.arguments.size() != def.parameters.size()) {
+    Diagnostic& d = evaluator_.fail(
+        "argument-count", s.place,
+        fmt::format("'{}' takes {} argument{}; {} given", ast_.text(s.def), def.parameters.size(),
+                    def.parameters.size() == 1 ? "" : "s",
+                    s.arguments.size() == 1 ? "1 is" : fmt::format("{} are", s.arguments.size())));
+    d.notes.push_back(
+        {fmt::format("'{}' is declared here", ast_.text(def.name)), ast_.span(def.name)});
+    return false;
+  }
+  for (const ast::Expr& e : s.arguments) {
+    Value v;
+    if (!evaluator_.eval(e, v)) return false;
+    out.push_back(v);
+  }
+  return true;
+}
+
+void Unroller::call(const ast::Call& s) {
+  const Value callee = evaluator_.value(s.def.id);
+  if (callee.kind != ValueKind::def || !evaluator_.step(s.place)) return;
+  const ast::Def& def = *callee.def;
+  std::vector<Value> arguments;
+  op_place_ = s.place;
+  if (!bind_arguments(s, def, arguments)) return;
+  if (evaluator_.expansions.size() >= kMaxExpansion) {
+    evaluator_.fail("too-deep", s.place, fmt::format("expansion deeper than {}", kMaxExpansion));
+    return;
+  }
+  const Locals& locals = evaluator_.locals(s.def.id);
+  const ListArena::Mark lists = evaluator_.lists().mark();
+  const size_t saved = evaluator_.save(locals);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    evaluator_.value(def.parameters[i].id) = arguments[i];
+  }
+  const uint32_t outer = context_;
+  const auto next = static_cast<uint32_t>(contexts_.size() + 1);
+  context_ = contexts_.try_emplace({&s, outer}, next).first->second;
+  evaluator_.expansions.push_back({s.place, s.def.id});
+  block(def.body);
+  evaluator_.expansions.pop_back();
+  context_ = outer;
+  evaluator_.restore(locals, saved);
+  evaluator_.lists().release(lists);
+}
+
+// ---- entry -----------------------------------------------------------------------------------
+
+std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const ast::File& main,
+                              const std::vector<Item>& items, const FrontEndOptions& options,
+                              Diagnostics& diagnostics) {
+  Resolution resolution;
+  resolve(ast, items, main.is_ir, resolution, diagnostics);
+  if (!resolution.usable) return std::nullopt;
+  const auto run = [&](bool in_parts) {
+    return Unroller(sources, ast, main, options, resolution, diagnostics).run(items, in_parts);
+  };
+  Unroller::Outcome outcome = run(true);
+  if (outcome.in_vain) outcome = run(false);
+  if (outcome.program && !main.is_ir) warn_unused(ast, resolution, diagnostics);
+  return std::move(outcome.program);
+}
+
+}  // namespace mscclc

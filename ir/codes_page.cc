@@ -1,6 +1,0 @@
-// Prints docs/diagnostics.md.
-#include <cstdio>
-
-#include "ir/diagnostic_codes.h"
-
-int main() { std::fputs(mscclc::code_reference().c_str(), stdout); }

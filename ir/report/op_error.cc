@@ -1,0 +1,67 @@
+#include "ir/report/op_error.h"
+
+#include <utility>
+
+#include "ir/print/print.h"
+#include "ir/print/print_parts.h"
+
+namespace mscclc {
+namespace {
+
+/// Fills the place of a diagnostic or note from the op's first location.
+template <class T>
+void set_place(T& told, const Program& program, const Op& op) {
+  told.span = span_of(program, op);
+  if (op.locations.count == 0) return;
+  const Site& site = program.sites[program.locations[op.locations.first].site];
+  if (site.file < program.files.size()) told.file = program.files[site.file];
+}
+
+}  // namespace
+
+Span span_of(const Program& program, const Op& op) {
+  if (op.locations.count == 0) return {};
+  const Site& site = program.sites[program.locations[op.locations.first].site];
+  return {.file = site.file, .line = site.line, .column = site.column};
+}
+
+std::string describe_op(const Program& program, uint32_t rank, const Op& op) {
+  std::string text = '\'' + print_op(program, rank, op) + '\'';
+  if (op.block != kNone) text += " in tb " + std::to_string(op.block);
+  text += " of rank " + std::to_string(rank);
+  const std::string bindings = print_bindings(program, op);
+  return bindings.empty() ? text : text + " (" + bindings + ')';
+}
+
+std::string print_place(const Program& program, uint32_t rank, const Op& op) {
+  TextWriter out(128);
+  (out << "rank ").number(rank);
+  if (op.block != kNone) {
+    (out << ", tb ").number(op.block);
+  } else if (op.group != kNone) {
+    print_set(out << ", group ", program.values(program.groups[op.group]));
+  }
+  return out.take();
+}
+
+Note op_note(const Program& program, const Op& op, std::string text) {
+  Note note;
+  note.text = std::move(text);
+  set_place(note, program, op);
+  return note;
+}
+
+Diagnostic& op_error(Diagnostics& diagnostics, std::string code, const Program& program,
+                     uint32_t rank, const Op& op, std::string message) {
+  Diagnostic d;
+  d.code = std::move(code);
+  d.message = std::move(message);
+  set_place(d, program, op);
+  const std::string bindings = print_bindings(program, op);
+  if (!bindings.empty()) d.notes.push_back({"when " + bindings});
+  d.notes.push_back(
+      {"in '" + print_op(program, rank, op) + "' (" + print_place(program, rank, op) + ')'});
+  return diagnostics.add(std::move(d));
+}
+
+}  // namespace mscclc
