@@ -14,6 +14,13 @@ _JOINED = "//tools:joined"
 # What a test may have without being compiled alone; the rest could make its object another.
 _SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "timeout"]
 
+# g++ takes all that #line names for headers, whose types should have no parts from an anonymous
+# namespace.
+_HEAD = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+"""
+
 def _joined_source_impl(ctx):
     files = [f for f in ctx.files.srcs if f.extension == "cc"]
     script = "".join([
@@ -21,7 +28,7 @@ def _joined_source_impl(ctx):
         for f in files
     ])
     ctx.actions.run_shell(
-        command = "{\n:\n%s} > %s" % (script, ctx.outputs.out.path),
+        command = "{\ncat <<'END'\n%sEND\n%s} > %s" % (_HEAD, script, ctx.outputs.out.path),
         inputs = files,
         outputs = [ctx.outputs.out],
         mnemonic = "JoinSources",
