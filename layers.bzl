@@ -2,6 +2,8 @@
 comes from it, and a test holds every #include line against it (//tests/structure:walls_test), as
 headers also come with what a dependency depends on."""
 
+load("//:joined.bzl", "joined_tests")
+
 # For folders that hold nothing but tests, and what these share: everything.
 _ALL = ["*"]
 
@@ -517,8 +519,10 @@ def users():
         if folder in row.get(other, []) or "*" in row.get(other, [])
     ]] or ["//visibility:private"]
 
-def folder_sources():
-    """The sources of this package, for tests of the structure. Every row of the table has them."""
+def folder_sources(tests_apart = []):
+    """The sources of this package, for tests of the structure. Every row of the table has them. Its
+    tests share objects but for those of the files tests_apart (joined.bzl)."""
+    joined_tests(tests_apart)
     native.filegroup(
         name = "sources",
         srcs = native.glob([

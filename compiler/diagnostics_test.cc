@@ -15,7 +15,7 @@ int check_file(const std::string& section) {
   });
 }
 
-std::string repeated(int times, const std::function<std::string(int)>& line) {
+std::string repeated_lines(int times, const std::function<std::string(int)>& line) {
   std::string out;
   for (int i = 0; i < times; ++i) out += line(i);
   return out;
@@ -40,8 +40,8 @@ TEST_CASE("functions nest 64 levels deep") {
     return i == 0 ? std::string("let f0(x) = x\n")
                   : "let f" + n + "(x) = f" + std::to_string(i - 1) + "(x)\n";
   };
-  CHECK(outcome(repeated(64, line) + "require f63(1) == 1, \"\"\n" + kBody).empty());
-  CHECK(outcome(repeated(65, line) + "require f64(1) == 1, \"\"\n" + kBody) ==
+  CHECK(outcome(repeated_lines(64, line) + "require f63(1) == 1, \"\"\n" + kBody).empty());
+  CHECK(outcome(repeated_lines(65, line) + "require f64(1) == 1, \"\"\n" + kBody) ==
         "a.mscl:2:13: error: expansion deeper than 64\n"
         "let f1(x) = f0(x)\n"
         "            ^~~~~\n");
@@ -54,8 +54,8 @@ TEST_CASE("defs nest 64 levels deep") {
                   : "def d" + n + "() { d" + std::to_string(i - 1) + "() }\n";
   };
   const std::string head = "collective allreduce(ranks: 1)\n";
-  CHECK(outcome(repeated(64, line) + head + "rank 0 { tb 0 { d63() } }").empty());
-  CHECK(outcome(repeated(65, line) + head + "rank 0 { tb 0 { d64() } }") ==
+  CHECK(outcome(repeated_lines(64, line) + head + "rank 0 { tb 0 { d63() } }").empty());
+  CHECK(outcome(repeated_lines(65, line) + head + "rank 0 { tb 0 { d64() } }") ==
         "a.mscl:2:12: error: expansion deeper than 64\n"
         "def d1() { d0() }\n"
         "           ^~~~\n"
@@ -72,7 +72,8 @@ TEST_CASE("calls that double at each level come to an end") {
     return i == 0 ? std::string("let f0(x) = x\n")
                   : "let f" + n + "(x) = f" + m + "(f" + m + "(x))\n";
   };
-  const std::string out = outcome("#max 100\n" + repeated(60, line) + "let a = f59(1)\n" + kBody);
+  const std::string out =
+      outcome("#max 100\n" + repeated_lines(60, line) + "let a = f59(1)\n" + kBody);
   CHECK(out.find("error: the program has not ended") != std::string::npos);
 }
 

@@ -17,7 +17,7 @@
 namespace mscclc {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const Target& host() { return builtin_targets().front(); }
 
@@ -26,10 +26,10 @@ class Damage {
   explicit Damage(uint64_t seed) : random_(seed) {}
 
   /// Changes one value somewhere in the document.
-  void change(Json& document) {
-    std::vector<Json*> all;
+  void change(OrderedJson& document) {
+    std::vector<OrderedJson*> all;
     collect(document, all);
-    Json& victim = *all[pick(all.size())];
+    OrderedJson& victim = *all[pick(all.size())];
     switch (pick(4)) {
       case 0:
         victim = number();
@@ -67,49 +67,49 @@ class Damage {
  private:
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
 
-  static void collect(Json& value, std::vector<Json*>& all) {
+  static void collect(OrderedJson& value, std::vector<OrderedJson*>& all) {
     all.push_back(&value);
     if (!value.is_structured()) return;
-    for (Json& inner : value) collect(inner, all);
+    for (OrderedJson& inner : value) collect(inner, all);
   }
 
-  Json number() {
-    const Json numbers[] = {0,
-                            1,
-                            2,
-                            7,
-                            255,
-                            65536,
-                            2147483647,
-                            -1,
-                            4294967295,
-                            4294967296,
-                            0x7fffffffffffffff,
-                            0xffffffffffffffff,
-                            -0x7fffffffffffffff,
-                            1.5,
-                            16};
+  OrderedJson number() {
+    const OrderedJson numbers[] = {0,
+                                   1,
+                                   2,
+                                   7,
+                                   255,
+                                   65536,
+                                   2147483647,
+                                   -1,
+                                   4294967295,
+                                   4294967296,
+                                   0x7fffffffffffffff,
+                                   0xffffffffffffffff,
+                                   -0x7fffffffffffffff,
+                                   1.5,
+                                   16};
     return numbers[pick(std::size(numbers))];
   }
 
-  void other_type(Json& value) {
-    const Json values[] = {nullptr,
-                           true,
-                           "s",
-                           "memory",
-                           "switch",
-                           "sum",
-                           "",
-                           Json::array(),
-                           Json::object(),
-                           Json::array({0}),
-                           Json::array({1, 2, 3})};
+  void other_type(OrderedJson& value) {
+    const OrderedJson values[] = {nullptr,
+                                  true,
+                                  "s",
+                                  "memory",
+                                  "switch",
+                                  "sum",
+                                  "",
+                                  OrderedJson::array(),
+                                  OrderedJson::object(),
+                                  OrderedJson::array({0}),
+                                  OrderedJson::array({1, 2, 3})};
     value = values[pick(std::size(values))];
   }
 
-  void shrink_or_grow(Json& value) {
+  void shrink_or_grow(OrderedJson& value) {
     if (value.is_array() && !value.empty()) {
-      const Json copy = value[pick(value.size())];
+      const OrderedJson copy = value[pick(value.size())];
       if (pick(2) == 0) {
         value.erase(pick(value.size()));
       } else {
@@ -169,11 +169,11 @@ std::vector<std::string> seeds() {
 TEST_CASE("plans with changed values are read or refused") {
   size_t plans = 0, all = 0;
   for (const std::string& text : seeds()) {
-    const Json right = Json::parse(text);
+    const OrderedJson right = OrderedJson::parse(text);
     for (uint64_t i = 0; i < 40; ++i) {
       INFO("plan " << all / 40 << " damage " << i);
       Damage damage(all++);
-      Json document = right;
+      OrderedJson document = right;
       for (uint64_t n = 0; n <= i % 2; ++n) damage.change(document);
       plans += read_anything(testing::resign(document.dump()));
     }

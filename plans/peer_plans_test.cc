@@ -124,7 +124,9 @@ std::set<std::string> keys_of(const std::map<std::string, std::string>& map) {
   return keys;
 }
 
-std::string errors(const Diagnostics& diagnostics) { return render_text(diagnostics, Sources()); }
+std::string peer_errors(const Diagnostics& diagnostics) {
+  return render_text(diagnostics, Sources());
+}
 
 }  // namespace
 
@@ -135,7 +137,7 @@ TEST_CASE("peer plans that cannot run are refused with the reason") {
   for (const auto& [name, message] : kRefused) {
     Diagnostics diagnostics;
     CHECK_FALSE(read_plan(plans.at(name), name, diagnostics));
-    CHECK(errors(diagnostics) == name + ": " + message + "\n");
+    CHECK(peer_errors(diagnostics) == name + ": " + message + "\n");
   }
 }
 
@@ -145,14 +147,14 @@ TEST_CASE("peer plans are written again with the same meaning") {
     INFO(name);
     Diagnostics diagnostics;
     const auto program = read_plan(text, name, diagnostics);
-    INFO(errors(diagnostics));
+    INFO(peer_errors(diagnostics));
     REQUIRE(program);
     CHECK(program->foreign);
     const auto written = write_plan(*program, *find_target("host", diagnostics), diagnostics);
     REQUIRE(written);
 
     const auto again = read_plan(*written, name, diagnostics);
-    INFO(errors(diagnostics));
+    INFO(peer_errors(diagnostics));
     REQUIRE(again);
     CHECK(print_ir(*again) == print_ir(*program));
     CHECK(write_plan(*again, *find_target("host", diagnostics), diagnostics) == written);
@@ -180,7 +182,7 @@ TEST_CASE("the target of the peer's executor refuses exactly the plans with long
     const auto program = read_plan(text, name, diagnostics);
     REQUIRE(program);
     const auto written = write_plan(*program, *find_target("mscclpp", diagnostics), diagnostics);
-    INFO(errors(diagnostics));
+    INFO(peer_errors(diagnostics));
     CHECK(written.has_value() == (kLongNames.count(name) == 0));
   }
 }

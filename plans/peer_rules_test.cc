@@ -20,7 +20,7 @@ using namespace testing;
 constexpr uint32_t kStage = kFirstScratch, kSlots = kFirstScratch + 1;
 constexpr uint32_t kMem = 0, kNet = 1, kSw = 2;
 
-struct Case {
+struct RuleCase {
   const char* name;  ///< the long name that is written
   std::function<void(TestProgram&)> build;
 };
@@ -65,7 +65,7 @@ void add_loop(TestProgram& t, Op& op) {
 
 const Operand kInput0 = local(kInput, 0);
 
-const std::multimap<std::string, Case> kCases = {
+const std::multimap<std::string, RuleCase> kCases = {
     {"no_such_op",
      {"switch_reduce",
       [](TestProgram& t) {
@@ -261,7 +261,7 @@ bool refused_for(const Program& program, const std::string& fault) {
                      [&](const Diagnostic& d) { return d.code == "peer-" + fault; });
 }
 
-void check(const std::string& fault, const Case& c) {
+void check(const std::string& fault, const RuleCase& c) {
   TestProgram t = base();
   c.build(t);
   Diagnostics diagnostics;

@@ -13,7 +13,7 @@
 namespace mscclc {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// A change to a plan: `value` (JSON text) is put at `path`; "" takes away what is there.
 struct Change {
@@ -26,13 +26,13 @@ struct Case {
   const char* message;  ///< without the file's name in front
 };
 
-void apply(Json& plan, const Change& change) {
-  const Json::json_pointer pointer(change.path);
+void apply(OrderedJson& plan, const Change& change) {
+  const OrderedJson::json_pointer pointer(change.path);
   if (*change.value != '\0') {
-    plan[pointer] = Json::parse(change.value);
+    plan[pointer] = OrderedJson::parse(change.value);
     return;
   }
-  Json& parent = plan[pointer.parent_pointer()];
+  OrderedJson& parent = plan[pointer.parent_pointer()];
   if (parent.is_array()) {
     parent.erase(std::stoul(pointer.back()));
   } else {
@@ -54,24 +54,25 @@ std::string read_errors(const std::string& text) {
   return out;
 }
 
-void check_all(const Json& right, const std::vector<Case>& cases) {
+void check_all(const OrderedJson& right, const std::vector<Case>& cases) {
   REQUIRE(read_errors(right.dump()) == "read");
   for (const Case& c : cases) {
-    Json plan = right;
+    OrderedJson plan = right;
     for (const Change& change : c.changes) apply(plan, change);
     INFO(c.changes[0].path << " = " << c.changes[0].value);
     CHECK(read_errors(testing::resign(plan.dump())) == c.message);
   }
 }
 
-Json our_plan() {
+OrderedJson our_plan() {
   Diagnostics diagnostics;
-  return Json::parse(*write_plan(testing::sample_plan(), builtin_targets().front(), diagnostics));
+  return OrderedJson::parse(
+      *write_plan(testing::sample_plan(), builtin_targets().front(), diagnostics));
 }
 
 /// Our plan with its extra key taken away: a plan as a peer could have written it.
-Json peer_plan() {
-  Json plan = our_plan();
+OrderedJson peer_plan() {
+  OrderedJson plan = our_plan();
   plan.erase("mscclc");
   return plan;
 }
@@ -372,20 +373,20 @@ constexpr Proof kProof = {.proved = true,
                           .between_calls = BetweenCalls::copies};
 
 /// Our plan with the record of a proof.
-Json proved_plan(const char* target = "host") {
+OrderedJson proved_plan(const char* target = "host") {
   Diagnostics diagnostics;
-  return Json::parse(
+  return OrderedJson::parse(
       *write_plan(testing::sample_plan(), *find_target(target, diagnostics), diagnostics, &kProof));
 }
 
 TEST_CASE("white space does not change the hash, what a plan claims does") {
   CHECK(read_errors(proved_plan().dump(2)) == "read");
   CHECK(proved_plan()["mscclc"]["hash"] != our_plan()["mscclc"]["hash"]);
-  const Json right = proved_plan();
+  const OrderedJson right = proved_plan();
   for (const auto& [claim, value] : right["mscclc"]["proof"].items()) {
     INFO(claim);
-    Json changed = right;
-    Json& other = changed["mscclc"]["proof"][claim];
+    OrderedJson changed = right;
+    OrderedJson& other = changed["mscclc"]["proof"][claim];
     if (value.is_boolean()) other = !value.get<bool>();
     if (value.is_number()) other = value.get<uint32_t>() + 1;
     if (claim == "rounding") other = "once";
@@ -416,7 +417,7 @@ TEST_CASE("the record of a proof is read") {
 }
 
 TEST_CASE("the record of a proof is read strictly") {
-  const Json right = proved_plan();
+  const OrderedJson right = proved_plan();
   const std::vector<Case> cases = {
       {{{"/mscclc/proof/target", "\"sm_90\""}},
        "mscclc.proof.target: the proof is for the target 'sm_90', the plan for 'host'"},
@@ -471,14 +472,14 @@ TEST_CASE("a peer's plan becomes IR") {
 }
 
 TEST_CASE("a send and receive of the peer sends as far as it writes") {
-  Json plan = peer_plan();
+  OrderedJson plan = peer_plan();
   plan["collective"] = "sendrecv";
   Diagnostics diagnostics;
   auto program = read_plan(plan.dump(), "p", diagnostics);
   REQUIRE(program);
   // A switch speaks to all ranks: nothing can be said about where data goes.
   CHECK(program->contract.kind == CollectiveKind::custom);
-  for (Json& gpu : plan["gpus"]) gpu["threadblocks"][1]["ops"].erase(1);
+  for (OrderedJson& gpu : plan["gpus"]) gpu["threadblocks"][1]["ops"].erase(1);
   program = read_plan(plan.dump(), "p", diagnostics);
   REQUIRE(program);
   CHECK(program->contract.kind == CollectiveKind::sendrecv);
@@ -486,3 +487,8 @@ TEST_CASE("a send and receive of the peer sends as far as it writes") {
 }
 
 }  // namespace mscclc
+
+#undef BLOCK
+#undef IN_BLOCK
+#undef EXTRA
+#undef IN_EXTRA

@@ -12,9 +12,11 @@
 namespace mscclc {
 namespace {
 
-const Target& host() { return builtin_targets().front(); }
+const Target& host_target() { return builtin_targets().front(); }
 
-std::string errors(const Diagnostics& diagnostics) { return render_text(diagnostics, Sources()); }
+std::string all_errors(const Diagnostics& diagnostics) {
+  return render_text(diagnostics, Sources());
+}
 
 }  // namespace
 
@@ -28,16 +30,16 @@ TEST_CASE("random programs survive the way to a plan and back") {
     }
     Diagnostics diagnostics;
     const bool right = verify_structure(program, diagnostics);
-    INFO(errors(diagnostics));
+    INFO(all_errors(diagnostics));
     REQUIRE(right);
-    const auto plan = write_plan(program, host(), diagnostics);
-    INFO(errors(diagnostics));
+    const auto plan = write_plan(program, host_target(), diagnostics);
+    INFO(all_errors(diagnostics));
     REQUIRE(plan);
     const auto again = read_plan(*plan, "plan.json", diagnostics);
-    INFO(errors(diagnostics));
+    INFO(all_errors(diagnostics));
     REQUIRE(again);
     REQUIRE(print_ir(*again) == print_ir(program));
-    REQUIRE(write_plan(*again, host(), diagnostics) == plan);
+    REQUIRE(write_plan(*again, host_target(), diagnostics) == plan);
   }
   CHECK(met.size() == op_table().size() - 1);  // all but `pipeline`, which is no op of a block
 }

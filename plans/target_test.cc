@@ -23,7 +23,7 @@ const std::string kRight =
     R"("vector_bytes":13,"max_bytes":18446744073709551615})";
 
 /// The message for a target file, without the path of the file.
-std::string refusal(std::string text, const std::string& from, const std::string& to) {
+std::string refused_target(std::string text, const std::string& from, const std::string& to) {
   text.replace(text.find(from), from.size(), to);
   const std::string path = file_with(text);
   Diagnostics diagnostics;
@@ -71,14 +71,16 @@ TEST_CASE("a file is a target") {
 }
 
 TEST_CASE("mistakes in target files") {
-  CHECK(refusal(kRight, "\"max_blocks\":2,", "") == ": key 'max_blocks' is missing");
-  CHECK(refusal(kRight, "max_blocks", "max_block") == ": unknown key 'max_block'");
-  CHECK(refusal(kRight, ":true", ":1") == ": peer_wire_only: expected a boolean, found a number");
-  CHECK(refusal(kRight, ":2,", ":\"2\",") == ": max_blocks: expected a number, found a string");
-  CHECK(refusal(kRight, ":2,", ":4294967296,") ==
+  CHECK(refused_target(kRight, "\"max_blocks\":2,", "") == ": key 'max_blocks' is missing");
+  CHECK(refused_target(kRight, "max_blocks", "max_block") == ": unknown key 'max_block'");
+  CHECK(refused_target(kRight, ":true", ":1") ==
+        ": peer_wire_only: expected a boolean, found a number");
+  CHECK(refused_target(kRight, ":2,", ":\"2\",") ==
+        ": max_blocks: expected a number, found a string");
+  CHECK(refused_target(kRight, ":2,", ":4294967296,") ==
         ": max_blocks: 4294967296 is too large; at most 4294967295");
-  CHECK(refusal(kRight, "\"tiny\"", "\"\"") == ": name: a target must have a name");
-  CHECK(refusal(kRight, "{", "").starts_with(": not JSON: "));
+  CHECK(refused_target(kRight, "\"tiny\"", "\"\"") == ": name: a target must have a name");
+  CHECK(refused_target(kRight, "{", "").starts_with(": not JSON: "));
 }
 
 TEST_CASE("a name that is neither") {

@@ -4,13 +4,16 @@ _Sources = provider(fields = ["files"])
 
 def _aspect_impl(target, ctx):
     files = []
+    below = []
     for attribute in ["srcs", "hdrs"]:
         for source in getattr(ctx.rule.attr, attribute, []):
             files += [f for f in source.files.to_list() if f.is_source]
-    below = [d[_Sources].files for d in getattr(ctx.rule.attr, "deps", []) if _Sources in d]
+    for attribute in ["deps", "srcs"]:  # srcs: sources that are joined
+        attributes = getattr(ctx.rule.attr, attribute, [])
+        below += [d[_Sources].files for d in attributes if _Sources in d]
     return [_Sources(files = depset(files, transitive = below))]
 
-_sources_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps"])
+_sources_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps", "srcs"])
 
 def _sources_impl(ctx):
     files = depset(transitive = [p[_Sources].files for p in ctx.attr.programs])

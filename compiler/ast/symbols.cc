@@ -99,3 +99,5 @@ void Names::grow() {
 }
 
 }  // namespace mscclc::ast
+
+#undef RESERVED

@@ -220,7 +220,7 @@ TEST_CASE("groups of the same blocks are one group") {
   CHECK(program->ranks[0].blocks == 3);
 }
 
-TEST_CASE("lists") {
+TEST_CASE("builder: lists") {
   CHECK(List::range(2, 2).count == 0);
   CHECK(List::range(5, 2).count == 0);
   List hole = List::range(0, 4);

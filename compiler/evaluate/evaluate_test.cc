@@ -52,7 +52,7 @@ TEST_CASE("comparison and logic") {
   check_true("not (false and 1 / 0 == 1)");
 }
 
-TEST_CASE("lists") {
+TEST_CASE("constants: lists") {
   check_true("0..3 == [0, 1, 2] and 3..3 == [] and 5..2 == []");
   check_true("len(0..8 except 3) == 7 and (0..8 except 3)[3] == 4 and (0..8 except 3)[2] == 2");
   check_true("0..4 except 0 == 1..4 and 0..4 except 3 == 0..3 and 0..4 except 9 == 0..4");

@@ -278,7 +278,7 @@ TEST_CASE("declarations") {
   CHECK(p.source(semaphores[2].place) == "c[2] = x");
 }
 
-TEST_CASE("ops") {
+TEST_CASE("parser: ops") {
   const Parsed p(
       "rank 0 {\n"
       "  sync\n"
@@ -355,7 +355,7 @@ TEST_CASE("newlines inside brackets and after '{', ',', '<-', '=' and operators"
   CHECK(p.item<ast::Placed>(2).body.statements.size() == 2);
 }
 
-TEST_CASE("IR text") {
+TEST_CASE("parser: IR text") {
   const Parsed p(
       "ir 1 from \"ring.mscl\"\n"
       "program    \"a b\"\n"

@@ -10,22 +10,22 @@ namespace mscclc::device {
 namespace {
 
 /// A format by its definition.
-struct Format {
+struct NumberFormat {
   int exponent, mantissa, bias;
   uint32_t top;   ///< largest finite code
   bool infinity;  ///< beyond it: infinity, else the largest
 };
 template <Dtype T>
-constexpr Format format_of();
+constexpr NumberFormat format_of();
 // clang-format off
-template <> constexpr Format format_of<Dtype::f16>() { return {5, 10, 15, 0x7bff, true}; }
-template <> constexpr Format format_of<Dtype::bf16>() { return {8, 7, 127, 0x7f7f, true}; }
-template <> constexpr Format format_of<Dtype::e4m3>() { return {4, 3, 7, 0x7e, false}; }
-template <> constexpr Format format_of<Dtype::e5m2>() { return {5, 2, 15, 0x7b, true}; }
-template <> constexpr Format format_of<Dtype::e4m3b15>() { return {4, 3, 15, 0x77, false}; }
+template <> constexpr NumberFormat format_of<Dtype::f16>() { return {5, 10, 15, 0x7bff, true}; }
+template <> constexpr NumberFormat format_of<Dtype::bf16>() { return {8, 7, 127, 0x7f7f, true}; }
+template <> constexpr NumberFormat format_of<Dtype::e4m3>() { return {4, 3, 7, 0x7e, false}; }
+template <> constexpr NumberFormat format_of<Dtype::e5m2>() { return {5, 2, 15, 0x7b, true}; }
+template <> constexpr NumberFormat format_of<Dtype::e4m3b15>() { return {4, 3, 15, 0x77, false}; }
 // clang-format on
 
-double value_of(const Format& f, uint32_t code) {
+double value_of(const NumberFormat& f, uint32_t code) {
   const int exponent = static_cast<int>(code >> f.mantissa);
   const int mantissa = static_cast<int>(code & ((1u << f.mantissa) - 1));
   if (exponent == 0) return std::ldexp(mantissa, 1 - f.bias - f.mantissa);
@@ -33,7 +33,7 @@ double value_of(const Format& f, uint32_t code) {
 }
 
 /// The code nearest to a positive value, by search.
-uint32_t nearest_code(const Format& f, double value) {
+uint32_t nearest_code(const NumberFormat& f, double value) {
   // The first value that is out of range, were there one more code.
   const double step = value_of(f, f.top) - value_of(f, f.top - 1);
   const double limit = value_of(f, f.top) + step;
@@ -55,7 +55,7 @@ uint32_t nearest_code(const Format& f, double value) {
 
 template <Dtype T>
 void check_value(double value) {
-  constexpr Format f = format_of<T>();
+  constexpr NumberFormat f = format_of<T>();
   const uint32_t sign = 1u << (f.exponent + f.mantissa);
   INFO(info(T).name << ' ' << value);
   const uint32_t expected = nearest_code(f, value);
@@ -69,7 +69,7 @@ void check_value(double value) {
 
 template <Dtype T>
 void check_format() {
-  constexpr Format f = format_of<T>();
+  constexpr NumberFormat f = format_of<T>();
   using Bits = typename Element<T>::Bits;
   const uint32_t sign = 1u << (f.exponent + f.mantissa);
   for (uint32_t code = 0; code <= f.top; ++code) {

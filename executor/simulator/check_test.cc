@@ -12,7 +12,7 @@ namespace {
 using namespace testing;
 using Kind = OpKind;
 
-std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
+std::string text_of_check(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
 
 TEST_CASE("wrong elements are counted and the first are told") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL16);
@@ -25,7 +25,7 @@ TEST_CASE("wrong elements are counted and the first are told") {
   const RunResult result = simulate(t.program, {.bytes = 20, .dtype = Dtype::i32}, diagnostics);
   CHECK(result.status == RunStatus::wrong);
   CHECK(result.wrong == 5);
-  const std::string text = text_of(diagnostics);
+  const std::string text = text_of_check(diagnostics);
   CHECK(text.find(
             "error: rank 1: 5 wrong elements in 'output'\nnote: call 0, element 0: expected ") ==
         0);
@@ -104,7 +104,7 @@ TEST_CASE("every collective, sizes that cut unevenly") {
               {.bytes = elements * type.bytes, .dtype = type.dtype, .schedule_seed = elements},
               diagnostics);
           INFO(name(kind) << ' ' << chunks.size() << ' ' << type.name << ' ' << elements << '\n'
-                          << text_of(diagnostics));
+                          << text_of_check(diagnostics));
           REQUIRE(result.status == RunStatus::right);
           if (kind != CollectiveKind::alltoallv) REQUIRE(result.count == elements);
         }
@@ -124,7 +124,7 @@ TEST_CASE("who leaves a barrier early is told") {
   Diagnostics wrong;
   const RunResult result = simulate(t.program, {.iterations = 2}, wrong);
   CHECK(result.status == RunStatus::wrong);
-  CHECK(text_of(wrong) == "error: rank 0 leaves the barrier before all are in\n");
+  CHECK(text_of_check(wrong) == "error: rank 0 leaves the barrier before all are in\n");
   add_op(t, 0, 0, Kind::wait, {end_of(0)});
   for (uint64_t seed = 0; seed < 10; ++seed) {
     Diagnostics diagnostics;
@@ -138,7 +138,7 @@ TEST_CASE("runs that cannot be") {
   const auto refusal = [&](const RunSpec& spec) {
     Diagnostics diagnostics;
     CHECK(simulate(t.program, spec, diagnostics).status == RunStatus::refused);
-    return text_of(diagnostics);
+    return text_of_check(diagnostics);
   };
   SECTION("in place") {
     t.program.contract.in_place = InPlace::no;

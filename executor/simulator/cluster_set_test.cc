@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
+std::string text_of_set(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
 
 RunResult run_set(const std::vector<PlacedPlan>& plans, const RunSpec& spec,
                   Diagnostics& diagnostics) {
@@ -38,7 +38,7 @@ TEST_CASE("plans in turn, in any order and schedule") {
          schedules({.plan_bytes = {1000, 3000}, .order = {calls, calls, calls}})) {
       Diagnostics diagnostics;
       const RunResult result = run_set(plans, spec, diagnostics);
-      INFO(text_of(diagnostics));
+      INFO(text_of_set(diagnostics));
       CHECK(result.status == RunStatus::right);
       REQUIRE(result.plans.size() == 2);
       CHECK(result.plans[0].bytes == 1000);
@@ -90,7 +90,7 @@ TEST_CASE("what hangs is told by plan and call") {
   Diagnostics diagnostics;
   CHECK(run_set(plans, circle, diagnostics).status == RunStatus::hung);
   CHECK(
-      text_of(diagnostics)
+      text_of_set(diagnostics)
           .find("error: the plans hang: 3 of 6 thread blocks wait for something that never comes\n"
                 "note: rank 1, tb 0 of 'c': 'wait ch[0] relaxed' waits for signal 1 at 'ch[0]'; "
                 "0 came; "
@@ -113,7 +113,7 @@ TEST_CASE("what is wrong is told by plan") {
   CHECK(result.plans[0].wrong == 0);
   CHECK(result.plans[1].wrong == result.wrong);
   // It is rank 0 of b, and the third call of its rank.
-  CHECK(text_of(diagnostics)
+  CHECK(text_of_set(diagnostics)
             .find("error: rank 0 of 'b': 4 wrong elements in 'output'\nnote: call "
                   "2, element 0: expected ") == 0);
 }
@@ -141,7 +141,7 @@ TEST_CASE("scratch is one where plans say so") {
   CHECK(set.check_guards(diagnostics));
   set[1].data(1, kFirstScratch)[set[1].scratch_bytes(1)] = 1;
   CHECK(!set.check_guards(diagnostics));
-  CHECK(text_of(diagnostics) ==
+  CHECK(text_of_set(diagnostics) ==
         "error: rank 1: bytes after the shared scratch have been written\n");
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("chunks that are shared must be equally long") {
   CHECK(run_set(plans, spec, diagnostics).status == RunStatus::right);
   spec.plan_bytes = {64, 640};
   CHECK(run_set(plans, spec, diagnostics).status == RunStatus::refused);
-  CHECK(text_of(diagnostics) ==
+  CHECK(text_of_set(diagnostics) ==
         "error: 'a' and 'b' share chunks of scratch, which at these sizes of messages are not "
         "equally long\n");
   // So they are if scratch is laid out for the larger message: calls of one plan differ in size.

@@ -26,7 +26,7 @@ class Hooks : public CallHooks {
   }
 };
 
-std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
+std::string text_of_cluster(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
 
 bool run_from(const Program& program, uint64_t first_call, uint64_t calls, uint64_t seed,
               Dtype dtype, uint64_t& wrong) {
@@ -40,7 +40,7 @@ bool run_from(const Program& program, uint64_t first_call, uint64_t calls, uint6
   CollectiveCheck check(cluster, values);
   const bool ended = cluster.run(calls, seed, check, diagnostics);
   wrong = check.wrong();
-  INFO(text_of(diagnostics));
+  INFO(text_of_cluster(diagnostics));
   CHECK(cluster.check_guards(diagnostics));
   CHECK(cluster.next_call() == first_call + calls);
   return ended;
@@ -157,7 +157,7 @@ TEST_CASE("bytes written beside a buffer are found") {
   };
   CHECK(cluster.run(1, 0, hooks, diagnostics));
   CHECK_FALSE(cluster.check_guards(diagnostics));
-  CHECK(text_of(diagnostics) ==
+  CHECK(text_of_cluster(diagnostics) ==
         "error: rank 0: bytes after 'output' have been written\n"
         "error: rank 0: bytes before 'stage' have been written\n");
 }
@@ -204,7 +204,7 @@ TEST_CASE("a runner changes size, type and place between runs") {
                                              .schedule_seed = n % 5},
                                             diagnostics);
         ++n;
-        INFO(text_of(diagnostics));
+        INFO(text_of_cluster(diagnostics));
         CHECK(result.status == RunStatus::right);
         CHECK(result.in_place == in_place);
         CHECK(result.bytes == bytes);

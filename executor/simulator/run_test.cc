@@ -9,10 +9,10 @@ namespace {
 
 using namespace testing;
 
-constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
-                                    ReduceOp::avg};
+constexpr ReduceOp kReductionsToRun[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max,
+                                         ReduceOp::prod, ReduceOp::avg};
 
-std::string text_of(const Diagnostics& diagnostics) {
+std::string text_of_run(const Diagnostics& diagnostics) {
   return render_text(diagnostics, Sources{}, 100);
 }
 
@@ -22,7 +22,7 @@ TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
     Simulator runner(t.program);
     for (const DtypeInfo& type : dtype_table()) {
       if (is_sentinel(row.format) && type.kind != DtypeKind::kFloat) continue;
-      for (const ReduceOp op : kReductions) {
+      for (const ReduceOp op : kReductionsToRun) {
         for (const uint64_t elements : {0, 1, 3, 17, 1001}) {
           for (const uint64_t seed : {0, 1, 2, 3}) {
             Diagnostics diagnostics;
@@ -34,7 +34,7 @@ TEST_CASE("one-shot allreduce: every format, type, reduction, odd sizes") {
                                                 diagnostics);
             INFO(row.name << ' ' << type.name << ' ' << name(op) << ' ' << elements << " seed "
                           << seed << '\n'
-                          << text_of(diagnostics));
+                          << text_of_run(diagnostics));
             REQUIRE(result.status == RunStatus::right);
             REQUIRE(result.count == elements);
           }

@@ -25,7 +25,7 @@
 namespace mscclc {
 namespace {
 
-using Operands = std::vector<Operand>;
+using OperandList = std::vector<Operand>;
 
 class Fitter {
  public:
@@ -80,8 +80,8 @@ class Fitter {
   /// Ops that do the same with each destination: runs of as many as may be.
   void cut_list(const Op& op) {
     const OpInfo& row = info(op.kind);
-    const Operands dsts(program_.dsts(op).begin(), program_.dsts(op).end());
-    const Operands srcs(program_.srcs(op).begin(), program_.srcs(op).end());
+    const OperandList dsts(program_.dsts(op).begin(), program_.dsts(op).end());
+    const OperandList srcs(program_.srcs(op).begin(), program_.srcs(op).end());
     const bool one_source = srcs.size() == 1 && !row.srcs.slot[0].pairwise;
     if (one_source && is_sentinel(format_of(srcs[0]))) return;
     const bool by_kind = mixes_sources(op);
@@ -112,13 +112,13 @@ class Fitter {
   /// Sums of the first sources, then of the sum so far and more; the last one also goes to far
   /// ends. What it cannot take of these are puts after it.
   void cut_sum(const Op& op) {
-    const Operands dsts(program_.dsts(op).begin(), program_.dsts(op).end());
-    const Operands srcs(program_.srcs(op).begin(), program_.srcs(op).end());
+    const OperandList dsts(program_.dsts(op).begin(), program_.dsts(op).end());
+    const OperandList srcs(program_.srcs(op).begin(), program_.srcs(op).end());
     const size_t limit = most(op);
     if (limit < 2 || (srcs.size() > limit && !can_cut_sources(op, limit))) return;
     if (dsts.size() > limit && is_sentinel(format_of(dsts.back()))) return;
     size_t next = std::min(limit, srcs.size());
-    Operands some(srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(next));
+    OperandList some(srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(next));
     Op part = op;
     part.complete = false;
     while (next < srcs.size()) {
@@ -142,7 +142,7 @@ class Fitter {
     const Operand sum = program_.dsts(op)[0];
     for (size_t begin = 0; begin < far.size(); begin += limit) {
       const std::span<const Operand> to = far.subspan(begin, std::min(limit, far.size() - begin));
-      add(put, put.kind, to, Operands(to.size(), sum));
+      add(put, put.kind, to, OperandList(to.size(), sum));
     }
   }
 

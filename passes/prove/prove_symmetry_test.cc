@@ -144,7 +144,7 @@ TEST_CASE("packets are left to themselves") {
 }
 
 /// Rank r's end of a port is the image of another rank's, and so are its reader and its writer.
-std::string ports(const std::string& flush) {
+std::string ports_in_a_ring(const std::string& flush) {
   return R"(program t
 collective allgather(ranks: 4)
 rank r in 0..4 {
@@ -178,17 +178,17 @@ rank r in 0..4 {
 }
 
 TEST_CASE("ports turn with their ranks") {
-  const Program program = as_written(ports("flush net"));
+  const Program program = as_written(ports_in_a_ring("flush net"));
   CHECK(Symmetry::find(program).step() == 2);
   CHECK(both(program) == "proved");
   // The caller may change its input while it is read.
-  CHECK(both(as_written(ports("sync"))) == "race");
+  CHECK(both(as_written(ports_in_a_ring("sync"))) == "race");
 }
 
 TEST_CASE("every op that ports need is missed by ranks that stand for all") {
-  const Program whole = as_written(ports("flush net"));
+  const Program whole = as_written(ports_in_a_ring("flush net"));
   for (size_t i = 0; i < whole.ranks[0].ops.size(); ++i) {
-    Program program = as_written(ports("flush net"));
+    Program program = as_written(ports_in_a_ring("flush net"));
     for (Rank& rank : program.ranks) rank.ops.erase(rank.ops.begin() + static_cast<ptrdiff_t>(i));
     CAPTURE(i);
     CHECK(Symmetry::find(program).step() == 2);

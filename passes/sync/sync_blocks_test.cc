@@ -10,14 +10,14 @@ using testing::after;
 using testing::fail;
 using testing::two_ranks;
 
-std::string synced(std::string_view body, std::string_view more = "") {
+std::string synced_blocks(std::string_view body, std::string_view more = "") {
   return after({"assign", "groups", "sync"}, two_ranks(body, more));
 }
 
 }  // namespace
 
 TEST_CASE("sync: blocks are ordered by a semaphore") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] ; copy s[1] <- input[1] }
     tb 1 { put up.s[2] <- s[0] ; put up.s[3] <- s[1] }
     tb 2 { put up.output[0] <- s[1] })") == R"(
@@ -40,7 +40,7 @@ TEST_CASE("sync: blocks are ordered by a semaphore") {
 }
 
 TEST_CASE("sync: one acquire for all that an op must follow, none for what follows from others") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { copy s[1] <- input[1] }
     tb 2 { reduce s[2] <- s[0], s[1] }
@@ -63,7 +63,7 @@ TEST_CASE("sync: one acquire for all that an op must follow, none for what follo
 }
 
 TEST_CASE("sync: bytes of other ranks count, too") {
-  REQUIRE(synced("tb 0 { put up.s[0] <- input[0] }  tb 1 { put up.s[0] <- input[1] }") == R"(
+  REQUIRE(synced_blocks("tb 0 { put up.s[0] <- input[0] }  tb 1 { put up.s[0] <- input[1] }") == R"(
 0: put up.s[0] <- input[0]
 0: sync
 0: release order[0]
@@ -74,7 +74,7 @@ TEST_CASE("sync: bytes of other ranks count, too") {
 }
 
 TEST_CASE("sync: at a switch all members' chunks are touched") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     channel sw = switch(0..2)
     tb 0 { put up.s[0] <- input[0] }
     tb 1 { switch_broadcast sw.s[0] <- input[0] }
@@ -91,7 +91,7 @@ TEST_CASE("sync: at a switch all members' chunks are touched") {
 }
 
 TEST_CASE("sync: what the author has ordered is left alone") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     semaphore done
     tb 0 { copy s[0] <- input[0] ; release done }
     tb 1 { acquire done ; put up.s[1] <- s[0] }
@@ -111,7 +111,7 @@ TEST_CASE("sync: what the author has ordered is left alone") {
 }
 
 TEST_CASE("sync: the author may order against the written order") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     semaphore filled
     tb 0 { acquire filled ; put up.s[1] <- s[0] }
     tb 1 { copy s[0] <- input[0] ; release filled })") == R"(
@@ -125,7 +125,7 @@ TEST_CASE("sync: the author may order against the written order") {
 }
 
 TEST_CASE("sync: an initial value orders nothing") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     semaphore credit = 1
     tb 0 { copy s[0] <- input[0] ; release credit }
     tb 1 { acquire credit ; put up.s[1] <- s[0] })") == R"(
@@ -141,7 +141,7 @@ TEST_CASE("sync: an initial value orders nothing") {
 }
 
 TEST_CASE("sync: a release that any of several blocks may have made orders nothing") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     semaphore any
     tb 0 { copy s[0] <- input[0] ; release any }
     tb 1 { release any }
@@ -160,7 +160,7 @@ TEST_CASE("sync: a release that any of several blocks may have made orders nothi
 }
 
 TEST_CASE("sync: blocks of one pipeline are ordered round by round") {
-  REQUIRE(synced(R"(pipeline unit: 1KiB {
+  REQUIRE(synced_blocks(R"(pipeline unit: 1KiB {
     tb 0 { copy s[0] <- input[0] }
     tb 1 { put up.s[1] <- s[0] }
   })") == R"(
@@ -174,7 +174,7 @@ TEST_CASE("sync: blocks of one pipeline are ordered round by round") {
 }
 
 TEST_CASE("sync: what is outside of a pipeline waits for all of it") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     pipeline unit: 1KiB {
       tb 1 { put up.s[1] <- s[2] ; put up.s[2] <- s[0] }
@@ -203,7 +203,7 @@ TEST_CASE("sync: what is outside of a pipeline waits for all of it") {
 }
 
 TEST_CASE("sync: of two pipelines the second waits for the first") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     pipeline unit: 1KiB { tb 0 { copy s[0] <- input[0] } }
     pipeline unit: 2KiB { tb 1 { put up.s[1] <- s[0] } })") == R"(
 0~ copy s[0] <- input[0]
@@ -216,7 +216,7 @@ TEST_CASE("sync: of two pipelines the second waits for the first") {
 }
 
 TEST_CASE("sync: the end of a body is followed by its beginning") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { signal up ; wait up }
     pipeline unit: 1KiB { tb 0 { put up.s[0] <- input[0] ; signal up ; wait up } })") == R"(
 0: signal up
@@ -232,7 +232,7 @@ TEST_CASE("sync: the end of a body is followed by its beginning") {
 TEST_CASE("sync: rounds that overlap each other are separated") {
   // Round i + 1 of the first op writes what round i of the second has read, where chunks are as
   // long as a unit.
-  REQUIRE(synced(R"(pipeline unit: 1KiB, chunks: 2 {
+  REQUIRE(synced_blocks(R"(pipeline unit: 1KiB, chunks: 2 {
     tb 0 { copy s[0..2] <- input[0..2] }
     tb 0 { put up.s[2..4] <- s[1..3] }
   })") == R"(
@@ -241,7 +241,7 @@ TEST_CASE("sync: rounds that overlap each other are separated") {
 0~ sync
 0~ put up.s[2..4] <- s[1..3]
 )");
-  REQUIRE(synced(R"(pipeline unit: 1KiB, chunks: 2 {
+  REQUIRE(synced_blocks(R"(pipeline unit: 1KiB, chunks: 2 {
     tb 0 { copy s[0..2] <- input[0..2] }
     tb 1 { put up.s[2..4] <- s[1..3] }
   })") == R"(
@@ -257,7 +257,7 @@ TEST_CASE("sync: rounds that overlap each other are separated") {
 }
 
 TEST_CASE("sync: parts of a group cut alike need no barrier") {
-  REQUIRE(synced("group 0..2 { copy s[0] <- input[0] ; put up.s[1] <- s[0] }") == R"(
+  REQUIRE(synced_blocks("group 0..2 { copy s[0] <- input[0] ; put up.s[1] <- s[0] }") == R"(
 0: copy s[0] <- input[0] part: [0, 2]
 1: copy s[0] <- input[0] part: [1, 2]
 0: sync
@@ -268,7 +268,7 @@ TEST_CASE("sync: parts of a group cut alike need no barrier") {
 }
 
 TEST_CASE("sync: parts cut differently need one") {
-  REQUIRE(synced("group 0..2 { copy s[0..2] <- input[0..2] ; put up.s[2] <- s[1] }") == R"(
+  REQUIRE(synced_blocks("group 0..2 { copy s[0..2] <- input[0..2] ; put up.s[2] <- s[1] }") == R"(
 0: copy s[0..2] <- input[0..2] part: [0, 2]
 1: copy s[0..2] <- input[0..2] part: [1, 2]
 0: barrier 0..2
@@ -277,7 +277,7 @@ TEST_CASE("sync: parts cut differently need one") {
 1: put up.s[2] <- s[1] part: [1, 2]
 )");
   // Packets are cut in units of their format, LL128 in 120 bytes.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     buffer p[4] packets: LL128
     group 0..2 { copy s[0] <- input[0] ; put_packets up.p[1] <- s[0] })") == R"(
 0: copy s[0] <- input[0] part: [0, 2]
@@ -301,7 +301,7 @@ TEST_CASE("sync: parts cut differently need one") {
 }
 
 TEST_CASE("sync: one block after a group waits for each of its blocks") {
-  REQUIRE(synced("group 0..3 { copy s[0] <- input[0] } tb 0 { put up.s[1] <- s[0] }") == R"(
+  REQUIRE(synced_blocks("group 0..3 { copy s[0] <- input[0] } tb 0 { put up.s[1] <- s[0] }") == R"(
 0: copy s[0] <- input[0] part: [0, 3]
 1: copy s[0] <- input[0] part: [1, 3]
 2: copy s[0] <- input[0] part: [2, 3]
@@ -338,7 +338,7 @@ TEST_CASE("sync: semaphores that nobody releases are an error") {
 }
 
 TEST_CASE("sync: its semaphores have a name of their own") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     semaphore order
     tb 0 { copy s[0] <- input[0] ; release order }
     tb 1 { put up.s[1] <- s[0] }
@@ -356,7 +356,7 @@ TEST_CASE("sync: its semaphores have a name of their own") {
 
 TEST_CASE("sync: blocks that all wait for each other have a barrier") {
   // One op a block instead of two, and no semaphores.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     for b in 0..3 { tb b { copy s[b] <- input[b] } }
     for b in 0..3 { tb b { reduce output[b] <- s[0], s[1], s[2] } })") == R"(
 0: copy s[0] <- input[0]
@@ -369,7 +369,7 @@ TEST_CASE("sync: blocks that all wait for each other have a barrier") {
 2: barrier 0..3
 2: reduce output[2] <- s[0], s[1], s[2]
 )");
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { copy s[1] <- input[1] }
     tb 0 { copy output[0] <- s[1] }
@@ -385,19 +385,19 @@ TEST_CASE("sync: blocks that all wait for each other have a barrier") {
 
 TEST_CASE("sync: no barrier where it would order more than the semaphores") {
   // What stands in between may wait for another rank, which waits for the other block.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] ; wait up }
     tb 1 { copy s[1] <- input[1] ; signal up }
     tb 0 { copy output[0] <- s[1] }
     tb 1 { copy output[1] <- s[0] })")
               .find("barrier") == std::string::npos);
   // One waits for the other alone, or for a third.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { copy s[1] <- input[1] }
     tb 0 { copy output[0] <- s[1] })")
               .find("barrier") == std::string::npos);
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { copy s[1] <- input[1] }
     tb 2 { copy s[2] <- input[2] }
@@ -408,7 +408,7 @@ TEST_CASE("sync: no barrier where it would order more than the semaphores") {
 
 TEST_CASE("sync: what other orders into one place imply is not ordered again") {
   // tb 2 waits in front of its pipeline for tb 1, which has waited for tb 0.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { put up.s[3] <- s[0] ; copy s[1] <- input[1] }
     pipeline unit: 1KiB { tb 2 { copy output[0] <- s[0] ; copy output[1] <- s[1] } })") == R"(
@@ -429,7 +429,7 @@ TEST_CASE("sync: what other orders into one place imply is not ordered again") {
 }
 
 TEST_CASE("sync: a barrier right after the same barrier goes") {
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { put up.s[1] <- input[1] }
     barrier 0..2

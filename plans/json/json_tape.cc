@@ -199,3 +199,5 @@ std::string JsonTape::path(NodeId node) const {
 }
 
 }  // namespace mscclc
+
+#undef WORD

@@ -193,3 +193,5 @@ PeerFault PeerRules::judge_limits(uint32_t rank, const Op& op, const OpFacts& fa
 }
 
 }  // namespace mscclc
+
+#undef PEER_FAULT

@@ -15,7 +15,7 @@ namespace mscclc {
 namespace {
 
 /// What one rank says of itself.
-struct Place {
+struct MachineOfRank {
   std::vector<uint8_t> machine;
   uint32_t architecture = 0, multiprocessors = 0;
 };
@@ -40,11 +40,11 @@ std::vector<uint8_t> introduce(const Device& device) {
   return message;
 }
 
-bool read_places(const std::vector<std::vector<uint8_t>>& messages, std::vector<Place>& places,
-                 Diagnostics& diagnostics) {
+bool read_places(const std::vector<std::vector<uint8_t>>& messages,
+                 std::vector<MachineOfRank>& places, Diagnostics& diagnostics) {
   for (const std::vector<uint8_t>& message : messages) {
     ByteReader reader(message);
-    Place place;
+    MachineOfRank place;
     place.architecture = reader.number<uint32_t>();
     place.multiprocessors = reader.number<uint32_t>();
     place.machine.assign(reader.rest().begin(), reader.rest().end());
@@ -58,7 +58,7 @@ bool read_places(const std::vector<std::vector<uint8_t>>& messages, std::vector<
 }
 
 /// How many nodes there are, if each has as many ranks, in one run; else 0.
-uint32_t count_nodes(const std::vector<Place>& places) {
+uint32_t count_nodes(const std::vector<MachineOfRank>& places) {
   const auto ranks = static_cast<uint32_t>(places.size());
   const auto same = [&](uint32_t a, uint32_t b) { return places[a].machine == places[b].machine; };
   uint32_t each = 1;
@@ -78,14 +78,14 @@ uint32_t count_nodes(const std::vector<Place>& places) {
 std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,
                                                   Diagnostics& diagnostics) {
   std::vector<std::vector<uint8_t>> messages;
-  std::vector<Place> places;
+  std::vector<MachineOfRank> places;
   if (!communicator.bootstrap().all_gather(introduce(communicator.device()), "find the machines",
                                            messages, diagnostics) ||
       !read_places(messages, places, diagnostics)) {
     return std::nullopt;
   }
   WhereRanksRun where{count_nodes(places), places[0].architecture, places[0].multiprocessors};
-  for (const Place& place : places) {
+  for (const MachineOfRank& place : places) {
     if (place.architecture != where.architecture) where.architecture = 0;
     where.multiprocessors = std::min(where.multiprocessors, place.multiprocessors);
   }

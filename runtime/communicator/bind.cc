@@ -5,16 +5,12 @@
 
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
+#include "runtime/communicator/refuse.h"
 
 namespace mscclc {
 namespace {
 
 using Kind = BufferPlace::Kind;
-
-bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
-  diagnostics.error(code, {}, text);
-  return false;
-}
 
 Side side_of(uint32_t side) { return side == kInput ? Side::input : Side::output; }
 const char* name_of(uint32_t side) { return side == kInput ? "input" : "output"; }

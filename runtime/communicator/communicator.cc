@@ -12,6 +12,7 @@
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/monitor.h"
+#include "runtime/communicator/refuse.h"
 #include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
@@ -37,11 +38,6 @@ Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(stat
 Communicator::~Communicator() = default;
 
 namespace {
-
-bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
-  diagnostics.error(code, {}, text);
-  return false;
-}
 
 bool read_flight_file(const Environment& environment, Group& group, Diagnostics& diagnostics) {
   const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);

@@ -8,6 +8,7 @@
 #include "ir/verify/verify.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
+#include "runtime/communicator/refuse.h"
 #include "runtime/device/links.h"
 #include "runtime/memory/handle.h"
 #include "runtime/observe/log.h"
@@ -16,11 +17,6 @@
 
 namespace mscclc {
 namespace {
-
-bool refuse(Diagnostics& diagnostics, const char* code, const std::string& text) {
-  diagnostics.error(code, {}, text);
-  return false;
-}
 
 uint64_t part_bytes(const Contract& contract, const LoadOptions& options) {
   return Chunking::part_for_message(contract, options.max_bytes, 1);

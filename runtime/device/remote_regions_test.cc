@@ -33,17 +33,17 @@ struct World {
   std::vector<std::unique_ptr<Memory>> known;
 };
 
-using Place = std::pair<const Memory*, uint64_t>;
-const Place nowhere{nullptr, 0};
+using MappedPlace = std::pair<const Memory*, uint64_t>;
+const MappedPlace nowhere{nullptr, 0};
 
 TEST_CASE("an address is of the region of its peer that holds all its bytes") {
   World world;
   const Memory* one = world.add(1, 0x1000, 100);
   const Memory* two = world.add(2, 0x1000, 200);
-  CHECK(world.find(1, 0x1000, 100) == Place(one, 0));
-  CHECK(world.find(1, 0x1010, 8) == Place(one, 16));
-  CHECK(world.find(1, 0x1000 + 100, 0) == Place(one, 100));
-  CHECK(world.find(2, 0x1000 + 100, 100) == Place(two, 100));
+  CHECK(world.find(1, 0x1000, 100) == MappedPlace(one, 0));
+  CHECK(world.find(1, 0x1010, 8) == MappedPlace(one, 16));
+  CHECK(world.find(1, 0x1000 + 100, 0) == MappedPlace(one, 100));
+  CHECK(world.find(2, 0x1000 + 100, 100) == MappedPlace(two, 100));
   CHECK(world.find(1, 0x1000 + 93, 8) == nowhere);
   CHECK(world.find(1, 0x1000 + 101, 0) == nowhere);
   CHECK(world.find(1, 0xfff, 1) == nowhere);
@@ -56,9 +56,9 @@ TEST_CASE("a region may lie in another") {
   World world;
   const Memory* outer = world.add(1, 0x1000, 0x1000);
   const Memory* inner = world.add(1, 0x1800, 16);
-  CHECK(world.find(1, 0x1800, 16) == Place(inner, 0));
-  CHECK(world.find(1, 0x1808, 16) == Place(outer, 0x808));
-  CHECK(world.find(1, 0x1900, 1) == Place(outer, 0x900));
+  CHECK(world.find(1, 0x1800, 16) == MappedPlace(inner, 0));
+  CHECK(world.find(1, 0x1808, 16) == MappedPlace(outer, 0x808));
+  CHECK(world.find(1, 0x1900, 1) == MappedPlace(outer, 0x900));
 }
 
 TEST_CASE("a region is known as long as its memory lives") {
@@ -66,7 +66,7 @@ TEST_CASE("a region is known as long as its memory lives") {
   world.add(1, 0x1000, 100);
   const Memory* again = world.add(1, 0x1000, 100);
   world.known.erase(world.known.begin());
-  CHECK(world.find(1, 0x1000, 8) == Place(again, 0));
+  CHECK(world.find(1, 0x1000, 8) == MappedPlace(again, 0));
   world.known.clear();
   CHECK(world.find(1, 0x1000, 8) == nowhere);
   CHECK(world.regions->add(1, nullptr) == nullptr);

@@ -121,3 +121,8 @@ using namespace mscclc::nccl;
   result nccl##name parameters;
 #include "runtime/nccl/api.def"
 #undef API
+
+#undef ANSWER_own
+#undef ANSWER_pass
+#undef ANSWER_comm
+#undef ANSWER_queue

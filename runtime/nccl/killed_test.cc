@@ -152,3 +152,5 @@ TEST_CASE("a killed peer: a call that waits for it ends [case-84]") {
 
 }  // namespace
 }  // namespace mscclc::nccl
+
+#undef EXPECT

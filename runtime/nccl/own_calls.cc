@@ -205,3 +205,9 @@ ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
 
 }  // namespace own
 }  // namespace mscclc::nccl
+
+#undef NOTHING
+#undef OP
+#undef ROOT
+#undef OP_AND_ROOT
+#undef CALL

@@ -64,7 +64,7 @@ bool has_local_registration() {
   return set == nullptr || std::string_view(set) != "0";
 }
 
-ncclResult_t invalid(ncclResult_t code, const char* why) {
+ncclResult_t invalid_memory(ncclResult_t code, const char* why) {
   return Group::of_thread().fail_with(fail(code, why));
 }
 
@@ -100,7 +100,8 @@ ncclResult_t CommRegister(const ncclComm_t comm, void* buffer, size_t bytes, voi
   const CommPointer found = usable_comm(comm, "ncclCommRegister", result);
   if (found == nullptr) return Group::of_thread().fail_with(result);
   if (handle == nullptr || buffer == nullptr || bytes == 0) {
-    return invalid(ncclInvalidArgument, "ncclCommRegister: buff or handle is NULL, or size is 0");
+    return invalid_memory(ncclInvalidArgument,
+                          "ncclCommRegister: buff or handle is NULL, or size is 0");
   }
   *handle = nullptr;
   if (!has_local_registration()) return ncclSuccess;
@@ -126,7 +127,7 @@ ncclResult_t CommDeregister(const ncclComm_t comm, void* handle) {
   }
   const CommPointer found = find_comm(comm);
   if (found == nullptr) {
-    return invalid(ncclInvalidArgument, "ncclCommDeregister: there is no such communicator");
+    return invalid_memory(ncclInvalidArgument, "ncclCommDeregister: there is no such communicator");
   }
   if (handle == nullptr) return ncclSuccess;
   std::unique_ptr<Registration> entry;
@@ -134,7 +135,7 @@ ncclResult_t CommDeregister(const ncclComm_t comm, void* handle) {
     const std::lock_guard lock(found->tables);
     const auto registration = found->registrations.find(handle);
     if (registration == found->registrations.end()) {
-      return invalid(ncclInvalidUsage, "ncclCommDeregister: there is no such registration");
+      return invalid_memory(ncclInvalidUsage, "ncclCommDeregister: there is no such registration");
     }
     entry = std::move(registration->second);
     found->registrations.erase(registration);
@@ -152,8 +153,8 @@ ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncc
   call.comm = usable_comm(comm, "ncclCommWindowRegister", result);
   if (call.comm == nullptr) return Group::of_thread().fail_with(result);
   if (window == nullptr || buffer == nullptr || bytes == 0) {
-    return invalid(ncclInvalidArgument,
-                   "ncclCommWindowRegister: buff or win is NULL, or size is 0");
+    return invalid_memory(ncclInvalidArgument,
+                          "ncclCommWindowRegister: buff or win is NULL, or size is 0");
   }
   *window = nullptr;
   // Without windows callers get none, as on machines that have no symmetric memory.
@@ -171,7 +172,7 @@ ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   const ncclComm_t real =
       found == nullptr ? (is_foreign(comm) ? comm : nullptr) : found->real.load();
   if (real == nullptr || real_nccl()->CommWindowDeregister == nullptr) {
-    return invalid(ncclInvalidArgument, "ncclCommWindowDeregister: there is no such window");
+    return invalid_memory(ncclInvalidArgument, "ncclCommWindowDeregister: there is no such window");
   }
   const InsideReal inside;
   return real_nccl()->CommWindowDeregister(real, window);

@@ -102,12 +102,12 @@ Found find_real() {
 }
 
 /// Never destroyed: threads of NCCL's may outlive main().
-struct Process {
+struct RealOfProcess {
   std::once_flag once;
   Found found;
 };
-Process& process() {
-  static Process* const process = new Process;
+RealOfProcess& real_of_process() {
+  static RealOfProcess* const process = new RealOfProcess;
   return *process;
 }
 
@@ -164,18 +164,18 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
 }
 
 const RealNccl* real_nccl() {
-  std::call_once(process().once, [] { process().found = find_real(); });
-  return process().found.real.get();
+  std::call_once(real_of_process().once, [] { real_of_process().found = find_real(); });
+  return real_of_process().found.real.get();
 }
 
 const std::string& why_no_real() {
   (void)real_nccl();
-  return process().found.why;
+  return real_of_process().found.why;
 }
 
 void replace_real_nccl(std::unique_ptr<const RealNccl> real, std::string why) {
   (void)real_nccl();
-  process().found = {std::move(real), std::move(why)};
+  real_of_process().found = {std::move(real), std::move(why)};
 }
 
 }  // namespace mscclc::nccl

@@ -21,7 +21,7 @@ enum Level : int { kOff, kVersion, kWarn, kInfo };
 constexpr size_t kMostErrorText = 1024;  ///< with the zero: NCCL's own limit
 
 /// Never destroyed: threads may report while the process ends.
-struct Process {
+struct Reporting {
   std::once_flag read;
   std::atomic<int> level{kOff};
   std::atomic<uint32_t> subsystems{0};
@@ -31,8 +31,8 @@ struct Process {
   std::mutex mutex;  ///< of what follows
   std::string last_error;
 };
-Process& process() {
-  static Process* const process = new Process;
+Reporting& reporting() {
+  static Reporting* const process = new Reporting;
   return *process;
 }
 
@@ -63,13 +63,13 @@ uint32_t subsystems_of(std::string_view list) {
   return all_but ? ~bits : bits;
 }
 
-Process& ready() {
-  std::call_once(process().read, [] { read_debug_settings(); });
-  return process();
+Reporting& ready() {
+  std::call_once(reporting().read, [] { read_debug_settings(); });
+  return reporting();
 }
 
 void write_line(std::string_view line) {
-  const int output = process().output;
+  const int output = reporting().output;
   while (!line.empty()) {
     const ssize_t written = ::write(output, line.data(), line.size());
     if (written <= 0) return;  // a log that nobody takes stops nothing
@@ -78,14 +78,14 @@ void write_line(std::string_view line) {
 }
 
 void write_line(std::string_view level, int device, std::string_view text) {
-  write_line(fmt::format("{}:{}:{} [{}] NCCL {} {}\n", process().host, ::getpid(),
+  write_line(fmt::format("{}:{}:{} [{}] NCCL {} {}\n", reporting().host, ::getpid(),
                          ::syscall(SYS_gettid), device, level, text));
 }
 
 }  // namespace
 
 void read_debug_settings() {
-  Process& p = process();
+  Reporting& p = reporting();
   const Environment environment = Environment::of_process();
   p.host = host_name();
   p.level = level_of(setting(environment, Variable::NCCL_DEBUG));
@@ -99,7 +99,7 @@ void read_debug_settings() {
 }
 
 bool informs(Subsystem subsystem) {
-  const Process& p = ready();
+  const Reporting& p = ready();
   return p.level.load(std::memory_order_relaxed) >= kInfo &&
          (p.subsystems.load(std::memory_order_relaxed) >> static_cast<unsigned>(subsystem) & 1) !=
              0;
@@ -110,14 +110,14 @@ void inform(Subsystem subsystem, int device, std::string_view text) {
 }
 
 void announce_version(int version) {
-  Process& p = ready();
+  Reporting& p = ready();
   if (p.level < kVersion || p.announced.exchange(true)) return;
   write_line(fmt::format("NCCL version {} (calls that no plan of mscclc serves)\n",
                          version_text(version)));
 }
 
 ncclResult_t fail(ncclResult_t code, std::string_view text) {
-  Process& p = ready();
+  Reporting& p = ready();
   {
     const std::lock_guard lock(p.mutex);
     p.last_error = text.substr(0, kMostErrorText - 1);
@@ -134,7 +134,7 @@ ncclResult_t fail(ncclResult_t code, std::string_view what, const Diagnostics& d
 
 const char* last_error() {
   static thread_local std::string text;
-  Process& p = process();
+  Reporting& p = reporting();
   const std::lock_guard lock(p.mutex);
   text = p.last_error;
   return text.c_str();

@@ -14,7 +14,8 @@
 namespace mscclc::net {
 namespace {
 
-constexpr std::chrono::milliseconds kAsk{50};  ///< how often DialOptions::over is asked
+constexpr std::chrono::milliseconds kAskWhileDialling{
+    50};  ///< how often DialOptions::over is asked
 
 class Dialling {
  public:
@@ -79,7 +80,8 @@ class Dialling {
   bool wait(const Fd& socket, short events) {
     for (;;) {
       const SteadyTime now = std::chrono::steady_clock::now();
-      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAsk))) return true;
+      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAskWhileDialling)))
+        return true;
       if (options_.over && options_.over()) return fail("the communicator has failed"), false;
       if (now >= deadline_) {
         return fail(fmt::format("no answer within {:g} s",

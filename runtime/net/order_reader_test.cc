@@ -13,7 +13,7 @@ namespace {
 
 using State = OrderReader::State;
 
-constexpr uint64_t kBytes = 1 << 20;
+constexpr uint64_t kExposedBytes = 1 << 20;
 
 /// Memory of 1 MiB that peers may write, and the lane to it over two connections.
 struct FarEnd {
@@ -24,13 +24,13 @@ struct FarEnd {
       return listens;
     };
     lane.done.resize(2);
-    id = lane.memory->add(memory, reinterpret_cast<uint8_t*>(memory->data()), kBytes);
+    id = lane.memory->add(memory, reinterpret_cast<uint8_t*>(memory->data()), kExposedBytes);
   }
   uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory->data()); }
   uint64_t word(uint64_t offset) const { return load_acquire<uint64_t>(data() + offset); }
 
   std::shared_ptr<std::vector<uint64_t>> memory =
-      std::make_shared<std::vector<uint64_t>>(kBytes / 8);
+      std::make_shared<std::vector<uint64_t>>(kExposedBytes / 8);
   ExposedId id = 0;
   IncomingLane lane;
   bool listens = true;
@@ -71,7 +71,7 @@ State feed(OrderReader& reader, const Bytes& bytes, size_t most = SIZE_MAX) {
   return state;
 }
 
-std::vector<uint8_t> pattern(size_t count) {
+std::vector<uint8_t> counted_up(size_t count) {
   std::vector<uint8_t> data(count);
   std::iota(data.begin(), data.end(), uint8_t{1});
   return data;
@@ -82,7 +82,7 @@ TEST_CASE("orders are carried out however their bytes come") {
     for (const size_t count : {1, 8, 13, 4096, 100'001, 256 << 10}) {
       FarEnd far;
       OrderReader reader(far.lane, 1);
-      const auto data = pattern(count);
+      const auto data = counted_up(count);
       const Bytes bytes =
           joined({put(far.id, 16, data),
                   order({.what = Order::signal, .memory = far.id, .offset = 0, .value = 7}),
@@ -104,10 +104,10 @@ TEST_CASE("a fence waits for the orders of another connection") {
       joined({order({.what = Order::fence, .connection = 1, .value = 2}),
               order({.what = Order::signal, .memory = far.id, .offset = 0, .value = 5})});
   CHECK(feed(first, waits) == State::waits);
-  CHECK(feed(second, put(far.id, 64, pattern(8))) == State::more);
+  CHECK(feed(second, put(far.id, 64, counted_up(8))) == State::more);
   CHECK(first.go_on() == State::waits);
   CHECK(far.word(0) == 0);
-  CHECK(feed(second, put(far.id, 72, pattern(3))) == State::more);
+  CHECK(feed(second, put(far.id, 72, counted_up(3))) == State::more);
   CHECK(first.go_on() == State::more);
   CHECK(far.word(0) == 5);
   CHECK(far.lane.done == std::vector<uint64_t>{2, 2});
@@ -130,7 +130,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
        "a put of 262145 bytes"},
       {{.what = Order::put, .memory = id, .value = UINT64_MAX},
        "a put of 18446744073709551615 bytes"},
-      {{.what = Order::put, .memory = id, .offset = kBytes - 7, .value = 8},
+      {{.what = Order::put, .memory = id, .offset = kExposedBytes - 7, .value = 8},
        "8 bytes at byte 1048569 of memory 1, which it may not write"},
       {{.what = Order::put, .memory = id, .offset = UINT64_MAX, .value = 8},
        "8 bytes at byte 18446744073709551615 of memory 1, which it may not write"},
@@ -140,7 +140,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
        "8 bytes at byte 0 of memory 0, which it may not write"},
       {{.what = Order::signal, .memory = id, .offset = 4},
        "8 bytes at byte 4 of memory 1, which it may not write"},
-      {{.what = Order::signal, .memory = id, .offset = kBytes},
+      {{.what = Order::signal, .memory = id, .offset = kExposedBytes},
        "8 bytes at byte 1048576 of memory 1, which it may not write"},
       {{.what = Order::fence, .connection = 2, .value = 1}, "a fence for connection 2, of 2"},
   };
@@ -150,7 +150,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
     CHECK(feed(reader, joined({order(bad.order), Bytes(64, 0xff)})) == State::bad);
     CHECK(reader.why() == bad.why);
     CHECK(reader.go_on() == State::bad);
-    CHECK(std::ranges::count(*far.memory, 0u) == kBytes / 8);
+    CHECK(std::ranges::count(*far.memory, 0u) == kExposedBytes / 8);
     CHECK(far.lane.done == std::vector<uint64_t>{0, 0});
   }
 }
@@ -167,7 +167,7 @@ TEST_CASE("memory that was freed takes what nobody looks at") {
   FarEnd far;
   OrderReader reader(far.lane, 0);
   far.memory.reset();
-  const Bytes bytes = joined({put(far.id, 0, pattern(100)),
+  const Bytes bytes = joined({put(far.id, 0, counted_up(100)),
                               order({.what = Order::signal, .memory = far.id, .value = 1}),
                               order({.what = Order::bye})});
   CHECK(feed(reader, bytes) == State::bye);
@@ -177,7 +177,7 @@ TEST_CASE("memory that is freed while a put comes is kept until it has come") {
   FarEnd far;
   OrderReader reader(far.lane, 0);
   const std::weak_ptr<void> memory = far.memory;
-  const Bytes bytes = put(far.id, 0, pattern(100));
+  const Bytes bytes = put(far.id, 0, counted_up(100));
   CHECK(feed(reader, {bytes.begin(), bytes.begin() + 50}) == State::more);
   far.memory.reset();
   CHECK(!memory.expired());

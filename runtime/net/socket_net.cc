@@ -21,7 +21,7 @@ constexpr size_t kMostStrangers = 256;
 constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
 
-bool refuse(Diagnostics& diagnostics, const std::string& why) {
+bool refuse_net(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("lane-failed", {}, why);
   return false;
 }
@@ -67,15 +67,16 @@ bool SocketNet::listen(Diagnostics& diagnostics) {
   if (listener_.valid())
     timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_.valid()) {
-    return refuse(diagnostics, fmt::format("cannot listen at {} for lanes of other machines: {}",
-                                           address_.host(), error_text(errno)));
+    return refuse_net(diagnostics,
+                      fmt::format("cannot listen at {} for lanes of other machines: {}",
+                                  address_.host(), error_text(errno)));
   }
   address_.set_port(local_port(listener_));
   const auto held = reactor_->hold();
   listening_ = reactor_->add(listener_, EPOLLIN, [this](uint32_t) { accept_all(); });
   const auto ticking = reactor_->add(timer_, EPOLLIN, [this](uint32_t) { tick(); });
   return (listening_ != 0 && ticking != 0) ||
-         refuse(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
+         refuse_net(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
 }
 
 // The reactor's thread uses all of this until it has ended, the pointer to the reactor, too: that

@@ -19,7 +19,7 @@ class Set {
   const char* const name_;
 };
 
-std::string refusal(const char* name, const char* value) {
+std::string refusal_of_variable(const char* name, const char* value) {
   const Set set(name, value);
   Diagnostics diagnostics;
   CHECK(!read_verbs_options(diagnostics));
@@ -58,11 +58,11 @@ TEST_CASE("what is set") {
 }
 
 TEST_CASE("what is wrong") {
-  CHECK(refusal("MSCCLC_IBV_MODE", "guest") ==
+  CHECK(refusal_of_variable("MSCCLC_IBV_MODE", "guest") ==
         "error: MSCCLC_IBV_MODE is 'guest'; allowed are host and host-no-atomic\n");
-  CHECK(refusal("MSCCLC_IB_HCA", "mlx5_0:0") ==
+  CHECK(refusal_of_variable("MSCCLC_IB_HCA", "mlx5_0:0") ==
         "error: MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port, which are numbers from 1 to 255\n");
-  CHECK(refusal("MSCCLC_IB_QPS", "17") ==
+  CHECK(refusal_of_variable("MSCCLC_IB_QPS", "17") ==
         "error: MSCCLC_IB_QPS is '17'; allowed is a whole number from 1 to 16\n");
 }
 

@@ -11,14 +11,14 @@ namespace mscclc {
 namespace {
 
 /// Taking blocks away leaves names unused, of which the compiler warns.
-bool compiled(const CompiledWorld& world) {
+bool compiled_variant(const CompiledWorld& world) {
   return world.errors().find("error:") == std::string::npos;
 }
 
 /// A few calls of a world: small and odd sizes, more than a unit, both ways of calling in turn.
-void check_runs(CompiledWorld& world, uint64_t seed) {
+void check_variant(CompiledWorld& world, uint64_t seed) {
   INFO(world.errors());
-  REQUIRE(compiled(world));
+  REQUIRE(compiled_variant(world));
   static const RunSize kSizes[] = {{1, 0}, {257, 0}, {0, 65544}, {0, 3 << 20}};
   const Dtype dtype = world.dtypes()[0];
   const std::vector<ReduceOp> ops = world.reductions();
@@ -61,7 +61,7 @@ TEST_CASE("library programs give the same for every number of instances") {
           Defines defines = some_world(entry);
           defines.emplace_back("I", instances);
           CompiledWorld world(entry.name, defines, {.blocked = blocked});
-          check_runs(world, ++seed);
+          check_variant(world, ++seed);
         }
       }
     }
@@ -76,7 +76,7 @@ TEST_CASE("library programs give the same without thread blocks") {
         defines.emplace_back("I", "1");
         CompiledWorld world(entry.name, defines,
                             {.without_blocks = true, .max_thread_blocks = most});
-        check_runs(world, 11 + most);
+        check_variant(world, 11 + most);
         if (most > 0) REQUIRE(cost(world.program()).first <= most);
       }
     }
@@ -121,7 +121,7 @@ TEST_CASE("without thread blocks programs cost what they cost by hand") {
     const Defines defines = {{"R", "8"}, {"I", "1"}};
     const CompiledWorld by_hand(name, defines), found(name, defines, {.without_blocks = true});
     INFO(name);
-    REQUIRE((compiled(by_hand) && compiled(found)));
+    REQUIRE((compiled_variant(by_hand) && compiled_variant(found)));
     const auto [hand_blocks, hand_ops] = cost(by_hand.program());
     const auto [blocks, ops] = cost(found.program());
     INFO(fmt::format("by hand {} blocks, {} ops; found {} blocks, {} ops", hand_blocks, hand_ops,

@@ -14,7 +14,7 @@
 namespace mscclc::cuda {
 namespace {
 
-constexpr uint32_t kRanks = 2;
+constexpr uint32_t kCapturing = 2;
 
 /// One rank, a process of its own: its first calls are captured, on two streams. "": all was well.
 std::string capture_first_calls(World& world, int mode, std::unique_ptr<Bootstrap> bootstrap) {
@@ -48,10 +48,10 @@ TEST_CASE("the first call of a plan may be captured, in every mode") {
   for (const int mode :
        {abi::kCaptureModeGlobal, abi::kCaptureModeThreadLocal, abi::kCaptureModeRelaxed}) {
     World world({.devices = 2});
-    auto bootstraps = make_in_process_bootstraps(kRanks, std::chrono::seconds(60));
-    std::string said[kRanks];
+    auto bootstraps = make_in_process_bootstraps(kCapturing, std::chrono::seconds(60));
+    std::string said[kCapturing];
     std::vector<std::thread> threads;
-    for (uint32_t r = 0; r < kRanks; ++r) {
+    for (uint32_t r = 0; r < kCapturing; ++r) {
       threads.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
         said[r] = capture_first_calls(world, mode, std::move(own));
       });
@@ -60,8 +60,8 @@ TEST_CASE("the first call of a plan may be captured, in every mode") {
     for (const std::string& one : said) CHECK(one == "");
     const auto captured = std::count_if(world.nodes.begin(), world.nodes.end(),
                                         [](abi::GraphNode node) { return node != nullptr; });
-    CHECK(captured == 3 * kRanks);
-    CHECK(world.nodes.size() == 4 * kRanks);
+    CHECK(captured == 3 * kCapturing);
+    CHECK(world.nodes.size() == 4 * kCapturing);
     world.check_clean();
   }
 }

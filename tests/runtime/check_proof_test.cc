@@ -39,7 +39,7 @@ Environment environment(const std::string& cache) {
   return Environment(Environment::Values{{"MSCCLC_PROOF_CACHE", cache}});
 }
 
-Program plan_of(std::string_view name, const char* ranks = "3") {
+Program program_of(std::string_view name, const char* ranks = "3") {
   CompiledWorld world(name, {{"R", ranks}});
   REQUIRE(world.errors() == "");
   return world.program();
@@ -108,7 +108,7 @@ std::shared_ptr<const Program> read_shared(const std::string& json) {
 // whether a digest comes from reading or from writing.
 TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
   Diagnostics diagnostics;
-  const Program program = plan_of("allgather_direct");
+  const Program program = program_of("allgather_direct");
   const std::string text = *write_plan(program, builtin_targets().front(), diagnostics);
   const size_t first = text.find(",\"collective\"");
   REQUIRE(text.starts_with("{\"name\":"));
@@ -129,14 +129,14 @@ TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
 TEST_CASE("a plan without our extra key is named as it would be written") {
   Diagnostics diagnostics;
   const std::string text =
-      *write_plan(plan_of("allgather_direct"), builtin_targets().front(), diagnostics);
+      *write_plan(program_of("allgather_direct"), builtin_targets().front(), diagnostics);
   const auto plan = read_shared(text.substr(0, text.rfind(",\"mscclc\":")) + "}");
   CHECK(plan->foreign);
   CHECK(plan_digest(plan, diagnostics) == digest_of(*plan));
 }
 
 TEST_CASE("a plan that is not right is refused, whatever its file says") {
-  Program plan = plan_of("allgather_direct");
+  Program plan = program_of("allgather_direct");
   const PlanDigest right = digest_of(plan);
   Diagnostics diagnostics;
   CHECK(check_proof(plan, right, environment("/dev/null/none"), diagnostics));
@@ -152,7 +152,7 @@ TEST_CASE("a plan that is not right is refused, whatever its file says") {
 }
 
 TEST_CASE("every claim that is not proved is false") {
-  const Program plan = plan_of("allgather_direct");
+  const Program plan = program_of("allgather_direct");
   Diagnostics diagnostics;
   const auto proved =
       check_proof(plan, digest_of(plan), environment("/dev/null/none"), diagnostics);
@@ -181,7 +181,7 @@ TEST_CASE("every claim that is not proved is false") {
   claimed.proof.rounding = Rounding::none;
   CHECK(refused(claimed, less) == "rounded as it says");
   // Under the peer's executor the host counts calls: with packets a graph may not be replayed.
-  const Program packets = plan_of("allreduce_1shot");
+  const Program packets = program_of("allreduce_1shot");
   claimed.target = "mscclpp";
   claimed.graph_replay = true;
   claimed.proof = less;
@@ -192,7 +192,7 @@ TEST_CASE("every claim that is not proved is false") {
 
 TEST_CASE("what the user has proved before is not proved again") {
   const std::string folder = new_folder("cache") + "/mscclc/proofs";
-  Program plan = plan_of("allgather_direct", "5");
+  Program plan = program_of("allgather_direct", "5");
   Diagnostics diagnostics;
   const PlanDigest digest = digest_of(plan);
   const ProofCache cache(folder);

@@ -21,7 +21,7 @@ namespace {
 using Kind = CollectiveKind;
 constexpr uint32_t kRanks = 3;
 
-std::shared_ptr<PlanProvider> library() {
+std::shared_ptr<PlanProvider> whole_library() {
   static const auto provider = [] {
     Diagnostics diagnostics;
     return builtin_library({}, diagnostics);
@@ -141,7 +141,7 @@ std::string with_collectives(Communicator& communicator,
                              const std::function<std::string(Collectives&)>& body,
                              const CollectivesOptions& options = {}) {
   Diagnostics diagnostics;
-  const auto made = Collectives::create(communicator, library(), options, diagnostics);
+  const auto made = Collectives::create(communicator, whole_library(), options, diagnostics);
   return made == nullptr ? testing::text(diagnostics) : body(*made);
 }
 
@@ -330,7 +330,7 @@ struct Ranks {
         communicators[r] =
             Communicator::create(std::move(bootstraps[r]), make_host_device(said), {}, said);
         if (communicators[r] == nullptr) return;
-        collectives[r] = Collectives::create(*communicators[r], library(), {}, said);
+        collectives[r] = Collectives::create(*communicators[r], whole_library(), {}, said);
       });
     }
     for (std::thread& thread : threads) thread.join();

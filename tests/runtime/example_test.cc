@@ -17,23 +17,23 @@ namespace {
 
 #include "tests/runtime/example.inc"
 
-constexpr uint32_t kRanks = 2;
+constexpr uint32_t kExampleRanks = 2;
 constexpr size_t kElements = 4096 / sizeof(uint16_t);
 constexpr uint16_t kOne = 0x3c00, kTwo = 0x4000;  // of f16
 
 /// What every rank's all_reduce() says, and its output.
-struct Ranks {
-  std::vector<std::string> said{kRanks};
-  std::vector<std::vector<uint16_t>> out{kRanks};
+struct ExampleRanks {
+  std::vector<std::string> said{kExampleRanks};
+  std::vector<std::vector<uint16_t>> out{kExampleRanks};
 };
 
-Ranks run(const std::string& json) {
-  Ranks ranks;
-  ranks.said.resize(kRanks);
-  ranks.out.assign(kRanks, std::vector<uint16_t>(kElements));
-  auto bootstraps = make_in_process_bootstraps(kRanks, std::chrono::seconds(60));
+ExampleRanks run(const std::string& json) {
+  ExampleRanks ranks;
+  ranks.said.resize(kExampleRanks);
+  ranks.out.assign(kExampleRanks, std::vector<uint16_t>(kElements));
+  auto bootstraps = make_in_process_bootstraps(kExampleRanks, std::chrono::seconds(60));
   std::vector<std::thread> threads;
-  for (uint32_t r = 0; r < kRanks; ++r) {
+  for (uint32_t r = 0; r < kExampleRanks; ++r) {
     threads.emplace_back([&, r] {
       Diagnostics diagnostics;
       const std::shared_ptr<Device> device = make_host_device(diagnostics);
@@ -57,8 +57,8 @@ TEST_CASE("the example of communicator.h adds up") {
   REQUIRE(target.has_value());
   const auto json = write_plan(world.program(), *target, diagnostics);
   REQUIRE(json.has_value());
-  const Ranks ranks = run(*json);
-  for (uint32_t r = 0; r < kRanks; ++r) {
+  const ExampleRanks ranks = run(*json);
+  for (uint32_t r = 0; r < kExampleRanks; ++r) {
     CHECK(ranks.said[r] == "");
     CHECK(ranks.out[r] == std::vector<uint16_t>(kElements, kTwo));
   }

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::Outcome;
 
-std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks) {
+std::shared_ptr<const Program> plan_to_break(std::string_view name, const char* ranks) {
   const CompiledWorld world(name, {{"R", ranks}});
   REQUIRE(world.errors() == "");
   return std::make_shared<const Program>(world.program());
@@ -117,7 +117,7 @@ void check_ends(const std::string& where, const std::function<std::vector<Outcom
 TEST_CASE("a rank that is killed between steps ends all others") {
   const auto before = shared_memory_files();
   for (const char* name : {"allreduce_2shot", "allreduce_2shot_packets", "sendrecv_port"}) {
-    const auto plan = plan_of(name, "3");
+    const auto plan = plan_to_break(name, "3");
     for (int last = 0; last < 5; ++last) {
       check_ends(fmt::format("{}, step {}", name, last), [&] {
         return testing::processes(3, Life{plan, 1, last}, kLongWait);
@@ -129,7 +129,7 @@ TEST_CASE("a rank that is killed between steps ends all others") {
 
 TEST_CASE("a rank that is killed in the middle of a step ends all others") {
   const auto before = shared_memory_files();
-  const auto plan = plan_of("allgather_direct", "3");  // zero copy: bind exchanges too
+  const auto plan = plan_to_break("allgather_direct", "3");  // zero copy: bind exchanges too
   for (int last = 0; last < 7; ++last) {
     check_ends(fmt::format("exchange {}", last), [&] {
       const auto wrap = [&](std::unique_ptr<Bootstrap> inner) -> std::unique_ptr<Bootstrap> {
@@ -183,7 +183,7 @@ TEST_CASE("a wait that takes too long is reported") {
 
 // Rank 1 has 3 s for its packets, which it sends at once.
 TEST_CASE("a packet that does not come is told with who should write it") {
-  const auto plan = plan_of("allreduce_1shot", "3");
+  const auto plan = plan_to_break("allreduce_1shot", "3");
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto executable = communicator.load(plan, {.max_bytes = 64}, diagnostics);
@@ -308,7 +308,7 @@ struct StoppedRank {
 
 TEST_CASE("every survivor's first line names the rank that is stopped") {
   for (const char* name : {"allreduce_ring", "allreduce_2shot_packets"}) {
-    const auto plan = plan_of(name, "4");
+    const auto plan = plan_to_break(name, "4");
     for (const uint32_t victim : {1u, 3u}) {
       INFO(name << ", rank " << victim);
       testing::Timeouts timeouts(kLongWait, milliseconds(500));
@@ -350,7 +350,7 @@ class LeavingBootstrap final : public Bootstrap {
 };
 
 TEST_CASE("a rank that others fetch descriptors from is stopped or killed") {
-  const auto plan = plan_of("allreduce_2shot", "4");
+  const auto plan = plan_to_break("allreduce_2shot", "4");
   for (const int signal : {SIGSTOP, SIGKILL}) {
     for (const uint32_t victim : {0u, 2u}) {
       INFO("signal " << signal << ", rank " << victim);
@@ -410,7 +410,8 @@ TEST_CASE("memory of a peer that cannot be mapped is an error at once, at every 
 }
 
 TEST_CASE("ranks that load different plans are told") {
-  const auto one = plan_of("allreduce_2shot", "2"), other = plan_of("allreduce_ring", "2");
+  const auto one = plan_to_break("allreduce_2shot", "2"),
+             other = plan_to_break("allreduce_ring", "2");
   const auto load = [&](Communicator& communicator) {
     Diagnostics diagnostics;
     const auto& plan = communicator.rank() == 0 ? one : other;
@@ -427,7 +428,8 @@ TEST_CASE("ranks that load different plans are told") {
 }
 
 TEST_CASE("what one rank cannot do all ranks learn") {
-  const auto fits = plan_of("allreduce_2shot", "2"), other = plan_of("allreduce_2shot", "3");
+  const auto fits = plan_to_break("allreduce_2shot", "2"),
+             other = plan_to_break("allreduce_2shot", "3");
   const auto load = [&](Communicator& communicator) {
     Diagnostics diagnostics;
     const auto& plan = communicator.rank() == 0 ? other : fits;
@@ -443,7 +445,7 @@ TEST_CASE("what one rank cannot do all ranks learn") {
 // The others would wait for it as long as this test may take, and longer.
 TEST_CASE("a launch that fails on one rank ends all others, who learn why") {
   for (const bool at_once : {false, true}) {
-    const auto plan = plan_of("allreduce_ring", "3");
+    const auto plan = plan_to_break("allreduce_ring", "3");
     const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
       auto host = testing::open_host(rank, diagnostics);
       if (rank != 1 || host == nullptr) return host;

@@ -13,7 +13,7 @@ namespace {
 /// Containers grow in steps, and give nothing back: as much as they may hold more.
 constexpr int64_t kSteps = 8;
 
-std::shared_ptr<const Program> plan_of(std::string_view name) {
+std::shared_ptr<const Program> plan_for_two(std::string_view name) {
   const CompiledWorld world(name, {{"R", "2"}});
   REQUIRE(world.errors() == "");
   return std::make_shared<const Program>(world.program());
@@ -32,19 +32,20 @@ struct Watch {
 
 TEST_CASE("launches of one call leave nothing behind") {
   Watch watch;
-  CHECK(testing::launch_again(plan_of("allreduce_ring"), 9000, 3000, watch.look()) == "");
+  CHECK(testing::launch_again(plan_for_two("allreduce_ring"), 9000, 3000, watch.look()) == "");
   CHECK(watch.last <= watch.first + kSteps);
 }
 
 TEST_CASE("buffers that are registered, joined at a switch and dropped leave nothing behind") {
   Watch watch;
-  CHECK(testing::register_again(plan_of("allreduce_switch_direct"), 600, 200, watch.look()) == "");
+  CHECK(testing::register_again(plan_for_two("allreduce_switch_direct"), 600, 200, watch.look()) ==
+        "");
   CHECK(watch.last <= watch.first + kSteps);
 }
 
 TEST_CASE("communicators leave nothing behind") {
   Watch watch;
-  const auto plan = plan_of("allgather_direct");
+  const auto plan = plan_for_two("allgather_direct");
   CHECK(testing::communicate_again(plan, 300, 100, watch.look()) == "");
   CHECK(watch.last <= watch.first + kSteps);
 }

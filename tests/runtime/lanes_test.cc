@@ -17,7 +17,7 @@ namespace {
 using testing::run_processes;
 using testing::run_threads;
 
-constexpr uint64_t kMostBytes = 256 << 10;
+constexpr uint64_t kMostLaneBytes = 256 << 10;
 
 std::unique_ptr<Device> open_messages(uint32_t, Diagnostics& diagnostics) {
   return make_host_device(diagnostics, {}, HostLanes::messages);
@@ -37,7 +37,7 @@ bool has_ports(const Program& program) {
 }
 
 /// A few sizes of one plan that a rank loads.
-struct Calls {
+struct LaneCalls {
   std::shared_ptr<const Program> plan;
   std::vector<RunSpec> specs;
   Dtype dtype = Dtype::f32;
@@ -46,7 +46,7 @@ struct Calls {
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
     RankRunner runner(communicator, plan,
-                      {.load = {.max_bytes = kMostBytes,
+                      {.load = {.max_bytes = kMostLaneBytes,
                                 .dtype = dtype,
                                 .zero_copy = zero_copy,
                                 .proof = ProofPolicy::skip}});
@@ -60,12 +60,12 @@ struct Calls {
   }
 };
 
-Calls calls_of(const CompiledWorld& world, bool zero_copy) {
-  Calls calls{
+LaneCalls calls_of(const CompiledWorld& world, bool zero_copy) {
+  LaneCalls calls{
       std::make_shared<const Program>(world.program()), {}, world.dtypes().front(), zero_copy};
   for (const RunSize& size : run_sizes()) {
     const uint64_t bytes = world.bytes(size, calls.dtype);
-    if (bytes > kMostBytes) continue;
+    if (bytes > kMostLaneBytes) continue;
     const bool in_place = world.in_place()[calls.specs.size() % world.in_place().size()];
     calls.specs.push_back(
         {.bytes = bytes, .dtype = calls.dtype, .in_place = in_place, .iterations = 3});

@@ -27,7 +27,7 @@ constexpr uint64_t kMostBytes = 1 << 20;
 #endif
 
 /// What every rank does: a few sizes, types, reductions and placements of one loaded plan.
-struct Calls {
+struct LibraryCalls {
   std::shared_ptr<const Program> plan;
   std::vector<RunSpec> specs;
   bool zero_copy = false;
@@ -85,7 +85,7 @@ void run_library(bool processes, bool zero_copy) {
       REQUIRE(world.errors() == "");
       const auto ranks = static_cast<uint32_t>(world.program().ranks.size());
       if ((ranks != 2 && ranks != 4 && ranks != 8) || ranks > kMostRanks) continue;
-      Calls calls{std::make_shared<const Program>(world.program()), {}, zero_copy};
+      LibraryCalls calls{std::make_shared<const Program>(world.program()), {}, zero_copy};
       calls.specs = specs_for(world, calls.dtype);
       const bool proves = !processes && !zero_copy && !kSanitized;  // once is enough
       if (!proves) calls.proof = ProofPolicy::skip;

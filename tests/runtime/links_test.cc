@@ -21,7 +21,7 @@ std::unique_ptr<Device> open_pcie(uint32_t, Diagnostics& diagnostics) {
 }
 
 /// "" if a few calls of a program of the library are right over PCIe.
-std::string run(const char* name, const Defines& defines, bool processes = false) {
+std::string run_over_links(const char* name, const Defines& defines, bool processes = false) {
   const CompiledWorld world(name, defines);
   if (!world.errors().empty()) return world.errors();
   const auto plan = std::make_shared<const Program>(world.program());
@@ -44,16 +44,17 @@ std::string run(const char* name, const Defines& defines, bool processes = false
 }
 
 TEST_CASE("over PCIe signals are counts that the proxy stores") {
-  CHECK(run("allreduce_2shot", {{"R", "3"}}) == "");
-  CHECK(run("allreduce_ring", {{"R", "4"}}) == "");
-  CHECK(run("alltoall_pipeline", {{"R", "3"}}) == "");      // signals in rounds
-  CHECK(run("allgather_copy_engine", {{"R", "3"}}) == "");  // beside ports
-  CHECK(run("allreduce_hybrid", {{"R", "2"}, {"B", "2"}, {"F", "LL16"}}) == "");
-  CHECK(run("allreduce_ring", {{"R", "3"}}, true) == "");
+  CHECK(run_over_links("allreduce_2shot", {{"R", "3"}}) == "");
+  CHECK(run_over_links("allreduce_ring", {{"R", "4"}}) == "");
+  CHECK(run_over_links("alltoall_pipeline", {{"R", "3"}}) == "");      // signals in rounds
+  CHECK(run_over_links("allgather_copy_engine", {{"R", "3"}}) == "");  // beside ports
+  CHECK(run_over_links("allreduce_hybrid", {{"R", "2"}, {"B", "2"}, {"F", "LL16"}}) == "");
+  CHECK(run_over_links("allreduce_ring", {{"R", "3"}}, true) == "");
 }
 
 TEST_CASE("over PCIe all ranks refuse packets in LL128") {
-  const std::string said = run("allreduce_hybrid", {{"R", "2"}, {"B", "1"}, {"F", "LL128"}});
+  const std::string said =
+      run_over_links("allreduce_hybrid", {{"R", "2"}, {"B", "1"}, {"F", "LL128"}});
   const std::string why =
       "packets in LL128 from rank 0 to rank 1 need NVLink: elsewhere a line of 128 bytes may come "
       "in pieces (as this test has it)";

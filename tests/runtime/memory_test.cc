@@ -68,9 +68,9 @@ class CountingDevice final : public testing::ForwardingDevice {
   const std::shared_ptr<Count> count_;
 };
 
-const std::vector<Kind> kKinds = {Kind::allreduce, Kind::allgather, Kind::reducescatter,
-                                  Kind::alltoall,  Kind::broadcast, Kind::reduce,
-                                  Kind::gather,    Kind::scatter,   Kind::sendrecv};
+const std::vector<Kind> kUsedKinds = {Kind::allreduce, Kind::allgather, Kind::reducescatter,
+                                      Kind::alltoall,  Kind::broadcast, Kind::reduce,
+                                      Kind::gather,    Kind::scatter,   Kind::sendrecv};
 
 /// A call of about so many bytes. Pointers are never followed.
 CollectiveCall call_of(Kind kind, Dtype dtype, uint64_t bytes, uint32_t ranks, bool in_place) {
@@ -134,7 +134,7 @@ void check(const char* what, const Use& use, uint64_t most) {
 
 TEST_CASE("device memory of the whole library at 8 ranks") {
   check("8 ranks, f32 and i32, up to 1 GiB",
-        use_of(8, kKinds, {Dtype::f32, Dtype::i32}, uint64_t{1} << 30), 640);
+        use_of(8, kUsedKinds, {Dtype::f32, Dtype::i32}, uint64_t{1} << 30), 640);
 }
 
 TEST_CASE("device memory of what a job of tensor parallel ranks uses") {

@@ -27,7 +27,7 @@ testing::OpenDevice nodes_of(uint32_t ranks) {
   };
 }
 
-struct Calls {
+struct NodeCalls {
   std::shared_ptr<const Program> plan;
   std::vector<RunSpec> specs;
   bool zero_copy = false;
@@ -52,8 +52,8 @@ struct Calls {
 };
 
 /// The sizes of the library's tests, in place and not.
-Calls calls_of(const CompiledWorld& world) {
-  Calls calls{std::make_shared<const Program>(world.program()), {}};
+NodeCalls calls_in_nodes(const CompiledWorld& world) {
+  NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
   const Dtype dtype = world.dtypes().front();
   for (const RunSize& size : run_sizes()) {
     const bool in_place = world.in_place()[calls.specs.size() % world.in_place().size()];
@@ -90,19 +90,19 @@ void for_programs_of_nodes(uint32_t gpus, Check check) {
 
 TEST_CASE("the library's programs for nodes 2 x 2 processes") {
   for_programs_of_nodes(2, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    CHECK(run_processes(ranks, calls_of(world), {}, nodes_of(node)) == "");
+    CHECK(run_processes(ranks, calls_in_nodes(world), {}, nodes_of(node)) == "");
   });
 }
 
 TEST_CASE("the library's programs for nodes 2 x 4 processes") {
   for_programs_of_nodes(4, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    CHECK(run_processes(ranks, calls_of(world), {}, nodes_of(node)) == "");
+    CHECK(run_processes(ranks, calls_in_nodes(world), {}, nodes_of(node)) == "");
   });
 }
 
 TEST_CASE("registered buffers of other nodes are reached without being mapped") {
   for_programs_of_nodes(2, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    Calls calls = calls_of(world);
+    NodeCalls calls = calls_in_nodes(world);
     calls.zero_copy = true;
     CHECK(run_threads(ranks, calls, {}, nodes_of(node)) == "");
   });
@@ -112,7 +112,7 @@ TEST_CASE("16 MiB between nodes") {
   for (const char* name : {"allreduce_hier_pipeline", "allgather_hier", "reducescatter_hier"}) {
     const CompiledWorld world(name, {{"world", "4"}, {"gpus", "2"}});
     REQUIRE(world.errors() == "");
-    Calls calls{std::make_shared<const Program>(world.program()), {}};
+    NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
     calls.specs = {{.bytes = 16 << 20, .dtype = Dtype::f32, .iterations = 2}};
     CHECK(run_processes(4, calls, {}, nodes_of(2)) == "");
   }
@@ -122,7 +122,7 @@ TEST_CASE("ports alone between nodes of one rank") {
   for (const char* ranks : {"2", "3", "4"}) {
     const CompiledWorld world("sendrecv_port", {{"R", ranks}});
     REQUIRE(world.errors() == "");
-    CHECK(run_processes(number({{"R", ranks}}, "R"), calls_of(world), {}, nodes_of(1)) == "");
+    CHECK(run_processes(number({{"R", ranks}}, "R"), calls_in_nodes(world), {}, nodes_of(1)) == "");
   }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("ops that need a peer's memory on another node are refused at load, wi
   const auto said = [](const char* name, const Defines& defines, uint32_t ranks) {
     const CompiledWorld world(name, defines);
     REQUIRE(world.errors() == "");
-    return testing::threads(ranks, calls_of(world), {}, nodes_of(ranks / 2))[0];
+    return testing::threads(ranks, calls_in_nodes(world), {}, nodes_of(ranks / 2))[0];
   };
   const std::string remedy =
       "note: only port channels lead there: declare the channel as port(...), or take a plan for "
@@ -153,7 +153,7 @@ TEST_CASE("ops that need a peer's memory on another node are refused at load, wi
 }
 
 /// One rank leaves in the middle of a call.
-void check_leaving(int signal) {
+void check_leaving_a_node(int signal) {
   const CompiledWorld world("allgather_hier", {{"world", "4"}, {"gpus", "2"}});
   REQUIRE(world.errors() == "");
   const auto plan = std::make_shared<const Program>(world.program());
@@ -179,8 +179,8 @@ void check_leaving(int signal) {
   }
 }
 
-TEST_CASE("a rank that dies ends the job on all nodes") { check_leaving(SIGKILL); }
-TEST_CASE("a rank that is stopped ends the job on all nodes") { check_leaving(SIGSTOP); }
+TEST_CASE("a rank that dies ends the job on all nodes") { check_leaving_a_node(SIGKILL); }
+TEST_CASE("a rank that is stopped ends the job on all nodes") { check_leaving_a_node(SIGSTOP); }
 
 size_t running_threads() {
   const std::filesystem::directory_iterator first("/proc/self/task");
@@ -190,7 +190,7 @@ size_t running_threads() {
 TEST_CASE("nodes leave no threads and no descriptors") {
   const CompiledWorld world("allreduce_hier", {{"world", "4"}, {"gpus", "2"}});
   REQUIRE(world.errors() == "");
-  Calls calls{std::make_shared<const Program>(world.program()), {}};
+  NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
   calls.specs = {{.bytes = 65536, .iterations = 2}};
   const auto run = [&] { CHECK(run_threads(4, calls, {}, nodes_of(2)) == ""); };
   run();  // what a process keeps, such as its watchdog

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLongWait{60'000};
+constexpr milliseconds kLongestWatch{60'000};
 
 /// MSCCLC_FLIGHT_FILE while it lives.
 struct FlightFile {
@@ -50,7 +50,7 @@ struct Logs {
 };
 
 /// Launches `calls` calls of a plan of two ranks; then `after`.
-struct Calls {
+struct WatchedCalls {
   std::shared_ptr<const Program> plan;
   int calls;
   std::function<std::string(Communicator&, StreamHandle)> after;
@@ -84,8 +84,8 @@ TEST_CASE("a hang is noticed though nobody asks") {
     (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, Calls{testing::stuck_plan(), 1, stay},
-                                     testing::Timeouts(kLongWait, milliseconds(100)));
+  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay},
+                                     testing::Timeouts(kLongestWatch, milliseconds(100)));
   CHECK(said[0] == "");
   CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
   const auto log = logs.of(0);
@@ -111,7 +111,7 @@ TEST_CASE("abort writes down the last calls of every rank") {
     while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, Calls{plan, 1200, stop}, kLongWait);
+  const auto said = testing::threads(2, WatchedCalls{plan, 1200, stop}, kLongestWatch);
   CHECK(said[0] == "error: rank 0: enough\n");
   for (const uint32_t rank : {0u, 1u}) {
     const auto log = logs.of(rank);
@@ -139,7 +139,7 @@ std::vector<std::string> abort_both() {
         while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
         return testing::text(diagnostics);
       },
-      kLongWait);
+      kLongestWatch);
 }
 
 TEST_CASE("the log says where the last calls are") {
@@ -170,7 +170,7 @@ TEST_CASE("last calls that cannot be written down are a note of every rank's err
 /// Joins a job of two as `rank`, and goes through one step.
 void join_and_gather(const UniqueId& id, uint32_t rank) {
   Diagnostics diagnostics;
-  const auto bootstrap = join_job(id, rank, 2, kLongWait, nullptr, diagnostics);
+  const auto bootstrap = join_job(id, rank, 2, kLongestWatch, nullptr, diagnostics);
   std::vector<std::vector<uint8_t>> all;
   const std::vector<uint8_t> own(rank + 1);
   if (bootstrap) (void)bootstrap->all_gather(own, "roll\ncall", all, diagnostics);
@@ -178,7 +178,7 @@ void join_and_gather(const UniqueId& id, uint32_t rank) {
 
 TEST_CASE("TRACE of BOOTSTRAP shows where a rank finds the hub, and its steps") {
   Diagnostics diagnostics;
-  const auto job = host_job({.size = 2, .interface = "=lo", .timeout = kLongWait}, diagnostics);
+  const auto job = host_job({.size = 2, .interface = "=lo", .timeout = kLongestWatch}, diagnostics);
   REQUIRE(job);
   const auto [level, count] = GENERATE(std::pair("TRACE", 1u), std::pair("INFO", 0u));
   const testing::LogFile log(
@@ -199,7 +199,7 @@ TEST_CASE("TRACE of BOOTSTRAP shows once what stands where the hub should be") {
   const testing::LogFile log(
       Environment::Values{{"MSCCLC_DEBUG", "TRACE"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
   Diagnostics diagnostics;
-  CHECK_FALSE(join_job(id, 1, 2, kLongWait, nullptr, diagnostics));  // after several attempts
+  CHECK_FALSE(join_job(id, 1, 2, kLongestWatch, nullptr, diagnostics));  // after several attempts
   CHECK(log.lines(" [1] mscclc TRACE BOOTSTRAP at " + id.address.text() +
                   ": Connection refused (111)") == 1);
 }

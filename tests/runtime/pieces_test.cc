@@ -18,7 +18,7 @@ namespace mscclc {
 namespace {
 
 using Kind = CollectiveKind;
-constexpr uint32_t kRanks = 3;
+constexpr uint32_t kPieceRanks = 3;
 constexpr uint64_t kPieceBytes = 1024;
 
 std::shared_ptr<const Program> compile_one(const std::string& name,
@@ -61,13 +61,15 @@ class OneForEach final : public PlanProvider {
   std::map<Kind, std::shared_ptr<const PickedPlan>> plans_;
 };
 
-int32_t value(uint32_t rank, uint64_t i) { return static_cast<int32_t>(rank * 100003 + i * 7 + 1); }
+int32_t piece_value(uint32_t rank, uint64_t i) {
+  return static_cast<int32_t>(rank * 100003 + i * 7 + 1);
+}
 
 /// What element i of the output must be.
-int32_t expected(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
+int32_t expected_piece(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
   const auto sum = [](uint64_t at) {
     int32_t all = 0;
-    for (uint32_t r = 0; r < kRanks; ++r) all += value(r, at);
+    for (uint32_t r = 0; r < kPieceRanks; ++r) all += piece_value(r, at);
     return all;
   };
   switch (kind) {
@@ -78,20 +80,20 @@ int32_t expected(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
       return sum(rank * n + i);
     case Kind::allgather:
     case Kind::gather:
-      return value(static_cast<uint32_t>(i / n), i % n);
+      return piece_value(static_cast<uint32_t>(i / n), i % n);
     case Kind::alltoall:
-      return value(static_cast<uint32_t>(i / n), rank * n + i % n);
+      return piece_value(static_cast<uint32_t>(i / n), rank * n + i % n);
     case Kind::broadcast:
-      return value(0, i);
+      return piece_value(0, i);
     case Kind::scatter:
-      return value(0, rank * n + i);
+      return piece_value(0, rank * n + i);
     default:
-      return value((rank + kRanks - 1) % kRanks, i);
+      return piece_value((rank + kPieceRanks - 1) % kPieceRanks, i);
   }
 }
 
 /// Where a call in place has its output, in elements from its input.
-int64_t in_place_offset(Kind kind, uint32_t rank, uint64_t count) {
+int64_t piece_offset(Kind kind, uint32_t rank, uint64_t count) {
   const auto n = static_cast<int64_t>(count);
   if (kind == Kind::allgather) return -n * rank;
   return kind == Kind::reducescatter ? n * rank : 0;
@@ -104,35 +106,37 @@ struct Case {
 };
 
 /// Two buffers of a rank, with something on both sides of what a call uses.
-struct Buffers {
+struct PieceBuffers {
   static constexpr int32_t kUntouched = -77;
   static constexpr uint64_t kMargin = 5, kElements = 20000;
   std::unique_ptr<Memory> memory;
   int32_t *first, *second;
 
-  Buffers(Communicator& communicator, Diagnostics& diagnostics)
+  PieceBuffers(Communicator& communicator, Diagnostics& diagnostics)
       : memory(communicator.device().allocate(8 * kElements, "buffers", diagnostics)),
         first(reinterpret_cast<int32_t*>(memory->data()) + kMargin),
         second(first + kElements) {}
   void clear() { std::fill(first - kMargin, first + 2 * kElements - kMargin, kUntouched); }
 };
 
-std::string check_call(Collectives& collectives, Buffers& buffers, const Case& c) {
+std::string check_call(Collectives& collectives, PieceBuffers& buffers, const Case& c) {
   Communicator& communicator = collectives.communicator();
   const uint32_t rank = communicator.rank();
   const CollectiveInfo& kind = info(c.kind);
-  const auto elements = [&](Side side) { return kind.has_rows(side) ? c.count * kRanks : c.count; };
+  const auto elements = [&](Side side) {
+    return kind.has_rows(side) ? c.count * kPieceRanks : c.count;
+  };
   const auto here = [&](Side side) { return !kind.side(side).only_at_root || rank == 0; };
   buffers.clear();
   int32_t *from = buffers.first, *to = buffers.second;
   if (c.in_place) {
-    const int64_t offset = in_place_offset(c.kind, rank, c.count);
+    const int64_t offset = piece_offset(c.kind, rank, c.count);
     from = buffers.second + (offset < 0 ? -offset : 0);
     to = buffers.second + (offset > 0 ? offset : 0);
   }
   const uint64_t in = here(Side::input) ? elements(Side::input) : 0;
   const uint64_t out = here(Side::output) ? elements(Side::output) : 0;
-  for (uint64_t i = 0; i < in; ++i) from[i] = value(rank, i);
+  for (uint64_t i = 0; i < in; ++i) from[i] = piece_value(rank, i);
   Diagnostics diagnostics;
   const StreamHandle stream = communicator.device().create_stream(diagnostics);
   const bool done = collectives.call({.kind = c.kind,
@@ -146,27 +150,27 @@ std::string check_call(Collectives& collectives, Buffers& buffers, const Case& c
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
   for (uint64_t i = 0; i < out; ++i) {
-    if (to[i] == expected(c.kind, rank, c.count, i)) continue;
+    if (to[i] == expected_piece(c.kind, rank, c.count, i)) continue;
     return fmt::format("{} of {}{}{}: element {} is {}, not {}", name(c.kind), c.count,
                        c.in_place ? " in place" : "", c.registered ? " registered" : "", i, to[i],
-                       expected(c.kind, rank, c.count, i));
+                       expected_piece(c.kind, rank, c.count, i));
   }
   const uint64_t end = c.in_place ? std::max(in, out) : out;
-  const bool kept =
-      std::all_of(buffers.second + end, buffers.second + Buffers::kElements - Buffers::kMargin,
-                  [](int32_t x) { return x == Buffers::kUntouched; });
+  const bool kept = std::all_of(buffers.second + end,
+                                buffers.second + PieceBuffers::kElements - PieceBuffers::kMargin,
+                                [](int32_t x) { return x == PieceBuffers::kUntouched; });
   return kept ? "" : fmt::format("{} of {} writes beyond its output", name(c.kind), c.count);
 }
 
-using Cases = std::function<std::string(Collectives&, Buffers&)>;
+using Cases = std::function<std::string(Collectives&, PieceBuffers&)>;
 
 std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& cases) {
-  return testing::run_threads(kRanks, [&](Communicator& communicator) -> std::string {
+  return testing::run_threads(kPieceRanks, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto collectives =
         Collectives::create(communicator, plans, {.piece_bytes = kPieceBytes}, diagnostics);
     if (collectives == nullptr) return testing::text(diagnostics);
-    Buffers buffers(communicator, diagnostics);
+    PieceBuffers buffers(communicator, diagnostics);
     std::string said = cases(*collectives, buffers);
     if (!said.empty()) communicator.abort(said);
     return said;
@@ -176,7 +180,7 @@ std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& c
 const std::vector<uint64_t> kCounts = {1, 84, 85, 256, 257, 1000, 3001};
 
 /// Calls of each kind, in turn, whose sizes go up and down.
-std::string every_kind(Collectives& collectives, Buffers& buffers, std::vector<Kind> kinds,
+std::string every_kind(Collectives& collectives, PieceBuffers& buffers, std::vector<Kind> kinds,
                        bool registered) {
   for (const uint64_t count : kCounts) {
     for (const Kind kind : kinds) {
@@ -191,9 +195,9 @@ std::string every_kind(Collectives& collectives, Buffers& buffers, std::vector<K
   return "";
 }
 
-const std::vector<Kind> kKinds = {Kind::allreduce,     Kind::reduce,   Kind::allgather,
-                                  Kind::gather,        Kind::alltoall, Kind::broadcast,
-                                  Kind::reducescatter, Kind::scatter,  Kind::sendrecv};
+const std::vector<Kind> kPieceKinds = {Kind::allreduce,     Kind::reduce,   Kind::allgather,
+                                       Kind::gather,        Kind::alltoall, Kind::broadcast,
+                                       Kind::reducescatter, Kind::scatter,  Kind::sendrecv};
 
 /// Plans that read and write the buffers of other ranks, so that calls go through staging.
 std::shared_ptr<OneForEach> direct_plans() {
@@ -201,15 +205,15 @@ std::shared_ptr<OneForEach> direct_plans() {
   for (const char* const name :
        {"allreduce_push", "allgather_direct", "alltoall_direct", "reducescatter_direct",
         "gather_direct", "scatter_direct", "reduce_direct", "sendrecv"}) {
-    plans->add(name, {{"R", kRanks}, {"B", 2}, {"T", 32}});
+    plans->add(name, {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   }
-  plans->add("broadcast_direct", {{"R", kRanks}});
+  plans->add("broadcast_direct", {{"R", kPieceRanks}});
   return plans;
 }
 
 TEST_CASE("pieces that go through staging, which all plans share") {
-  CHECK(run_ranks(direct_plans(), [](Collectives& c, Buffers& b) {
-          return every_kind(c, b, kKinds, false);
+  CHECK(run_ranks(direct_plans(), [](Collectives& c, PieceBuffers& b) {
+          return every_kind(c, b, kPieceKinds, false);
         }) == "");
 }
 
@@ -218,17 +222,17 @@ TEST_CASE("pieces that go through scratch") {
   for (const char* const name : {"allreduce_2shot_packets", "allgather_packets", "alltoall_packets",
                                  "reducescatter_packets", "gather_packets", "scatter_packets",
                                  "reduce_packets", "broadcast_packets", "sendrecv_packets"}) {
-    plans->add(name, {{"R", kRanks}});
+    plans->add(name, {{"R", kPieceRanks}});
   }
-  CHECK(run_ranks(plans, [](Collectives& c, Buffers& b) {
-          return every_kind(c, b, kKinds, false);
+  CHECK(run_ranks(plans, [](Collectives& c, PieceBuffers& b) {
+          return every_kind(c, b, kPieceKinds, false);
         }) == "");
 }
 
 TEST_CASE("registered buffers are used in one piece by plans without scratch") {
   const std::vector<Kind> kinds = {Kind::allgather, Kind::alltoall, Kind::reducescatter,
                                    Kind::sendrecv};
-  CHECK(run_ranks(direct_plans(), [&](Collectives& c, Buffers& b) -> std::string {
+  CHECK(run_ranks(direct_plans(), [&](Collectives& c, PieceBuffers& b) -> std::string {
           Diagnostics diagnostics;
           if (!c.register_buffer(b.memory->data(), b.memory->bytes(), diagnostics)) {
             return testing::text(diagnostics);
@@ -239,8 +243,8 @@ TEST_CASE("registered buffers are used in one piece by plans without scratch") {
 
 TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
   auto plans = std::make_shared<OneForEach>();
-  plans->add("allreduce_push", {{"R", kRanks}, {"B", 2}, {"T", 32}});
-  CHECK(run_ranks(plans, [&](Collectives& c, Buffers& b) -> std::string {
+  plans->add("allreduce_push", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
+  CHECK(run_ranks(plans, [&](Collectives& c, PieceBuffers& b) -> std::string {
           Diagnostics diagnostics;
           if (!c.register_buffer(b.memory->data(), b.memory->bytes(), diagnostics)) {
             return testing::text(diagnostics);
@@ -252,14 +256,14 @@ TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
 }
 
 TEST_CASE("rows that lie apart are refused where a plan cannot have them") {
-  const auto plan = compile_one("allgather_direct", {{"R", kRanks}, {"B", 2}, {"T", 32}});
+  const auto plan = compile_one("allgather_direct", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   CHECK(takes_pieces(*plan, {}));
-  const std::string said = testing::run_threads(kRanks, [&](Communicator& c) -> std::string {
+  const std::string said = testing::run_threads(kPieceRanks, [&](Communicator& c) -> std::string {
     Diagnostics diagnostics;
     const auto executable = c.load(plan, {.max_bytes = 4096}, diagnostics);
     if (executable == nullptr) return testing::text(diagnostics);
-    Buffers buffers(c, diagnostics);
-    const BoundCall call = executable->bind({.bytes = 16 * kRanks,
+    PieceBuffers buffers(c, diagnostics);
+    const BoundCall call = executable->bind({.bytes = 16 * kPieceRanks,
                                              .dtype = Dtype::i32,
                                              .input = buffers.first,
                                              .output = buffers.second,

@@ -24,7 +24,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kRanks = 2;
+constexpr uint32_t kPickingRanks = 2;
 
 /// The JSON of an all-gather for two ranks with these `select` options; `blocks` makes it another.
 std::string plan(const std::string& select, int blocks = 1) {
@@ -60,7 +60,9 @@ std::string add(PlanRegistry& registry, const std::string& json, const std::stri
   return *id;
 }
 
-PlanRequest request(uint64_t bytes) { return {.call = {CollectiveKind::allgather, kRanks, bytes}}; }
+PlanRequest request(uint64_t bytes) {
+  return {.call = {CollectiveKind::allgather, kPickingRanks, bytes}};
+}
 
 std::string pick(PlanRegistry& registry, const PlanRequest& request) {
   Diagnostics diagnostics;
@@ -69,7 +71,7 @@ std::string pick(PlanRegistry& registry, const PlanRequest& request) {
   return picked == nullptr ? "nothing" : picked->name;
 }
 
-std::string scratch(const std::string& name) {
+std::string scratch_folder(const std::string& name) {
   const char* folder = std::getenv("TEST_TMPDIR");
   const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/" + name;
   std::filesystem::remove_all(path);
@@ -239,7 +241,7 @@ TEST_CASE("what was picked lives on when its plan is removed") {
   CHECK(pick(*all, request(1000)) == "nothing");
   all.reset();
   CHECK(picked->name == "one");
-  CHECK(picked->plan->contract.ranks == kRanks);
+  CHECK(picked->plan->contract.ranks == kPickingRanks);
 }
 
 TEST_CASE("plans come and go while threads pick") {
@@ -322,8 +324,8 @@ TEST_CASE("the library is asked last") {
 }
 
 TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
-  const std::string folder = scratch("path"), file = folder + "/b.json";
-  const std::string other = scratch("other") + "/single.json";
+  const std::string folder = scratch_folder("path"), file = folder + "/b.json";
+  const std::string other = scratch_folder("other") + "/single.json";
   std::ofstream(folder + "/a.json") << plan("sizes: 0..1KiB");
   std::ofstream(file) << plan("");
   std::ofstream(other) << plan("sizes: 2KiB..4KiB");
@@ -346,7 +348,7 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   };
   CHECK(refusal(folder + ":nowhere") ==
         "cannot-read: cannot read 'nowhere': No such file or directory");
-  const std::string empty = scratch("empty");
+  const std::string empty = scratch_folder("empty");
   CHECK(refusal(empty) == fmt::format("no-registry: '{}' has no plans (*.json)", empty));
   // One plan that is wrong, and none is taken.
   std::ofstream(file) << "{";
@@ -357,7 +359,7 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
 }
 
 TEST_CASE("MSCCLC_TUNER_FILE selects plans, or NCCL") {
-  const std::string folder = scratch("tuned");
+  const std::string folder = scratch_folder("tuned");
   std::ofstream(folder + "/a.json") << plan("sizes: 0..1KiB");
   std::ofstream(folder + "/b.json") << plan("");
   std::ofstream(folder + "/tuner.conf") << fmt::format(
@@ -396,7 +398,7 @@ TEST_CASE("MSCCLC_REQUIRE_PLAN makes a call without a plan an error") {
 }
 
 TEST_CASE("choices are logged, each once") {
-  const std::string log = scratch("log") + "/log";
+  const std::string log = scratch_folder("log") + "/log";
   Diagnostics diagnostics;
   reset_log();
   REQUIRE(start_log(Environment({{"MSCCLC_DEBUG", "INFO"},

@@ -20,7 +20,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kRanks = 4;
+constexpr uint32_t kRegistryRanks = 4;
 
 std::string scratch(const std::string& name) {
   const char* folder = std::getenv("TEST_TMPDIR");
@@ -28,7 +28,7 @@ std::string scratch(const std::string& name) {
 }
 
 /// Plans for four ranks, of every kind of choice: formats, placements, roots, shifts.
-const std::string& plans() {
+const std::string& made_plans() {
   static const std::string folder = [] {
     const std::string made = scratch("plans");
     const std::string command = fmt::format(
@@ -87,7 +87,7 @@ std::vector<LibraryCall> some_calls() {
       for (const Dtype dtype : {Dtype::f32, Dtype::i32}) {
         for (const bool in_place : {false, true}) {
           if (in_place && kind == CollectiveKind::sendrecv) continue;
-          calls.push_back({kind, kRanks, bytes, dtype, in_place, 2, -1});
+          calls.push_back({kind, kRegistryRanks, bytes, dtype, in_place, 2, -1});
         }
       }
     }
@@ -100,7 +100,7 @@ std::string make_calls(Communicator& communicator) {
   constexpr uint64_t kLargest = uint64_t{4} << 20;
   Diagnostics diagnostics;
   const auto registry = PlanRegistry::create({}, diagnostics);
-  if (registry == nullptr || !registry->add_path(plans(), diagnostics)) {
+  if (registry == nullptr || !registry->add_path(made_plans(), diagnostics)) {
     return testing::text(diagnostics);
   }
   std::map<const Program*, std::unique_ptr<RankRunner>> loaded;
@@ -127,25 +127,26 @@ std::string make_calls(Communicator& communicator) {
 }  // namespace
 
 TEST_CASE("a job picks a plan for every call") {
-  CHECK(!plans().empty());
-  CHECK(testing::run_threads(kRanks, make_calls) == "");
+  CHECK(!made_plans().empty());
+  CHECK(testing::run_threads(kRegistryRanks, make_calls) == "");
 }
 
 TEST_CASE("a choice is the table's, and is read once") {
-  const auto registry = opened(plans());
-  const LibraryTable table = table_of(plans());
+  const auto registry = opened(made_plans());
+  const LibraryTable table = table_of(made_plans());
   Diagnostics diagnostics;
   for (const LibraryCall& call : some_calls()) {
     const auto choice = registry->pick({.call = call}, nullptr, diagnostics);
     REQUIRE(choice != nullptr);
-    CHECK(choice->name == plans() + "/" + table.choose(call)->plan);
+    CHECK(choice->name == made_plans() + "/" + table.choose(call)->plan);
     CHECK(choice->max_bytes >= call.bytes);
     CHECK(choice->plan->contract.kind == call.kind);
     CHECK(registry->pick({.call = call}, nullptr, diagnostics) == choice);
   }
   const auto file = [&](uint64_t bytes, bool in_place) {
-    return registry->pick({.call = {CollectiveKind::alltoall, kRanks, bytes, Dtype::u8, in_place}},
-                          nullptr, diagnostics);
+    return registry->pick(
+        {.call = {CollectiveKind::alltoall, kRegistryRanks, bytes, Dtype::u8, in_place}}, nullptr,
+        diagnostics);
   };
   CHECK(file(uint64_t{1} << 30, true)->max_bytes == ~uint64_t{0});
   CHECK(file(uint64_t{1} << 30, true) != file(uint64_t{1} << 30, false));
@@ -165,7 +166,7 @@ std::string first_reason(PlanRegistry& registry, const LibraryCall& call) {
 }  // namespace
 
 TEST_CASE("calls that no plan is for") {
-  const auto registry = opened(plans());
+  const auto registry = opened(made_plans());
   CHECK(first_reason(*registry, {CollectiveKind::broadcast, 4, 1, Dtype::f32, false, 1}) ==
         "nothing");
   CHECK(first_reason(*registry, {CollectiveKind::reduce, 4, 1, Dtype::f32, false, 1}) ==
@@ -187,7 +188,7 @@ TEST_CASE("folders that are no registry") {
         "plans/ --ranks N -o FOLDER' compiles them)");
   const std::string broken = scratch("broken");
   std::filesystem::remove_all(broken);
-  std::filesystem::copy(plans(), broken, std::filesystem::copy_options::recursive);
+  std::filesystem::copy(made_plans(), broken, std::filesystem::copy_options::recursive);
   const std::string lost = table_of(broken).rows()[3].choice.plan;
   std::filesystem::remove(broken + "/" + lost);
   CHECK(refusal(broken) ==
@@ -199,7 +200,7 @@ TEST_CASE("folders that are no registry") {
 TEST_CASE("a plan that is not what the table says") {
   const std::string mixed = scratch("mixed");
   std::filesystem::remove_all(mixed);
-  std::filesystem::copy(plans(), mixed, std::filesystem::copy_options::recursive);
+  std::filesystem::copy(made_plans(), mixed, std::filesystem::copy_options::recursive);
   const auto registry = opened(mixed);
   const LibraryTable table = table_of(mixed);
   const LibraryCall reduce{CollectiveKind::reduce, 4, uint64_t{1} << 30, Dtype::i8, false, 2};
@@ -257,8 +258,8 @@ void wait_for_one(Json& plan) {
 
 TEST_CASE("a plan that was forged, hash and all, is refused") {
   const std::string folder = scratch("forged");
-  std::filesystem::copy(plans(), folder);
-  const LibraryCall call{CollectiveKind::alltoall, kRanks, uint64_t{16} << 20, Dtype::f32};
+  std::filesystem::copy(made_plans(), folder);
+  const LibraryCall call{CollectiveKind::alltoall, kRegistryRanks, uint64_t{16} << 20, Dtype::f32};
   const std::string file = fmt::format("{}/{}", folder, table_of(folder).choose(call)->plan);
   Diagnostics diagnostics;
   const std::string right = read_file(file).value();

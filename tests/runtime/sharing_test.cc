@@ -19,7 +19,7 @@ namespace {
 using testing::run_processes;
 using testing::run_threads;
 
-std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks) {
+std::shared_ptr<const Program> shared_plan(std::string_view name, const char* ranks) {
   const CompiledWorld world(name, {{"R", ranks}});
   REQUIRE(world.errors() == "");
   return std::make_shared<const Program>(world.program());
@@ -52,8 +52,8 @@ struct Sum {
 
 TEST_CASE("calls of several plans and sizes run one after another without waiting") {
   const std::vector<std::shared_ptr<const Program>> plans = {
-      plan_of("allreduce_ring", "4"), plan_of("allreduce_2shot_packets", "4"),
-      plan_of("allreduce_2shot", "4")};
+      shared_plan("allreduce_ring", "4"), shared_plan("allreduce_2shot_packets", "4"),
+      shared_plan("allreduce_2shot", "4")};
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     Device& device = communicator.device();
@@ -91,7 +91,7 @@ TEST_CASE("calls of several plans and sizes run one after another without waitin
 // The first call waits for the others while all that come after it are bound: more than the
 // executable keeps, so that it fills old ones anew.
 TEST_CASE("a call may be dropped as soon as it is launched") {
-  const auto plan = plan_of("allreduce_ring", "2");
+  const auto plan = shared_plan("allreduce_ring", "2");
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     Device& device = communicator.device();
@@ -120,7 +120,8 @@ TEST_CASE("a call may be dropped as soon as it is launched") {
 }
 
 TEST_CASE("plans on several streams at once") {
-  const auto plan = plan_of("allreduce_ring", "2"), other = plan_of("allreduce_2shot_packets", "2");
+  const auto plan = shared_plan("allreduce_ring", "2"),
+             other = shared_plan("allreduce_2shot_packets", "2");
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     Device& device = communicator.device();
@@ -154,7 +155,7 @@ TEST_CASE("plans on several streams at once") {
 }
 
 TEST_CASE("several communicators of one process") {
-  const auto plan = plan_of("allreduce_ring", "2");
+  const auto plan = shared_plan("allreduce_ring", "2");
   const auto use = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
@@ -178,7 +179,7 @@ TEST_CASE("several communicators of one process") {
 /// Pointers of any alignment, of memory that nobody else can map: calls go through staging.
 TEST_CASE("buffers that are not registered") {
   for (const bool zero_copy : {false, true}) {
-    const auto plan = plan_of("allgather_direct", "3");
+    const auto plan = shared_plan("allgather_direct", "3");
     const auto body = [&](Communicator& communicator) -> std::string {
       Diagnostics diagnostics;
       const auto loaded =
@@ -217,7 +218,7 @@ TEST_CASE("buffers that are not registered") {
 }
 
 TEST_CASE("a call that comes again is not bound again") {
-  const auto body = [plan = plan_of("allreduce_ring", "2")](Communicator& communicator) {
+  const auto body = [plan = shared_plan("allreduce_ring", "2")](Communicator& communicator) {
     Diagnostics diagnostics;
     const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
@@ -246,7 +247,7 @@ TEST_CASE("a call that comes again is not bound again") {
 
 /// What a wrong call says.
 TEST_CASE("calls that the plan cannot do") {
-  const auto body = [plan = plan_of("allreduce_ring", "2")](Communicator& communicator) {
+  const auto body = [plan = shared_plan("allreduce_ring", "2")](Communicator& communicator) {
     Diagnostics diagnostics;
     const auto loaded = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
@@ -291,7 +292,7 @@ size_t mappings() {
 }
 
 TEST_CASE("a thousand communicators leave nothing behind") {
-  const auto plan = plan_of("allgather_direct", "2");
+  const auto plan = shared_plan("allgather_direct", "2");
   const auto once = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto loaded = communicator.load(plan, {.max_bytes = 512, .zero_copy = true}, diagnostics);

@@ -19,7 +19,7 @@ struct OpsOptions {
   std::string format = "text";
 };
 
-std::vector<std::string_view> op_names() {
+std::vector<std::string_view> known_ops() {
   std::vector<std::string_view> names;
   for (const OpInfo& op : op_table()) names.push_back(op.name);
   return names;
@@ -30,7 +30,7 @@ int run_ops(const OpsOptions& options) {
   for (const std::string& name : options.names) {
     const auto kind = find_op(name);
     if (!kind) {
-      const std::string near = nearest(name, op_names());
+      const std::string near = nearest(name, known_ops());
       put_error(fmt::format("mscclc ops: unknown op '{}'{}\n", name,
                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
       return kUsage;
@@ -55,7 +55,7 @@ void add_ops(CommandLine& line) {
                               "  mscclc ops put reduce_send\n"
                               "  mscclc ops --format=markdown > docs/ops.md\n");
   auto options = std::make_shared<OpsOptions>();
-  const std::vector<std::string_view> names = op_names();
+  const std::vector<std::string_view> names = known_ops();
   line.takes(command.app->add_option("OP", options->names, "show all there is about these ops")
                  ->type_name("OP"),
              {names.begin(), names.end()});

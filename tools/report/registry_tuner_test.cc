@@ -7,7 +7,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kNoEnd = ~uint64_t{0};
+constexpr uint64_t kEveryLargerSize = ~uint64_t{0};
 
 CoveredCalls calls(CollectiveKind kind, std::vector<CoveredSizes> sizes, bool in_place = false) {
   return {{.kind = kind, .ranks = 4, .in_place = in_place}, {Dtype::f32}, std::move(sizes)};
@@ -15,11 +15,13 @@ CoveredCalls calls(CollectiveKind kind, std::vector<CoveredSizes> sizes, bool in
 
 TEST_CASE("a line for what has one plan whatever type and placement") {
   const Coverage coverage{
-      {calls(CollectiveKind::allreduce, {{0, 999, "a", {}}, {1000, kNoEnd, "b", {}}}),
-       calls(
-           CollectiveKind::allreduce,
-           {{0, 499, "a", {}}, {500, 1999, "b", {}}, {2000, 2999, "", {}}, {3000, kNoEnd, "b", {}}},
-           true)},
+      {calls(CollectiveKind::allreduce, {{0, 999, "a", {}}, {1000, kEveryLargerSize, "b", {}}}),
+       calls(CollectiveKind::allreduce,
+             {{0, 499, "a", {}},
+              {500, 1999, "b", {}},
+              {2000, 2999, "", {}},
+              {3000, kEveryLargerSize, "b", {}}},
+             true)},
       {}};
   const TunerChoices made = tuner_choices(coverage);
   using Lines = std::vector<TunerLine>;
@@ -56,9 +58,10 @@ TEST_CASE("a line for what has one plan whatever type and placement") {
 
 TEST_CASE("sizes without a plan, and sizes beyond those of tuner files") {
   const uint64_t far = kTunerNoEnd + 1000;
-  const Coverage coverage{{calls(CollectiveKind::allgather,
-                                 {{0, 9, "", {}}, {10, far, "a", {}}, {far + 1, kNoEnd, "b", {}}})},
-                          {}};
+  const Coverage coverage{
+      {calls(CollectiveKind::allgather,
+             {{0, 9, "", {}}, {10, far, "a", {}}, {far + 1, kEveryLargerSize, "b", {}}})},
+      {}};
   const TunerChoices made = tuner_choices(coverage);
   REQUIRE(made.lines.size() == 1);
   CHECK(made.lines[0].min == 10);
@@ -73,8 +76,8 @@ TEST_CASE("sizes without a plan, and sizes beyond those of tuner files") {
 }
 
 TEST_CASE("collectives that lines cannot name") {
-  const Coverage coverage{{calls(CollectiveKind::broadcast, {{0, kNoEnd, "a", {}}}),
-                           calls(CollectiveKind::alltoall, {{0, kNoEnd, "b", {}}})},
+  const Coverage coverage{{calls(CollectiveKind::broadcast, {{0, kEveryLargerSize, "a", {}}}),
+                           calls(CollectiveKind::alltoall, {{0, kEveryLargerSize, "b", {}}})},
                           {}};
   const TunerChoices made = tuner_choices(coverage);
   CHECK(made.lines.empty());

@@ -67,14 +67,14 @@ void hang(CudaRanks& gpu) {
   CHECK(ended.seconds < 2);
 }
 
-bool no_gpu() {
+bool no_gpu_to_hang() {
   if (CudaRanks::available()) return false;
   std::puts("no GPU here: nothing is tested");
   return true;
 }
 
 TEST_CASE("a signal that nobody sends") {
-  if (no_gpu()) return;
+  if (no_gpu_to_hang()) return;
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   // Threads that meet after the wait come out too, and what follows is not done.
@@ -93,7 +93,7 @@ TEST_CASE("a signal that nobody sends") {
 }
 
 TEST_CASE("semaphores and barriers that others do not reach") {
-  if (no_gpu()) return;
+  if (no_gpu_to_hang()) return;
   TestProgram t(1, 1);
   const uint32_t s = t.semaphore(0, "never", {});
   add_op(t, 0, 0, Kind::barrier, {id(0), id(1)});
@@ -106,7 +106,7 @@ TEST_CASE("semaphores and barriers that others do not reach") {
 }
 
 TEST_CASE("packets that are not written") {
-  if (no_gpu()) return;
+  if (no_gpu_to_hang()) return;
   for (const PacketFormat format :
        {PacketFormat::LL8, PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel}) {
     TestProgram t(2, 1);
@@ -130,7 +130,7 @@ TEST_CASE("packets that are not written") {
 }
 
 TEST_CASE("a wait without end is ended by the host") {
-  if (no_gpu()) return;
+  if (no_gpu_to_hang()) return;
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   add_op(t, 0, 0, Kind::wait, {end_of(0)});
@@ -150,7 +150,7 @@ TEST_CASE("a wait without end is ended by the host") {
 }
 
 TEST_CASE("after a hang the ranks can be prepared anew") {
-  if (no_gpu()) return;
+  if (no_gpu_to_hang()) return;
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   const uint32_t s = t.semaphore(1, "once", {}, 1);

@@ -11,9 +11,9 @@ namespace mscclc {
 namespace {
 
 /// Writes members of an object, with what stands between them.
-class Members {
+class ScheduleMembers {
  public:
-  explicit Members(JsonOut& out) : out_(out) { out_.text("{"); }
+  explicit ScheduleMembers(JsonOut& out) : out_(out) { out_.text("{"); }
   void add(std::string_view key, std::string_view value) {
     begin(key);
     out_.string(value);
@@ -37,7 +37,7 @@ class Members {
 };
 
 void write_hold(JsonOut& out, const Hold& hold) {
-  Members m(out);
+  ScheduleMembers m(out);
   m.add("what", name(hold.what));
   m.add("rank", hold.rank);
   m.add("call", hold.call);
@@ -81,14 +81,14 @@ std::string describe(std::span<const PlacedPlan> plans, const CallsByRank& order
 
 namespace {
 
-void write_run(Members& m, const RunSpec& spec) {
+void write_run(ScheduleMembers& m, const RunSpec& spec) {
   m.add("dtype", info(spec.dtype).name);
   m.add("op", name(spec.op));
   m.add_literal("in_place", *spec.in_place ? "true" : "false");
   m.new_line();
 }
 
-void write_place(Members& m, const RunSpec& spec) {
+void write_place(ScheduleMembers& m, const RunSpec& spec) {
   m.add("lanes", spec.adversary->lanes);
   m.add("seed", spec.schedule_seed);
   m.new_line();
@@ -105,7 +105,7 @@ void write_lines(JsonOut& out, size_t count, Write write) {
   out.text("]");
 }
 
-void write_one(Members& m, const Schedule& schedule) {
+void write_one(ScheduleMembers& m, const Schedule& schedule) {
   const RunSpec& spec = schedule.spec;
   m.add("schema", 1);
   m.new_line();
@@ -117,14 +117,14 @@ void write_one(Members& m, const Schedule& schedule) {
   write_place(m, spec);
 }
 
-void write_set(JsonOut& out, Members& m, const Schedule& schedule) {
+void write_set(JsonOut& out, ScheduleMembers& m, const Schedule& schedule) {
   const RunSpec& spec = schedule.spec;
   m.add("schema", 2);
   m.new_line();
   m.add_literal("plans", "");
   write_lines(out, schedule.plans.size(), [&](size_t i) {
     const Schedule::Placed& placed = schedule.plans[i];
-    Members plan(out);
+    ScheduleMembers plan(out);
     plan.add("plan", placed.plan);
     plan.add_literal("ranks", fmt::format("[{}]", fmt::join(placed.ranks, ", ")));
     plan.add("bytes", spec.plan_bytes[i]);
@@ -148,7 +148,7 @@ std::string write_schedule(const Schedule& schedule) {
     text += block;
     return true;
   });
-  Members m(out);
+  ScheduleMembers m(out);
   schedule.plans.empty() ? write_one(m, schedule) : write_set(out, m, schedule);
   const std::vector<Hold>& holds = schedule.spec.adversary->holds;
   m.add_literal("holds", "");

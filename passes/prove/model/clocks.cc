@@ -163,3 +163,5 @@ Row Row::rotated(uint32_t by, uint32_t width) const {
 }
 
 }  // namespace mscclc::proof
+
+#undef MSCCLC_WIDE

@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kSize = 3;
+constexpr uint32_t kSquattedSize = 3;
 
 /// Sends all, or what can be sent before the other end goes.
 bool send_all(const Fd& to, wire::Payload bytes) {
@@ -146,13 +146,15 @@ void flood(const Fd& rank, const std::atomic<bool>& stop) {
 wire::Bytes recording(const Secret& secret) {
   Diagnostics diagnostics;
   UniqueId id{.address = {}, .secret = secret};
-  const auto hub = Hub::start(
-      {.addresses = {Address::loopback(0)}, .secret = secret, .size = kSize, .timeout = 20s},
-      diagnostics);
+  const auto hub = Hub::start({.addresses = {Address::loopback(0)},
+                               .secret = secret,
+                               .size = kSquattedSize,
+                               .timeout = 20s},
+                              diagnostics);
   REQUIRE(hub);
   id.address = hub->address();
   testing::RawRank rank(id);
-  rank.send(rank.hello(1, kSize));
+  rank.send(rank.hello(1, kSquattedSize));
   wire::Bytes said = wire::frame(rank.challenge());
   REQUIRE(rank.welcomed());
   const wire::Bytes welcome = wire::frame(rank.welcome());
@@ -160,11 +162,12 @@ wire::Bytes recording(const Secret& secret) {
   return said;
 }
 
-LaunchedRank launch(uint32_t rank, const Secret& secret, const std::vector<uint16_t>& ports,
-                    std::chrono::milliseconds timeout) {
+LaunchedRank launch_among_squatters(uint32_t rank, const Secret& secret,
+                                    const std::vector<uint16_t>& ports,
+                                    std::chrono::milliseconds timeout) {
   LaunchedRank out;
   out.rank = rank;
-  out.size = kSize;
+  out.size = kSquattedSize;
   out.where = {.host = "127.0.0.1", .ports = ports, .secret = secret};
   out.timeout = timeout;
   out.silence = 30s;
@@ -177,15 +180,16 @@ uint32_t run_job(const Secret& secret, const std::vector<uint16_t>& ports,
   std::atomic<uint32_t> good = 0;
   std::vector<std::thread> ranks;
   std::mutex mutex;
-  for (uint32_t r = 0; r < kSize; ++r) {
+  for (uint32_t r = 0; r < kSquattedSize; ++r) {
     ranks.emplace_back([&, r] {
       Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(r, secret, ports, timeout), diagnostics);
+      const auto bootstrap =
+          make_bootstrap(launch_among_squatters(r, secret, ports, timeout), diagnostics);
       std::vector<std::vector<uint8_t>> all;
       const std::vector<uint8_t> own(1000, static_cast<uint8_t>(r));
       if (bootstrap && bootstrap->all_gather(own, "step", all, diagnostics)) {
         bool right = true;
-        for (uint32_t i = 0; i < kSize; ++i) {
+        for (uint32_t i = 0; i < kSquattedSize; ++i) {
           right &= all[i] == std::vector<uint8_t>(1000, static_cast<uint8_t>(i));
         }
         good += right && bootstrap->barrier("end", diagnostics) ? 1 : 0;
@@ -249,7 +253,7 @@ void check_attack(const Attack& attack, std::chrono::milliseconds timeout) {
   const uint16_t hub_port = free_port();
   relayed = 0;
   const Squatter squatter(0, attack.serve(secret, hub_port));
-  CHECK(run_job(secret, {squatter.port(), hub_port}, timeout) == kSize);
+  CHECK(run_job(secret, {squatter.port(), hub_port}, timeout) == kSquattedSize);
   // Challenges and refusals at most, of each attempt of two ranks; never a word of the job.
   CHECK(relayed <= squatter.met() * (68 + 9));
 }
@@ -286,7 +290,7 @@ TEST_CASE("a flood of connections at the hub itself breaks no job") {
       std::this_thread::sleep_for(200us);
     }
   });
-  CHECK(run_job(secret, {port}, 60s) == kSize);
+  CHECK(run_job(secret, {port}, 60s) == kSquattedSize);
   stop = true;
   flooder.join();
 }
@@ -302,7 +306,8 @@ TEST_CASE("what was met at each place is in the error, and nothing else of it") 
   });
   const uint16_t none = free_port();
   Diagnostics diagnostics;
-  CHECK_FALSE(make_bootstrap(launch(1, secret, {one.port(), two.port(), none}, 1s), diagnostics));
+  CHECK_FALSE(make_bootstrap(launch_among_squatters(1, secret, {one.port(), two.port(), none}, 1s),
+                             diagnostics));
   const Diagnostic& error = diagnostics.all().front();
   CHECK(error.code == "bootstrap-timeout");
   CHECK(error.message ==
@@ -339,9 +344,9 @@ TEST_CASE("another user at the unix socket is passed by") {
   REQUIRE(ready.take());
   std::atomic<uint32_t> good = 0;
   std::vector<std::thread> ranks;
-  for (uint32_t r = 0; r < kSize; ++r) {
+  for (uint32_t r = 0; r < kSquattedSize; ++r) {
     ranks.emplace_back([&, r] {
-      LaunchedRank rank = launch(r, secret, {}, 60s);
+      LaunchedRank rank = launch_among_squatters(r, secret, {}, 60s);
       rank.where = {.secret = secret, .local = true};
       Diagnostics diagnostics;
       const auto bootstrap = make_bootstrap(rank, diagnostics);
@@ -349,7 +354,7 @@ TEST_CASE("another user at the unix socket is passed by") {
     });
   }
   for (std::thread& rank : ranks) rank.join();
-  CHECK(good == kSize);
+  CHECK(good == kSquattedSize);
   // And the other way round: what listens there for this user takes nobody else.
   Diagnostics diagnostics;
   const auto hub =
@@ -376,7 +381,7 @@ TEST_CASE("256 ranks of one machine meet", "[.][full]") {
   testing::Processes processes;
   for (uint32_t r = 0; r < kMany; ++r) {
     processes.start([&, r] {
-      LaunchedRank rank = launch(r, secret, {}, 60s);
+      LaunchedRank rank = launch_among_squatters(r, secret, {}, 60s);
       rank.size = kMany;
       rank.where = {.secret = secret, .local = true};
       Diagnostics diagnostics;

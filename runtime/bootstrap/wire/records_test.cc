@@ -6,7 +6,7 @@
 namespace mscclc::wire {
 namespace {
 
-using Next = Opener::Next;
+using NextRecord = Opener::Next;
 
 const SessionKey kKey = [] {
   SessionKey key{};
@@ -35,9 +35,9 @@ std::string opened(const std::vector<Bytes>& fed, size_t at_once = SIZE_MAX) {
       opener.feed(Payload(bytes).subspan(at, count));
       at += count;
       for (;;) {
-        const Next next = opener.next(plain);
-        if (next == Next::bad) return out + "!";
-        if (next == Next::more) break;
+        const NextRecord next = opener.next(plain);
+        if (next == NextRecord::bad) return out + "!";
+        if (next == NextRecord::more) break;
         out += std::string(plain.begin(), plain.end()) + ".";
       }
     }
@@ -88,9 +88,9 @@ TEST_CASE("the largest record, and many") {
     Bytes record;
     sealer.seal(large, record);
     opener.feed(record);
-    REQUIRE(opener.next(plain) == Next::record);
+    REQUIRE(opener.next(plain) == NextRecord::record);
     CHECK(plain == large);
-    CHECK(opener.next(plain) == Next::more);
+    CHECK(opener.next(plain) == NextRecord::more);
   }
   CHECK(opener.opened() == 50);
 }

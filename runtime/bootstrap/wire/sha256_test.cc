@@ -9,7 +9,7 @@ using namespace mscclc;
 
 namespace {
 
-std::span<const uint8_t> bytes(const std::string& text) {
+std::span<const uint8_t> bytes_of_text(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
@@ -23,19 +23,19 @@ std::string hex(const Digest& digest) {
 }
 
 std::string hmac(const std::string& key, const std::string& data) {
-  return hex(hmac_sha256(bytes(key), {bytes(data)}));
+  return hex(hmac_sha256(bytes_of_text(key), {bytes_of_text(data)}));
 }
 
 }  // namespace
 
 TEST_CASE("SHA-256 of the standard's examples") {
-  CHECK(hex(sha256(bytes(""))) ==
+  CHECK(hex(sha256(bytes_of_text(""))) ==
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(hex(sha256(bytes("abc"))) ==
+  CHECK(hex(sha256(bytes_of_text("abc"))) ==
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(hex(sha256(bytes("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"))) ==
+  CHECK(hex(sha256(bytes_of_text("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"))) ==
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  CHECK(hex(sha256(bytes(std::string(1000000, 'a')))) ==
+  CHECK(hex(sha256(bytes_of_text(std::string(1000000, 'a')))) ==
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -52,11 +52,12 @@ TEST_CASE("HMAC-SHA-256 of RFC 4231") {
 
 TEST_CASE("parts are one message") {
   const std::string a = "what do ya ", b = "want for nothing?", key = "Jefe";
-  CHECK(hmac_sha256(bytes(key), {bytes(a), bytes(b)}) == hmac_sha256(bytes(key), {bytes(a + b)}));
+  CHECK(hmac_sha256(bytes_of_text(key), {bytes_of_text(a), bytes_of_text(b)}) ==
+        hmac_sha256(bytes_of_text(key), {bytes_of_text(a + b)}));
 }
 
 TEST_CASE("digests differ in any bit") {
-  const Digest a = sha256(bytes("abc"));
+  const Digest a = sha256(bytes_of_text("abc"));
   CHECK(same_digest(a, a));
   for (size_t i = 0; i < a.size(); ++i) {
     Digest b = a;

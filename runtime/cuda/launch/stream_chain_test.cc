@@ -9,13 +9,13 @@ namespace mscclc::cuda {
 namespace {
 
 /// A GPU with two streams; launches are put on them as a communicator does it.
-struct Gpu {
-  explicit Gpu(World& world, Replays replays = Replays::ignored)
+struct ChainedGpu {
+  explicit ChainedGpu(World& world, Replays replays = Replays::ignored)
       : world(world), device(world.open(0, 0)) {
     for (StreamHandle& stream : streams) stream = device->create_stream(diagnostics);
     chain = device->chain_streams(replays, diagnostics);
   }
-  ~Gpu() {
+  ~ChainedGpu() {
     chain.reset();
     for (const StreamHandle stream : streams) device->destroy_stream(stream);
     CHECK(text_of(diagnostics) == "");
@@ -48,7 +48,7 @@ struct Gpu {
 TEST_CASE("calls on several streams run in their order") {
   World world({.deferred = true});
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     gpu.call(1);  // waits for the host: nobody has marked the first one's end
     CHECK(gpu.run(1) == 1);
@@ -65,7 +65,7 @@ TEST_CASE("calls on several streams run in their order") {
 TEST_CASE("a stream may go, and another come at its handle's place") {
   World world({.deferred = true});
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     gpu.device->destroy_stream(gpu.streams[0]);
     gpu.streams[0] = gpu.device->create_stream(gpu.diagnostics);
@@ -83,7 +83,7 @@ TEST_CASE("a stream may go, and another come at its handle's place") {
 TEST_CASE("calls of one capture get edges, and calls outside of it none") {
   World world;
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     gpu.call(0);
     world.fake.begin_capture(abi::kCaptureModeGlobal, gpu.streams[0]);
     gpu.call(0);
@@ -107,7 +107,7 @@ TEST_CASE("calls of one capture get edges, and calls outside of it none") {
 TEST_CASE("a replay begins after the calls before its launch, and before those after it") {
   World world({.deferred = true});
   {
-    Gpu gpu(world, Replays::ordered);
+    ChainedGpu gpu(world, Replays::ordered);
     const abi::Graph graph = gpu.graph();
     gpu.call(0);
     world.fake.replay(graph, gpu.streams[1]);
@@ -129,7 +129,7 @@ TEST_CASE("a replay begins after the calls before its launch, and before those a
 TEST_CASE("a capture has one wait and one record, and nothing between its calls") {
   World world({.deferred = true});
   {
-    Gpu gpu(world, Replays::ordered);
+    ChainedGpu gpu(world, Replays::ordered);
     const std::vector<abi::GraphNode> events = world.fake.event_nodes(gpu.graph());
     REQUIRE(events.size() == 2);
     using Nodes = std::vector<abi::GraphNode>;
@@ -144,7 +144,7 @@ TEST_CASE("a capture has one wait and one record, and nothing between its calls"
 TEST_CASE("captures that take turns have an order each") {
   World world({.deferred = true});
   {
-    Gpu gpu(world, Replays::ordered);
+    ChainedGpu gpu(world, Replays::ordered);
     gpu.begin_capture(0);
     gpu.call(0);
     std::thread([&] {
@@ -161,7 +161,7 @@ TEST_CASE("captures that take turns have an order each") {
 TEST_CASE("a replay is ordered, too, where the driver does not say what calls end with") {
   World world({.deferred = true});
   {
-    Gpu gpu(world, Replays::ordered);
+    ChainedGpu gpu(world, Replays::ordered);
     world.fake.options().lossy = true;
     const abi::Graph graph = gpu.graph();
     world.fake.options().lossy = false;
@@ -177,7 +177,7 @@ TEST_CASE("a replay is ordered, too, where the driver does not say what calls en
 TEST_CASE("where replays are ignored graphs have no events, and calls no end") {
   World world({.deferred = true});
   {
-    Gpu gpu(world);
+    ChainedGpu gpu(world);
     CHECK(world.fake.event_nodes(gpu.graph()).empty());
     const uint64_t before = world.fake.calls("EventRecord");
     gpu.call(0);

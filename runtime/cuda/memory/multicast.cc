@@ -5,7 +5,7 @@
 namespace mscclc::cuda {
 namespace {
 
-abi::MulticastProperties properties_of(uint32_t devices, uint64_t bytes, int handle_types) {
+abi::MulticastProperties properties_of_team(uint32_t devices, uint64_t bytes, int handle_types) {
   return {devices, bytes, static_cast<unsigned long long>(handle_types), 0};
 }
 
@@ -15,7 +15,8 @@ uint64_t multicast_granule(const PrimaryContext& context, uint32_t devices,
                            Diagnostics& diagnostics) {
   // The granule does not depend on the size, but a size must be named.
   constexpr uint64_t kSomeBytes = 2u << 20;
-  const abi::MulticastProperties properties = properties_of(devices, kSomeBytes, abi::kPosixFd);
+  const abi::MulticastProperties properties =
+      properties_of_team(devices, kSomeBytes, abi::kPosixFd);
   size_t bytes = 0;
   if (!context.ok(
           context.driver().MulticastGetGranularity(&bytes, &properties, abi::kMinimumGranularity),
@@ -37,7 +38,7 @@ std::unique_ptr<MulticastObject> MulticastObject::create(const SharedContext& co
   if (fd) sets.push_back(abi::kPosixFd);
   if (fabric && !fd) sets.push_back(abi::kFabric);
   for (size_t i = 0; i < sets.size(); ++i) {
-    const abi::MulticastProperties properties = properties_of(devices, bytes, sets[i]);
+    const abi::MulticastProperties properties = properties_of_team(devices, bytes, sets[i]);
     abi::Handle handle = 0;
     const abi::Result result = context->driver().MulticastCreate(&handle, &properties);
     if (result == abi::kSuccess) {

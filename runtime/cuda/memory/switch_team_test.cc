@@ -189,7 +189,7 @@ TEST_CASE("switch team: memory that is not shareable is not bound") {
   world.check_clean();
 }
 
-size_t open_descriptors() {
+size_t descriptors_held() {
   size_t n = 0;
   DIR* folder = opendir("/proc/self/fd");
   while (readdir(folder) != nullptr) ++n;
@@ -198,7 +198,7 @@ size_t open_descriptors() {
 }
 
 TEST_CASE("switch team: every call of the driver fails once") {
-  const size_t before = open_descriptors();
+  const size_t before = descriptors_held();
   uint64_t calls = 0;
   {
     World world(kSwitch);
@@ -221,11 +221,11 @@ TEST_CASE("switch team: every call of the driver fails once") {
     world.check_clean();
   }
   CHECK(fallen_back > 10);
-  CHECK(open_descriptors() == before);
+  CHECK(descriptors_held() == before);
 }
 
 TEST_CASE("switch team: a thousand teams leave nothing") {
-  const size_t before = open_descriptors();
+  const size_t before = descriptors_held();
   World world(kSwitch);
   for (int i = 0; i < 1000; ++i) {
     const auto outcomes = join(world, {{}, {}}, {0, 1});
@@ -233,7 +233,7 @@ TEST_CASE("switch team: a thousand teams leave nothing") {
   }
   world.check_clean();
   CHECK(world.fake.allocated(0) == 0);
-  CHECK(open_descriptors() == before);
+  CHECK(descriptors_held() == before);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace mscclc::bench {
 namespace {
 
-constexpr uint32_t kAlign = 16;
+constexpr uint32_t kChunkAlign = 16;
 
 bool launch(BusyKernel kernel, cudaStream_t stream, bool early, Diagnostics& diagnostics) {
   kernel.early = early;
@@ -24,7 +24,7 @@ std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
                  "read the clock rate", diagnostics)) {
     return std::nullopt;
   }
-  const Chunking chunking(*w.contract, w.part, kAlign);
+  const Chunking chunking(*w.contract, w.part, kChunkAlign);
   BusyKernel kernel;
   kernel.cycles = static_cast<uint64_t>(options.between * kilohertz / 1000);
   kernel.blocks = static_cast<uint32_t>(processors);

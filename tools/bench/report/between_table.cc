@@ -46,7 +46,7 @@ std::string all_times(const Result* r) {
 }
 
 /// Who is no plan, in the order of the results.
-std::vector<std::string> others(const BySize& sizes) {
+std::vector<std::string> names_of_others(const BySize& sizes) {
   std::vector<std::string> names;
   for (const auto& [bytes, results] : sizes) {
     for (const Result* r : results) {
@@ -84,7 +84,7 @@ std::string between_text(const BySize& sizes) {
     }
   }
   if (any == nullptr) return "";
-  const std::vector<std::string> names = others(sizes);
+  const std::vector<std::string> names = names_of_others(sizes);
   std::string text = fmt::format(
       "# A call, us, out of place: back to back → between kernels of {}{}\n\n| bytes | program "
       "| ours |",

@@ -12,7 +12,7 @@
 namespace mscclc::bench {
 namespace {
 
-bool draw(const Record& record, const std::string& folder, std::string& text) {
+bool write_plots(const Record& record, const std::string& folder, std::string& text) {
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   const auto plots = plots_of(record.results, record.machine);
@@ -53,7 +53,7 @@ bool report(const Record& record, const Options& options, std::string& text) {
     text += fmt::format("#   {}{}{}: {}\n", l.collective, l.collective.empty() ? "" : ", ", l.who,
                         l.why.substr(0, l.why.find('\n')));
   }
-  if (!options.svg.empty()) good &= draw(record, options.svg, text);
+  if (!options.svg.empty()) good &= write_plots(record, options.svg, text);
   if (options.cliffs) good &= look_for_cliffs(record, text);
   return good;
 }
