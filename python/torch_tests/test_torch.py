@@ -70,6 +70,9 @@ class Suites(unittest.TestCase):
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 
+    def test_torchcomms(self):
+        self.check("torchcomms_checks", 1, 2, 3)
+
 
 if __name__ == "__main__":
     unittest.main()
