@@ -10,7 +10,7 @@ import os
 import threading
 from typing import Any, Callable, Optional
 
-from ._library import HOST, Config, UniqueId, check, library
+from ._library import DTYPE_DEFAULT, HOST, Call, Config, UniqueId, check, library
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
 
@@ -43,6 +43,35 @@ class Work:
     def __del__(self):
         if self._buffers and self._comm._handle is not None:
             self._comm._unfinished.append((self._stream, self._buffers))
+
+
+class LoadedPlan:
+    """A plan that all ranks of a communicator have loaded; it ends with the communicator."""
+
+    def __init__(self, comm: "Communicator", handle: ctypes.c_void_p, dtype: tuple):
+        self._comm, self._handle, self._dtype = comm, handle, dtype
+
+    def run(
+        self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None
+    ) -> Work:
+        """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
+        output, of the element type that it was loaded for."""
+        comm = self._comm
+        comm._own()
+        target = buffer_of(input if output is None else output, comm._device, writable=True)
+        source = target if output is None else buffer_of(input, comm._device, writable=False)
+        return self._launch(source, target, op, stream)
+
+    def _launch(self, source, target, op, stream):
+        comm = self._comm
+        call = Call(
+            size=ctypes.sizeof(Call), dtype=self._dtype[0], op=_op(op), accumulate=DTYPE_DEFAULT,
+            input=source.address, output=target.address,
+        )  # fmt: skip
+        most = max(source.bytes, target.bytes)
+        launch = library().mscclc_plan_launch
+        check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
+        return Work(comm, (source, target), stream)
 
 
 class Communicator:
@@ -100,6 +129,7 @@ class Communicator:
     def _create(self, function, device, timeout, *arguments):
         self._handle = None
         self._process = os.getpid()
+        self._plans = []  # what load() has loaded
         self._device = HOST if device is None else device
         if device is not None and device < 0:
             raise UsageError(f"there is no GPU {device}")
@@ -179,6 +209,18 @@ class Communicator:
         count = source.bytes // number[1]
         return self._launch("mscclc_broadcast", source, target, count, number, stream, root)
 
+    def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
+        """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
+        if dtype not in DTYPES:
+            raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        text = (plan if isinstance(plan, str) else plan.to_json()).encode()
+        handle = ctypes.c_void_p()
+        own, load = self._own(), library().mscclc_plan_load
+        arguments = [text, len(text), b"plan", max_bytes, DTYPES[dtype][0], ctypes.byref(handle)]
+        _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
+        self._plans.append(handle)
+        return LoadedPlan(self, handle, DTYPES[dtype])
+
     def barrier(self, stream: Optional[int] = None) -> None:
         """Waits until all ranks are here, and their work before it has ended."""
         check(library().mscclc_barrier(self._own(), self._queue(stream)))
@@ -199,7 +241,7 @@ class Communicator:
         """Collective: ranks of one color form a communicator; None for a negative one."""
         child = Communicator.__new__(Communicator)
         child._handle, child._process, child._unfinished = None, self._process, []
-        child._device = self._device
+        child._device, child._plans = self._device, []
         handle = ctypes.c_void_p()
         own = self._own()
         call = library().mscclc_comm_split
@@ -217,6 +259,8 @@ class Communicator:
         if self._handle is None or self._process != os.getpid():
             return
         handle, self._handle = self._handle, None
+        while self._plans:
+            check(library().mscclc_plan_destroy(self._plans.pop()))
         if self._device == HOST:
             check(library().mscclc_stream_destroy(handle, self._stream))
         check(library().mscclc_comm_destroy(handle))
