@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError",
-    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "UsageError", "Work", "compile", "unique_id",
+    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "UsageError", "Work",
+    "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -38,12 +38,15 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     `device` is the communicator's. UsageError: there is none, it is not contiguous, it may not be
     written, or it is of another device.
     """
+    has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
     if getattr(data, "__cuda_array_interface__", None) is not None:
-        return _of_cuda_array(data, device, writable)
+        found = _of_cuda_array(data, device, writable)
+        # The interface has no name for bf16, say; DLPack has.
+        return _of_dlpack(data, device) if found.dtype is None and has_dlpack else found
     try:
         view = memoryview(data)
     except TypeError:
-        if hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__"):
+        if has_dlpack:
             return _of_dlpack(data, device)
         raise UsageError(
             f"{type(data).__name__} is no buffer: it has neither the buffer protocol, nor DLPack,"

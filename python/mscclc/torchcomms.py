@@ -37,6 +37,7 @@ from .torch.backend import create
 from .torch.options import Options
 
 __all__ = ["Backend", "register"]
+Tensors = Sequence[torch.Tensor]
 LIBRARY_VARIABLE = "TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC"
 
 if not hasattr(torchcomms, "TorchCommBackend"):
@@ -173,85 +174,112 @@ class Backend(torchcomms.TorchCommBackend):
 
     # ---- Collectives ----
 
-    def broadcast(self, tensor, root, async_op):
+    def broadcast(self, tensor: torch.Tensor, root: int, async_op: bool) -> Optional[Work]:
         """Every rank gets the tensor of the root."""
         options = self._options(BroadcastOptions(), async_op, rootRank=root)
         return self._run("broadcast", [tensor], async_op, [tensor], options)
 
-    def all_reduce(self, tensor, op, async_op):
+    def all_reduce(self, tensor: torch.Tensor, op: Any, async_op: bool) -> Optional[Work]:
         """Every rank gets the reduction, in place."""
         options = self._options(AllreduceOptions(), async_op, reduceOp=_reduction(op))
         return self._run("allreduce", [tensor], async_op, [tensor], options)
 
-    def reduce(self, tensor, root, op, async_op):
+    def reduce(self, tensor: torch.Tensor, root: int, op: Any, async_op: bool) -> Optional[Work]:
         """The root gets the reduction, in place."""
         options = self._options(
             ReduceOptions(), async_op, reduceOp=_reduction(op), rootRank=root
         )
         return self._run("reduce", [tensor], async_op, [tensor], options)
 
-    def all_gather(self, tensor_list, tensor, async_op):
+    def all_gather(
+        self, tensor_list: Tensors, tensor: torch.Tensor, async_op: bool
+    ) -> Optional[Work]:
         """Every rank gets the tensors of all."""
         options = self._options(AllgatherOptions(), async_op)
         tensors = [*tensor_list, tensor]
         return self._run("allgather", tensors, async_op, [list(tensor_list)], [tensor], options)
 
-    def all_gather_v(self, tensor_list, tensor, async_op):
+    def all_gather_v(
+        self, tensor_list: Tensors, tensor: torch.Tensor, async_op: bool
+    ) -> Optional[Work]:
         """The same of tensors that differ in size."""
         return self.all_gather(tensor_list, tensor, async_op)
 
-    def all_gather_single(self, output, input, async_op):
+    def all_gather_single(
+        self, output: torch.Tensor, input: torch.Tensor, async_op: bool
+    ) -> Optional[Work]:
         """The same as one tensor."""
         options = self._options(AllgatherOptions(), async_op)
         return self._run("_allgather_base", [output, input], async_op, output, input, options)
 
-    def reduce_scatter(self, output, input_list, op, async_op):
+    def reduce_scatter(
+        self, output: torch.Tensor, input_list: Tensors, op: Any, async_op: bool
+    ) -> Optional[Work]:
         """Every rank gets its part of the reduction."""
         options = self._options(ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
         tensors = [output, *input_list]
         return self._run("reduce_scatter", tensors, async_op, [output], [list(input_list)], options)
 
-    def reduce_scatter_v(self, output, input_list, op, async_op):
+    def reduce_scatter_v(
+        self, output: torch.Tensor, input_list: Tensors, op: Any, async_op: bool
+    ) -> Optional[Work]:
         """The same of parts that differ in size."""
         return self.reduce_scatter(output, input_list, op, async_op)
 
-    def reduce_scatter_single(self, output, input, op, async_op):
+    def reduce_scatter_single(
+        self, output: torch.Tensor, input: torch.Tensor, op: Any, async_op: bool
+    ) -> Optional[Work]:
         """The same of one tensor."""
         options = self._options(ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
         return self._run("_reduce_scatter_base", [output, input], async_op, output, input, options)
 
-    def all_to_all_single(self, output, input, async_op):
+    def all_to_all_single(
+        self, output: torch.Tensor, input: torch.Tensor, async_op: bool
+    ) -> Optional[Work]:
         """Every rank gets its part of every input."""
         return self.all_to_all_v_single(output, input, [], [], async_op)
 
-    def all_to_all_v_single(self, output, input, output_split_sizes, input_split_sizes, async_op):
+    def all_to_all_v_single(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int],
+        async_op: bool,
+    ) -> Optional[Work]:
         """The same of parts that differ in size, in rows."""
         return self._run(
             "alltoall_base", [output, input], async_op, output, input, list(output_split_sizes),
             list(input_split_sizes), self._options(AllToAllOptions(), async_op),
         )  # fmt: skip
 
-    def all_to_all(self, output_tensor_list, input_tensor_list, async_op):
+    def all_to_all(
+        self, output_tensor_list: Tensors, input_tensor_list: Tensors, async_op: bool
+    ) -> Optional[Work]:
         """The same as lists."""
         outputs, inputs = list(output_tensor_list), list(input_tensor_list)
         options = self._options(AllToAllOptions(), async_op)
         return self._run("alltoall", outputs + inputs, async_op, outputs, inputs, options)
 
-    def scatter(self, output_tensor, input_tensor_list, root, async_op):
+    def scatter(
+        self, output_tensor: torch.Tensor, input_tensor_list: Tensors, root: int, async_op: bool
+    ) -> Optional[Work]:
         """Every rank gets its tensor of the root's list."""
         lists = [list(input_tensor_list)] if self._rank == root else []
         options = self._options(ScatterOptions(), async_op, rootRank=root)
         tensors = [output_tensor, *sum(lists, [])]
         return self._run("scatter", tensors, async_op, [output_tensor], lists, options)
 
-    def gather(self, output_tensor_list, input_tensor, root, async_op):
+    def gather(
+        self, output_tensor_list: Tensors, input_tensor: torch.Tensor, root: int, async_op: bool
+    ) -> Optional[Work]:
         """The root gets the tensors of all."""
         lists = [list(output_tensor_list)] if self._rank == root else []
         options = self._options(GatherOptions(), async_op, rootRank=root)
         tensors = [input_tensor, *sum(lists, [])]
         return self._run("gather", tensors, async_op, lists, [input_tensor], options)
 
-    def barrier(self, async_op):
+    def barrier(self, async_op: bool) -> Optional[Work]:
         """Waits for all ranks: on a GPU the stream does."""
         if self._device.type == "cuda":
             options = self._options(AllreduceOptions(), async_op)
@@ -261,11 +289,11 @@ class Backend(torchcomms.TorchCommBackend):
 
     # ---- Messages ----
 
-    def send(self, tensor, dst, async_op):
+    def send(self, tensor: torch.Tensor, dst: int, async_op: bool) -> Optional[Work]:
         """A message to a rank."""
         return self._run("send", [tensor], async_op, [tensor], dst, 0)
 
-    def recv(self, tensor, src, async_op):
+    def recv(self, tensor: torch.Tensor, src: int, async_op: bool) -> Optional[Work]:
         """A message from a rank."""
         return self._run("recv", [tensor], async_op, [tensor], src, 0)
 

@@ -233,6 +233,11 @@ class Buffers(unittest.TestCase):
             with self.subTest(fields=fields), self.assertRaisesRegex(mscclc.UsageError, text):
                 of(**fields)
         self.assertEqual(of(device=(2, 1), of_comm=1).dtype, "bf16")
+        both = Tensor(device=(2, 1))
+        both.__cuda_array_interface__ = {
+            "shape": (2, 3), "typestr": "<V2", "data": (4096, False), "version": 3,
+        }  # fmt: skip
+        self.assertEqual(buffers.buffer_of(both, 1, True).dtype, "bf16")
 
     def test_cuda_arrays(self):
         """Of a GPU, as the interface describes them: nothing is called, so none is needed."""

@@ -26,6 +26,7 @@ rank r in 0..2 {
 
 
 def _load(name, **more):
+    more.setdefault("device", torch.get_default_device())
     plans.load(name, mscclc.compile(EXCHANGE), max_bytes=1 << 16, **more)
 
 

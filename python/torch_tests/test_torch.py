@@ -70,6 +70,9 @@ class Suites(unittest.TestCase):
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 
+    def test_arrays(self):
+        self.check("arrays", 2, 3)
+
     def test_plan_ops(self):
         self.check("plan_ops", 2)
 

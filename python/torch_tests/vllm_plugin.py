@@ -25,7 +25,7 @@ def _communicator(ranks):
 
     platform = _object(vllm_mscclc.PLATFORM)()
     made = _object(platform.get_device_communicator_cls())
-    return made(cpu_group=ranks.gloo, device=torch.device("cpu"), device_group=ranks.gloo,
+    return made(cpu_group=ranks.gloo, device=torch.get_default_device(), device_group=ranks.gloo,
                 unique_name="tp:0")  # fmt: skip
 
 
