@@ -24,7 +24,7 @@ _DTYPE_OF = {number: name for name, (number, _) in DTYPES.items()}
 _USUAL, _PLAN, _NONE = 0, 1, 2
 _ROOM = 256  # bytes of an answer, with the 0
 
-_selector = None  # the library calls it as long as the process lives
+_selectors = []  # all there were: a thread of the library may be in one while another is set
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,9 @@ class Registry:
         registry would pick; False: none, and the call fails. An exception is shown, and the call
         fails. It must give the same on all ranks, may not call this package, and answers are kept.
         None instead of a function: no selector."""
-        global _selector
         made = Selector() if selector is None else Selector(_answering(selector))
+        _selectors.append(made)
         self._call("mscclc_set_selector", made, None)
-        _selector = made
 
     def _call(self, function, *arguments):
         handle = ctypes.c_void_p()
