@@ -20,13 +20,16 @@ SUMMARY = "A compiler for GPU collectives"
 # The command is linked statically; the library needs the C library of Debian 12, or a later one.
 TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
 HEADER = os.path.join("..", "runtime", "capi", "mscclc.h")
-# torch calls the second when it is imported.
+# torch calls the second when it is imported; TorchComms imports the third.
 ENTRY_POINTS = """\
 [console_scripts]
 mscclc = mscclc.__main__:main
 
 [torch.backends]
 mscclc = mscclc.torch:register
+
+[torchcomms.backends]
+mscclc = mscclc.torchcomms
 """
 BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
 

@@ -7,19 +7,22 @@
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
-    from .communicator import Communicator, Work, unique_id
+    from .communicator import Communicator, LoadedPlan, Work, unique_id
     from .effects import Access, Effect
     from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
     from .plan import Plan, Result, compile
+    from .registry import Registry, Request
 
 __all__ = [
-    "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError", "Plan",
-    "Result", "RunError", "UsageError", "Work", "compile", "unique_id",
+    "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError",
+    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "UsageError", "Work",
+    "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "Communicator": "communicator", "Work": "communicator", "unique_id": "communicator",
+    "Communicator": "communicator", "LoadedPlan": "communicator", "Work": "communicator",
+    "unique_id": "communicator", "Registry": "registry", "Request": "registry",
     "Access": "effects", "Effect": "effects",
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",

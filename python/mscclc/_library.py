@@ -2,13 +2,14 @@
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64
-from ctypes import c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_int32, c_int64, c_size_t
+from ctypes import c_uint32, c_uint64, c_void_p
 
 from .errors import LibraryError, UsageError
 
 NAME = "libmscclc.so.0"
 HOST = -1
+DTYPE_DEFAULT = -1
 
 
 class UniqueId(Structure):
@@ -28,6 +29,54 @@ class Config(Structure):
         ("registry", c_void_p),
     ]
 
+
+class Call(Structure):
+    """mscclc_call_t; the makers of calls set `size`, `dtype`, `op` and `accumulate`"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("accumulate", c_int32),
+        ("root", c_uint32),
+        ("registered", c_int32),
+        ("shift", c_int64),
+        ("count", c_uint64),
+        ("input", c_void_p),
+        ("output", c_void_p),
+        ("counts", c_void_p),
+        ("input_offsets", c_void_p),
+        ("output_offsets", c_void_p),
+        ("tag", c_char_p),
+    ]
+
+
+class Request(Structure):
+    """mscclc_request_t"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("accumulate", c_int32),
+        ("ranks", c_uint32),
+        ("nodes", c_uint32),
+        ("root", c_uint32),
+        ("in_place", c_int32),
+        ("shift", c_int64),
+        ("bytes", c_uint64),
+        ("registered", c_int32),
+        ("capturing", c_int32),
+        ("architecture", c_uint32),
+        ("multiprocessors", c_uint32),
+        ("tag", c_char_p),
+    ]
+
+
+# mscclc_selector_fn
+Selector = CFUNCTYPE(c_int32, c_void_p, POINTER(Request), POINTER(c_char))
 
 _BUFFERS = [c_void_p, c_void_p, c_void_p, c_uint64, c_int32]  # comm, input, output, count, dtype
 _FUNCTIONS = {
@@ -50,6 +99,17 @@ _FUNCTIONS = {
     "mscclc_alltoall": [*_BUFFERS, c_void_p],
     "mscclc_broadcast": [*_BUFFERS, c_uint32, c_void_p],
     "mscclc_barrier": [c_void_p, c_void_p],
+    "mscclc_registry_default": [POINTER(c_void_p)],
+    "mscclc_registry_destroy": [c_void_p],
+    "mscclc_registry_add": [c_void_p, c_char_p],
+    "mscclc_register_plan": [c_void_p, c_char_p, c_size_t, c_char_p, c_char_p],
+    "mscclc_remove_plan": [c_void_p, c_char_p],
+    "mscclc_set_selector": [c_void_p, Selector, c_void_p],
+    "mscclc_plan_load": [
+        c_void_p, c_char_p, c_size_t, c_char_p, c_uint64, c_int32, POINTER(c_void_p),
+    ],
+    "mscclc_plan_launch": [c_void_p, POINTER(Call), c_uint64, c_void_p],
+    "mscclc_plan_destroy": [c_void_p],
 }  # fmt: skip
 
 _loaded = None

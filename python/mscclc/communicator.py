@@ -1,4 +1,4 @@
-"""Communicators of the host device: collectives on buffers of Python.
+"""Communicators: collectives on buffers of Python, on the host device and on GPUs.
 
     id = mscclc.unique_id()                                # one process, which sends it to all
     comm = mscclc.Communicator(ranks, id, rank)            # each of them
@@ -10,14 +10,10 @@ import os
 import threading
 from typing import Any, Callable, Optional
 
-from ._library import HOST, Config, UniqueId, check, library
+from ._library import DTYPE_DEFAULT, HOST, Call, Config, UniqueId, check, library
+from .buffers import DTYPES, buffer_of
 from .errors import UsageError
 
-_DTYPES = {
-    "f32": (0, 4), "f16": (1, 2), "bf16": (2, 2), "f64": (3, 8), "i32": (4, 4), "u32": (5, 4),
-    "i64": (6, 8), "u64": (7, 8), "i8": (8, 1), "u8": (9, 1), "e4m3": (10, 1), "e5m2": (11, 1),
-    "e4m3b15": (12, 1),
-}  # fmt: skip
 _OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
 
 
@@ -31,49 +27,114 @@ def unique_id() -> bytes:
 class Work:
     """A collective that has been queued; it keeps its buffers alive until it has ended."""
 
-    __slots__ = ("_comm", "_buffers")
+    __slots__ = ("_comm", "_buffers", "_stream")
 
-    def __init__(self, comm: "Communicator", buffers: tuple):
+    def __init__(self, comm: "Communicator", buffers: tuple, stream: Optional[int]):
         self._comm = comm
         self._buffers = buffers
+        self._stream = stream
 
     def wait(self) -> None:
         """Waits until it has ended, and all queued before it; raises what has gone wrong."""
         if self._buffers:
-            self._comm.synchronize()
+            self._comm.synchronize(self._stream)
             self._buffers = ()
 
     def __del__(self):
         if self._buffers and self._comm._handle is not None:
-            self._comm._unfinished.append(self._buffers)
+            self._comm._unfinished.append((self._stream, self._buffers))
+
+
+class LoadedPlan:
+    """A plan that all ranks of a communicator have loaded; it ends with the communicator."""
+
+    def __init__(self, comm: "Communicator", handle: ctypes.c_void_p, dtype: tuple):
+        self._comm, self._handle, self._dtype = comm, handle, dtype
+
+    def run(
+        self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None
+    ) -> Work:
+        """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
+        output, of the element type that it was loaded for."""
+        comm = self._comm
+        comm._own()
+        target = buffer_of(input if output is None else output, comm._device, writable=True)
+        source = target if output is None else buffer_of(input, comm._device, writable=False)
+        return self._launch(source, target, op, stream)
+
+    def _launch(self, source, target, op, stream):
+        comm = self._comm
+        call = Call(
+            size=ctypes.sizeof(Call), dtype=self._dtype[0], op=_op(op), accumulate=DTYPE_DEFAULT,
+            input=source.address, output=target.address,
+        )  # fmt: skip
+        most = max(source.bytes, target.bytes)
+        launch = library().mscclc_plan_launch
+        check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
+        return Work(comm, (source, target), stream)
 
 
 class Communicator:
-    """A rank among others, on the host device. For one thread at a time.
+    """A rank among others. For one thread at a time.
 
-    Buffers have Python's buffer protocol (array.array, bytearray, NumPy's arrays) and are
-    contiguous. Their element type is that of the call, or `dtype` says it.
+    Buffers have Python's buffer protocol (array.array, bytearray, NumPy's arrays), DLPack or
+    `__cuda_array_interface__`, and are contiguous and of the communicator's device. Their element
+    type is that of the call, or `dtype` says it. On a GPU calls are queued on `stream`, a
+    cudaStream_t as an int, of which 0 is the default stream; on the host there is no stream.
     """
 
-    def __init__(self, ranks: int, id: bytes, rank: int, *, timeout: Optional[float] = None):
-        """Collective over all ranks of the id. `timeout`: seconds that ranks wait for others."""
+    def __init__(
+        self, ranks: int, id: bytes, rank: int, *, device: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ):  # fmt: skip
+        """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
+        that ranks wait for others."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise UsageError(f"an id has {ctypes.sizeof(UniqueId)} bytes, this one {len(id)}")
         shared = UniqueId.from_buffer_copy(id)
-        self._create("mscclc_comm_create", timeout, ranks, ctypes.byref(shared), rank)
+        self._create("mscclc_comm_create", device, timeout, ranks, ctypes.byref(shared), rank)
 
     @classmethod
-    def from_environment(cls, name: str = "", *, timeout: Optional[float] = None) -> "Communicator":
+    def from_environment(
+        cls, name: str = "", *, device: Optional[int] = None, timeout: Optional[float] = None
+    ) -> "Communicator":
         """The same for a process that torchrun, mpirun or srun has started."""
         comm = cls.__new__(cls)
-        comm._create("mscclc_comm_create_env", timeout, name.encode())
+        comm._create("mscclc_comm_create_env", device, timeout, name.encode())
         return comm
 
-    def _create(self, function, timeout, *arguments):
+    @classmethod
+    def from_mpi(
+        cls, mpi: Any, *, device: Optional[int] = None, timeout: Optional[float] = None
+    ) -> "Communicator":
+        """Collective over the ranks of a communicator of mpi4py, which are the same here."""
+        rank = mpi.Get_rank()
+        id = mpi.bcast(unique_id() if rank == 0 else None, root=0)
+        return cls(mpi.Get_size(), id, rank, device=device, timeout=timeout)
+
+    @classmethod
+    def from_store(
+        cls, store: Any, ranks: int, rank: int, name: str, *, device: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> "Communicator":  # fmt: skip
+        """The same for ranks that share a store of torch.distributed, or what has its `set(key,
+        text)` and a `get(key)` that waits. `name` is one that no communicator of the store has had."""
+        key = f"mscclc/communicator/{name}"
+        if rank == 0:
+            store.set(key, unique_id().hex())
+        text = store.get(key)
+        id = bytes.fromhex(text if isinstance(text, str) else bytes(text).decode())
+        return cls(ranks, id, rank, device=device, timeout=timeout)
+
+    def _create(self, function, device, timeout, *arguments):
         self._handle = None
         self._process = os.getpid()
-        self._unfinished = []  # buffers of works that nobody holds any more
-        config = Config(ctypes.sizeof(Config), HOST, int((timeout or 0) * 1000), 0, None)
+        self._plans = []  # what load() has loaded
+        self._device = HOST if device is None else device
+        if device is not None and device < 0:
+            raise UsageError(f"there is no GPU {device}")
+        self._unfinished = []  # stream and buffers of works that nobody holds any more
+        config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
         handle, stream = ctypes.c_void_p(), ctypes.c_void_p()
 
         def create():
@@ -82,8 +143,14 @@ class Communicator:
 
         _wait_for(create, None)
         self._handle = handle
-        self._stream = stream
-        check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
+        self._stream = self._own_stream(handle)
+
+    def _own_stream(self, handle):
+        """The host device's only stream. On a GPU the caller says which, or it is the default one."""
+        stream = ctypes.c_void_p()
+        if self._device == HOST:
+            check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
+        return stream
 
     @property
     def rank(self) -> int:
@@ -96,54 +163,75 @@ class Communicator:
         return self._number("mscclc_comm_size")
 
     def allreduce(
-        self, input: Any, output: Any = None, op: str = "sum", dtype: Optional[str] = None
-    ) -> Work:
+        self, input: Any, output: Any = None, op: str = "sum", dtype: Optional[str] = None,
+        stream: Optional[int] = None,
+    ) -> Work:  # fmt: skip
         """Every rank gets the reduction of all inputs; without an output in place."""
         source, target, number = self._buffers(input, output, dtype)
-        _needs(len(target) == len(source), "input and output differ in size")
-        count = len(source) // number[1]
-        return self._launch("mscclc_allreduce", source, target, count, number, _op(op))
+        _needs(target.bytes == source.bytes, "input and output differ in size")
+        count = source.bytes // number[1]
+        return self._launch("mscclc_allreduce", source, target, count, number, stream, _op(op))
 
-    def allgather(self, input: Any, output: Any, dtype: Optional[str] = None) -> Work:
+    def allgather(
+        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
+    ) -> Work:
         """Every rank gets the inputs of all."""
         source, target, number = self._buffers(input, output, dtype)
-        _needs(len(target) == len(source) * self.size, "the output is not an input of each rank")
-        return self._launch("mscclc_allgather", source, target, len(source) // number[1], number)
+        _needs(target.bytes == source.bytes * self.size, "the output is not an input of each rank")
+        count = source.bytes // number[1]
+        return self._launch("mscclc_allgather", source, target, count, number, stream)
 
     def reducescatter(
-        self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None
-    ) -> Work:
+        self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None,
+        stream: Optional[int] = None,
+    ) -> Work:  # fmt: skip
         """Every rank gets its part of the reduction of all inputs."""
         source, target, number = self._buffers(input, output, dtype)
-        _needs(len(source) == len(target) * self.size, "the input is not an output of each rank")
-        count = len(target) // number[1]
-        return self._launch("mscclc_reducescatter", source, target, count, number, _op(op))
+        _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
+        count = target.bytes // number[1]
+        return self._launch("mscclc_reducescatter", source, target, count, number, stream, _op(op))
 
-    def alltoall(self, input: Any, output: Any, dtype: Optional[str] = None) -> Work:
+    def alltoall(
+        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
+    ) -> Work:
         """Every rank gets its part of every input."""
         source, target, number = self._buffers(input, output, dtype)
-        _needs(len(source) == len(target), "input and output differ in size")
-        _needs(len(source) % (self.size * number[1]) == 0, "not as many elements for each rank")
-        count = len(source) // number[1] // self.size
-        return self._launch("mscclc_alltoall", source, target, count, number)
+        _needs(source.bytes == target.bytes, "input and output differ in size")
+        _needs(source.bytes % (self.size * number[1]) == 0, "not as many elements for each rank")
+        count = source.bytes // number[1] // self.size
+        return self._launch("mscclc_alltoall", source, target, count, number, stream)
 
-    def broadcast(self, buffer: Any, root: int = 0, dtype: Optional[str] = None) -> Work:
+    def broadcast(
+        self, buffer: Any, root: int = 0, dtype: Optional[str] = None, stream: Optional[int] = None
+    ) -> Work:
         """Every rank gets the buffer of rank `root`."""
         source, target, number = self._buffers(buffer, None, dtype)
-        count = len(source) // number[1]
-        return self._launch("mscclc_broadcast", source, target, count, number, root)
+        count = source.bytes // number[1]
+        return self._launch("mscclc_broadcast", source, target, count, number, stream, root)
 
-    def barrier(self) -> None:
-        """Waits until all ranks are here."""
-        check(library().mscclc_barrier(self._own(), self._stream))
-        self.synchronize()
+    def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
+        """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
+        if dtype not in DTYPES:
+            raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        text = (plan if isinstance(plan, str) else plan.to_json()).encode()
+        handle = ctypes.c_void_p()
+        own, load = self._own(), library().mscclc_plan_load
+        arguments = [text, len(text), b"plan", max_bytes, DTYPES[dtype][0], ctypes.byref(handle)]
+        _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
+        self._plans.append(handle)
+        return LoadedPlan(self, handle, DTYPES[dtype])
 
-    def synchronize(self) -> None:
+    def barrier(self, stream: Optional[int] = None) -> None:
+        """Waits until all ranks are here, and their work before it has ended."""
+        check(library().mscclc_barrier(self._own(), self._queue(stream)))
+        self.synchronize(stream)
+
+    def synchronize(self, stream: Optional[int] = None) -> None:
         """Waits until all that is queued has ended. Ctrl-C aborts it, on all ranks."""
-        handle = self._own()
+        handle, queue = self._own(), self._queue(stream)
         wait = library().mscclc_stream_synchronize
-        _wait_for(lambda: check(wait(handle, self._stream)), lambda: self.abort("interrupted"))
-        self._unfinished.clear()
+        _wait_for(lambda: check(wait(handle, queue)), lambda: self.abort("interrupted"))
+        self._unfinished = [one for one in self._unfinished if one[0] != stream]
 
     def abort(self, why: str = "aborted") -> None:
         """Ends all calls of all ranks, which are told why. Any thread."""
@@ -153,7 +241,8 @@ class Communicator:
         """Collective: ranks of one color form a communicator; None for a negative one."""
         child = Communicator.__new__(Communicator)
         child._handle, child._process, child._unfinished = None, self._process, []
-        handle, stream = ctypes.c_void_p(), ctypes.c_void_p()
+        child._device, child._plans = self._device, []
+        handle = ctypes.c_void_p()
         own = self._own()
         call = library().mscclc_comm_split
         _wait_for(
@@ -162,8 +251,7 @@ class Communicator:
         )
         if not handle:
             return None
-        check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
-        child._handle, child._stream = handle, stream
+        child._handle, child._stream = handle, child._own_stream(handle)
         return child
 
     def close(self) -> None:
@@ -171,7 +259,10 @@ class Communicator:
         if self._handle is None or self._process != os.getpid():
             return
         handle, self._handle = self._handle, None
-        check(library().mscclc_stream_destroy(handle, self._stream))
+        while self._plans:
+            check(library().mscclc_plan_destroy(self._plans.pop()))
+        if self._device == HOST:
+            check(library().mscclc_stream_destroy(handle, self._stream))
         check(library().mscclc_comm_destroy(handle))
         self._unfinished.clear()
 
@@ -199,27 +290,33 @@ class Communicator:
         return number.value
 
     def _buffers(self, input, output, dtype):
-        """Both as arrays of ctypes bytes, and the number and width of the element type."""
-        view = memoryview(input)
-        number = _DTYPES.get(dtype or _dtype_of(view))
+        """Both buffers, and the number and width of the element type."""
+        target = buffer_of(input if output is None else output, self._device, writable=True)
+        source = target if output is None else buffer_of(input, self._device, writable=False)
+        number = DTYPES.get(dtype or source.dtype)
         if number is None:
-            given = dtype or view.format
-            raise UsageError(f"no element type {given!r}; there are: {_names(_DTYPES)}")
-        target = _bytes(input if output is None else output, writable=True)
-        source = target if output is None else _bytes(input, writable=False)
+            given = dtype or source.dtype or getattr(input, "format", getattr(input, "dtype", "?"))
+            raise UsageError(f"no element type '{given}'; there are: {_names(DTYPES)}")
         for data in (source, target):
-            _needs(len(data) % number[1] == 0, "not a whole number of elements")
+            _needs(data.bytes % number[1] == 0, "not a whole number of elements")
         return source, target, number
 
-    def _launch(self, function, source, target, count, number, *more):
+    def _queue(self, stream):
+        """The stream of a call."""
+        if stream is None:
+            return self._stream
+        _needs(self._device != HOST, "the host device has no streams")
+        return ctypes.c_void_p(stream)
+
+    def _launch(self, function, source, target, count, number, stream, *more):
         call = getattr(library(), function)
         check(
             call(
-                self._own(), _address(source), _address(target), count, number[0], *more,
-                self._stream,
+                self._own(), source.address, target.address, count, number[0], *more,
+                self._queue(stream),
             )
         )  # fmt: skip
-        return Work(self, (source, target))
+        return Work(self, (source, target), stream)
 
 
 def _wait_for(wait: Callable[[], None], end: Optional[Callable[[], None]]) -> None:
@@ -250,33 +347,6 @@ def _wait_for(wait: Callable[[], None], end: Optional[Callable[[], None]]) -> No
         raise
     if raised:
         raise raised[0]
-
-
-def _bytes(buffer, writable) -> memoryview:
-    """The bytes of a contiguous buffer; of one that is read-only a copy."""
-    view = memoryview(buffer)
-    if not view.c_contiguous:
-        raise UsageError("the buffer is not contiguous")
-    if writable and view.readonly:
-        raise UsageError("the buffer is read-only")
-    if view.nbytes == 0:
-        return memoryview(bytearray())
-    return memoryview(bytearray(view)) if view.readonly else view.cast("B")
-
-
-def _address(data):
-    """Where the bytes lie; None: there are none."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(data)) if len(data) else None
-
-
-def _dtype_of(view):
-    """The element type of a buffer by its format and width, or None."""
-    kind = {"f": "f", "d": "f", "e": "f"}.get(view.format)
-    if kind is None and view.format in tuple("bhilq"):
-        kind = "i"
-    if kind is None and view.format in tuple("BHILQ"):
-        kind = "u"
-    return None if kind is None else f"{kind}{view.itemsize * 8}"
 
 
 def _op(name):

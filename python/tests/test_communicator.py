@@ -1,11 +1,16 @@
 """Communicators: ranks as processes on the host device."""
 
+import ctypes
+import os
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import mscclc
+from mscclc import buffers
 
 PATIENCE = 120  # seconds; only a hang takes so long
 
@@ -21,7 +26,7 @@ with mscclc.Communicator(ranks, id, rank, timeout=100) as comm:
 """
 
 
-def start(ranks, body):
+def start(ranks, body, **environment):
     """Processes of `ranks` ranks that run `body`; this process serves their id."""
     id = mscclc.unique_id().hex()
     return [
@@ -30,14 +35,15 @@ def start(ranks, body):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, **environment},
         )
         for rank in range(ranks)
     ]
 
 
-def run(ranks, body):
+def run(ranks, body, **environment):
     """The last line that each rank has printed."""
-    processes = start(ranks, body)
+    processes = start(ranks, body, **environment)
     outcomes = [process.communicate(timeout=PATIENCE) for process in processes]
     for process, (_, errors) in zip(processes, outcomes):
         if process.returncode != 0:
@@ -106,6 +112,193 @@ class Collectives(unittest.TestCase):
         self.assertEqual(run(4, body), ["1 2 2.0", "1 2 4.0", "0 2 2.0", "0 2 4.0"])
 
 
+class Makers(unittest.TestCase):
+    """Communicators from what other libraries have."""
+
+    def test_a_communicator_of_mpi(self):
+        body = """if 1:
+            import os, time
+            class Mpi:  # what of mpi4py's communicators is called
+                def Get_rank(self): return rank
+                def Get_size(self): return ranks
+                def bcast(self, value, root):
+                    path = os.environ["ROOM"] + "/bcast"
+                    if rank == root:
+                        with open(path + ".part", "wb") as file: file.write(value)
+                        os.rename(path + ".part", path)
+                    while not os.path.exists(path): time.sleep(0.01)
+                    return open(path, "rb").read()
+            with mscclc.Communicator.from_mpi(Mpi(), timeout=100) as world:
+                data = floats(rank)
+                world.allreduce(data).wait()
+                print(world.rank, world.size, data[0])
+        """
+        with tempfile.TemporaryDirectory() as room:
+            self.assertEqual(run(2, body, ROOM=room), ["0 2 1.0", "1 2 1.0"])
+
+    def test_a_store(self):
+        body = """if 1:
+            import os, time
+            class Store:  # what of c10d's stores is called
+                def path(self, key): return os.environ["ROOM"] + "/" + key.replace("/", "-")
+                def set(self, key, value):
+                    with open(self.path(key) + ".part", "w") as file: file.write(value)
+                    os.rename(self.path(key) + ".part", self.path(key))
+                def get(self, key):
+                    while not os.path.exists(self.path(key)): time.sleep(0.01)
+                    return open(self.path(key), "rb").read()
+            for name in ("a", "b"):
+                with mscclc.Communicator.from_store(Store(), ranks, rank, name) as world:
+                    data = floats(rank)
+                    world.allreduce(data).wait()
+            print(rank, data[0])
+        """
+        with tempfile.TemporaryDirectory() as room:
+            self.assertEqual(run(2, body, ROOM=room), ["0 1.0", "1 1.0"])
+
+
+class Buffers(unittest.TestCase):
+    """What offers its memory by other ways than the buffer protocol."""
+
+    def test_dlpack(self):
+        body = """if 1:
+            try:
+                import numpy
+            except ImportError:
+                print("no numpy")
+                sys.exit()
+            class OnlyDlpack:
+                def __init__(self, array): self.array = array
+                def __dlpack__(self, **more): return self.array.__dlpack__(**more)
+                def __dlpack_device__(self): return self.array.__dlpack_device__()
+            data = numpy.full((3, 4), rank + 1, numpy.float32)
+            comm.allreduce(OnlyDlpack(data)).wait()
+            assert (data == 3).all(), data
+            half = numpy.ones(8, numpy.float16)[2:]
+            comm.allreduce(OnlyDlpack(half), op="sum").wait()
+            assert (half == 2).all(), half
+            all = numpy.zeros((2, 4), numpy.int64)
+            comm.allgather(OnlyDlpack(numpy.arange(4) + rank), OnlyDlpack(all)).wait()
+            assert (all == [[0, 1, 2, 3], [1, 2, 3, 4]]).all(), all
+            comm.allreduce(OnlyDlpack(numpy.zeros((0, 3)))).wait()
+            try:
+                comm.allreduce(OnlyDlpack(data[:, ::2]))
+            except mscclc.UsageError as error:
+                print(error)
+            comm.barrier()
+        """
+        found = run(2, body)
+        if found[0] == "no numpy":
+            self.skipTest("NumPy is not installed")
+        self.assertEqual(found, ["the buffer is not contiguous"] * 2)
+
+    def test_dlpack_of_any_library(self):
+        """A tensor as DLPack lays it out, with elements that Python's buffers do not have."""
+        data = (ctypes.c_uint16 * 8)()
+
+        class Tensor:
+            """bf16[2, 3], two bytes from the beginning of the data."""
+
+            def __init__(self, strides=None, device=(1, 0), code=4, bits=16, lanes=1):
+                self.device = device
+                self.fields = struct.pack(
+                    "PiiiBBHPPQPP", ctypes.addressof(data), *device, 2, code, bits, lanes,
+                    self.numbers(2, 3), self.numbers(*strides) if strides else 0, 2, 0, 0,
+                )  # fmt: skip
+
+            def numbers(self, *values):
+                self.kept = [*getattr(self, "kept", []), (ctypes.c_int64 * len(values))(*values)]
+                return ctypes.addressof(self.kept[-1])
+
+            def __dlpack_device__(self):
+                return self.device
+
+            def __dlpack__(self, stream=None):
+                new = ctypes.pythonapi.PyCapsule_New
+                new.restype = ctypes.py_object
+                new.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p]
+                return new(self.fields, b"dltensor", None)
+
+        def of(of_comm=-1, **fields):
+            return buffers.buffer_of(Tensor(**fields), of_comm, True)
+
+        self.assertEqual(of()[:3], (ctypes.addressof(data) + 2, 12, "bf16"))
+        self.assertEqual(of(strides=(3, 1)).bytes, 12)
+        self.assertEqual(of(code=12, bits=8)[1:3], (6, "e5m2"))
+        self.assertEqual(of(code=5, bits=64).dtype, None)
+        for text, fields in (
+            ("not contiguous", {"strides": (1, 2)}), ("vectors", {"lanes": 4}),
+            ("is of a GPU", {"device": (2, 0)}), ("not of GPU 0", {"device": (2, 1), "of_comm": 0}),
+        ):  # fmt: skip
+            with self.subTest(fields=fields), self.assertRaisesRegex(mscclc.UsageError, text):
+                of(**fields)
+        self.assertEqual(of(device=(2, 1), of_comm=1).dtype, "bf16")
+        both = Tensor(device=(2, 1))
+        both.__cuda_array_interface__ = {
+            "shape": (2, 3), "typestr": "<V2", "data": (4096, False), "version": 3,
+        }  # fmt: skip
+        self.assertEqual(buffers.buffer_of(both, 1, True).dtype, "bf16")
+
+    def test_cuda_arrays(self):
+        """Of a GPU, as the interface describes them: nothing is called, so none is needed."""
+
+        class Array:
+            def __init__(self, **fields):
+                self.__cuda_array_interface__ = {
+                    "shape": (2, 3), "typestr": "<f4", "data": (4096, False), "version": 3, **fields,
+                }  # fmt: skip
+
+        def of(device=0, writable=True, **fields):
+            return buffers.buffer_of(Array(**fields), device, writable)
+
+        self.assertEqual(of()[:3], (4096, 24, "f32"))
+        self.assertEqual(of(strides=(12, 4), typestr="<i4")[:3], (4096, 24, "i32"))
+        self.assertEqual(of(shape=(1, 3), strides=(7777, 4))[:3], (4096, 12, "f32"))
+        self.assertEqual(of(shape=(0, 3), data=(0, False))[:3], (None, 0, "f32"))
+        self.assertEqual(of(typestr=">f4").dtype, None)
+        self.assertEqual(of(typestr="|b1").dtype, None)
+        self.assertEqual(of(writable=False, data=(8192, True)).address, 8192)
+        for text, fields in (
+            ("not contiguous", {"strides": (16, 4)}), ("not contiguous", {"strides": (4, 8)}),
+            ("not contiguous", {"strides": (12, 6)}), ("read-only", {"data": (4096, True)}),
+            ("a mask", {"mask": Array()}), ("is of a GPU", {"device": -1}),
+        ):  # fmt: skip
+            with self.subTest(fields=fields), self.assertRaisesRegex(mscclc.UsageError, text):
+                of(**fields)
+        with self.assertRaisesRegex(mscclc.UsageError, "of the host, the communicator of GPU 0"):
+            buffers.buffer_of(bytearray(4), 0, True)
+
+
+class Ends(unittest.TestCase):
+    """The interpreter ends, or something else that a communicator does not survive."""
+
+    def test_pickling_is_refused(self):
+        body = """if 1:
+            import copy, pickle
+            for one in (pickle.dumps, copy.copy, copy.deepcopy):
+                try:
+                    one(comm)
+                except TypeError as error:
+                    print(error)
+            comm.barrier()
+        """
+        text = "a communicator belongs to its process and cannot be pickled"
+        self.assertEqual(run(2, body), [text] * 2)
+
+    def test_the_interpreter_may_end_with_a_communicator(self):
+        """Open, with works that nobody waited for: neither a crash nor a hang."""
+        body = """if 1:
+            world = comm.split(0)
+            kept = world.allreduce(floats(*[1] * 100000))
+            world.allreduce(floats(1, 2))
+            world.synchronize()
+            import builtins
+            builtins.world, builtins.kept = world, kept
+            print("end")
+        """
+        self.assertEqual(run(2, body), ["end", "end"])
+
+
 class Mistakes(unittest.TestCase):
     def test_wrong_buffers(self):
         body = """if 1:
@@ -119,6 +312,7 @@ class Mistakes(unittest.TestCase):
             refused("differ in size", comm.allreduce, floats(1), floats(1, 2))
             refused("read-only", comm.allreduce, b"1234", dtype="f32")
             refused("whole number", comm.allreduce, bytearray(3), dtype="f32")
+            refused("it has neither", comm.allreduce, [1, 2])
             refused("no element type 'c'", comm.allreduce, memoryview(bytearray(4)).cast("c"))
             refused("no reduction 'add'", comm.allreduce, floats(1), op="add")
             refused("not contiguous", comm.allreduce, memoryview(floats(1, 2, 3, 4))[::2])
@@ -129,6 +323,17 @@ class Mistakes(unittest.TestCase):
             print("fine")
         """
         self.assertEqual(run(2, body), ["fine", "fine"])
+
+    def test_streams_and_devices(self):
+        body = """if 1:
+            try:
+                comm.allreduce(floats(1), stream=0)
+            except mscclc.UsageError as error:
+                print(error)
+        """
+        self.assertEqual(run(2, body), ["the host device has no streams"] * 2)
+        with self.assertRaisesRegex(mscclc.UsageError, "no GPU -2"):
+            mscclc.Communicator(1, mscclc.unique_id(), 0, device=-2)
 
     def test_a_wrong_id(self):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):

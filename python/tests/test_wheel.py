@@ -47,6 +47,7 @@ class Wheel(unittest.TestCase):
             self.assertIn("mscclc/torch/adapter/backend.cc", names)
             (points,) = [name for name in names if name.endswith(".dist-info/entry_points.txt")]
             self.assertIn(b"[torch.backends]\nmscclc = mscclc.torch:register\n", wheel.read(points))
+            self.assertIn(b"[torchcomms.backends]\nmscclc = mscclc.torchcomms\n", wheel.read(points))
 
     def test_the_same_files_give_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,8 @@
 """What suites of checks share. Each rank is a process: checks.py SUITE RANKS RANK FOLDER
 
 The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
-what is right. The last line says how many checks passed and failed on this rank.
+what is right. The last line says how many checks passed and failed on this rank. With TEST_DEVICE=cuda
+tensors are of GPUs, in those suites that say nothing of their device.
 """
 
 import datetime
@@ -68,6 +69,10 @@ def init(ranks, backend="mscclc", name="store", **more):
 def main():
     suite, size, rank, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(1)
+    on_gpus = os.environ.get("TEST_DEVICE") == "cuda"
+    if on_gpus:
+        torch.cuda.set_device(rank)
+        torch.set_default_device(f"cuda:{rank}")
     module = importlib.import_module(suite)
     ranks = Ranks(size, rank, folder)
     alone = getattr(module, "ALONE", False)  # checks make groups of their own
@@ -77,6 +82,8 @@ def main():
     passed = failed = 0
     for check in module.CHECKS:
         if os.environ.get("ONLY") and os.environ["ONLY"] not in check.__name__:
+            continue
+        if on_gpus and check in getattr(module, "HOST_ONLY", []):
             continue
         try:
             check(ranks)

@@ -70,6 +70,18 @@ class Suites(unittest.TestCase):
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 
+    def test_arrays(self):
+        self.check("arrays", 2, 3)
+
+    def test_plan_ops(self):
+        self.check("plan_ops", 2)
+
+    def test_vllm_plugin(self):
+        self.check("vllm_plugin", 2)
+
+    def test_torchcomms(self):
+        self.check("torchcomms_checks", 1, 2, 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "python/mscclc/torch/adapter/calls.h"
+#include "python/mscclc/torch/adapter/checks.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -14,103 +15,6 @@ using Op = c10d::OpType;
 std::string next_keys(c10d::Store& store, int rank) {
   const int64_t n = store.add("mscclc/backends/" + std::to_string(rank), 1);
   return "backend" + std::to_string(n);
-}
-
-void check_tensor(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK(tensor.defined(), "mscclc ", name, ": the tensor is undefined");
-  TORCH_CHECK(tensor.layout() == at::kStrided && !tensor.is_nested(), "mscclc ", name,
-              ": tensors must be dense, not of layout ", tensor.layout(),
-              "; convert them with to_dense()");
-  TORCH_CHECK(!tensor.is_quantized(), "mscclc ", name, ": tensors must not be quantized");
-  TORCH_CHECK(tensor.is_cpu() || tensor.is_cuda(), "mscclc ", name,
-              ": tensors are of cpu or cuda, not of ", tensor.device());
-}
-
-/// Inputs are of the outputs' device and type.
-void check_alike(const std::vector<at::Tensor>& tensors, const char* name) {
-  for (const at::Tensor& tensor : tensors) {
-    check_tensor(tensor, name);
-    const at::Tensor& first = tensors.front();
-    TORCH_CHECK(tensor.device() == first.device(), "mscclc ", name,
-                ": tensors are of one device, not of ", first.device(), " and ", tensor.device());
-    TORCH_CHECK(tensor.scalar_type() == first.scalar_type(), "mscclc ", name,
-                ": tensors are of one type, not of ", first.scalar_type(), " and ",
-                tensor.scalar_type());
-  }
-}
-
-const at::Tensor& single(const std::vector<at::Tensor>& tensors, const char* name) {
-  TORCH_CHECK(tensors.size() == 1, "mscclc ", name, ": one tensor, not ", tensors.size());
-  return tensors[0];
-}
-
-void check_lists(const std::vector<std::vector<at::Tensor>>& lists, int size, bool here,
-                 const char* name) {
-  if (!here) {
-    TORCH_CHECK(lists.empty(), "mscclc ", name, ": only the root has a list of tensors");
-    return;
-  }
-  TORCH_CHECK(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), "mscclc ", name,
-              ": one list of ", size, " tensors");
-}
-
-void check_rank(int64_t rank, int size, const char* name) {
-  TORCH_CHECK(rank >= 0 && rank < size, "mscclc ", name, ": there is no rank ", rank, " among ",
-              size);
-}
-
-void check_count(const at::Tensor& tensor, int64_t count, const char* name, const char* which) {
-  TORCH_CHECK(tensor.numel() == count, "mscclc ", name, ": the ", which, " has ", tensor.numel(),
-              " elements instead of ", count);
-}
-
-/// Of n parts, `part` may lie in `whole` at the place of this rank; no other overlap is right.
-void check_overlap(const at::Tensor& whole, const at::Tensor& part, int rank, const char* name) {
-  if (part.numel() == 0 || !whole.is_contiguous() || !part.is_contiguous()) return;
-  const auto begin = reinterpret_cast<uintptr_t>(whole.const_data_ptr());
-  const auto at = reinterpret_cast<uintptr_t>(part.const_data_ptr());
-  const size_t bytes = part.nbytes();
-  if (at >= begin + whole.nbytes() || at + bytes <= begin) return;
-  TORCH_CHECK(at == begin + static_cast<size_t>(rank) * bytes, "mscclc ", name,
-              ": input and output overlap; only this rank's own part of the larger may be the "
-              "other");
-}
-
-/// Elements of each part of a tensor, whose rows are split.
-std::vector<int64_t> parts_of(const at::Tensor& tensor, const std::vector<int64_t>& splits,
-                              int size, const char* which) {
-  TORCH_CHECK(tensor.dim() > 0, "mscclc all_to_all: the ", which, " has no dimension to be split");
-  const int64_t rows = tensor.size(0);
-  std::vector<int64_t> parts = splits;
-  if (parts.empty()) {
-    TORCH_CHECK(rows % size == 0, "mscclc all_to_all: the ", which, " has ", rows,
-                " rows, which are not ", size, " equal parts");
-    parts.assign(static_cast<size_t>(size), rows / size);
-  }
-  TORCH_CHECK(parts.size() == static_cast<size_t>(size), "mscclc all_to_all: the ", which, " has ",
-              parts.size(), " splits for ", size, " ranks");
-  int64_t sum = 0;
-  for (const int64_t part : parts) {
-    TORCH_CHECK(part >= 0 && part <= rows - sum, "mscclc all_to_all: splits of the ", which,
-                " do not add up to its ", rows, " rows");
-    sum += part;
-  }
-  TORCH_CHECK(sum == rows, "mscclc all_to_all: splits of the ", which, " add up to ", sum,
-              " instead of its ", rows, " rows");
-  const int64_t width = rows == 0 ? 0 : tensor.numel() / rows;
-  for (int64_t& part : parts) part *= width;
-  return parts;
-}
-
-std::vector<int64_t> sizes_of(const std::vector<at::Tensor>& tensors) {
-  std::vector<int64_t> sizes;
-  for (const at::Tensor& tensor : tensors) sizes.push_back(tensor.numel());
-  return sizes;
-}
-
-std::vector<at::Tensor> joined(std::vector<at::Tensor> first, const std::vector<at::Tensor>& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
 }
 
 }  // namespace
@@ -486,90 +390,6 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
   request.body = [](const Runner& run) { mscclc::torch_adapter::barrier(run); };
   return submit({device}, std::move(request));
-}
-
-// ---- Messages of two ranks: broadcasts of a communicator that only they have ----
-
-MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
-  check_rank(to, getSize(), "send");
-  return message(Op::SEND, "send", tensors, {single(tensors, "send").device(), getRank(), to});
-}
-
-MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
-  check_rank(from, getSize(), "recv");
-  return message(Op::RECV, "recv", tensors, {single(tensors, "recv").device(), from, getRank()});
-}
-
-MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
-                                              Where where) {
-  TORCH_CHECK(where.from != where.to, "mscclc ", name, ": a rank has no message for itself");
-  const bool sends = op == Op::SEND;
-  Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
-                        c10d::kUnsetTimeout)};
-  request.about.name +=
-      sends ? " to rank " + std::to_string(where.to) : " from rank " + std::to_string(where.from);
-  request.body = [tensor = tensors[0]](const Runner& run) {
-    mscclc::torch_adapter::broadcast(run, tensor, 0);
-  };
-  if (where.device.is_cpu()) return submit(where, std::move(request));
-  {
-    const std::lock_guard lock(mutex_);
-    if (coalescing_) {
-      messages_.push_back({where, std::move(request)});
-      return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
-    }
-  }
-  const int peer = sends ? where.to : where.from;
-  // Both directions, so that two ranks that send to each other first do not wait for ever.
-  connect({{where.device, getRank(), peer}, {where.device, peer, getRank()}});
-  return submit(where, std::move(request));
-}
-
-void MscclcBackend::connect(const std::vector<Where>& places) {
-  std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> errors(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        lane(places[i])->connect();
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
-void MscclcBackend::startCoalescing() {
-  const std::lock_guard lock(mutex_);
-  coalescing_ = true;
-  coalesced_.clear();
-  messages_.clear();
-}
-
-MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
-  std::vector<WorkPtr> works;
-  std::vector<Message> messages;
-  {
-    const std::lock_guard lock(mutex_);
-    coalescing_ = false;
-    works.swap(coalesced_);
-    messages.swap(messages_);
-  }
-  std::vector<Where> places;
-  for (const Message& message : messages) places.push_back(message.where);
-  connect(places);
-  // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
-  // all ranks, or two that send to each other would wait for each other.
-  std::stable_sort(messages.begin(), messages.end(),
-                   [](const Message& a, const Message& b) { return a.where < b.where; });
-  for (Message& message : messages) {
-    works.push_back(submit(message.where, std::move(message.request)));
-  }
-  return c10::make_intrusive<Works>(getRank(), std::move(works));
 }
 
 // ---- The group as a whole ----

@@ -12,6 +12,9 @@ namespace {
 std::exception_ptr named(const std::string& name, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const NoPlan& none) {
+    return std::make_exception_ptr(
+        c10::NotImplementedError({__func__, __FILE__, __LINE__}, name + ": " + none.what()));
   } catch (const c10::DistBackendError& failed) {
     return std::make_exception_ptr(c10::DistBackendError(
         {__func__, __FILE__, __LINE__}, name + ": " + failed.what_without_backtrace()));

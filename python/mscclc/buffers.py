@@ -1,0 +1,149 @@
+"""Buffers of collectives: what Python calls memory, as an address, a size and an element type.
+
+An object offers its memory by the buffer protocol (array.array, bytearray, NumPy), by
+`__cuda_array_interface__` (CuPy, Numba, torch on GPUs) or by DLPack (torch, JAX, CuPy). It is not
+copied, but for a read-only input of the host.
+"""
+
+import ctypes
+from typing import Any, NamedTuple, Optional
+
+from ._library import HOST
+from .errors import UsageError
+
+# Name: number in mscclc.h, bytes.
+DTYPES = {
+    "f32": (0, 4), "f16": (1, 2), "bf16": (2, 2), "f64": (3, 8), "i32": (4, 4), "u32": (5, 4),
+    "i64": (6, 8), "u64": (7, 8), "i8": (8, 1), "u8": (9, 1), "e4m3": (10, 1), "e5m2": (11, 1),
+    "e4m3b15": (12, 1),
+}  # fmt: skip
+
+_CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLPack's device types
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bf"}
+_DLPACK_OF_8_BITS = {10: "e4m3", 12: "e5m2"}
+
+
+class Buffer(NamedTuple):
+    """Contiguous memory; `owner` keeps it alive."""
+
+    address: Optional[int]  # None: it is empty
+    bytes: int
+    dtype: Optional[str]  # None: the library has no such elements
+    owner: Any
+
+
+def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
+    """The memory of an object; of a read-only one of the host, that need not be writable, a copy.
+
+    `device` is the communicator's. UsageError: there is none, it is not contiguous, it may not be
+    written, or it is of another device.
+    """
+    has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
+    if getattr(data, "__cuda_array_interface__", None) is not None:
+        found = _of_cuda_array(data, device, writable)
+        # The interface has no name for bf16, say; DLPack has.
+        return _of_dlpack(data, device) if found.dtype is None and has_dlpack else found
+    try:
+        view = memoryview(data)
+    except TypeError:
+        if has_dlpack:
+            return _of_dlpack(data, device)
+        raise UsageError(
+            f"{type(data).__name__} is no buffer: it has neither the buffer protocol, nor DLPack,"
+            " nor __cuda_array_interface__"
+        ) from None
+    _needs(device == HOST, f"the buffer is of the host, the communicator of GPU {device}")
+    return _of_view(view, writable)
+
+
+def _of_view(view, writable):
+    _needs(view.c_contiguous, "the buffer is not contiguous")
+    _needs(not (writable and view.readonly), "the buffer is read-only")
+    dtype = _dtype_of_format(view)
+    if view.nbytes == 0:
+        return Buffer(None, 0, dtype, None)
+    data = memoryview(bytearray(view)) if view.readonly else view.cast("B")
+    return Buffer(ctypes.addressof(ctypes.c_char.from_buffer(data)), len(data), dtype, data)
+
+
+def _dtype_of_format(view):
+    kind = {"f": "f", "d": "f", "e": "f"}.get(view.format)
+    if kind is None and view.format in tuple("bhilq"):
+        kind = "i"
+    if kind is None and view.format in tuple("BHILQ"):
+        kind = "u"
+    return None if kind is None else f"{kind}{view.itemsize * 8}"
+
+
+def _of_cuda_array(data, device, writable):
+    fields = data.__cuda_array_interface__
+    address, read_only = fields["data"]
+    _needs(device != HOST, "the buffer is of a GPU, the communicator of the host")
+    _needs(not (writable and read_only), "the buffer is read-only")
+    _needs(fields.get("mask") is None, "the buffer has a mask")
+    kind, width = fields["typestr"][1], int(fields["typestr"][2:])
+    count = _count(fields["shape"], fields.get("strides"), width)
+    dtype = f"{kind}{width * 8}" if kind in "fiu" and fields["typestr"][0] in "<|" else None
+    return Buffer(address if count else None, count * width, dtype, data)
+
+
+class _DLDevice(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("number", ctypes.c_int32)]
+
+
+class _DLTensor(ctypes.Structure):
+    """DLTensor, with which a DLManagedTensor begins."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _DLDevice),
+        ("dimensions", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def _of_dlpack(data, device):
+    kind, number = data.__dlpack_device__()
+    if device == HOST:
+        _needs(kind in (_CPU, _CUDA_HOST), "the buffer is of a GPU, the communicator of the host")
+        capsule = data.__dlpack__()
+    else:
+        there = kind == _CUDA_MANAGED or (kind == _CUDA and number == device)
+        _needs(there, f"the buffer is not of GPU {device}, of which the communicator is")
+        # Calls are on streams that the caller orders: nothing is to be waited for.
+        capsule = data.__dlpack__(stream=-1)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
+    shape = tensor.shape[: tensor.dimensions]
+    count = _count(shape, tensor.strides[: tensor.dimensions] if tensor.strides else None, 1)
+    _needs(tensor.lanes == 1 and tensor.bits % 8 == 0, "the buffer's elements are vectors, or bits")
+    dtype = _DLPACK_OF_8_BITS.get(tensor.code)
+    if dtype is None and tensor.code in _DLPACK_KINDS:
+        dtype = f"{_DLPACK_KINDS[tensor.code]}{tensor.bits}"
+    address = (tensor.data or 0) + tensor.byte_offset
+    # The capsule was not taken over, so it frees the tensor at its own end.
+    return Buffer(address if count else None, count * tensor.bits // 8, dtype, (data, capsule))
+
+
+def _count(shape, strides, step):
+    """The number of elements. Strides, which may be None, count an element as `step`."""
+    count = 1
+    for size in shape:
+        count *= size
+    if strides is None or count == 0:
+        return count
+    for size, stride in zip(reversed(list(shape)), reversed(list(strides))):
+        _needs(size == 1 or stride == step, "the buffer is not contiguous")
+        step *= size
+    return count
+
+
+def _needs(condition, message):
+    if not condition:
+        raise UsageError(message)

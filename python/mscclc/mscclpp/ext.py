@@ -1,0 +1,5 @@
+"""What MSCCL++ has in `mscclpp.ext`."""
+
+from mscclc.mscclpp.algorithm import AlgorithmCollectionBuilder
+
+__all__ = ["AlgorithmCollectionBuilder"]

@@ -1,0 +1,95 @@
+// Messages of two ranks, and calls that are coalesced.
+#include <algorithm>
+#include <thread>
+
+#include "python/mscclc/torch/adapter/backend.h"
+#include "python/mscclc/torch/adapter/calls.h"
+#include "python/mscclc/torch/adapter/checks.h"
+
+namespace mscclc::torch_adapter {
+
+MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
+  check_rank(to, getSize(), "send");
+  return message(c10d::OpType::SEND, "send", tensors,
+                 {single(tensors, "send").device(), getRank(), to});
+}
+
+MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
+  check_rank(from, getSize(), "recv");
+  return message(c10d::OpType::RECV, "recv", tensors,
+                 {single(tensors, "recv").device(), from, getRank()});
+}
+
+MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
+                                              Where where) {
+  TORCH_CHECK(where.from != where.to, "mscclc ", name, ": a rank has no message for itself");
+  const bool sends = op == c10d::OpType::SEND;
+  Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
+                        c10d::kUnsetTimeout)};
+  request.about.name +=
+      sends ? " to rank " + std::to_string(where.to) : " from rank " + std::to_string(where.from);
+  request.body = [tensor = tensors[0]](const Runner& run) {
+    mscclc::torch_adapter::broadcast(run, tensor, 0);
+  };
+  if (where.device.is_cpu()) return submit(where, std::move(request));
+  {
+    const std::lock_guard lock(mutex_);
+    if (coalescing_) {
+      messages_.push_back({where, std::move(request)});
+      return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
+    }
+  }
+  const int peer = sends ? where.to : where.from;
+  // Both directions, so that two ranks that send to each other first do not wait for ever.
+  connect({{where.device, getRank(), peer}, {where.device, peer, getRank()}});
+  return submit(where, std::move(request));
+}
+
+void MscclcBackend::connect(const std::vector<Where>& places) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        lane(places[i])->connect();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+void MscclcBackend::startCoalescing() {
+  const std::lock_guard lock(mutex_);
+  coalescing_ = true;
+  coalesced_.clear();
+  messages_.clear();
+}
+
+MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
+  std::vector<WorkPtr> works;
+  std::vector<Message> messages;
+  {
+    const std::lock_guard lock(mutex_);
+    coalescing_ = false;
+    works.swap(coalesced_);
+    messages.swap(messages_);
+  }
+  std::vector<Where> places;
+  for (const Message& message : messages) places.push_back(message.where);
+  connect(places);
+  // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
+  // all ranks, or two that send to each other would wait for each other.
+  std::stable_sort(messages.begin(), messages.end(),
+                   [](const Message& a, const Message& b) { return a.where < b.where; });
+  for (Message& message : messages) {
+    works.push_back(submit(message.where, std::move(message.request)));
+  }
+  return c10::make_intrusive<Works>(getRank(), std::move(works));
+}
+
+}  // namespace mscclc::torch_adapter

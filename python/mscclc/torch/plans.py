@@ -1,0 +1,74 @@
+"""Plans by name, as a custom op that torch.compile takes.
+
+    mscclc.torch.plans.load("mine", plan, group, max_bytes=1 << 20)      # all ranks of the group
+    torch.ops.mscclc.run_plan_(input, output, "mine")                    # on the current stream
+"""
+
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+
+from ..communicator import Communicator, LoadedPlan, unique_id
+from ..errors import UsageError
+
+_loaded: Dict[str, Tuple[Communicator, LoadedPlan, torch.device]] = {}
+
+
+def load(
+    name: str, plan: Any, group: Optional[dist.ProcessGroup] = None, *, max_bytes: int,
+    dtype: str = "f32", device: Any = "cpu",
+) -> None:  # fmt: skip
+    """Collective: makes a Plan, or its text, known by a name to this process. It serves messages of up
+    to `max_bytes`, of elements as wide as `dtype`, on a device, and has a communicator of its own over
+    the group, whatever the group's backend."""
+    if name in _loaded:
+        raise UsageError(f"there is a plan '{name}' already; unload it first")
+    device = torch.device(device)
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"plans run on cpu or cuda, not on {device}")
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())
+    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+    ids = [unique_id() if rank == 0 else None]
+    dist.broadcast_object_list(ids, group=group, group_src=0)
+    comm = Communicator(ranks, ids[0], rank, device=device.index if device.type == "cuda" else None)
+    try:
+        _loaded[name] = (comm, comm.load(plan, max_bytes, dtype), device)
+    except BaseException:
+        comm.close()
+        raise
+
+
+def unload(name: str) -> None:
+    """Frees it, on all ranks; graphs that hold its calls must not be launched any more."""
+    _plan(name)
+    _loaded.pop(name)[0].close()
+
+
+def _plan(name):
+    if name not in _loaded:
+        raise UsageError(f"there is no plan '{name}': it was unloaded, or never loaded")
+    return _loaded[name]
+
+
+def _run_plan_(input, output, name):
+    comm, plan, device = _plan(name)
+    for tensor in (input, output):
+        if tensor.device != device:
+            raise UsageError(f"plan '{name}' is of {device}, and a tensor of {tensor.device}")
+    if device.type == "cpu":
+        plan.run(input.detach(), output.detach()).wait()
+        return
+    stream = torch.cuda.current_stream(device)
+    plan.run(input.detach(), output.detach(), stream=stream.cuda_stream)
+    for tensor in (input, output):
+        tensor.record_stream(stream)
+    comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
+
+
+_library = torch.library.Library("mscclc", "FRAGMENT")
+_library.define("run_plan_(Tensor input, Tensor(a!) output, str name) -> ()")
+for _key in ("CPU", "CUDA"):
+    _library.impl("run_plan_", _run_plan_, _key)
+torch.library.register_fake("mscclc::run_plan_", lambda *_: None, lib=_library)

@@ -1,0 +1,202 @@
+"""The registry and its selector, plans that are loaded by hand, and MSCCL++'s interface of both."""
+
+import unittest
+
+import mscclc
+import mscclc.mscclpp as mscclpp
+from mscclc.mscclpp.language import *
+from mscclc.mscclpp.language.utils import AlgoSpec
+from test_communicator import run
+
+PLAN = """
+program mine
+collective allreduce(ranks: 2)
+rank r in 0..2 {
+  buffer got[1]
+  channel ch = memory(1 - r)
+  tb 0 {
+    signal ch relaxed
+    wait ch relaxed
+    put ch.got[0] <- input[0]
+    signal ch
+    wait ch
+    reduce output[0] <- input[0], got[0] op: sum
+  }
+}
+"""
+
+# A program of MSCCL++: ranks write their chunk into one another's output.
+MSCCLPP = """
+from mscclc.mscclpp.language import *
+from mscclc.mscclpp.language.utils import AlgoSpec
+import mscclc.mscclpp as mscclpp
+
+def exchange(spec, relaxed=True):
+    with CollectiveProgram.from_spec(spec) as program:
+        outputs = [Rank(r).get_output_buffer() for r in range(2)]
+        for r in range(2):
+            end = MemoryChannel(1 - r, r)
+            end.signal(tb=0, relaxed=relaxed)
+            end.wait(tb=0, relaxed=relaxed)
+            end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
+            end.signal(tb=0)
+            end.wait(tb=0)
+    return program
+
+def spec(**more):
+    return AlgoSpec(name="exchange", collective=AllGather(2, 1, True), nranks_per_node=2,
+                    world_size=2, in_place=True, instances=1, protocol="Simple", **more)
+"""
+exec(MSCCLPP)
+
+
+class Plans(unittest.TestCase):
+    def test_a_plan_is_loaded_and_run(self):
+        plan = mscclc.compile(PLAN)
+        body = f"""if 1:
+            plan = comm.load({plan.to_json()!r}, 1 << 12)
+            data, out = floats(*[rank + 1] * 100), floats(*[0] * 100)
+            for _ in range(3):
+                plan.run(data, out).wait()
+                assert list(out) == [3] * 100, out
+            try:
+                plan.run(data, out, "max")
+            except mscclc.LibraryError as error:
+                assert "always 'sum'" in str(error), error
+            try:
+                plan.run(floats(*[0] * 5000)).wait()
+            except mscclc.LibraryError as error:
+                assert "4096" in str(error), error
+                print("too large")
+            try:
+                comm.load("{{}}", 10)
+            except mscclc.LibraryError:
+                pass
+            try:
+                comm.load("{{}}", 10, "c64")
+            except mscclc.UsageError as error:
+                assert "'c64'" in str(error)
+            comm.barrier()
+        """
+        self.assertEqual(run(2, body), ["too large"] * 2)
+
+    def test_a_registered_plan_is_selected(self):
+        body = f"""if 1:
+            registry = mscclc.Registry()
+            id = registry.register({mscclc.compile(PLAN).to_json()!r}, "mine")
+            assert len(id) == 64, id
+            asked = []
+            def select(request):
+                asked.append(request)
+                if request.bytes == 12: return "mine"
+                if request.bytes == 16: return False
+                if request.bytes == 20: return 7
+            registry.set_selector(select)
+            data = floats(1, 2, 3)
+            comm.allreduce(data, floats(0, 0, 0)).wait()
+            comm.allreduce(floats(1)).wait()
+            mine = asked[0]
+            assert (mine.collective, mine.dtype, mine.op, mine.ranks, mine.bytes) == (
+                "allreduce", "f32", "sum", 2, 12), mine
+            try:
+                comm.allreduce(floats(*[1] * 4))
+            except mscclc.LibraryError as error:
+                assert error.code == 3, error  # no plan
+            try:
+                comm.allreduce(floats(*[1] * 5))
+            except mscclc.LibraryError as error:
+                assert error.code == 3, error
+            registry.set_selector(None)
+            comm.allreduce(floats(*[1] * 6)).wait()
+            registry.remove("mine")
+            try:
+                registry.remove("mine")
+            except mscclc.LibraryError as error:
+                assert "mine" in str(error), error
+                print("gone")
+            comm.barrier()
+        """
+        self.assertEqual(run(2, body), ["gone"] * 2)
+
+
+class Mscclpp(unittest.TestCase):
+    def test_compile(self):
+        made = mscclpp.compile(exchange, spec(tags={"mine": 1}, max_message_size=1 << 20), rank=1)
+        self.assertEqual((made.name, made.collective, made.tags), ("exchange", "allgather", {"mine": 1}))
+        self.assertEqual(made.message_size_range, (0, 1 << 20))
+        self.assertEqual(made.buffer_mode.name, "IN_PLACE")
+        self.assertEqual((made.constraint.world_size, made.constraint.n_ranks_per_node), (2, 2))
+        self.assertTrue(made.is_dsl_algorithm() and not made.is_native_algorithm())
+        mscclc.Plan(made.plan).run("4K", in_place=True)
+        with self.assertRaisesRegex(mscclc.UsageError, "rank 2 of 2"):
+            mscclpp.compile(exchange, spec(), rank=2)
+        with self.assertRaisesRegex(ValueError, "callable"):
+            mscclpp.compile("exchange", spec(), rank=0)
+
+    def test_what_is_wrong_has_its_line(self):
+        def stuck(spec):
+            with CollectiveProgram.from_spec(spec) as program:
+                for r in range(2):
+                    MemoryChannel(1 - r, r).wait(tb=0)
+            return program
+
+        with self.assertRaisesRegex(mscclc.CompileError, "test_registry.py:[0-9]+:[0-9]+: error"):
+            mscclpp.compile(stuck, spec(), rank=0)
+
+    def test_run_in_a_group(self):
+        body = MSCCLPP + """
+import ctypes
+rank = comm.rank  # the language has a module of this name
+made = mscclpp.compile(exchange, spec(), rank=rank)
+data = (ctypes.c_int32 * 2)(7, 7)
+for count in (4, 4, 300):
+    data = (ctypes.c_int32 * (2 * count))(*[rank + 5] * (2 * count))
+    size = 4 * count
+    at = ctypes.addressof(data)
+    assert made.execute(comm, at + rank * size, at, size, 2 * size, mscclpp.DataType.int32) == 0
+    comm.synchronize()
+    assert list(data) == [5] * count + [6] * count, list(data)
+try:
+    made.execute(comm, 0, 0, 0, 0, mscclpp.DataType.int32, nblocks=3)
+except mscclc.UsageError:
+    print("fine")
+comm.barrier()
+"""
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
+    def test_register_and_select(self):
+        body = MSCCLPP + """
+rank = comm.rank  # the language has a module of this name
+builder = mscclpp.ext.AlgorithmCollectionBuilder()
+assert builder is mscclpp.ext.AlgorithmCollectionBuilder()
+builder.add_algorithm_builder(mscclpp.compile(exchange, spec(), rank=rank))
+(known,) = builder.build()
+assert known.name == "exchange" and builder.build().get_by_collective("allreduce") == []
+asked = []
+def selector(algorithms, request):
+    asked.append((request.collective, request.message_size, request.world_size, request.dtype))
+    if request.collective != "allgather":
+        return None
+    return algorithms["allgather"]["exchange"]
+builder.set_algorithm_selector(selector)
+data = floats(*[rank + 1] * 16)
+view = memoryview(data)
+comm.allgather(view[8 * rank : 8 * rank + 8], view).wait()
+assert list(data) == [1] * 8 + [2] * 8, data
+comm.allreduce(floats(1)).wait()
+assert asked[0] == ("allgather", 64, 2, mscclpp.DataType.float32), asked
+assert asked[1][0] == "allreduce", asked
+try:
+    builder.add_algorithm_builder(7)
+except ValueError as error:
+    assert "compile()" in str(error)
+mscclpp.ext.AlgorithmCollectionBuilder.reset()
+comm.allgather(view[8 * rank : 8 * rank + 8], view).wait()
+print(len(mscclpp.ext.AlgorithmCollectionBuilder().build()))
+comm.barrier()
+"""
+        self.assertEqual(run(2, body), ["0", "0"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""Plans by name as a custom op."""
+
+import mscclc
+import mscclc.torch.plans as plans
+import torch
+import torch.distributed as dist
+from checks import equal, refused
+
+# Each rank gets the other's input, and adds to it its own.
+EXCHANGE = """
+program exchange
+collective allreduce(ranks: 2)
+rank r in 0..2 {
+  buffer got[1]
+  channel ch = memory(1 - r)
+  tb 0 {
+    signal ch relaxed
+    wait ch relaxed
+    put ch.got[0] <- input[0]
+    signal ch
+    wait ch
+    reduce output[0] <- input[0], got[0] op: sum
+  }
+}
+"""
+
+
+def _load(name, **more):
+    more.setdefault("device", torch.get_default_device())
+    plans.load(name, mscclc.compile(EXCHANGE), max_bytes=1 << 16, **more)
+
+
+def by_name(ranks):
+    _load("sum")
+    for count in (1, 3, 1000, 16384):
+        found = torch.zeros(count)
+        torch.ops.mscclc.run_plan_(torch.full((count,), ranks.rank + 1.0), found, "sum")
+        equal(found, torch.full((count,), 3.0), f"{count}")
+    weights = torch.ones(5, requires_grad=True)
+    found = torch.zeros(5)
+    torch.ops.mscclc.run_plan_(weights.detach(), found, "sum")
+    equal(found, torch.full((5,), 2.0))
+    plans.unload("sum")
+
+
+def compiled(ranks):
+    _load("compiled")
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def layer(x):
+        out = torch.empty_like(x)
+        torch.ops.mscclc.run_plan_(x * 2, out, "compiled")
+        return out + x
+
+    for rows in (4, 4, 9):
+        equal(layer(torch.ones(rows, 3)), torch.full((rows, 3), 5.0))
+    plans.unload("compiled")
+
+
+def checked(ranks):
+    _load("checked")
+    sample = (torch.ones(4), torch.zeros(4), "checked")
+    torch.library.opcheck(torch.ops.mscclc.run_plan_.default, sample)
+    plans.unload("checked")
+
+
+def mistakes(ranks):
+    ones, op = torch.ones(4), torch.ops.mscclc.run_plan_
+    refused(lambda: op(ones, torch.ones(4), "none"), "no plan 'none'")
+    refused(lambda: plans.unload("none"), "no plan 'none'")
+    _load("mine")
+    refused(lambda: _load("mine"), "'mine' already")
+    refused(lambda: _load("other", device="meta"), "not on meta")
+    refused(lambda: op(ones, torch.ones(4, 2).t()[0], "mine"), "not contiguous")
+    refused(lambda: op(torch.ones(1 << 15), torch.ones(1 << 15), "mine"), "65536")
+    dist.barrier(ranks.gloo)
+    plans.unload("mine")
+    refused(lambda: plans.load("bad", "{}", max_bytes=4), "error")
+
+
+CHECKS = [by_name, compiled, checked, mistakes]
