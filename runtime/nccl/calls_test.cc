@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/test_ranks.h"
-#include "runtime/nccl/types.h"
 
 namespace mscclc::nccl {
 namespace {
