@@ -13,40 +13,11 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/coll_config.h"
 #include "runtime/nccl/calls/compare.h"
+#include "runtime/nccl/calls/lane.h"
+#include "runtime/nccl/calls/message_calls.h"
 
 namespace mscclc::nccl {
 namespace {
-
-struct Prepared {
-  Call* call = nullptr;
-  std::unique_ptr<PreparedCall> plan;  ///< nullptr: the real NCCL makes it
-};
-
-/// The calls of one communicator, in order.
-struct Lane {
-  CommPointer comm;
-  std::vector<Prepared> calls;
-  size_t next = 0;                     ///< the first that is not launched
-  StreamHandle real_stream = nullptr;  ///< of the last call that the real NCCL has been given
-  bool gave_real = false;              ///< it has been given one in this round
-  ncclResult_t result = ncclSuccess;
-};
-
-/// What a communicator of one rank does.
-class Copy final : public PreparedCall {
- public:
-  Copy(Device& device, const Call& call, uint64_t bytes)
-      : device_(device), from_(call.send), to_(call.receive), bytes_(bytes) {}
-  bool launch(StreamHandle stream, Diagnostics& diagnostics) override {
-    return from_ == to_ || device_.copy(to_, from_, bytes_, stream, diagnostics);
-  }
-
- private:
-  Device& device_;
-  const void* const from_;
-  void* const to_;
-  const uint64_t bytes_;
-};
 
 std::optional<CollectiveKind> collective_of(CallKind kind) {
   switch (kind) {
@@ -87,55 +58,14 @@ std::optional<CollectiveCall> for_plans(const Call& call) {
                         .output = call.receive};
 }
 
-StreamHandle stream_of(const Comm& comm, const Call& call) {
-  return call.stream == nullptr && comm.on_host ? comm.null_stream : call.stream;
-}
-
-void say_who_serves(const Comm& comm, const Call& call, const std::string& who) {
-  if (!informs(Subsystem::coll)) return;
-  inform(Subsystem::coll, comm.ordinal,
-         fmt::format("{}: count {} datatype {} op {} root {} comm {} nranks {} stream {}: {}",
-                     name(call.kind), call.count, call.type, call.op, call.root,
-                     static_cast<const void*>(comm.handle), comm.ranks,
-                     static_cast<const void*>(call.stream), who));
-}
-
-/// NCCL makes communicators on the device that is current, and the caller's stays what it is.
-ncclResult_t make_real_on_its_device(Comm& comm) {
-  ncclResult_t result = ncclSuccess;
-  Diagnostics diagnostics;
-  std::thread thread = quiet_thread("mscclc-nccl", [&] {
-    result = comm.device->bind_thread(diagnostics) ? make_real(comm) : ncclUnhandledCudaError;
-  });
-  const bool started = has_started(thread, "NCCL's communicator", diagnostics);
-  if (started) thread.join();
-  return diagnostics.has_errors() ? fail(ncclSystemError, "cannot fall back", diagnostics) : result;
-}
-
-ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) {
-  if (comm.requires_plans) {
-    return fail(ncclInvalidUsage,
-                fmt::format("{}: {}, and MSCCLC_REQUIRE_PLAN is set", name(call.kind), why));
-  }
-  const bool of_two = call.kind == CallKind::send || call.kind == CallKind::recv;
-  if (comm.real == nullptr && of_two && comm.facts.has_real) {
-    return fail(ncclInvalidUsage,
-                fmt::format("{}: NCCL's communicator is not made yet, and not all ranks may come "
-                            "to this call: leave MSCCLC_NCCL_COMM at init",
-                            name(call.kind)));
-  }
-  say_who_serves(comm, call, fmt::format("NCCL, as {}", why));
-  return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;
-}
-
 /// REQUIRES: the communicator's mutex is held.
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   const Call& call = *prepared.call;
   const StreamHandle stream = stream_of(comm, call);
   const auto wanted = for_plans(call);
   if (comm.ranks == 1 && wanted) {
-    prepared.plan =
-        std::make_unique<Copy>(*comm.device, call, call.count * info(wanted->dtype).bytes);
+    prepared.plan = std::make_unique<Copy>(*comm.device, call.send, call.receive,
+                                           call.count * info(wanted->dtype).bytes);
     return ncclSuccess;
   }
   std::string what = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
@@ -163,20 +93,27 @@ void prepare_lane(Lane& lane) {
   const std::lock_guard lock(lane.comm->mutex);
   lane.result = compare(lane);
   if (lane.result != ncclSuccess) return;
+  lane.result = settle_own_messages(lane);
+  if (lane.result != ncclSuccess) return;
+  MessagePreparation messages(lane);
   for (Prepared& prepared : lane.calls) {
+    if (is_message(*prepared.call) && serves_messages(*lane.comm)) continue;
     lane.result = prepare(*lane.comm, prepared);
     if (lane.result != ncclSuccess) return;
   }
+  lane.result = messages.finish();
+  sort_messages(lane);
 }
 
 /// True if preparing may wait for other ranks, which must not happen one rank after the other.
 bool may_wait(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
-  if (comm.compares_calls) return true;
+  if (comm.compares_calls || messages_may_wait(lane)) return true;
   return std::any_of(lane.calls.begin(), lane.calls.end(), [&](const Prepared& prepared) {
     const auto wanted = for_plans(*prepared.call);
     const StreamHandle stream = stream_of(comm, *prepared.call);
+    if (is_message(*prepared.call) && serves_messages(comm)) return false;
     if (comm.ranks == 1 && wanted) return false;
     const bool planned = wanted && comm.plans != nullptr &&
                          comm.plans->serves(*wanted, comm.device->is_capturing(stream), nullptr);
@@ -276,33 +213,19 @@ ncclResult_t call_real(const Call& call) {
   return result == ncclSuccess ? destroyed : result;
 }
 
-bool may_mix(const Comm& comm) { return comm.plans != nullptr && comm.facts.has_real; }
-
-/// Puts a call behind the communicator's earlier ones, where neither plans nor NCCL do so
-/// themselves: between the two.
-ncclResult_t begin_call(Comm& comm, StreamHandle stream, bool real) {
-  if (!may_mix(comm)) return ncclSuccess;
-  Diagnostics diagnostics;
-  bool ordered = comm.order->follow(stream, diagnostics);
-  // To the real NCCL, streams of the host mean nothing.
-  if (ordered && real && comm.on_host) ordered = comm.device->synchronize(stream, diagnostics);
-  return ordered ? ncclSuccess
-                 : fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
-}
-
-ncclResult_t end_call(Comm& comm, StreamHandle stream) {
-  Diagnostics diagnostics;
-  if (!may_mix(comm) || comm.order->put_last(stream, diagnostics)) return ncclSuccess;
-  return fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
-}
-
 ncclResult_t try_launch_plans(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
     const Prepared& prepared = lane.calls[lane.next];
+    if (prepared.way != nullptr) {
+      const ncclResult_t result = launch_message(lane, prepared);
+      if (result != ncclSuccess) return result;
+      continue;
+    }
     const StreamHandle stream = stream_of(comm, *prepared.call);
-    ncclResult_t result = begin_call(comm, stream, false);
+    ncclResult_t result = join_messages(lane);
+    if (result == ncclSuccess) result = begin_call(comm, stream, false);
     Diagnostics diagnostics;
     if (result == ncclSuccess && !prepared.plan->launch(stream, diagnostics)) {
       result = fail(ncclSystemError, name(prepared.call->kind), diagnostics);
@@ -310,7 +233,7 @@ ncclResult_t try_launch_plans(Lane& lane) {
     if (result == ncclSuccess) result = end_call(comm, stream);
     if (result != ncclSuccess) return result;
   }
-  return ncclSuccess;
+  return lane.next == lane.calls.size() ? join_messages(lane) : ncclSuccess;
 }
 
 void launch_plans(Lane& lane) { lane.result = try_launch_plans(lane); }
@@ -334,11 +257,18 @@ ncclResult_t launch_real(Lane& lane) {
     const Call& call = *lane.calls[lane.next].call;
     lane.real_stream = stream_of(comm, call);
     lane.gave_real = true;
-    ncclResult_t result = begin_call(comm, lane.real_stream, true);
+    // Messages go on together, whoever serves them; another call waits for those before it.
+    ncclResult_t result = is_message(call) ? ncclSuccess : join_messages(lane);
+    if (result == ncclSuccess) result = begin_call(comm, lane.real_stream, true);
     if (result == ncclSuccess) result = call_real(call);
     if (result != ncclSuccess && result != ncclInProgress) return result;
   }
   return ncclSuccess;
+}
+
+bool is_done(const Lane& lane) { return lane.next == lane.calls.size(); }
+bool is_at_real(const Lane& lane) {
+  return !is_done(lane) && lane.calls[lane.next].plan == nullptr;
 }
 
 /// The real NCCL's next calls of all communicators, as one group: one thread may drive several.
@@ -357,13 +287,9 @@ ncclResult_t launch_real(std::vector<Lane>& lanes) {
     if (!std::exchange(lane.gave_real, false) || ended != ncclSuccess) continue;
     const std::lock_guard lock(lane.comm->mutex);
     ended = end_call(*lane.comm, lane.real_stream);
+    if (ended == ncclSuccess && is_done(lane)) ended = join_messages(lane);
   }
   return result == ncclSuccess ? ended : result;
-}
-
-bool is_done(const Lane& lane) { return lane.next == lane.calls.size(); }
-bool is_at_real(const Lane& lane) {
-  return !is_done(lane) && lane.calls[lane.next].plan == nullptr;
 }
 
 ncclResult_t launch_all(std::vector<Lane>& lanes) {
@@ -421,7 +347,8 @@ ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
     if (!waits) continue;
     const std::lock_guard lock(comm.mutex);
     Diagnostics diagnostics;
-    if (!comm.communicator->synchronize(comm.null_stream, diagnostics)) {
+    if (!comm.communicator->synchronize(comm.null_stream, diagnostics) ||
+        (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
       comm.async_error = ncclRemoteError;
       return fail(ncclRemoteError, "the calls of stream 0", diagnostics);
     }
@@ -455,10 +382,10 @@ std::vector<Lane> make_lanes(std::vector<Call>& calls) {
     auto lane = std::find_if(lanes.begin(), lanes.end(),
                              [&](const Lane& l) { return l.comm == call.comm; });
     if (lane == lanes.end()) {
-      lanes.push_back({.comm = call.comm, .calls = {}});
-      lane = lanes.end() - 1;
+      lane = lanes.insert(lane, Lane());
+      lane->comm = call.comm;
     }
-    lane->calls.push_back({.call = &call, .plan = nullptr});
+    lane->calls.push_back({.call = &call, .plan = nullptr, .way = nullptr});
   }
   return lanes;
 }

@@ -57,6 +57,7 @@ Process& process() {
 
 Comm::~Comm() {
   // Peers may still map what these have made: they end in the order in which they need each other.
+  messages.reset();
   plans.reset();
   order.reset();
   communicator.reset();
@@ -201,6 +202,7 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
   if (abort) {
     // The mutex may be held by a thread that hangs: both aborts end its wait.
     if (comm.communicator != nullptr) comm.communicator->abort("ncclCommAbort()");
+    if (comm.messages != nullptr) comm.messages->abort("ncclCommAbort()");
     const InsideReal inside;
     if (real != nullptr) (void)real_nccl()->CommAbort(real);
     return ncclSuccess;
@@ -212,6 +214,7 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
       result = settle(comm, real, real_nccl()->CommFinalize(real));
     }
   }
+  comm.messages.reset();
   comm.plans.reset();
   const InsideReal inside;
   if (real != nullptr) {

@@ -15,6 +15,7 @@
 #include "runtime/api/device.h"
 #include "runtime/nccl/abi/abi.h"
 #include "runtime/nccl/comm/config.h"
+#include "runtime/nccl/comm/messages.h"
 #include "runtime/nccl/comm/plan_calls.h"
 
 namespace mscclc::nccl {
@@ -44,6 +45,7 @@ struct JobFacts {
   bool one_machine = false;
   /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
   uint32_t most_blocks = 0;
+  uint32_t multiprocessors = 0;  ///< the fewest of any rank's GPU; 0: there are no GPUs
   bool lazy = false;  ///< some rank wants the real communicator only when a call needs it
   std::array<uint8_t, 16> secret{};  ///< that only these ranks know
 };
@@ -71,6 +73,7 @@ struct Comm {
   std::shared_ptr<Device> device;
   std::shared_ptr<Communicator> communicator;  ///< set once; abort() needs no lock
   std::unique_ptr<PlanCalls> plans;            ///< nullptr: no call is served by plans
+  std::unique_ptr<Messages> messages;          ///< set once; nullptr: plans serve none
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
   /// Of all calls that plans or the real NCCL make: each orders its own, but not the other's.
   std::unique_ptr<StreamChain> order;

@@ -28,6 +28,7 @@ struct Fact {
   std::array<uint8_t, 64> gpu{};  ///< Device::room(): the same for ranks on one GPU
   uint8_t lazy = 0;
   uint32_t most_blocks = 0;  ///< 0: any number
+  uint32_t multiprocessors = 0;
 };
 static_assert(std::is_trivially_copyable_v<Fact>);
 
@@ -54,6 +55,7 @@ Fact own_fact(const Comm& comm, const Environment& environment) {
   for (uint8_t& byte : fact.secret) byte = static_cast<uint8_t>(random());
   const std::string host = host_name();
   std::memcpy(fact.host, host.data(), std::min(host.size(), sizeof fact.host - 1));
+  fact.multiprocessors = comm.device->multiprocessors();
   const std::vector<uint8_t> room = comm.device->room();
   std::copy_n(room.begin(), std::min(room.size(), fact.gpu.size()), fact.gpu.begin());
   return fact;
@@ -71,7 +73,9 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
       all([&](const Fact& f) { return std::memcmp(f.host, first.host, sizeof f.host) == 0; });
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
   job.secret = first.secret;
+  job.multiprocessors = first.multiprocessors;
   for (const Fact& fact : facts) {
+    job.multiprocessors = std::min(job.multiprocessors, fact.multiprocessors);
     const bool less = job.most_blocks == 0 || fact.most_blocks < job.most_blocks;
     if (fact.most_blocks != 0 && less) job.most_blocks = fact.most_blocks;
   }
@@ -173,15 +177,15 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   }
   comm.order = comm.device->chain_streams(diagnostics);
   if (comm.order == nullptr) return failed(ncclSystemError, "cannot order streams");
-  MakePlanCalls make;
-  {
-    const std::lock_guard lock(maker_mutex);
-    make = maker();
-  }
-  if (make && !comm.facts.wants_real) {
-    comm.plans = make(*comm.communicator, {.most_blocks = comm.facts.most_blocks}, diagnostics);
+  if (!comm.facts.wants_real) {
+    comm.plans =
+        make_plan_calls(*comm.communicator, {.most_blocks = comm.facts.most_blocks}, diagnostics);
   }
   if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");
+  // Two ranks of one machine meet without the others.
+  if (comm.plans != nullptr && comm.facts.one_machine && comm.ranks > 1) {
+    comm.messages = std::make_unique<Messages>(comm);
+  }
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }
 
@@ -190,6 +194,17 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
 void set_plan_calls(MakePlanCalls make) {
   const std::lock_guard lock(maker_mutex);
   maker() = std::move(make);
+}
+
+std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
+                                           const CollectivesOptions& options,
+                                           Diagnostics& diagnostics) {
+  MakePlanCalls make;
+  {
+    const std::lock_guard lock(maker_mutex);
+    make = maker();
+  }
+  return make ? make(communicator, options, diagnostics) : nullptr;
 }
 
 void use_library_plans() { set_plan_calls(make_library_calls); }

@@ -20,6 +20,10 @@ using MakePlanCalls = std::function<std::unique_ptr<PlanCalls>(
 /// tests.
 void set_plan_calls(MakePlanCalls make);
 void use_library_plans();
+/// By the maker that is in place.
+[[nodiscard]] std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
+                                                         const CollectivesOptions& options,
+                                                         Diagnostics& diagnostics);
 
 /// Collective, on a thread of its own: the device becomes current there. Fills `comm`, whose rank,
 /// number of ranks, ordinal and configuration are set; its stage becomes ready or failed, unless it

@@ -105,6 +105,23 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view place, uint32_t rank, uint32
   return make_bootstrap(*rank_there, diagnostics);
 }
 
+/// Collective over ranks of the parent that know a name for what they make together.
+std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& name, uint32_t rank,
+                                        uint32_t ranks, Diagnostics& diagnostics) {
+  if (!parent.facts.one_machine) {
+    diagnostics.error("no-rendezvous", {},
+                      "the ranks are on several machines, and cannot meet again without the ones "
+                      "that are gone");
+    return nullptr;
+  }
+  auto rank_there = launched(rank, ranks, diagnostics);
+  if (!rank_there) return nullptr;
+  rank_there->one_machine = true;
+  rank_there->where.local = true;
+  rank_there->where.secret = stretch(name, parent.facts.secret);
+  return make_bootstrap(*rank_there, diagnostics);
+}
+
 template <typename T>
 std::vector<uint8_t> bytes_of(const T& value) {
   const auto* first = reinterpret_cast<const uint8_t*>(&value);
@@ -209,20 +226,16 @@ std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
 
 std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family, uint32_t number,
                                       Diagnostics& diagnostics) {
-  if (!parent.facts.one_machine) {
-    diagnostics.error("no-rendezvous", {},
-                      "the ranks are on several machines, and cannot meet again without the ones "
-                      "that are gone");
-    return nullptr;
-  }
   std::string name = fmt::format("child {}:", number);
   for (const uint32_t rank : family.ranks) name += fmt::format(" {}", rank);
-  auto rank_there = launched(family.rank, static_cast<uint32_t>(family.ranks.size()), diagnostics);
-  if (!rank_there) return nullptr;
-  rank_there->one_machine = true;
-  rank_there->where.local = true;
-  rank_there->where.secret = stretch(name, parent.facts.secret);
-  return make_bootstrap(*rank_there, diagnostics);
+  return meet_by_name(parent, name, family.rank, static_cast<uint32_t>(family.ranks.size()),
+                      diagnostics);
+}
+
+std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from, uint32_t to,
+                                             Diagnostics& diagnostics) {
+  return meet_by_name(parent, fmt::format("messages: {} {}", from, to), parent.rank == from ? 0 : 1,
+                      2, diagnostics);
 }
 
 }  // namespace mscclc::nccl

@@ -41,6 +41,11 @@ struct Family {
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family,
                                                     uint32_t number, Diagnostics& diagnostics);
 
+/// Collective over two ranks of the parent alone, for messages from one to the other: they are
+/// ranks 0 and 1. Errors: those of meet_again().
+[[nodiscard]] std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from,
+                                                           uint32_t to, Diagnostics& diagnostics);
+
 /// Collective over the parent: the id that one of its ranks gives, or several the same. `own`: what
 /// this rank gives, or nullptr. nullopt: reported.
 [[nodiscard]] std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,

@@ -37,7 +37,8 @@ void look(Comm& comm) {
   const std::unique_lock lock(comm.mutex, std::try_to_lock);
   if (!lock.owns_lock() || comm.stage != Stage::ready || comm.async_error != ncclSuccess) return;
   Diagnostics diagnostics;
-  if (!comm.communicator->check(diagnostics)) {
+  if (!comm.communicator->check(diagnostics) ||
+      (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
     comm.async_error = fail(ncclRemoteError, "a communicator", diagnostics);
     return;
   }
@@ -54,7 +55,8 @@ void look(Comm& comm) {
 ncclResult_t flush(Comm& comm) {
   const std::lock_guard lock(comm.mutex);
   Diagnostics diagnostics;
-  const bool ended = comm.device == nullptr || comm.device->drain(diagnostics);
+  const bool ended = (comm.device == nullptr || comm.device->drain(diagnostics)) &&
+                     (comm.messages == nullptr || comm.messages->drain(diagnostics));
   return ended ? ncclSuccess : fail(ncclUnhandledCudaError, "ncclCommFinalize", diagnostics);
 }
 
@@ -150,6 +152,7 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }
   comm->communicator->abort("ncclCommRevoke()");
+  if (comm->messages != nullptr) comm->messages->abort("ncclCommRevoke()");
   const ncclComm_t real = comm->real;
   if (real == nullptr || real_nccl()->CommRevoke == nullptr) return ncclSuccess;
   const InsideReal inside;
