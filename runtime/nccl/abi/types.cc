@@ -4,6 +4,7 @@ namespace mscclc::nccl {
 namespace {
 
 struct TypeRow {
+  const char* name;
   ncclDataType_t value;
   Dtype ours;
 };
@@ -13,7 +14,7 @@ struct ReductionRow {
 };
 
 constexpr TypeRow kTypeRows[] = {
-#define TYPE(nccl, value, ours) {value, Dtype::ours},
+#define TYPE(nccl, value, ours) {"nccl" #nccl, value, Dtype::ours},
 #define REDUCTION(nccl, value, ours)
 #include "runtime/nccl/abi/types.def"
 #undef TYPE
@@ -42,6 +43,13 @@ std::optional<ncclDataType_t> nccl_type_of(Dtype dtype) {
     if (row.ours == dtype) return row.value;
   }
   return std::nullopt;
+}
+
+const char* nccl_name_of(ncclDataType_t type) {
+  for (const TypeRow& row : kTypeRows) {
+    if (row.value == type) return row.name;
+  }
+  return "";
 }
 
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op) {

@@ -16,6 +16,9 @@ std::optional<Dtype> dtype_of(ncclDataType_t type);
 /// nullopt: NCCL has no such type.
 std::optional<ncclDataType_t> nccl_type_of(Dtype dtype);
 
+/// "ncclFloat32"; "" if there is no such type.
+const char* nccl_name_of(ncclDataType_t type);
+
 /// nullopt: it is none of the built-in reductions.
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op);
 /// nullopt: NCCL has no such reduction.

@@ -77,6 +77,9 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   Diagnostics diagnostics;
   prepared.plan = comm.plans->prepare(*wanted, stream, diagnostics);
   if (prepared.plan == nullptr) return fail(ncclSystemError, name(call.kind), diagnostics);
+  if (comm.profiler != nullptr) {
+    prepared.plan_name = comm.plans->plan_of(*wanted, comm.device->is_capturing(stream));
+  }
   say_who_serves(comm, call, what);
   return ncclSuccess;
 }
@@ -213,11 +216,33 @@ ncclResult_t call_real(const Call& call) {
   return result == ncclSuccess ? destroyed : result;
 }
 
+/// The profiler's events of a call that a plan serves. nullopt: there is no profiler.
+std::optional<CallEvents> profile(Lane& lane, const Prepared& prepared) {
+  Comm& comm = *lane.comm;
+  if (comm.profiler == nullptr) return std::nullopt;
+  const Call& call = *prepared.call;
+  const bool captured = comm.device->is_capturing(stream_of(comm, call));
+  if (lane.events == nullptr) lane.events = std::make_unique<GroupEvents>(*comm.profiler, captured);
+  return std::make_optional<CallEvents>(*lane.events,
+                                        ProfiledCall{.function = name(call.kind),
+                                                     .is_message = is_message(call),
+                                                     .kind = static_cast<size_t>(call.kind),
+                                                     .send = call.send,
+                                                     .receive = call.receive,
+                                                     .count = call.count,
+                                                     .datatype = nccl_name_of(call.type),
+                                                     .root = call.root,
+                                                     .stream = call.stream,
+                                                     .captured = captured,
+                                                     .plan = prepared.plan_name.c_str()});
+}
+
 ncclResult_t try_launch_plans(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
     const Prepared& prepared = lane.calls[lane.next];
+    const std::optional<CallEvents> events = profile(lane, prepared);
     if (prepared.way != nullptr) {
       const ncclResult_t result = launch_message(lane, prepared);
       if (result != ncclSuccess) return result;
@@ -385,7 +410,7 @@ std::vector<Lane> make_lanes(std::vector<Call>& calls) {
       lane = lanes.insert(lane, Lane());
       lane->comm = call.comm;
     }
-    lane->calls.push_back({.call = &call, .plan = nullptr, .way = nullptr});
+    lane->calls.push_back({.call = &call, .plan = nullptr});
   }
   return lanes;
 }

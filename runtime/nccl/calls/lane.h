@@ -14,6 +14,7 @@ namespace mscclc::nccl {
 struct Prepared {
   Call* call = nullptr;
   std::unique_ptr<PreparedCall> plan;  ///< nullptr: the real NCCL makes it
+  std::string plan_name = {};          ///< set where there is a profiler
   Way* way = nullptr;  ///< a message by a plan, which runs on its stream; nullptr: on the caller's
 };
 
@@ -25,6 +26,7 @@ struct Lane {
   bool gave_real = false;              ///< it has been given one in this round
   std::vector<const Prepared*>
       under_way;  ///< messages that no stream of the caller's waits for yet
+  std::unique_ptr<GroupEvents> events = {};  ///< since the first call of a plan is launched
   ncclResult_t result = ncclSuccess;
 };
 

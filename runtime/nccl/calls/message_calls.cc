@@ -74,6 +74,7 @@ ncclResult_t prepare_message(Comm& comm, const WayCalls& calls, Way& way, Prepar
   prepared.plan = way.plans->prepare(wanted, stream, diagnostics);
   if (prepared.plan == nullptr) return fail(ncclRemoteError, name(call.kind), diagnostics);
   if (!calls.capturing) prepared.way = &way;
+  if (comm.profiler != nullptr) prepared.plan_name = way.plans->plan_of(wanted, calls.capturing);
   say_who_serves(comm, call, what);
   return ncclSuccess;
 }

@@ -216,6 +216,7 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
   }
   comm.messages.reset();
   comm.plans.reset();
+  comm.profiler.reset();
   const InsideReal inside;
   if (real != nullptr) {
     const ncclResult_t destroyed = real_nccl()->CommDestroy(real);

@@ -17,6 +17,7 @@
 #include "runtime/nccl/comm/config.h"
 #include "runtime/nccl/comm/messages.h"
 #include "runtime/nccl/comm/plan_calls.h"
+#include "runtime/nccl/comm/profiler.h"
 
 namespace mscclc::nccl {
 
@@ -43,6 +44,7 @@ struct JobFacts {
   bool has_real = false;    ///< every rank has an NCCL to fall back to, of one version
   bool wants_real = false;  ///< some rank's NCCL_ALGO or NCCL_PROTO asks for NCCL's own algorithms
   bool one_machine = false;
+  int nodes = 1;  ///< machines
   /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
   uint32_t most_blocks = 0;
   uint32_t multiprocessors = 0;  ///< the fewest of any rank's GPU; 0: there are no GPUs
@@ -74,6 +76,7 @@ struct Comm {
   std::shared_ptr<Communicator> communicator;  ///< set once; abort() needs no lock
   std::unique_ptr<PlanCalls> plans;            ///< nullptr: no call is served by plans
   std::unique_ptr<Messages> messages;          ///< set once; nullptr: plans serve none
+  std::unique_ptr<Profiler> profiler;          ///< nullptr: there is none
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
   /// Of all calls that plans or the real NCCL make: each orders its own, but not the other's.
   std::unique_ptr<StreamChain> order;

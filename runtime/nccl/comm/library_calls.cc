@@ -71,6 +71,13 @@ class LibraryCalls final : public PlanCalls {
     return picked != nullptr;
   }
 
+  std::string plan_of(const CollectiveCall& call, bool capturing) override {
+    if (!collectives_->needs_plan(call)) return "copy";
+    Diagnostics ignored;  // prepare() reports it
+    const auto picked = collectives_->choose(call, capturing, nullptr, ignored);
+    return picked == nullptr ? "" : picked->name;
+  }
+
   bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) override {
     return collectives_->waits_for_ranks(call, stream);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "ir/printable.h"
@@ -71,6 +72,9 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
   job.wants_real = !all([](const Fact& f) { return f.wants_real == 0; });
   job.one_machine =
       all([&](const Fact& f) { return std::memcmp(f.host, first.host, sizeof f.host) == 0; });
+  std::set<std::string> hosts;
+  for (const Fact& fact : facts) hosts.insert(fact.host);
+  job.nodes = static_cast<int>(hosts.size());
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
   job.secret = first.secret;
   job.multiprocessors = first.multiprocessors;
@@ -146,6 +150,17 @@ ncclResult_t check_settings(const Environment& environment) {
   return check_choice(environment, Variable::MSCCLC_NCCL_COMM, {"init", "lazy"});
 }
 
+ProfiledComm profiled(const Comm& comm) {
+  ProfiledComm told;
+  std::memcpy(&told.id, comm.facts.secret.data(), sizeof told.id);
+  told.name = comm.config.name();
+  told.nodes = comm.facts.nodes;
+  told.ranks = static_cast<int>(comm.ranks);
+  told.rank = static_cast<int>(comm.rank);
+  told.ordinal = comm.ordinal;
+  return told;
+}
+
 ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   const Environment environment = Environment::of_process();
   const ncclResult_t checked = check_settings(environment);
@@ -186,6 +201,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   if (comm.plans != nullptr && comm.facts.one_machine && comm.ranks > 1) {
     comm.messages = std::make_unique<Messages>(comm);
   }
+  if (comm.plans != nullptr) comm.profiler = Profiler::create(profiled(comm));
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }
 

@@ -26,6 +26,8 @@ class PlanCalls {
   /// True if a plan serves the call, or it needs none: decided by facts of all ranks alone. `what`,
   /// if any: gets one line, the plan and why it is the choice, or why there is none.
   virtual bool serves(const CollectiveCall& call, bool capturing, std::string* what) = 0;
+  /// The name of the plan that serves a call; "copy" if it needs none.
+  virtual std::string plan_of(const CollectiveCall& /*call*/, bool /*capturing*/) { return ""; }
   /// True if prepare() would wait for other ranks.
   virtual bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) = 0;
   /// True if PreparedCall::launch() waits for other ranks after all, to compare calls
