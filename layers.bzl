@@ -272,8 +272,48 @@ _ROWS = {
     "runtime/cuda/examples": ["ir", "runtime/api"],
     "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
-    "runtime/nccl": ["ir", "runtime/api", "runtime/base", "runtime/cuda/driver", "runtime/observe"],
-    "runtime/nccl/stand_in": ["runtime/nccl"],
+    "runtime/nccl/abi": ["ir"],
+    "runtime/nccl/base": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/cuda/driver",
+        "runtime/nccl/abi",
+        "runtime/observe",
+    ],
+    "runtime/nccl/comm": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/nccl/abi",
+        "runtime/nccl/base",
+        "runtime/observe",
+    ],
+    "runtime/nccl/calls": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/nccl/abi",
+        "runtime/nccl/base",
+        "runtime/nccl/comm",
+    ],
+    "runtime/nccl/own": [
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/nccl/abi",
+        "runtime/nccl/base",
+        "runtime/nccl/calls",
+        "runtime/nccl/comm",
+    ],
+    "runtime/nccl/stand_in": ["runtime/nccl/abi"],
+    "runtime/nccl": [
+        "ir",
+        "runtime/nccl/abi",
+        "runtime/nccl/base",
+        "runtime/nccl/comm",
+        "runtime/nccl/own",
+    ],
     "runtime": [],  # //runtime, which an application depends on: nothing of its own
     "runtime/capi": [
         "ir",
@@ -459,7 +499,8 @@ _MAY_LINK = {
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/group": ["runtime/bootstrap", "runtime/host"],  # a test
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test
-    "runtime/nccl": ["runtime"],
+    "runtime/nccl/base": ["runtime"],
+    "runtime/nccl/comm": ["runtime"],
     "runtime/runner": ["runtime/communicator"],
     "tools/run": [
         "runtime/bootstrap",

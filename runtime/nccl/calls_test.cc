@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/test_ranks.h"
-#include "runtime/nccl/types.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -113,9 +113,12 @@ TEST_CASE("every collective by plans, without a fallback [case-7] [case-37] [cas
   const Behind behind(nullptr, true);
   Ranks ranks(kRanks);
   check_collectives(ranks);
-  int value = 0;
   CHECK(ranks.together([&](int, ncclComm_t comm) {
-    return ncclSend(&value, 1, kInt32, 0, comm, nullptr);
+    int value = 2;
+    ncclRedOp_t op = kSum;
+    CHECK(ncclRedOpCreatePreMulSum(&op, &value, kInt32, kNcclScalarHostImmediate, comm) ==
+          ncclSuccess);
+    return ncclAllReduce(&value, &value, 1, kInt32, op, comm, nullptr);
   }) == ncclInvalidUsage);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("a test has no NCCL"));
   int version = 0;
@@ -343,7 +346,8 @@ TEST_CASE("calls without elements do nothing [case-43]") {
 }
 
 TEST_CASE("sends of nothing, to oneself, with holes [case-44] [case-65]") {
-  const Behind behind(kStandIn, false);
+  const bool plans = GENERATE(false, true);
+  const Behind behind(plans ? nullptr : kStandIn, plans);
   Ranks ranks(kRanks);
   auto out = outputs(kRanks);
   const auto in = inputs(kRanks);

@@ -1,4 +1,4 @@
-#include "runtime/nccl/config.h"
+#include "runtime/nccl/comm/config.h"
 
 #include "runtime/nccl/test_ranks.h"
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/nccl/api.h"
+#include "runtime/nccl/abi/api.h"
 
 /* Nobody ends before all have their results. */
 static int done[2], go[2];

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "runtime/nccl/api.h"
+#include "runtime/nccl/abi/api.h"
 
 static const char* file_of(const void* function) {
   Dl_info info;

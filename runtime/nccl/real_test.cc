@@ -1,11 +1,11 @@
-#include "runtime/nccl/real.h"
+#include "runtime/nccl/base/real.h"
 
 #include <dlfcn.h>
 
 #include <fstream>
 
+#include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/test_ranks.h"
-#include "runtime/nccl/types.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -48,7 +48,7 @@ TEST_CASE("every version loads, and says what it lacks [case-3] [case-99]") {
     const auto has = [&](int since) { return version >= since; };
 #define API(since, how, result, name, parameters, arguments) \
   CHECK((real_nccl()->name != nullptr) == has(since));
-#include "runtime/nccl/api.def"
+#include "runtime/nccl/abi/api.def"
 #undef API
     ncclParamHandle_t handle = nullptr;
     const ncclResult_t bound = ncclParamBind(&handle, "NCCL_DEBUG");

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/nccl/api.h"
-#include "runtime/nccl/make.h"
-#include "runtime/nccl/real.h"
+#include "runtime/nccl/abi/api.h"
+#include "runtime/nccl/base/real.h"
+#include "runtime/nccl/comm/make.h"
 
 namespace mscclc::nccl::testing {
 

@@ -8,7 +8,7 @@ mkdir sources
 cat > sources/Makefile << 'MAKE'
 all:
 	mkdir -p $(BUILDDIR)
-	cp good_perf other_perf $(BUILDDIR)
+	for name in good other; do cp $$name $(BUILDDIR)/$${name}_perf; done
 MAKE
 cat > program << 'BASH'
 #!/bin/bash
@@ -16,7 +16,7 @@ echo "$LD_PRELOAD $*"
 echo "# Out of bounds values : 0 OK"
 BASH
 chmod +x program
-cp program sources/good_perf
+cp program sources/good
 touch library.so # which the loader leaves out, and says so
 check() { # WHAT RC LINE
   said=$(OUT=$TEST_TMPDIR/out bash "$script" sources library.so 2 2>&1)
@@ -25,18 +25,29 @@ check() { # WHAT RC LINE
   echo "FAILED: $1: exit code $code: $said"
   exit 1
 }
-cp program sources/other_perf
-check "all are right" 0 "10 right, 0 wrong"
+cp program sources/other
+check "all are right" 0 "14 right, 0 wrong, 0 left out"
 grep -q "^$TEST_TMPDIR/library.so -c 1 -t 1 -g 2 " out/good_perf-one-thread.log || {
   echo "FAILED: $(cat out/good_perf-one-thread.log)"
   exit 1
 }
-sed 's/: 0 OK/: 3 FAILED/' program > sources/other_perf
-check "wrong values" 1 "5 right, 5 wrong"
-sed 's/^echo "#.*/exit 0/' program > sources/other_perf
-check "nothing was compared" 1 "5 right, 5 wrong"
+# Programs that are built already; and none begins when there is no time for it.
+check_built() { # WHAT RC LINE SECONDS_LEFT
+  said=$(OUT=$TEST_TMPDIR/built SECONDS_LEFT=$4 bash "$script" out/build library.so 2 2>&1)
+  local code=$?
+  [[ $code == "$2" && $said == *"$3" ]] && return
+  echo "FAILED: $1: exit code $code: $said"
+  exit 1
+}
+check_built "built already" 0 "14 right, 0 wrong, 0 left out" ""
+[[ ! -e built/make.log ]] || { echo "FAILED: built again"; exit 1; }
+check_built "no time" 1 "0 right, 0 wrong, 14 left out" -1
+sed 's/: 0 OK/: 3 FAILED/' program > sources/other
+check "wrong values" 1 "7 right, 7 wrong, 0 left out"
+sed 's/^echo "#.*/exit 0/' program > sources/other
+check "nothing was compared" 1 "7 right, 7 wrong, 0 left out"
 echo 'exit 7' >> program
-cp program sources/other_perf
-check "it ended with an error" 1 "5 right, 5 wrong"
-rm sources/other_perf
+cp program sources/other
+check "it ended with an error" 1 "7 right, 7 wrong, 0 left out"
+rm sources/other
 check "it cannot be built" 1 "nccl-tests cannot be built"

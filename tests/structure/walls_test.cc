@@ -33,18 +33,19 @@ TEST_CASE("every include is one that the table of layers allows") {
 }
 
 TEST_CASE("an include that goes upward is found") {
-  CHECK(wrong("ir/program.h", "#pragma once\n  # include \"passes/pass.h\"\n") ==
+  CHECK(wrong("ir/program/program.h", "#pragma once\n  # include \"passes/pass.h\"\n") ==
         std::vector<std::string>{
-            "ir/program.h includes passes/pass.h: ir may not include passes (layers.bzl)"});
+            "ir/program/program.h includes passes/pass.h: ir may not include passes (layers.bzl)"});
   CHECK(wrong("passes/base/pass.h", "#include \"passes/registry.h\"\n").size() == 1);
   CHECK(wrong("passes/fuse.cc", "#include <compiler/compile.h>\n#include <map>\n").size() == 1);
 }
 
 TEST_CASE("an include that the table allows is right") {
-  CHECK(
-      wrong("passes/fuse.cc", "#include \"passes/base/pass.h\"\n#include \"ir/ops.h\"\n").empty());
-  CHECK(
-      wrong("ir/program.cc", "#include \"ir/program.h\"\n// #include \"passes/fuse.h\"\n").empty());
+  CHECK(wrong("passes/fuse.cc", "#include \"passes/base/pass.h\"\n#include \"ir/ops/ops.h\"\n")
+            .empty());
+  CHECK(wrong("ir/program/program.cc",
+              "#include \"ir/program/program.h\"\n// #include \"passes/fuse.h\"\n")
+            .empty());
   CHECK(wrong("tests/any.cc", "#include \"compiler/compile.h\"\n").empty());
 }
 
@@ -55,7 +56,7 @@ TEST_CASE("tests of a folder may include what is said of them") {
 }
 
 TEST_CASE("a file or an include outside of all folders is found") {
-  CHECK(wrong("new/a.cc", "#include \"ir/ops.h\"\n") ==
+  CHECK(wrong("new/a.cc", "#include \"ir/ops/ops.h\"\n") ==
         std::vector<std::string>{"new/a.cc lies in no folder of layers.bzl"});
   CHECK(wrong("ir/a.cc", "#include \"ops.h\"\n") ==
         std::vector<std::string>{"ir/a.cc includes ops.h, which lies in no folder of ours"});

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/nccl/api.h"
+#include "runtime/nccl/abi/api.h"
 
 extern "C" const int stand_in_version;
 
@@ -325,7 +325,7 @@ long standInCalls(const char* name) {
 namespace quiet {
 #define API(since, how, result, name, parameters, arguments) \
   result name parameters { return std::type_identity_t<result>(); }
-#include "runtime/nccl/api.def"
+#include "runtime/nccl/abi/api.def"
 #undef API
 }  // namespace quiet
 
@@ -499,5 +499,5 @@ ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank,
   }                                                                                 \
   extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
   result nccl##name parameters;
-#include "runtime/nccl/api.def"
+#include "runtime/nccl/abi/api.def"
 #undef API

@@ -1,0 +1,175 @@
+#include "runtime/nccl/base/report.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "runtime/base/environment.h"
+#include "runtime/observe/file_name.h"
+
+namespace mscclc::nccl {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSubsystems = {"INIT", "COLL", "ENV", "REG"};
+constexpr std::array<std::string_view, 5> kLevels = {"", "VERSION", "WARN", "INFO", "TRACE"};
+enum Level : int { kOff, kVersion, kWarn, kInfo };
+constexpr size_t kMostErrorText = 1024;  ///< with the zero: NCCL's own limit
+
+/// Never destroyed: threads may report while the process ends.
+struct Reporting {
+  std::once_flag read;
+  std::atomic<int> level{kOff};
+  std::atomic<uint32_t> subsystems{0};
+  std::atomic<int> output{STDOUT_FILENO};
+  std::atomic<bool> announced{false};
+  std::string host;
+  std::mutex mutex;  ///< of what follows
+  std::string last_error;
+};
+Reporting& reporting() {
+  static Reporting* const process = new Reporting;
+  return *process;
+}
+
+/// NCCL takes anything here, so we do: what is not known counts as not set.
+std::string setting(const Environment& environment, Variable variable) {
+  Diagnostics ignored;
+  return environment.has(variable) ? environment.text(variable, ignored).value_or("") : "";
+}
+
+int level_of(const std::string& name) {
+  for (size_t i = 1; i < kLevels.size(); ++i) {
+    if (kLevels[i] == name) return static_cast<int>(i);
+  }
+  return kOff;
+}
+
+uint32_t subsystems_of(std::string_view list) {
+  const bool all_but = list.starts_with('^');
+  if (all_but) list.remove_prefix(1);
+  uint32_t bits = 0;
+  while (!list.empty()) {
+    const std::string_view name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(name.size() + 1, list.size()));
+    for (size_t i = 0; i < kSubsystems.size(); ++i) {
+      if (name == "ALL" || name == kSubsystems[i]) bits |= 1u << i;
+    }
+  }
+  return all_but ? ~bits : bits;
+}
+
+Reporting& ready() {
+  std::call_once(reporting().read, [] { read_debug_settings(); });
+  return reporting();
+}
+
+void write_line(std::string_view line) {
+  const int output = reporting().output;
+  while (!line.empty()) {
+    const ssize_t written = ::write(output, line.data(), line.size());
+    if (written <= 0) return;  // a log that nobody takes stops nothing
+    line.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void write_line(std::string_view level, int device, std::string_view text) {
+  write_line(fmt::format("{}:{}:{} [{}] NCCL {} {}\n", reporting().host, ::getpid(),
+                         ::syscall(SYS_gettid), device, level, text));
+}
+
+}  // namespace
+
+void read_debug_settings() {
+  Reporting& p = reporting();
+  const Environment environment = Environment::of_process();
+  p.host = host_name();
+  p.level = level_of(setting(environment, Variable::NCCL_DEBUG));
+  const std::string list = setting(environment, Variable::NCCL_DEBUG_SUBSYS);
+  p.subsystems = subsystems_of(list.empty() ? "INIT,ENV" : list);
+  const std::string file = setting(environment, Variable::NCCL_DEBUG_FILE);
+  const std::string name = expand_file_name(file, std::nullopt);
+  if (p.level == kOff || name.empty()) return;
+  const int output = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (output >= 0) p.output = output;
+}
+
+bool informs(Subsystem subsystem) {
+  const Reporting& p = ready();
+  return p.level.load(std::memory_order_relaxed) >= kInfo &&
+         (p.subsystems.load(std::memory_order_relaxed) >> static_cast<unsigned>(subsystem) & 1) !=
+             0;
+}
+
+void inform(Subsystem subsystem, int device, std::string_view text) {
+  if (informs(subsystem)) write_line("INFO", device, text);
+}
+
+void announce_version(int version) {
+  Reporting& p = ready();
+  if (p.level < kVersion || p.announced.exchange(true)) return;
+  write_line(fmt::format("NCCL version {} (calls that no plan of mscclc serves)\n",
+                         version_text(version)));
+}
+
+ncclResult_t fail(ncclResult_t code, std::string_view text) {
+  Reporting& p = ready();
+  {
+    const std::lock_guard lock(p.mutex);
+    p.last_error = text.substr(0, kMostErrorText - 1);
+  }
+  if (p.level >= kWarn) write_line("WARN", -1, text);
+  return code;
+}
+
+ncclResult_t fail(ncclResult_t code, std::string_view what, const Diagnostics& diagnostics) {
+  std::string text = render_text(diagnostics, Sources{});
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return fail(code, fmt::format("{}: {}", what, text));
+}
+
+const char* last_error() {
+  static thread_local std::string text;
+  Reporting& p = reporting();
+  const std::lock_guard lock(p.mutex);
+  text = p.last_error;
+  return text.c_str();
+}
+
+const char* error_string(ncclResult_t code) {
+  switch (code) {
+    case ncclSuccess:
+      return "no error";
+    case ncclUnhandledCudaError:
+      return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    case ncclSystemError:
+      return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+    case ncclInternalError:
+      return "internal error - please report this issue to the NCCL developers";
+    case ncclInvalidArgument:
+      return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+    case ncclInvalidUsage:
+      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    case ncclTimeout:
+      return "operation timed out";
+    case ncclResultMost:
+      break;
+  }
+  return "unknown result code";
+}
+
+std::string version_text(int version) {
+  if (version < 10000)
+    return fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,459 @@
+#include "runtime/nccl/calls/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/quiet_thread.h"
+#include "runtime/nccl/abi/types.h"
+#include "runtime/nccl/base/device.h"
+#include "runtime/nccl/base/report.h"
+#include "runtime/nccl/calls/coll_config.h"
+#include "runtime/nccl/calls/compare.h"
+#include "runtime/nccl/calls/lane.h"
+#include "runtime/nccl/calls/message_calls.h"
+
+namespace mscclc::nccl {
+namespace {
+
+std::optional<CollectiveKind> collective_of(CallKind kind) {
+  switch (kind) {
+    case CallKind::allreduce:
+      return CollectiveKind::allreduce;
+    case CallKind::broadcast:
+      return CollectiveKind::broadcast;
+    case CallKind::reduce:
+      return CollectiveKind::reduce;
+    case CallKind::allgather:
+      return CollectiveKind::allgather;
+    case CallKind::reducescatter:
+      return CollectiveKind::reducescatter;
+    case CallKind::alltoall:
+      return CollectiveKind::alltoall;
+    case CallKind::gather:
+      return CollectiveKind::gather;
+    case CallKind::scatter:
+      return CollectiveKind::scatter;
+    case CallKind::send:
+    case CallKind::recv:
+    case CallKind::other:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// nullopt: it is none that plans could serve.
+std::optional<CollectiveCall> for_plans(const Call& call) {
+  const auto kind = collective_of(call.kind);
+  if (!kind || call.reduction != nullptr || asks_for_algorithm(call)) return std::nullopt;
+  return CollectiveCall{.kind = *kind,
+                        .count = call.count,
+                        .dtype = *dtype_of(call.type),
+                        .op = reduce_op_of(call.op).value_or(ReduceOp::sum),
+                        .root = static_cast<uint32_t>(call.root),
+                        .input = call.send,
+                        .output = call.receive};
+}
+
+/// REQUIRES: the communicator's mutex is held.
+ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+  const Call& call = *prepared.call;
+  const StreamHandle stream = stream_of(comm, call);
+  const auto wanted = for_plans(call);
+  if (comm.ranks == 1 && wanted) {
+    prepared.plan = std::make_unique<Copy>(*comm.device, call.send, call.receive,
+                                           call.count * info(wanted->dtype).bytes);
+    return ncclSuccess;
+  }
+  std::string what = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
+  const bool logged = informs(Subsystem::coll) || comm.requires_plans;
+  if (!wanted || comm.plans == nullptr ||
+      !comm.plans->serves(*wanted, comm.device->is_capturing(stream), logged ? &what : nullptr)) {
+    return prepare_real(comm, call, what);
+  }
+  Diagnostics diagnostics;
+  prepared.plan = comm.plans->prepare(*wanted, stream, diagnostics);
+  if (prepared.plan == nullptr) return fail(ncclSystemError, name(call.kind), diagnostics);
+  if (comm.profiler != nullptr) {
+    prepared.plan_name = comm.plans->plan_of(*wanted, comm.device->is_capturing(stream));
+  }
+  say_who_serves(comm, call, what);
+  return ncclSuccess;
+}
+
+/// MSCCLC_CHECK_CALLS: with the other ranks.
+ncclResult_t compare(const Lane& lane) {
+  if (!lane.comm->compares_calls) return ncclSuccess;
+  std::vector<const Call*> calls;
+  for (const Prepared& prepared : lane.calls) calls.push_back(prepared.call);
+  return compare_calls(*lane.comm, calls);
+}
+
+void prepare_lane(Lane& lane) {
+  const std::lock_guard lock(lane.comm->mutex);
+  lane.result = compare(lane);
+  if (lane.result != ncclSuccess) return;
+  lane.result = settle_own_messages(lane);
+  if (lane.result != ncclSuccess) return;
+  MessagePreparation messages(lane);
+  for (Prepared& prepared : lane.calls) {
+    if (is_message(*prepared.call) && serves_messages(*lane.comm)) continue;
+    lane.result = prepare(*lane.comm, prepared);
+    if (lane.result != ncclSuccess) return;
+  }
+  lane.result = messages.finish();
+  sort_messages(lane);
+}
+
+/// True if preparing may wait for other ranks, which must not happen one rank after the other.
+bool may_wait(Lane& lane) {
+  Comm& comm = *lane.comm;
+  const std::lock_guard lock(comm.mutex);
+  if (comm.compares_calls || messages_may_wait(lane)) return true;
+  return std::any_of(lane.calls.begin(), lane.calls.end(), [&](const Prepared& prepared) {
+    const auto wanted = for_plans(*prepared.call);
+    const StreamHandle stream = stream_of(comm, *prepared.call);
+    if (is_message(*prepared.call) && serves_messages(comm)) return false;
+    if (comm.ranks == 1 && wanted) return false;
+    const bool planned = wanted && comm.plans != nullptr &&
+                         comm.plans->serves(*wanted, comm.device->is_capturing(stream), nullptr);
+    return planned ? comm.plans->waits_for_ranks(*wanted, stream) : comm.real == nullptr;
+  });
+}
+
+/// The last error of the lanes.
+ncclResult_t result_of(const std::vector<Lane>& lanes) {
+  ncclResult_t result = ncclSuccess;
+  for (const Lane& lane : lanes) {
+    if (lane.result != ncclSuccess) result = lane.result;
+  }
+  return result;
+}
+
+/// Does something for all lanes, each on a thread of its own: they wait for one another.
+ncclResult_t on_threads(std::vector<Lane>& lanes, void (*work)(Lane&)) {
+  std::vector<std::thread> threads;
+  Diagnostics diagnostics;
+  for (Lane& lane : lanes) {
+    threads.push_back(quiet_thread("mscclc-nccl", [&lane, work] { work(lane); }));
+    if (has_started(threads.back(), "a rank's calls", diagnostics)) continue;
+    lane.result = fail(ncclSystemError, "cannot make calls", diagnostics);
+    lane.comm->communicator->abort(diagnostics);
+  }
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+  return result_of(lanes);
+}
+
+ncclResult_t prepare_all(std::vector<Lane>& lanes) {
+  const bool alone = lanes.size() == 1 || std::none_of(lanes.begin(), lanes.end(), may_wait);
+  if (!alone) return on_threads(lanes, prepare_lane);
+  for (Lane& lane : lanes) prepare_lane(lane);
+  return result_of(lanes);
+}
+
+/// A call of the real NCCL, with its communicator and its reduction.
+ncclResult_t call_real(const RealNccl& real, ncclComm_t comm, const Call& c, ncclRedOp_t op) {
+  switch (c.kind) {
+    case CallKind::allreduce:
+      return real.AllReduce(c.send, c.receive, c.count, c.type, op, comm, c.stream);
+    case CallKind::broadcast:
+      return real.Broadcast(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
+    case CallKind::reduce:
+      return real.Reduce(c.send, c.receive, c.count, c.type, op, c.root, comm, c.stream);
+    case CallKind::allgather:
+      return real.AllGather(c.send, c.receive, c.count, c.type, comm, c.stream);
+    case CallKind::reducescatter:
+      return real.ReduceScatter(c.send, c.receive, c.count, c.type, op, comm, c.stream);
+    case CallKind::alltoall:
+      if (real.AlltoAll == nullptr) break;
+      return real.AlltoAll(c.send, c.receive, c.count, c.type, comm, c.stream);
+    case CallKind::gather:
+      if (real.Gather == nullptr) break;
+      return real.Gather(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
+    case CallKind::scatter:
+      if (real.Scatter == nullptr) break;
+      return real.Scatter(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
+    case CallKind::send:
+      if (real.Send == nullptr) break;
+      return real.Send(c.send, c.count, c.type, c.root, comm, c.stream);
+    case CallKind::recv:
+      if (real.Recv == nullptr) break;
+      return real.Recv(c.receive, c.count, c.type, c.root, comm, c.stream);
+    case CallKind::other:
+      return c.make(real, comm);
+  }
+  return fail(ncclInvalidUsage, fmt::format("{}: NCCL {} has no such call", name(c.kind),
+                                            version_text(real.version)));
+}
+
+ncclResult_t call_real(const Call& call) {
+  const RealNccl& real = *real_nccl();
+  const ncclComm_t comm = call.comm->real;
+  if (comm == nullptr) return fail(ncclInvalidUsage, "the communicator is aborted");
+  if (call.config != nullptr) {
+    if (const auto result = call_with_config(real, comm, call)) return *result;
+  }
+  if (call.reduction == nullptr) return call_real(real, comm, call, call.op);
+  if (real.RedOpCreatePreMulSum == nullptr) {
+    return fail(ncclInvalidUsage, "NCCL has no ncclRedOpCreatePreMulSum()");
+  }
+  const Reduction& reduction = *call.reduction;
+  uint64_t value = reduction.value;
+  void* const scalar =
+      reduction.residence == kNcclScalarDevice ? reduction.address : static_cast<void*>(&value);
+  ncclRedOp_t op = 0;
+  ncclResult_t result =
+      real.RedOpCreatePreMulSum(&op, scalar, reduction.type, reduction.residence, comm);
+  if (result != ncclSuccess) return result;
+  result = call_real(real, comm, call, op);
+  // Legal before the call has run: NCCL has copied what it needs.
+  const ncclResult_t destroyed = real.RedOpDestroy(op, comm);
+  return result == ncclSuccess ? destroyed : result;
+}
+
+/// The profiler's events of a call that a plan serves. nullopt: there is no profiler.
+std::optional<CallEvents> profile(Lane& lane, const Prepared& prepared) {
+  Comm& comm = *lane.comm;
+  if (comm.profiler == nullptr) return std::nullopt;
+  const Call& call = *prepared.call;
+  const bool captured = comm.device->is_capturing(stream_of(comm, call));
+  if (lane.events == nullptr) lane.events = std::make_unique<GroupEvents>(*comm.profiler, captured);
+  return std::make_optional<CallEvents>(*lane.events,
+                                        ProfiledCall{.function = name(call.kind),
+                                                     .is_message = is_message(call),
+                                                     .kind = static_cast<size_t>(call.kind),
+                                                     .send = call.send,
+                                                     .receive = call.receive,
+                                                     .count = call.count,
+                                                     .datatype = nccl_name_of(call.type),
+                                                     .root = call.root,
+                                                     .stream = call.stream,
+                                                     .captured = captured,
+                                                     .plan = prepared.plan_name.c_str()});
+}
+
+ncclResult_t try_launch_plans(Lane& lane) {
+  Comm& comm = *lane.comm;
+  const std::lock_guard lock(comm.mutex);
+  for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
+    const Prepared& prepared = lane.calls[lane.next];
+    const std::optional<CallEvents> events = profile(lane, prepared);
+    if (prepared.way != nullptr) {
+      const ncclResult_t result = launch_message(lane, prepared);
+      if (result != ncclSuccess) return result;
+      continue;
+    }
+    const StreamHandle stream = stream_of(comm, *prepared.call);
+    ncclResult_t result = join_messages(lane);
+    if (result == ncclSuccess) result = begin_call(comm, stream, false);
+    Diagnostics diagnostics;
+    if (result == ncclSuccess && !prepared.plan->launch(stream, diagnostics)) {
+      result = fail(ncclSystemError, name(prepared.call->kind), diagnostics);
+    }
+    if (result == ncclSuccess) result = end_call(comm, stream);
+    if (result != ncclSuccess) return result;
+  }
+  return lane.next == lane.calls.size() ? join_messages(lane) : ncclSuccess;
+}
+
+void launch_plans(Lane& lane) { lane.result = try_launch_plans(lane); }
+
+ncclResult_t launch_plans(std::vector<Lane>& lanes) {
+  const bool waits = std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) {
+    return lane.comm->plans != nullptr && lane.comm->plans->launches_wait();
+  });
+  if (lanes.size() > 1 && waits) return on_threads(lanes, launch_plans);
+  for (Lane& lane : lanes) {
+    launch_plans(lane);
+    if (lane.result != ncclSuccess) return lane.result;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t launch_real(Lane& lane) {
+  Comm& comm = *lane.comm;
+  const std::lock_guard lock(comm.mutex);
+  for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan == nullptr; ++lane.next) {
+    const Call& call = *lane.calls[lane.next].call;
+    lane.real_stream = stream_of(comm, call);
+    lane.gave_real = true;
+    // Messages go on together, whoever serves them; another call waits for those before it.
+    ncclResult_t result = is_message(call) ? ncclSuccess : join_messages(lane);
+    if (result == ncclSuccess) result = begin_call(comm, lane.real_stream, true);
+    if (result == ncclSuccess) result = call_real(call);
+    if (result != ncclSuccess && result != ncclInProgress) return result;
+  }
+  return ncclSuccess;
+}
+
+bool is_done(const Lane& lane) { return lane.next == lane.calls.size(); }
+bool is_at_real(const Lane& lane) {
+  return !is_done(lane) && lane.calls[lane.next].plan == nullptr;
+}
+
+/// The real NCCL's next calls of all communicators, as one group: one thread may drive several.
+ncclResult_t launch_real(std::vector<Lane>& lanes) {
+  const RealNccl& real = *real_nccl();
+  const InsideReal inside;
+  ncclResult_t result = real.GroupStart();
+  for (Lane& lane : lanes) {
+    if (result == ncclSuccess) result = launch_real(lane);
+  }
+  ncclResult_t ended = real.GroupEnd();
+  for (Lane& lane : lanes) {
+    const ncclComm_t made = lane.comm->real;
+    if (made != nullptr) ended = settle(*lane.comm, made, ended);
+    // NCCL joins the streams of a group, so the last one stands for all.
+    if (!std::exchange(lane.gave_real, false) || ended != ncclSuccess) continue;
+    const std::lock_guard lock(lane.comm->mutex);
+    ended = end_call(*lane.comm, lane.real_stream);
+    if (ended == ncclSuccess && is_done(lane)) ended = join_messages(lane);
+  }
+  return result == ncclSuccess ? ended : result;
+}
+
+ncclResult_t launch_all(std::vector<Lane>& lanes) {
+  while (!std::all_of(lanes.begin(), lanes.end(), is_done)) {
+    ncclResult_t result = launch_plans(lanes);
+    const bool real = std::any_of(lanes.begin(), lanes.end(), is_at_real);
+    if (result == ncclSuccess && real) result = launch_real(lanes);
+    if (result != ncclSuccess) return result;
+  }
+  return ncclSuccess;
+}
+
+std::vector<StreamHandle> streams_of(const Lane& lane) {
+  std::vector<StreamHandle> streams;
+  for (const Prepared& prepared : lane.calls) {
+    const StreamHandle stream = stream_of(*lane.comm, *prepared.call);
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+      streams.push_back(stream);
+    }
+  }
+  return streams;
+}
+
+/// A group is a point where all its streams meet: each waits for all of the others.
+ncclResult_t join_streams(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    const std::vector<StreamHandle> streams = streams_of(lane);
+    if (streams.size() < 2) continue;
+    Comm& comm = *lane.comm;
+    const std::lock_guard lock(comm.mutex);
+    Diagnostics diagnostics;
+    bool joined = true;
+    // Round one brings the work of all to the last stream, round two from there to the others.
+    for (const StreamHandle stream : streams) {
+      joined = joined && comm.order->follow(stream, diagnostics) &&
+               comm.order->put_last(stream, diagnostics);
+    }
+    for (const StreamHandle stream : streams) {
+      joined = joined && comm.order->follow(stream, diagnostics);
+    }
+    if (!joined) return fail(ncclUnhandledCudaError, "cannot join a group's streams", diagnostics);
+  }
+  return ncclSuccess;
+}
+
+/// On the host nobody can wait for stream 0: its calls have ended when the group has.
+ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    Comm& comm = *lane.comm;
+    const bool waits =
+        comm.on_host &&
+        std::any_of(lane.calls.begin(), lane.calls.end(), [](const Prepared& prepared) {
+          return prepared.plan != nullptr && prepared.call->stream == nullptr;
+        });
+    if (!waits) continue;
+    const std::lock_guard lock(comm.mutex);
+    Diagnostics diagnostics;
+    if (!comm.communicator->synchronize(comm.null_stream, diagnostics) ||
+        (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
+      comm.async_error = ncclRemoteError;
+      return fail(ncclRemoteError, "the calls of stream 0", diagnostics);
+    }
+  }
+  return ncclSuccess;
+}
+
+/// A communicator's calls of one group are captured, or none is: its streams meet at the group's
+/// begin and end, and what is captured cannot wait for what is not.
+ncclResult_t check_captures(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    if (lane.calls.size() < 2) continue;
+    const std::vector<StreamHandle> streams = streams_of(lane);
+    if (streams.size() < 2) continue;
+    const std::lock_guard lock(lane.comm->mutex);
+    const auto captured = std::count_if(streams.begin(), streams.end(), [&](StreamHandle stream) {
+      return lane.comm->device->is_capturing(stream);
+    });
+    if (captured == 0 || captured == static_cast<ptrdiff_t>(streams.size())) continue;
+    return fail(ncclInvalidUsage,
+                fmt::format("of the {} streams of a communicator's calls in one group, {} are "
+                            "captured in a graph: it must be all or none",
+                            streams.size(), captured));
+  }
+  return ncclSuccess;
+}
+
+std::vector<Lane> make_lanes(std::vector<Call>& calls) {
+  std::vector<Lane> lanes;
+  for (Call& call : calls) {
+    auto lane = std::find_if(lanes.begin(), lanes.end(),
+                             [&](const Lane& l) { return l.comm == call.comm; });
+    if (lane == lanes.end()) {
+      lane = lanes.insert(lane, Lane());
+      lane->comm = call.comm;
+    }
+    lane->calls.push_back({.call = &call, .plan = nullptr});
+  }
+  return lanes;
+}
+
+}  // namespace
+
+const char* name(CallKind kind) {
+  switch (kind) {
+    case CallKind::allreduce:
+      return "AllReduce";
+    case CallKind::broadcast:
+      return "Broadcast";
+    case CallKind::reduce:
+      return "Reduce";
+    case CallKind::allgather:
+      return "AllGather";
+    case CallKind::reducescatter:
+      return "ReduceScatter";
+    case CallKind::alltoall:
+      return "AlltoAll";
+    case CallKind::gather:
+      return "Gather";
+    case CallKind::scatter:
+      return "Scatter";
+    case CallKind::send:
+      return "Send";
+    case CallKind::recv:
+      return "Recv";
+    case CallKind::other:
+      return "a call of NCCL's own";
+  }
+  return "";
+}
+
+ncclResult_t make_calls(std::vector<Call>& calls) {
+  std::vector<Lane> lanes = make_lanes(calls);
+  ncclResult_t result = check_captures(lanes);
+  if (result == ncclSuccess) result = prepare_all(lanes);
+  if (result == ncclSuccess) result = join_streams(lanes);
+  if (result == ncclSuccess) result = launch_all(lanes);
+  if (result == ncclSuccess) result = join_streams(lanes);
+  if (result == ncclSuccess) result = finish_null_streams(lanes);
+  return result;
+}
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,64 @@
+// The calls of one communicator in one group, in order, and what those by plans and those by the
+// real NCCL share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/nccl/calls/call.h"
+#include "runtime/nccl/comm/comm.h"
+
+namespace mscclc::nccl {
+
+struct Prepared {
+  Call* call = nullptr;
+  std::unique_ptr<PreparedCall> plan;  ///< nullptr: the real NCCL makes it
+  std::string plan_name = {};          ///< set where there is a profiler
+  Way* way = nullptr;  ///< a message by a plan, which runs on its stream; nullptr: on the caller's
+};
+
+struct Lane {
+  CommPointer comm;
+  std::vector<Prepared> calls;
+  size_t next = 0;                     ///< the first that is not launched
+  StreamHandle real_stream = nullptr;  ///< of the last call that the real NCCL has been given
+  bool gave_real = false;              ///< it has been given one in this round
+  std::vector<const Prepared*>
+      under_way;  ///< messages that no stream of the caller's waits for yet
+  std::unique_ptr<GroupEvents> events = {};  ///< since the first call of a plan is launched
+  ncclResult_t result = ncclSuccess;
+};
+
+/// What stays on a rank.
+class Copy final : public PreparedCall {
+ public:
+  Copy(Device& device, const void* from, void* to, uint64_t bytes)
+      : device_(device), from_(from), to_(to), bytes_(bytes) {}
+  bool launch(StreamHandle stream, Diagnostics& diagnostics) override {
+    return from_ == to_ || device_.copy(to_, from_, bytes_, stream, diagnostics);
+  }
+
+ private:
+  Device& device_;
+  const void* const from_;
+  void* const to_;
+  const uint64_t bytes_;
+};
+
+/// The caller's; on the host device what stands for stream 0.
+StreamHandle stream_of(const Comm& comm, const Call& call);
+
+/// A line of the debug log.
+void say_who_serves(const Comm& comm, const Call& call, const std::string& who);
+
+/// Makes the real NCCL ready for a call that no plan serves, as `why` says. Collective if it has no
+/// communicator yet.
+[[nodiscard]] ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why);
+
+/// Puts a call after the communicator's earlier ones, where neither plans nor NCCL do so
+/// themselves: between the two. REQUIRES, as end_call(): the communicator's mutex is held.
+[[nodiscard]] ncclResult_t begin_call(Comm& comm, StreamHandle stream, bool real);
+[[nodiscard]] ncclResult_t end_call(Comm& comm, StreamHandle stream);
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,119 @@
+// A communicator as NCCL's callers hold it: ours, which runs plans, and the real NCCL's beside it
+// for what no plan serves.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "runtime/nccl/abi/abi.h"
+#include "runtime/nccl/comm/config.h"
+#include "runtime/nccl/comm/messages.h"
+#include "runtime/nccl/comm/plan_calls.h"
+#include "runtime/nccl/comm/profiler.h"
+
+namespace mscclc::nccl {
+
+/// What becomes of a communicator, in this order; `failed` instead of `ready`.
+enum class Stage : uint8_t { making, ready, failed, finalized, revoked, aborted };
+
+/// A reduction that was made at run time. Calls hold it, so it may be destroyed at any time.
+struct Reduction {
+  ncclDataType_t type = 0;
+  ncclScalarResidence_t residence = kNcclScalarDevice;
+  void* address = nullptr;  ///< of a scalar on the device
+  uint64_t value = 0;       ///< bytes of a scalar of the host
+};
+
+/// Memory that a caller has registered.
+struct Registration {
+  void* buffer = nullptr;
+  size_t bytes = 0;
+  void* real = nullptr;  ///< the real NCCL's handle, once it has a communicator
+};
+
+/// Facts that all ranks have exchanged, the same on all.
+struct JobFacts {
+  bool has_real = false;    ///< every rank has an NCCL to fall back to, of one version
+  bool wants_real = false;  ///< some rank's NCCL_ALGO or NCCL_PROTO asks for NCCL's own algorithms
+  bool one_machine = false;
+  int nodes = 1;  ///< machines
+  /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
+  uint32_t most_blocks = 0;
+  bool orders_replays = true;  ///< some rank may launch graphs beside other calls
+  uint32_t multiprocessors = 0;  ///< the fewest of any rank's GPU; 0: there are no GPUs
+  bool lazy = false;  ///< some rank wants the real communicator only when a call needs it
+  std::array<uint8_t, 16> secret{};  ///< that only these ranks know
+};
+
+/// Thread safety: what needs `mutex` says so; the rest never changes once the stage is past
+/// `making`.
+struct Comm {
+  ncclComm_t handle = nullptr;
+  uint32_t rank = 0, ranks = 0;
+  int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
+  bool on_host = false;
+  bool requires_plans = false;  ///< MSCCLC_REQUIRE_PLAN
+  bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS
+  bool blocking = true;         ///< callers wait for what takes long
+  Config config;
+  JobFacts facts;
+  std::string why_no_real;  ///< why calls cannot fall back
+
+  std::atomic<Stage> stage{Stage::making};
+  std::atomic<ncclResult_t> async_error{ncclSuccess};
+  std::atomic<ncclComm_t> real{nullptr};  ///< the real NCCL's; nullptr: not made yet
+
+  /// Of what follows, and of all that this rank does in order with the others.
+  std::mutex mutex;
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Communicator> communicator;  ///< set once; abort() needs no lock
+  std::unique_ptr<PlanCalls> plans;            ///< nullptr: no call is served by plans
+  std::unique_ptr<Messages> messages;          ///< set once; nullptr: plans serve none
+  std::unique_ptr<Profiler> profiler;          ///< nullptr: there is none
+  StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
+  /// Of all calls that plans or the real NCCL make: each orders its own, but not the other's.
+  std::unique_ptr<StreamChain> order;
+  uint32_t children = 0;  ///< rendezvous that were made, which gives each its own name
+
+  std::mutex tables;  ///< of what follows
+  std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
+  std::map<void*, std::unique_ptr<Registration>> registrations;
+
+  ~Comm();
+};
+
+using CommPointer = std::shared_ptr<Comm>;
+
+/// Gives a new communicator the handle that callers get. Handles are never used twice, and point at
+/// nothing.
+ncclComm_t add_comm(const CommPointer& comm);
+/// nullptr: it is not ours, or is gone.
+CommPointer find_comm(ncclComm_t handle);
+/// Takes it from its callers. nullptr: as find_comm().
+CommPointer remove_comm(ncclComm_t handle);
+/// True of handles that we gave out, also of communicators that are gone.
+bool is_our_handle(ncclComm_t handle);
+
+/// The communicator of a call, in NCCL's order of checks: there is such a one; it is not revoked;
+/// it is ready. nullptr: `result` says what to answer.
+CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& result);
+
+/// Waits until the real NCCL has done what it says is in progress, or the communicator is aborted.
+ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result);
+
+/// Collective: makes the real NCCL's communicator if there is none yet. REQUIRES: `mutex` is held,
+/// and the device is current.
+[[nodiscard]] ncclResult_t make_real(Comm& comm);
+
+/// Lets go of a communicator's real one and of plans, in an order that both survive.
+ncclResult_t close_comm(Comm& comm, bool abort);
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,241 @@
+#include "runtime/nccl/comm/meet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "runtime/api/job.h"
+#include "runtime/api/launcher.h"
+#include "runtime/base/environment.h"
+
+namespace mscclc::nccl {
+namespace {
+
+/// In the place of an id's text: "NCCL_COMM_ID" and host:port.
+constexpr std::string_view kByEnvironment = "NCCL_COMM_ID=";
+
+/// Hubs that serve ids of this process: kept here until a rank of it joins, and then by the ranks
+/// of this process, the last of which closes it. Never destroyed: their threads may outlive main().
+struct Hubs {
+  struct Entry {
+    std::shared_ptr<Hub> unused;
+    std::weak_ptr<Hub> hub;
+  };
+  std::mutex mutex;
+  std::map<std::string, Entry> by_id;
+};
+Hubs& hubs() {
+  static Hubs* const hubs = new Hubs;
+  return *hubs;
+}
+
+/// nullptr: another process serves it.
+std::shared_ptr<Hub> join_hub(const std::string& id) {
+  const std::lock_guard lock(hubs().mutex);
+  std::erase_if(hubs().by_id, [](const auto& entry) { return entry.second.hub.expired(); });
+  const auto found = hubs().by_id.find(id);
+  if (found == hubs().by_id.end()) return nullptr;
+  std::shared_ptr<Hub> hub = found->second.hub.lock();
+  found->second.unused.reset();
+  return hub;
+}
+
+std::string text_of(const ncclUniqueId& id) {
+  return {id.internal, ::strnlen(id.internal, sizeof id.internal)};
+}
+
+bool write_text(const std::string& text, ncclUniqueId& id, Diagnostics& diagnostics) {
+  if (text.size() >= sizeof id.internal) {
+    diagnostics.error("bad-unique-id", {}, "'" + text + "' does not fit into an id of 128 bytes");
+    return false;
+  }
+  std::memset(&id, 0, sizeof id);
+  std::memcpy(id.internal, text.data(), text.size());
+  return true;
+}
+
+/// A secret of any text. Not a strong one: it names a job, and keeps apart jobs that do not mean
+/// each other.
+Secret stretch(std::string_view text, Secret secret = {}) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t round = 0; round < 2; ++round) {
+    for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    for (size_t i = 0; i < 8; ++i) secret[round * 8 + i] ^= static_cast<uint8_t>(hash >> (8 * i));
+  }
+  return secret;
+}
+
+/// A rank that has been told all that a launcher would say. nullopt: reported.
+std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
+  const std::optional<HostOptions> options = read_host_options(diagnostics);
+  if (!options) return std::nullopt;
+  LaunchedRank made;
+  made.launcher = "NCCL";
+  made.rank = rank;
+  made.size = ranks;
+  made.timeout = options->timeout;
+  made.silence = options->silence;
+  return made;
+}
+
+std::unique_ptr<Bootstrap> meet_at(std::string_view place, uint32_t rank, uint32_t ranks,
+                                   Diagnostics& diagnostics) {
+  const size_t colon = place.rfind(':');
+  uint16_t port = 0;
+  const std::string_view digits = colon == place.npos ? "" : place.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc() || end != digits.data() + digits.size() || colon == 0) {
+    diagnostics.error("bad-variable", {},
+                      fmt::format("NCCL_COMM_ID is '{}'; allowed is host:port", place));
+    return nullptr;
+  }
+  auto rank_there = launched(rank, ranks, diagnostics);
+  if (!rank_there) return nullptr;
+  Diagnostics ignored;
+  const std::string secret =
+      Environment::of_process().text(Variable::MSCCLC_SECRET, ignored).value_or("");
+  rank_there->where.host = place.substr(0, colon);
+  rank_there->where.ports = {port};
+  rank_there->where.secret = stretch(secret + std::string(place));
+  return make_bootstrap(*rank_there, diagnostics);
+}
+
+/// Collective over ranks of the parent that know a name for what they make together.
+std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& name, uint32_t rank,
+                                        uint32_t ranks, Diagnostics& diagnostics) {
+  if (!parent.facts.one_machine) {
+    diagnostics.error("no-rendezvous", {},
+                      "the ranks are on several machines, and cannot meet again without the ones "
+                      "that are gone");
+    return nullptr;
+  }
+  auto rank_there = launched(rank, ranks, diagnostics);
+  if (!rank_there) return nullptr;
+  rank_there->one_machine = true;
+  rank_there->where.local = true;
+  rank_there->where.secret = stretch(name, parent.facts.secret);
+  return make_bootstrap(*rank_there, diagnostics);
+}
+
+template <typename T>
+std::vector<uint8_t> bytes_of(const T& value) {
+  const auto* first = reinterpret_cast<const uint8_t*>(&value);
+  return {first, first + sizeof value};
+}
+
+}  // namespace
+
+bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
+  const Environment environment = Environment::of_process();
+  if (environment.has(Variable::NCCL_COMM_ID)) {
+    const auto place = environment.text(Variable::NCCL_COMM_ID, diagnostics);
+    return place && write_text(std::string(kByEnvironment) + *place, id, diagnostics);
+  }
+  const auto options = read_host_options(diagnostics);
+  if (!options) return false;
+  std::optional<HostedJob> job = host_job(*options, diagnostics);
+  if (!job) return false;
+  const std::string text = job->id.text();
+  const std::lock_guard lock(hubs().mutex);
+  hubs().by_id.emplace(text, Hubs::Entry{job->hub, job->hub});
+  return write_text(text, id, diagnostics);
+}
+
+std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank, uint32_t ranks,
+                                      Diagnostics& diagnostics) {
+  const std::string text = text_of(id);
+  if (text.starts_with(kByEnvironment)) {
+    return meet_at(std::string_view(text).substr(kByEnvironment.size()), rank, ranks, diagnostics);
+  }
+  const auto parsed = UniqueId::parse(text, diagnostics);
+  const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
+  if (!options) return nullptr;
+  return join_job(*parsed, rank, ranks, options->timeout, join_hub(text), diagnostics);
+}
+
+bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {
+  struct Wish {
+    int color, key;
+  };
+  std::vector<std::vector<uint8_t>> all;
+  if (!parent.all_gather(bytes_of(Wish{color, key}), "a split's colors", all, diagnostics)) {
+    return false;
+  }
+  std::vector<std::pair<int, uint32_t>> members;  // by key, and by rank where keys are equal
+  for (uint32_t rank = 0; rank < all.size(); ++rank) {
+    Wish wish;
+    if (all[rank].size() != sizeof wish) return false;
+    std::memcpy(&wish, all[rank].data(), sizeof wish);
+    if (color >= 0 && wish.color == color) members.emplace_back(wish.key, rank);
+  }
+  std::sort(members.begin(), members.end());
+  for (const auto& [its_key, rank] : members) {
+    if (rank == parent.rank()) family.rank = static_cast<uint32_t>(family.ranks.size());
+    family.ranks.push_back(rank);
+  }
+  return true;
+}
+
+std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
+                                        Diagnostics& diagnostics) {
+  ncclUniqueId own{};
+  std::vector<uint8_t> sent;
+  if (!family.ranks.empty() && family.rank == 0 && make_id(own, diagnostics)) sent = bytes_of(own);
+  std::vector<std::vector<uint8_t>> all;
+  if (!parent.all_gather(sent, "a split's ids", all, diagnostics) || family.ranks.empty()) {
+    return nullptr;
+  }
+  const std::vector<uint8_t>& said = all[family.ranks[0]];
+  ncclUniqueId id{};
+  if (said.size() != sizeof id) {
+    diagnostics.error("no-rendezvous", {},
+                      fmt::format("rank {} of the parent can serve no id", family.ranks[0]));
+    return nullptr;
+  }
+  std::memcpy(&id, said.data(), sizeof id);
+  return meet_by_id(id, family.rank, static_cast<uint32_t>(family.ranks.size()), diagnostics);
+}
+
+std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
+                                     Diagnostics& diagnostics) {
+  const std::vector<uint8_t> sent = own == nullptr ? std::vector<uint8_t>() : bytes_of(*own);
+  std::vector<std::vector<uint8_t>> all;
+  if (!parent.all_gather(sent, "a larger communicator's id", all, diagnostics)) return std::nullopt;
+  const std::vector<uint8_t>* given = nullptr;
+  bool same = true;
+  for (const std::vector<uint8_t>& one : all) {
+    if (one.empty()) continue;
+    if (given == nullptr) given = &one;
+    same = same && one == *given && one.size() == sizeof(ncclUniqueId);
+  }
+  if (given == nullptr || !same) {
+    diagnostics.error("bad-unique-id", {},
+                      given == nullptr ? "no rank gives the larger communicator's id"
+                                       : "the ranks give different ids");
+    return std::nullopt;
+  }
+  ncclUniqueId id;
+  std::memcpy(&id, given->data(), sizeof id);
+  return id;
+}
+
+std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family, uint32_t number,
+                                      Diagnostics& diagnostics) {
+  std::string name = fmt::format("child {}:", number);
+  for (const uint32_t rank : family.ranks) name += fmt::format(" {}", rank);
+  return meet_by_name(parent, name, family.rank, static_cast<uint32_t>(family.ranks.size()),
+                      diagnostics);
+}
+
+std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from, uint32_t to,
+                                             Diagnostics& diagnostics) {
+  return meet_by_name(parent, fmt::format("messages: {} {}", from, to), parent.rank == from ? 0 : 1,
+                      2, diagnostics);
+}
+
+}  // namespace mscclc::nccl

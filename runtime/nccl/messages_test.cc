@@ -1,0 +1,273 @@
+// Sends and receives by plans: groups of any pattern, beside other calls and those of the fallback,
+// and messages that nobody takes.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <numeric>
+
+#include "runtime/nccl/comm/library_calls.h"
+#include "runtime/nccl/test_ranks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::Behind;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+using testing::on_threads;
+using testing::Ranks;
+
+/// How many messages the stand-in was given.
+long messages_of_stand_in() {
+  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(handle != nullptr);
+  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
+  REQUIRE(count != nullptr);
+  return count("Send") + count("Recv");
+}
+
+/// An environment variable, while it lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Setting() { ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+/// Plans that serve short calls only.
+class ShortCalls final : public PlanCalls {
+ public:
+  explicit ShortCalls(std::unique_ptr<PlanCalls> library) : library_(std::move(library)) {}
+  bool serves(const CollectiveCall& call, bool capturing, std::string* what) override {
+    return call.count < 1000 && library_->serves(call, capturing, what);
+  }
+  bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) override {
+    return library_->waits_for_ranks(call, stream);
+  }
+  bool launches_wait() const override { return library_->launches_wait(); }
+  std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call, StreamHandle stream,
+                                        Diagnostics& diagnostics) override {
+    return library_->prepare(call, stream, diagnostics);
+  }
+
+ private:
+  const std::unique_ptr<PlanCalls> library_;
+};
+
+void serve_short_calls() {
+  set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
+                    Diagnostics& diagnostics) -> std::unique_ptr<PlanCalls> {
+    auto library = make_library_calls(communicator, options, diagnostics);
+    return library == nullptr ? nullptr : std::make_unique<ShortCalls>(std::move(library));
+  });
+}
+
+/// Runs fn(rank, communicator) on a thread for each rank; all must succeed.
+void on_ranks(Ranks& ranks, const std::function<ncclResult_t(int rank, ncclComm_t comm)>& fn) {
+  on_threads(ranks.size(), [&](int r) { ranks.results[r] = fn(r, ranks.comms[r]); });
+  INFO(ncclGetLastError(nullptr));
+  REQUIRE(ranks.results == std::vector<ncclResult_t>(ranks.size(), ncclSuccess));
+}
+
+TEST_CASE("a pair, without groups and in both directions at once [case-44]") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  const long before = messages_of_stand_in();
+  for (const size_t count : {size_t{1}, size_t{3000}, size_t{100000}}) {
+    std::vector<int> in[2], out[2];
+    for (int r = 0; r < 2; ++r) {
+      in[r].resize(count);
+      std::iota(in[r].begin(), in[r].end(), 1000 * r);
+      out[r].assign(count, -1);
+    }
+    on_ranks(ranks, [&](int r, ncclComm_t comm) {
+      return r == 0 ? ncclSend(in[0].data(), count, kInt32, 1, comm, nullptr)
+                    : ncclRecv(out[1].data(), count, kInt32, 0, comm, nullptr);
+    });
+    CHECK(out[1] == in[0]);
+    out[1].assign(count, -1);
+    on_ranks(ranks, [&](int r, ncclComm_t comm) {
+      ncclGroupStart();
+      (void)ncclSend(in[r].data(), count, kInt32, 1 - r, comm, nullptr);
+      (void)ncclRecv(out[r].data(), count, kInt32, 1 - r, comm, nullptr);
+      return ncclGroupEnd();
+    });
+    CHECK(out[0] == in[1]);
+    CHECK(out[1] == in[0]);
+  }
+  CHECK(messages_of_stand_in() == before);
+}
+
+TEST_CASE("several messages of a group to one peer come in their order [case-65]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  int in[3] = {1, 2, 3}, out[3] = {};
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {
+    ncclGroupStart();
+    for (int i = 0; i < 3; ++i) {
+      if (r == 0) (void)ncclSend(&in[i], 1, kInt32, 1, comm, nullptr);
+      if (r == 1) (void)ncclRecv(&out[i], 1, kInt32, 0, comm, nullptr);
+    }
+    return ncclGroupEnd();
+  });
+  CHECK(std::equal(in, in + 3, out));
+}
+
+// Rank 1 has both of its messages in one group. Rank 0 does not send before it has received, and
+// rank 2 neither: the message that rank 1 sends must go though the one that it receives has not
+// come.
+TEST_CASE("messages of a group do not wait for one another") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(3);
+  Diagnostics diagnostics;
+  StreamHandle streams[3];
+  for (int r = 0; r < 3; ++r) {
+    streams[r] = find_comm(ranks.comms[r])->device->create_stream(diagnostics);
+    REQUIRE(streams[r] != nullptr);
+  }
+  for (int round = 0; round < 3; ++round) {
+    int value[3] = {10, 20, 30}, out[3] = {};
+    const auto message = [&](bool sends, int r, int peer, ncclComm_t comm) {
+      const auto stream = static_cast<cudaStream_t>(streams[r]);
+      return sends ? ncclSend(&value[r], 1, kInt32, peer, comm, stream)
+                   : ncclRecv(&out[r], 1, kInt32, peer, comm, stream);
+    };
+    on_ranks(ranks, [&](int r, ncclComm_t comm) {
+      if (r == 1) {
+        ncclGroupStart();
+        (void)message(false, 1, 0, comm);
+        (void)message(true, 1, 2, comm);
+        return ncclGroupEnd();
+      }
+      const ncclResult_t result = message(false, r, r == 0 ? 2 : 1, comm);
+      return result == ncclSuccess ? message(true, r, r == 0 ? 1 : 0, comm) : result;
+    });
+    for (int r = 0; r < 3; ++r) {
+      CHECK(find_comm(ranks.comms[r])->device->synchronize(streams[r], diagnostics));
+    }
+    CHECK(out[0] == 30);
+    CHECK(out[1] == 10);
+    CHECK(out[2] == 20);
+  }
+  for (int r = 0; r < 3; ++r) find_comm(ranks.comms[r])->device->destroy_stream(streams[r]);
+}
+
+TEST_CASE("messages between collectives keep their order") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  int value[2] = {1, 2}, got[2] = {};
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {
+    (void)ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    ncclGroupStart();
+    (void)ncclSend(&value[r], 1, kInt32, 1 - r, comm, nullptr);
+    (void)ncclRecv(&got[r], 1, kInt32, 1 - r, comm, nullptr);
+    (void)ncclGroupEnd();
+    return ncclAllReduce(&got[r], &got[r], 1, kInt32, kSum, comm, nullptr);
+  });
+  CHECK(got[0] == 6);
+  CHECK(got[1] == 6);
+}
+
+TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
+  const Behind behind(kStandIn, true);
+  serve_short_calls();
+  Ranks ranks(2);
+  constexpr size_t kMany = 100000;
+  const long before = messages_of_stand_in();
+  std::vector<int> in(kMany, 5);
+  std::vector<int> out[2] = {std::vector<int>(kMany), std::vector<int>(kMany)};
+  int one[2] = {7, 8}, got[2] = {};
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {
+    ncclGroupStart();
+    (void)ncclSend(in.data(), kMany, kInt32, 1 - r, comm, nullptr);
+    (void)ncclSend(&one[r], 1, kInt32, 1 - r, comm, nullptr);
+    (void)ncclRecv(out[r].data(), kMany, kInt32, 1 - r, comm, nullptr);
+    (void)ncclRecv(&got[r], 1, kInt32, 1 - r, comm, nullptr);
+    return ncclGroupEnd();
+  });
+  CHECK(out[0] == in);
+  CHECK(out[1] == in);
+  CHECK(got[0] == 8);
+  CHECK(got[1] == 7);
+  CHECK(messages_of_stand_in() == before + 4);
+}
+
+TEST_CASE("a message that no plan serves does not make the fallback's communicator") {
+  const Behind behind(kStandIn, true);
+  serve_short_calls();
+  const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
+  Ranks ranks(2);
+  std::vector<int> in(1000), out(1000);
+  // Only two of many ranks may come to it.
+  on_threads(2, [&](int r) {
+    ranks.results[r] = r == 0
+                           ? ncclSend(in.data(), in.size(), kInt32, 1, ranks.comms[0], nullptr)
+                           : ncclRecv(out.data(), out.size(), kInt32, 0, ranks.comms[1], nullptr);
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(2, ncclInvalidUsage));
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("MSCCLC_NCCL_COMM"));
+}
+
+TEST_CASE("messages to oneself must match in their group [case-44]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(1 + GENERATE(0, 1));
+  int in[2] = {4, 5}, out[2] = {};
+  ncclComm_t c = ranks.comms[0];
+  CHECK(ncclSend(in, 1, kInt32, 0, c, nullptr) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no matching call to itself"));
+  CHECK(ncclRecv(out, 1, kInt32, 0, c, nullptr) == ncclInvalidUsage);
+  ncclGroupStart();
+  (void)ncclSend(in, 2, kInt32, 0, c, nullptr);
+  (void)ncclRecv(out, 1, kInt32, 0, c, nullptr);
+  CHECK(ncclGroupEnd() == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("sends 8 bytes to itself, and receives 4"));
+  ncclGroupStart();
+  (void)ncclRecv(&out[0], 1, kInt32, 0, c, nullptr);
+  (void)ncclRecv(&out[1], 1, kInt32, 0, c, nullptr);
+  (void)ncclSend(&in[0], 1, kInt32, 0, c, nullptr);
+  (void)ncclSend(&in[1], 1, kInt32, 0, c, nullptr);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(out[0] == 4);
+  CHECK(out[1] == 5);
+}
+
+TEST_CASE("a first message that nobody takes is an error after MSCCLC_TIMEOUT") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  int value = 1;
+  const Setting soon("MSCCLC_TIMEOUT", "1");
+  CHECK(ncclSend(&value, 1, kInt32, 1, ranks.comms[0], nullptr) == ncclRemoteError);
+  CHECK_THAT(
+      ncclGetLastError(nullptr),
+      Catch::Contains("ncclSend: no peer: error: messages from rank 0 (rank 0 here) to rank 1"));
+}
+
+TEST_CASE("abort ends a message that nobody takes [case-79]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  int value = 1, got = 0;
+  const auto send = [&] { return ncclSend(&value, 1, kInt32, 1, ranks.comms[0], nullptr); };
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {
+    return r == 0 ? send() : ncclRecv(&got, 1, kInt32, 0, comm, nullptr);
+  });
+  CHECK(got == 1);
+  // Short messages may go without the receiver, but not any number of them.
+  std::atomic<bool> begun{false};
+  ncclResult_t result = ncclSuccess;
+  std::thread sender([&] {
+    begun = true;
+    while (result == ncclSuccess) result = send();
+  });
+  while (!begun) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  sender.join();
+  CHECK(result != ncclSuccess);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+}  // namespace
+}  // namespace mscclc::nccl
