@@ -12,8 +12,6 @@ constexpr size_t kLongLine = 120;   // bytes beyond which only a part of a line 
 constexpr size_t kBeforeMark = 50;  // bytes of a long line shown in front of the mark
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }

@@ -11,8 +11,6 @@ constexpr uint32_t kOfLayout[][2] = {
     {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
 std::string escaped(std::string_view text, bool one_line) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -34,6 +32,8 @@ std::string escaped(std::string_view text, bool one_line) {
 }
 
 }  // namespace
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };

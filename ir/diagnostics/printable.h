@@ -16,6 +16,8 @@ struct Character {
 };
 /// The first one. REQUIRES: not empty.
 Character first_character(std::string_view text);
+/// A byte of a character of UTF-8 that is not its first.
+bool is_continuation(char c);
 /// Controls (including those above ASCII), what is not UTF-8, and what makes a terminal write from
 /// right to left or begin a line.
 bool is_control(const Character& c);
