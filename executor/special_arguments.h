@@ -1,6 +1,7 @@
 // What a specialised kernel is told beside its launch (executor/special/shape.h): the sizes and
 // addresses of the steps whose kinds, formats and operands stand in its code. Lines of 16 bytes, in
-// the kernel's second parameter; host and device code.
+// the kernel's second parameter or, where they are more than it takes, in memory that it points to;
+// host and device code.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,24 @@ struct SpecialExtent {
 };
 static_assert(sizeof(SpecialExtent) == 16);
 
+/// A pipeline, in place of the extent: one line.
+struct SpecialLoop {
+  uint64_t unit;    ///< bytes of a round
+  uint64_t rounds;  ///< 0: the body has nothing to do in this call
+};
+static_assert(sizeof(SpecialLoop) == 16);
+
+/// What a block moves of a step in the rounds of a pipeline: the same for all of them, three lines.
+/// All zeros: nothing.
+struct SpecialRounds {
+  uint64_t begin, end;           ///< virtual range that lies in the run
+  uint64_t run_begin, move_end;  ///< of the run, and of all of the move
+  uint32_t part, parts;          ///< this block's share of a group's op
+  uint32_t reserved;
+  uint32_t source;  ///< as SpecialExtent's
+};
+static_assert(sizeof(SpecialRounds) == 48);
+
 /// In SpecialExtent::source: behind the step the next launch may begin (kFreesNext).
 inline constexpr uint32_t kSpecialFrees = 0x80000000u;
 
@@ -25,10 +44,12 @@ enum SpecialPlace : uint32_t {
   kPlaceShared = 1,   ///< the line is the same for all blocks of this code
   kPlacePackets = 2,  ///< in a packet buffer
   kPlaceDoubled = 4,  ///< in a buffer of two copies
-  kPlaceLine = 8,     ///< times the line's number
+  kPlaceCopied = 8,   ///< in a buffer of more copies than two: as many as its line says
+  kPlaceExtra = 16,   ///< its StepExtra is in the line behind
+  kPlaceLine = 32,    ///< times the line's number
 };
 
-/// A place in line `line` of all blocks, or of a block's own; `more`: kPlacePackets, kPlaceDoubled.
+/// A place in line `line` of all blocks, or of a block's own; `more`: the other bits.
 constexpr uint32_t shared_place(uint32_t line, uint32_t more = 0) {
   return line * kPlaceLine | kPlaceShared | more;
 }
@@ -37,5 +58,8 @@ constexpr uint32_t own_place(uint32_t line, uint32_t more = 0) { return line * k
 /// Lines in a kernel's parameters, at most: CUDA takes 32764 bytes, of which the first parameter, a
 /// LaunchPlan, has some.
 inline constexpr uint32_t kMostSpecialLines = 2000;
+/// Lines of one block, at most: a block whose lines are in memory fetches them into shared memory,
+/// of which a kernel has 48 KiB unasked.
+inline constexpr uint32_t kMostSharedLines = 2800;
 
 }  // namespace mscclc::device

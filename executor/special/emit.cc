@@ -9,6 +9,9 @@
 #include "executor/special/shape.h"
 
 namespace mscclc {
+
+using device::StepKind;
+
 namespace {
 
 constexpr const char* kHead =
@@ -35,27 +38,51 @@ std::string comment_text(const std::string& name) {
 
 std::string place_text(uint32_t place) {
   std::string more;
-  if ((place & device::kPlacePackets) != 0) more = ", kPlacePackets";
-  if ((place & device::kPlaceDoubled) != 0) {
-    more += more.empty() ? ", kPlaceDoubled" : " | kPlaceDoubled";
-  }
+  const auto add = [&](uint32_t bit, const char* name) {
+    if ((place & bit) != 0) more += (more.empty() ? ", " : " | ") + std::string(name);
+  };
+  add(device::kPlacePackets, "kPlacePackets");
+  add(device::kPlaceDoubled, "kPlaceDoubled");
+  add(device::kPlaceCopied, "kPlaceCopied");
+  add(device::kPlaceExtra, "kPlaceExtra");
   const bool shared = (place & device::kPlaceShared) != 0;
   return fmt::format("{}_place({}{})", shared ? "shared" : "own", place / device::kPlaceLine, more);
 }
 
 /// One step: "block.template run<StepKind::wait, SpecialOperands<1, 0, 0>>(3, 4, 1);"
-std::string step_text(const SpecialStep& step, bool leads) {
+std::string step_text(const SpecialStep& step, bool leads, const std::string& indent) {
   const bool data = moves_data(step.kind);
   std::string text =
-      fmt::format("    block.template {}<StepKind::{}, SpecialOperands<{}, {}, {}",
+      fmt::format("{}block.template {}<StepKind::{}, SpecialOperands<{}, {}, {}", indent,
                   leads ? "lead" : "run", info(step.kind).name, step.count, step.dsts, step.srcs);
-  for (const uint32_t place : step.places) text += ",\n        " + place_text(place);
+  for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);
   // An average is divided where the caller chooses it.
   const bool divides = (step.flags & device::kComplete) != 0 && step.reduce == ReduceOp::call;
-  const uint32_t flags =
-      (step.flags & device::kRelaxed) | (divides ? uint32_t{device::kComplete} : 0);
+  const uint32_t flags = (step.flags & (device::kRelaxed | device::kInLoop | device::kPosts)) |
+                         (divides ? uint32_t{device::kComplete} : 0);
   if (leads) return text + fmt::format(">>({});\n", step.extent);
   return text + fmt::format(">>({}, {}, {});\n", step.extent, data ? 0 : step.first, flags);
+}
+
+/// The steps from `begin` to `end`. The body of a pipeline is a loop, which ends at the round that
+/// a call says.
+std::string steps_text(const SpecialCode& code, size_t begin, size_t end, bool leads,
+                       const std::string& indent = "    ") {
+  std::string text;
+  for (size_t s = begin; s < end; ++s) {
+    const SpecialStep& step = code.steps[s];
+    if (step.kind != StepKind::pipeline) {
+      text += step_text(step, leads, indent);
+      continue;
+    }
+    text +=
+        fmt::format("{}for (block.begin_rounds({}); block.in_rounds(); block.next_round()) {{\n",
+                    indent, step.extent);
+    text += steps_text(code, s + 1, s + 1 + step.count, leads, indent + "  ");
+    text += indent + "}\n";
+    s += step.count;
+  }
+  return text;
 }
 
 /// The steps of a code: those before its blocks count the call, and the others.
@@ -66,9 +93,8 @@ std::string code_text(const SpecialCode& code, size_t shape, size_t number) {
     text += fmt::format(
         "  template <class Block>\n  __device__ __forceinline__ static void {}(Block&{}) {{\n",
         leads ? "lead" : "run", named ? " block" : "");
-    for (uint32_t s = 0; s < code.steps.size(); ++s) {
-      if ((s < code.leading) == leads) text += step_text(code.steps[s], leads);
-    }
+    text += leads ? steps_text(code, 0, code.leading, leads)
+                  : steps_text(code, code.leading, code.steps.size(), leads);
     text += "  }\n";
   }
   return text + "};\n";
@@ -102,24 +128,53 @@ std::string choice_text(const SpecialShape& shape, size_t number, const char* wh
   return text;
 }
 
+/// Where a kernel has its lines: in its second parameter, or fetched from where that points to.
+struct ArgumentsText {
+  std::string type, lines, own;
+};
+ArgumentsText arguments_text(const SpecialShape& shape) {
+  const uint32_t shared = shape.shared_lines(), own = shape.own_lines();
+  if (!shape.in_memory()) {
+    return {fmt::format("SpecialArguments<{}>", std::max(1u, shape.lines())),
+            "  const uint4* lines = arguments.lines;\n",
+            fmt::format("lines + {} + blockIdx.x * {}", shared, own)};
+  }
+  return {"SpecialMemory",
+          fmt::format("  __shared__ uint4 lines[{0} + {1}];\n"
+                      "  fetch_arguments<{0}, {1}>(arguments.lines, lines);\n",
+                      shared, own),
+          fmt::format("lines + {}", shared)};
+}
+
+/// "SpecialBlock<OneType<Dtype::f32>, PacketFormat::LL16, {.align = 16}>"
+std::string block_text(const SpecialShape& shape, const std::string& type) {
+  std::string traits;
+  if (shape.posts()) traits += ".posts = true, ";
+  if (shape.counts()) traits += ".counts = true, ";
+  traits += fmt::format(".align = {}", shape.align());
+  return fmt::format("SpecialBlock<{}, PacketFormat::{}, SpecialTraits{{{}}}>", type,
+                     name(shape.format()), traits);
+}
+
 std::string kernel_text(const SpecialShape& shape, size_t number, const std::string& digest,
                         const std::string& arithmetic) {
+  const ArgumentsText arguments = arguments_text(shape);
   const std::string type = shape.adds() ? fmt::format("OneType<Dtype::{}>", arithmetic) : "NoSums";
   return fmt::format(
       "\nextern \"C\" __global__ void __launch_bounds__({})\n"
       "MSCCLC_KERNEL({}, {}, {})(\n"
       "    const __grid_constant__ LaunchPlan plan,\n"
-      "    const __grid_constant__ SpecialArguments<{}> arguments) {{\n"
-      "  using Block = SpecialBlock<{}, PacketFormat::{}>;\n"
-      "  const uint4* own = arguments.lines + {} + blockIdx.x * {};\n"
+      "    const __grid_constant__ {} arguments) {{\n"
+      "  using Block = {};\n"
+      "{}"
       "  run_special<Block>(\n"
-      "      plan, arguments.lines, own,\n"
+      "      plan, lines, {},\n"
       "      [](Block& block) {{\n{}      }},\n"
       "      [](Block& block) {{\n{}      }});\n"
       "}}\n",
-      shape.threads(), digest.substr(0, 32), shape.key(), arithmetic, std::max(1u, shape.lines()),
-      type, name(shape.format()), shape.shared_lines(), shape.own_lines(),
-      choice_text(shape, number, "lead"), choice_text(shape, number, "run"));
+      shape.threads(), digest.substr(0, 32), shape.key(), arithmetic, arguments.type,
+      block_text(shape, type), arguments.lines, arguments.own, choice_text(shape, number, "lead"),
+      choice_text(shape, number, "run"));
 }
 
 }  // namespace

@@ -13,7 +13,10 @@
 namespace mscclc {
 
 using device::SpecialExtent;
+using device::SpecialLoop;
+using device::SpecialRounds;
 using device::Step;
+using device::StepExtra;
 using device::StepFamily;
 using device::StepHeader;
 using device::StepKind;
@@ -26,9 +29,8 @@ namespace {
 /// What a call settles, not the code.
 constexpr uint8_t kSettled = device::kFreesNext | device::kShowsPeers;
 /// What calls of specialised kernels never use.
-constexpr uint32_t kNever = device::kUsesProxy | device::kUsesSwitch | device::kUsesUnits |
-                            device::kUsesUneven | device::kUsesOtherSums | device::kUsesCopies |
-                            device::kUsesLong | device::kUsesOdd | device::kUsesSentPackets;
+constexpr uint32_t kNever = device::kUsesSwitch | device::kUsesUneven | device::kUsesOtherSums |
+                            device::kUsesLong | device::kUsesOdd;
 constexpr uint32_t kSentinels =
     device::uses_of_formats([](const PacketFormatInfo& row) { return is_sentinel(row.format); });
 
@@ -40,6 +42,11 @@ struct Packed {
         program(header) {}
   std::span<const Step> steps() const { return {program.steps, header->steps}; }
   const StepOperand* operands(const Step& step) const { return program.operands + step.first; }
+  StepExtra extra(const Step& step, uint32_t k) const {
+    if (program.extras == nullptr) return {device::kNoChannel, 0, nullptr};
+    return program.extras[step.first + k];
+  }
+  const StepTarget* targets(const Step& step) const { return program.targets + step.first; }
 
   const StepHeader* header;
   const Steps program;
@@ -47,12 +54,28 @@ struct Packed {
 
 uint32_t operands_of(uint32_t count, uint32_t dsts, uint32_t srcs) { return count * (dsts + srcs); }
 
-/// What the code knows of an operand.
-uint32_t place_bits(const StepOperand& operand) {
+/// What the code knows of operand `k` of a step.
+uint32_t place_bits(const Packed& block, const Step& step, uint32_t k) {
+  const StepOperand& operand = block.operands(step)[k];
+  const StepExtra extra = block.extra(step, k);
   return ((operand.flags & device::kPackets) != 0 ? device::kPlacePackets : 0u) |
-         (operand.copies == 2 ? device::kPlaceDoubled : 0u);
+         (operand.copies == 2 ? device::kPlaceDoubled : 0u) |
+         (operand.copies > 2 ? device::kPlaceCopied : 0u) |
+         (extra.channel != device::kNoChannel || extra.units != 0 ? device::kPlaceExtra : 0u);
 }
-constexpr uint32_t kPlaceBits = device::kPlacePackets | device::kPlaceDoubled;
+constexpr uint32_t kPlaceBits = device::kPlacePackets | device::kPlaceDoubled | device::kPlaceExtra;
+
+bool in_loop(uint8_t flags) { return (flags & device::kInLoop) != 0; }
+
+/// Lines of what a call says of a step, before its operands or targets.
+uint32_t extent_lines(const SpecialStep& step) {
+  const bool rounds = moves_data(step.kind) && in_loop(step.flags);
+  return (rounds ? sizeof(SpecialRounds) : sizeof(SpecialExtent)) / sizeof(SpecialLine);
+}
+uint32_t targets_of(const SpecialStep& step) {
+  const bool none = moves_data(step.kind) || step.kind == StepKind::pipeline;
+  return none ? 0 : step.count;
+}
 
 SpecialStep code_of_step(const Packed& block, const Step& step) {
   SpecialStep code;
@@ -64,21 +87,23 @@ SpecialStep code_of_step(const Packed& block, const Step& step) {
   code.dsts = step.dsts;
   code.srcs = step.srcs;
   for (uint32_t k = 0; k < operands_of(step.count, step.dsts, step.srcs); ++k) {
-    code.places.push_back(place_bits(block.operands(step)[k]));
+    code.places.push_back(place_bits(block, step, k));
   }
   return code;
 }
 
 /// Is a packed step of this code? Formats are the kernel's.
 bool is_of(const Packed& block, const Step& step, const SpecialStep& code) {
-  if (step.kind != code.kind || step.reduce != code.reduce || step.count != code.count ||
+  if (step.kind != code.kind || step.reduce != code.reduce ||
       (step.flags & ~kSettled) != code.flags) {
     return false;
   }
+  if (step.kind == StepKind::pipeline) return true;  // some of its body may have nothing to do
+  if (step.count != code.count) return false;
   if (!moves_data(step.kind)) return true;
   if (step.dsts != code.dsts || step.srcs != code.srcs) return false;
   for (uint32_t k = 0; k < code.places.size(); ++k) {
-    if (place_bits(block.operands(step)[k]) != (code.places[k] & kPlaceBits)) return false;
+    if (place_bits(block, step, k) != (code.places[k] & kPlaceBits)) return false;
   }
   return true;
 }
@@ -90,26 +115,32 @@ std::string refusal(const Step& step) {
     case StepFamily::plain:
     case StepFamily::packets:
     case StepFamily::target:
-      break;
     case StepFamily::block:
-      if (step.kind == StepKind::flush) return "its ops wait for port channels";
-      break;
-    case StepFamily::loop:
-      return "it has a pipeline";
     case StepFamily::sent:
+    case StepFamily::loop:
+      break;
     case StepFamily::switched:
-      return fmt::format("it has ops of port or switch channels ('{}')", name);
+      return fmt::format("it has ops of switch channels ('{}')", name);
   }
-  if ((step.flags & device::kPosts) != 0) return "it sends through port channels";
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce));
   }
   return "";
 }
 
+/// Does a wait take signals that its block counts itself?
+bool counts_signals(const Packed& block, const Step& step) {
+  const StepTarget* targets = block.targets(step);
+  return step.kind == StepKind::wait &&
+         std::any_of(targets, targets + step.count, [](const StepTarget& t) {
+           return (t.flags & device::kCounted) == 0 && t.slot != device::kNoSlot;
+         });
+}
+
 /// May the step come before the block has counted its call? It asks nobody anything.
 bool leads(const SpecialStep& step) {
   if (step.kind != StepKind::copy && step.kind != StepKind::move_packets) return false;
+  if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
   const uint32_t each = step.dsts + step.srcs;
   for (uint32_t k = 0; k < step.places.size(); ++k) {
     if (k % each >= step.dsts && (step.places[k] & device::kPlacePackets) != 0) return false;
@@ -159,6 +190,7 @@ bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
       }
       if (step.format != PacketFormat::none) format_ = step.format;
       adds_ |= info(step.kind).adds;
+      counts_ |= counts_signals(block, step);
       code.steps.push_back(code_of_step(block, step));
     }
     while (code.leading < code.steps.size() && leads(code.steps[code.leading])) ++code.leading;
@@ -166,8 +198,8 @@ bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
     code_of_[b] = static_cast<uint32_t>(found - codes_.begin());
     if (found == codes_.end()) codes_.push_back(std::move(code));
   }
-  if ((programs.uses() & device::kUsesCopies) != 0) why = "it has buffers of more than two copies";
-  return why.empty();
+  posts_ = (programs.uses() & device::kUsesProxy) != 0;
+  return true;
 }
 
 /// Gives lines to what the blocks of each code are told. An operand that the blocks have in common
@@ -183,10 +215,16 @@ void SpecialShape::place_operands(const BlockPrograms& programs) {
     uint32_t own = 0;
     for (size_t s = 0; s < codes_[c].steps.size(); ++s) {
       SpecialStep& step = codes_[c].steps[s];
-      step.extent = own++;
+      step.extent = own;
+      own += extent_lines(step);
       step.first = own;
-      if (!moves_data(step.kind)) own += step.count;
+      own += targets_of(step);
       for (uint32_t k = 0; k < step.places.size(); ++k) {
+        if ((step.places[k] & device::kPlaceExtra) != 0) {
+          step.places[k] |= device::own_place(own);
+          own += 2;
+          continue;
+        }
         Addresses addresses;
         for (const Packed& block : blocks) {
           addresses.push_back(block.operands(block.steps()[s])[k].address);
@@ -213,10 +251,10 @@ std::optional<SpecialShape> SpecialShape::of(const Program& program, uint32_t ra
   std::string why;
   if (shape.add_blocks(programs, why)) {
     shape.place_operands(programs);
-    if (shape.lines() > device::kMostSpecialLines) {
-      why = fmt::format("its {} blocks have {} bytes of sizes and addresses, and a launch takes {}",
-                        shape.blocks(), shape.lines() * sizeof(SpecialLine),
-                        device::kMostSpecialLines * sizeof(SpecialLine));
+    const uint32_t each = shape.shared_lines() + shape.own_lines();
+    if (shape.in_memory() && each > device::kMostSharedLines) {
+      why = fmt::format("a block has {} bytes of sizes and addresses, and {} fit in shared memory",
+                        each * sizeof(SpecialLine), device::kMostSharedLines * sizeof(SpecialLine));
     }
   }
   if (!why.empty()) {
@@ -230,12 +268,14 @@ std::optional<SpecialShape> SpecialShape::of(const Program& program, uint32_t ra
   const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;
   const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
   shape.threads_ = std::min(most, 32 * warps);
+  shape.align_ = program.launch.align;
   return shape;
 }
 
 bool SpecialShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate,
                          ReduceOp reduce) const {
   if ((programs.uses() & kNever) != 0) return false;
+  if ((programs.uses() & device::kUsesProxy) != 0 && !posts_) return false;
   if ((programs.uses() & kSentinels) != 0 && info(dtype).bytes == 8) return false;
   return !adds_ || (info(dtype).accumulate == accumulate &&
                     (reduce == ReduceOp::sum || reduce == ReduceOp::avg));
@@ -243,14 +283,26 @@ bool SpecialShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accum
 
 namespace {
 
-/// Writes what a call says of one step; false: it says too much.
-bool put_extent(const Step& step, SpecialLine& line) {
+/// Writes what a call says of one step, from `line` on; false: it says too much.
+bool put_extent(const Step& step, SpecialLine* line) {
+  if (step.kind == StepKind::pipeline) {
+    const SpecialLoop loop{step.begin, step.count == 0 ? 0 : step.end};
+    std::memcpy(line, &loop, sizeof loop);
+    return true;
+  }
   if (step.end - step.run_begin > 0xffffffffu || step.length > 0xffffffffu) return false;
-  const SpecialExtent extent{
-      static_cast<uint32_t>(step.begin - step.run_begin),
-      static_cast<uint32_t>(step.end - step.run_begin), static_cast<uint32_t>(step.length),
-      step.source | ((step.flags & device::kFreesNext) != 0 ? device::kSpecialFrees : 0u)};
-  std::memcpy(&line, &extent, sizeof line);
+  const uint32_t source =
+      step.source | ((step.flags & device::kFreesNext) != 0 ? device::kSpecialFrees : 0u);
+  if (moves_data(step.kind) && in_loop(step.flags)) {
+    const SpecialRounds rounds{step.begin, step.end, step.run_begin, step.move_end, step.part,
+                               step.parts, 0,        source};
+    std::memcpy(line, &rounds, sizeof rounds);
+  } else {
+    const SpecialExtent extent{static_cast<uint32_t>(step.begin - step.run_begin),
+                               static_cast<uint32_t>(step.end - step.run_begin),
+                               static_cast<uint32_t>(step.length), source};
+    std::memcpy(line, &extent, sizeof extent);
+  }
   return step.source < device::kSpecialFrees;
 }
 
@@ -275,21 +327,20 @@ bool put_step(const Packed& block, const Step& step, const SpecialStep& code, Op
               OperandLines& own) {
   static_assert(sizeof(StepOperand) == sizeof(SpecialLine));
   static_assert(sizeof(StepTarget) == sizeof(SpecialLine));
-  if (!put_extent(step, own[code.extent])) return false;
-  if (!moves_data(step.kind)) {
-    const StepTarget* targets = block.program.targets + step.first;
-    for (uint32_t i = 0; i < step.count; ++i) {
-      const bool counts = (targets[i].flags & device::kCounted) != 0 ||
-                          targets[i].slot == device::kNoSlot;  // else: in memory of the block
-      if (!counts || (targets[i].flags & device::kPort) != 0) return false;
-      std::memcpy(&own[code.first + i], &targets[i], sizeof targets[i]);
-    }
-    return true;
+  static_assert(sizeof(StepExtra) == sizeof(SpecialLine));
+  if (!put_extent(step, &own[code.extent])) return false;
+  for (uint32_t i = 0; i < targets_of(code); ++i) {
+    std::memcpy(&own[code.first + i], block.targets(step) + i, sizeof(StepTarget));
   }
   for (uint32_t k = 0; k < code.places.size(); ++k) {
     const bool is_shared = (code.places[k] & device::kPlaceShared) != 0;
     const uint32_t line = code.places[k] / device::kPlaceLine;
     if (!(is_shared ? shared : own).put(line, block.operands(step)[k])) return false;
+    const StepExtra extra = block.extra(step, k);
+    if (extra.multicast != nullptr) return false;
+    if ((code.places[k] & device::kPlaceExtra) != 0) {
+      std::memcpy(&own[line + 1], &extra, sizeof extra);
+    }
   }
   return true;
 }
@@ -302,11 +353,11 @@ bool SpecialShape::fill(const BlockPrograms& programs, std::vector<SpecialLine>&
   for (uint32_t b = 0; b < blocks(); ++b) {
     const Packed block(programs, b);
     OperandLines own({lines.data() + shared_lines_ + b * own_lines_, own_lines_});
-    if (block.header->extras != 0) return false;
     size_t next = 0;
     for (const SpecialStep& code : codes_[code_of_[b]].steps) {
       const bool there = next < block.steps().size() && is_of(block, block.steps()[next], code);
       if (!there && !moves_data(code.kind)) return false;
+      if (there && !counts_ && counts_signals(block, block.steps()[next])) return false;
       if (there && !put_step(block, block.steps()[next++], code, shared, own)) return false;
     }
     if (next != block.steps().size()) return false;
@@ -324,8 +375,9 @@ std::string SpecialShape::key() const {
   const auto add = [&](uint64_t value) {
     for (uint32_t i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
   };
-  for (const uint32_t value : {static_cast<uint32_t>(format_), threads_, blocks(), shared_lines_,
-                               own_lines_, adds_ ? 1u : 0u}) {
+  for (const uint32_t value :
+       {static_cast<uint32_t>(format_), threads_, blocks(), shared_lines_, own_lines_, align_,
+        (adds_ ? 1u : 0u) | (posts_ ? 2u : 0u) | (counts_ ? 4u : 0u)}) {
     add(value);
   }
   for (const uint32_t code : code_of_) add(code);

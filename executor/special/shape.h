@@ -21,11 +21,11 @@ namespace mscclc {
 struct SpecialStep {
   device::StepKind kind = {};
   ReduceOp reduce = {};
-  uint8_t flags = 0;  ///< device::OpFlags, but for those that a call settles
-  uint32_t count = 0;
+  uint8_t flags = 0;   ///< device::OpFlags, but for those that a call settles
+  uint32_t count = 0;  ///< of a pipeline: the steps of its body, which follow it
   uint16_t dsts = 0, srcs = 0;
   std::vector<uint32_t> places;  ///< of its operands: device::SpecialPlace
-  uint32_t extent = 0;           ///< its line among the block's own
+  uint32_t extent = 0;           ///< its first line among the block's own
   uint32_t first = 0;            ///< that of its first target
   bool operator==(const SpecialStep&) const = default;
 };
@@ -60,6 +60,12 @@ class SpecialShape {
 
   PacketFormat format() const { return format_; }
   bool adds() const { return adds_; }
+  /// Do its blocks hand anything to the rank's proxy?
+  bool posts() const { return posts_; }
+  /// Do its blocks count the signals that they take (WaitSlots)?
+  bool counts() const { return counts_; }
+  /// Granule in which rounds of pipelines are cut.
+  uint32_t align() const { return align_; }
   uint32_t threads() const { return threads_; }
   uint32_t blocks() const { return static_cast<uint32_t>(code_of_.size()); }
   const std::vector<SpecialCode>& codes() const { return codes_; }
@@ -69,13 +75,16 @@ class SpecialShape {
   uint32_t shared_lines() const { return shared_lines_; }
   uint32_t own_lines() const { return own_lines_; }
   uint32_t lines() const { return shared_lines_ + blocks() * own_lines_; }
+  /// Are they too many for the parameters of a launch? Then the second is the address of a copy.
+  bool in_memory() const { return lines() > device::kMostSpecialLines; }
 
  private:
   bool add_blocks(const BlockPrograms& programs, std::string& why);
   void place_operands(const BlockPrograms& programs);
 
   PacketFormat format_ = PacketFormat::none;
-  bool adds_ = false;
+  bool adds_ = false, posts_ = false, counts_ = false;
+  uint32_t align_ = 16;
   uint32_t threads_ = 0, shared_lines_ = 0, own_lines_ = 0;
   std::vector<SpecialCode> codes_;
   std::vector<uint32_t> code_of_;

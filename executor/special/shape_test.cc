@@ -19,11 +19,15 @@ namespace {
 
 using namespace testing;
 using device::SpecialExtent;
+using device::SpecialLoop;
+using device::SpecialRounds;
 using device::Step;
+using device::StepExtra;
 using device::StepHeader;
 using device::StepKind;
 using device::StepOperand;
 using device::Steps;
+using device::StepTarget;
 
 /// A rank packed for a call, with addresses that tell bases apart.
 struct Packed {
@@ -69,6 +73,77 @@ std::string refusal_of(const Program& program) {
   return d.code + ": " + d.message + "\n" + d.notes[0].text;
 }
 
+template <class T>
+T read_line(const SpecialLine* lines, uint32_t line) {
+  T value;
+  std::memcpy(&value, lines + line, sizeof value);
+  return value;
+}
+
+/// What the lines of a block say of one step is what its packed program says.
+void check_step(const Steps& packed, const Step& step, const SpecialStep& code,
+                const SpecialLine* shared, const SpecialLine* own) {
+  REQUIRE(step.kind == code.kind);
+  const bool data = moves_data(step.kind);
+  if (step.kind == StepKind::pipeline) {
+    const auto loop = read_line<SpecialLoop>(own, code.extent);
+    CHECK(loop.unit == step.begin);
+    CHECK(loop.rounds == (step.count == 0 ? 0 : step.end));
+    return;
+  }
+  if (data && (step.flags & device::kInLoop) != 0) {
+    const auto rounds = read_line<SpecialRounds>(own, code.extent);
+    CHECK(rounds.begin == step.begin);
+    CHECK(rounds.end == step.end);
+    CHECK(rounds.run_begin == step.run_begin);
+    CHECK(rounds.move_end == step.move_end);
+    CHECK(rounds.part == step.part);
+    CHECK(rounds.parts == step.parts);
+    CHECK((rounds.source & ~device::kSpecialFrees) == step.source);
+  } else {
+    const auto extent = read_line<SpecialExtent>(own, code.extent);
+    CHECK(extent.begin == step.begin - step.run_begin);
+    CHECK(extent.end == step.end - step.run_begin);
+    CHECK(extent.length == step.length);
+    CHECK((extent.source & ~device::kSpecialFrees) == step.source);
+  }
+  CHECK((code.flags & device::kPosts) == (step.flags & device::kPosts));
+  for (uint32_t i = 0; !data && i < step.count; ++i) {
+    CHECK(std::memcmp(own + code.first + i, packed.targets + step.first + i, sizeof(StepTarget)) ==
+          0);
+  }
+  REQUIRE(code.places.size() == (data ? step.count * (step.dsts + step.srcs) : 0u));
+  for (uint32_t k = 0; k < code.places.size(); ++k) {
+    const uint32_t place = code.places[k], line = place / device::kPlaceLine;
+    const StepOperand& operand = packed.operands[step.first + k];
+    const SpecialLine* from = (place & device::kPlaceShared) != 0 ? shared : own;
+    CHECK(std::memcmp(from + line, &operand, sizeof operand) == 0);
+    CHECK(((place & device::kPlacePackets) != 0) == ((operand.flags & device::kPackets) != 0));
+    CHECK(((place & device::kPlaceDoubled) != 0) == (operand.copies == 2));
+    CHECK(((place & device::kPlaceCopied) != 0) == (operand.copies > 2));
+    StepExtra extra{device::kNoChannel, 0, nullptr};
+    if ((place & device::kPlaceExtra) != 0) extra = read_line<StepExtra>(from, line + 1);
+    CHECK(extra == (packed.extras == nullptr ? StepExtra{device::kNoChannel, 0, nullptr}
+                                             : packed.extras[step.first + k]));
+  }
+}
+
+/// The same of all steps of a call in which every step moves something.
+void check_lines(const SpecialShape& shape, const Packed& call) {
+  std::vector<SpecialLine> lines;
+  REQUIRE(shape.fill(call.programs, lines));
+  REQUIRE(lines.size() == shape.lines());
+  for (uint32_t b = 0; b < shape.blocks(); ++b) {
+    const Steps packed = call.steps(b);
+    const SpecialCode& code = shape.codes()[shape.code_of(b)];
+    const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
+    for (uint32_t s = 0; s < code.steps.size(); ++s) {
+      CAPTURE(b, s);
+      check_step(packed, packed.steps[s], code.steps[s], lines.data(), own);
+    }
+  }
+}
+
 /// Rank 0 sends its input to rank 1 in packets, and adds up what it gets; rank 1 does the same.
 /// `blocks` do one chunk each.
 TestProgram one_shot(uint32_t blocks, uint32_t threads = 256) {
@@ -99,33 +174,8 @@ TEST_CASE("special: a shape is the same for all sizes, and fill() tells all that
   CHECK(code.leading == 1);  // packets of plain data are sent before anybody is asked anything
   for (const uint64_t part : {96u, 4800u, 1u << 20}) {
     const Packed call(t.program, 0, part);
-    std::vector<SpecialLine> lines;
     REQUIRE(shape.takes(call.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));
-    REQUIRE(shape.fill(call.programs, lines));
-    REQUIRE(lines.size() == shape.lines());
-    for (uint32_t b = 0; b < 3; ++b) {
-      const Steps packed = call.steps(b);
-      const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
-      for (uint32_t s = 0; s < 2; ++s) {
-        const Step& step = packed.steps[s];
-        SpecialExtent extent;
-        std::memcpy(&extent, own + code.steps[s].extent, sizeof extent);
-        CHECK(extent.begin == step.begin - step.run_begin);
-        CHECK(extent.end == step.end - step.run_begin);
-        CHECK(extent.length == step.length);
-        CHECK(extent.source == step.source);
-        REQUIRE(code.steps[s].places.size() == step.count * (step.dsts + step.srcs));
-        for (uint32_t k = 0; k < code.steps[s].places.size(); ++k) {
-          const uint32_t place = code.steps[s].places[k];
-          const StepOperand& operand = packed.operands[step.first + k];
-          const SpecialLine* from = (place & device::kPlaceShared) != 0 ? lines.data() : own;
-          CHECK(std::memcmp(from + place / device::kPlaceLine, &operand, sizeof operand) == 0);
-          CHECK(((place & device::kPlacePackets) != 0) ==
-                ((operand.flags & device::kPackets) != 0));
-          CHECK(((place & device::kPlaceDoubled) != 0) == (operand.copies == 2));
-        }
-      }
-    }
+    check_lines(shape, call);
   }
 }
 
@@ -221,10 +271,8 @@ TEST_CASE("special: every op of the table is done, or refused with a reason") {
         const auto shape = SpecialShape::of(t.program, r, diagnostics);
         if (shape) {
           ++done;
-          std::vector<SpecialLine> lines;
-          const Packed call(t.program, r, 3 * 245760 * t.program.contract.ranks);  // whole units
           CAPTURE(plan.name, r);
-          CHECK(shape->fill(call.programs, lines));
+          check_lines(*shape, Packed(t.program, r, 3 * 245760 * t.program.contract.ranks));
           continue;
         }
         REQUIRE(diagnostics.all().back().code == "not-specialised");
@@ -237,24 +285,110 @@ TEST_CASE("special: every op of the table is done, or refused with a reason") {
   std::string text;
   for (const auto& [name, why] : refused) text += name + ": " + why + "\n";
   CHECK(text ==
-        "pipeline: it has a pipeline\n"
-        "put by port: it sends through port channels\n"
-        "put_packets by port: it has ops of port or switch channels ('post_packets')\n"
-        "put_with_signal: it sends through port channels\n"
-        "put_with_signal_and_flush: it sends through port channels\n"
-        "read_put_packets by port: it has ops of port or switch channels ('forward_packets')\n"
-        "switch_broadcast: it has ops of port or switch channels ('switch_broadcast')\n"
-        "switch_broadcast_packets: it has ops of port or switch channels "
-        "('switch_broadcast_packets')\n"
-        "switch_reduce: it has ops of port or switch channels ('switch_reduce')\n"
-        "switch_reduce_broadcast: it has ops of port or switch channels ('switch_reduce')\n");
+        "switch_broadcast: it has ops of switch channels ('switch_broadcast')\n"
+        "switch_broadcast_packets: it has ops of switch channels ('switch_broadcast_packets')\n"
+        "switch_reduce: it has ops of switch channels ('switch_reduce')\n"
+        "switch_reduce_broadcast: it has ops of switch channels ('switch_reduce')\n");
 }
 
 TEST_CASE("special: what no such kernel does is refused in full words") {
-  TestProgram t = exchange(ChannelKind::port);
+  TestProgram t(2, 2);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t thin = t.buffer(r, "thin", 1, PacketFormat::LL8, 2);
+    const uint32_t wide = t.buffer(r, "wide", 1, PacketFormat::LL128, 2);
+    add_op(t, r, 0, OpKind::put_packets, {far(0, thin, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, OpKind::put_packets, {far(0, wide, 0)}, {local(kInput, 1)});
+    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 0)}, {local(thin, 0)});
+    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1)}, {local(wide, 0)});
+  }
   CHECK(refusal_of(t.program) ==
-        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: it sends through port "
-        "channels\nthe interpreter runs the plan as it is");
+        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: it has packets of two "
+        "formats\nthe interpreter runs the plan as it is");
+}
+
+/// A pipeline whose blocks count the signals that they take, with a buffer of two units.
+TestProgram relay() {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  t.program.loops.push_back({.unit = 4096, .chunks = 1});
+  const auto looped = [](Op& op) { op.loop = 0; };
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t stage = t.buffer(r, "stage", 1);
+    t.program.ranks[r].buffers[stage].units = 2;
+    t.program.ranks[r].buffers[stage].unit = 4096;
+    looped(add_op(t, r, 0, OpKind::put, {far(0, stage, 0)}, {local(kInput, 0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::signal, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::wait, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(stage, 0)}));
+  }
+  return t;
+}
+
+TEST_CASE("special: a pipeline is a loop, of as many rounds as a call has") {
+  TestProgram t = relay();
+  const SpecialShape shape = shape_of(t.program);
+  CHECK(shape.counts());
+  CHECK_FALSE(shape.posts());
+  for (const uint64_t part : {4096u, 3 * 4096u, 4096u + 16u, 1u << 24}) {
+    CAPTURE(part);
+    check_lines(shape, Packed(t.program, 0, part));
+  }
+  Diagnostics diagnostics;
+  const auto source =
+      write_kernels(t.program, std::string(64, 'd'), usual_kernel_dtypes(), diagnostics);
+  REQUIRE(source);
+  CHECK(source->find("    for (block.begin_rounds(0); block.in_rounds(); block.next_round()) {\n"
+                     "      block.template run<StepKind::copy, SpecialOperands<1, 1, 1,\n"
+                     "          own_place(4, kPlaceExtra),\n"
+                     "          shared_place(0)>>(1, 0, 4);\n") != std::string::npos);
+  CHECK(source->find("SpecialTraits{.counts = true, .align = 16}") != std::string::npos);
+}
+
+TEST_CASE("special: a block that posts has its channels in lines") {
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::port);
+  for (uint32_t r = 0; r < 2; ++r) {
+    add_op(t, r, 0, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
+    add_op(t, r, 0, OpKind::signal, {end_of(0)});
+    add_op(t, r, 0, OpKind::wait, {end_of(0)});
+    add_op(t, r, 0, OpKind::flush, {end_of(0)});
+  }
+  const SpecialShape shape = shape_of(t.program);
+  CHECK(shape.posts());
+  CHECK(shape.codes()[0].leading == 0);
+  check_lines(shape, Packed(t.program, 0, 4096));
+}
+
+TEST_CASE("special: lines that are too many for parameters lie in memory") {
+  const auto lines_of = [](uint32_t blocks) { return shape_of(one_shot(blocks).program).lines(); };
+  const uint32_t each = lines_of(3) - lines_of(2);
+  const uint32_t most = device::kMostSpecialLines / each;
+  const SpecialShape few = shape_of(one_shot(most).program);
+  TestProgram many = one_shot(most + 1);
+  const SpecialShape shape = shape_of(many.program);
+  CHECK_FALSE(few.in_memory());
+  CHECK(shape.in_memory());
+  CHECK(few.key() != shape.key());
+  check_lines(shape, Packed(many.program, 0, 16ull * (most + 1)));
+  Diagnostics diagnostics;
+  const auto source =
+      write_kernels(many.program, std::string(64, 'd'), usual_kernel_dtypes(), diagnostics);
+  REQUIRE(source);
+  CHECK(source->find("const __grid_constant__ SpecialMemory arguments") != std::string::npos);
+  CHECK(source->find("SpecialArguments<") == std::string::npos);
+  // One block that has more of them than fit in shared memory.
+  TestProgram wide(1, 1);
+  const uint32_t scratch = wide.buffer(0, "scratch", device::kMostSharedLines);
+  for (uint32_t i = 0; i < device::kMostSharedLines; ++i) {
+    add_op(wide, 0, 0, OpKind::copy, {local(scratch, i)}, {local(kInput, 0)});
+  }
+  CHECK(refusal_of(wide.program) ==
+        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: a block has 89616 bytes "
+        "of sizes and addresses, and 44800 fit in shared memory\nthe interpreter runs the plan as "
+        "it is");
 }
 
 TEST_CASE("special: NVRTC is given all headers that the source includes") {

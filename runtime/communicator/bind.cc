@@ -63,6 +63,7 @@ class Binder {
   bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
+  bool place_lines(BoundCall::State& made);
   bool check_fit(BoundCall::State& made);
   void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;
@@ -464,6 +465,15 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
                                  diagnostics_);
 }
 
+// A plan's own kernel reads no programs: what it does read takes their place.
+bool Binder::place_lines(BoundCall::State& made) {
+  if (made.own.kernel == nullptr || x_.own_kernels->bytes_in_memory() == 0) return true;
+  if (made.slot == nullptr && !take_slot(made)) return false;
+  made.own.lines_at = made.slot->data;
+  return x_.group->device->write(made.slot->data, made.own.lines.data(),
+                                 made.own.lines.size() * sizeof(SpecialLine), diagnostics_);
+}
+
 // By the programs as they are here: those in a slot lie on the device.
 void Binder::shorten(BoundCall::State& made) const {
   if (!x_.group->device->carries_programs()) return;
@@ -559,6 +569,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (x_.own_kernels != nullptr) {
     x_.own_kernels->choose(made->programs, made->launch, made->own);
+    if (!place_lines(*made)) return nullptr;
   }
   if (made->own.kernel == nullptr) shorten(*made);
   if (!check_fit(*made)) return nullptr;

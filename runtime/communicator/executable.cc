@@ -164,7 +164,9 @@ bool Executable::State::allocate(Diagnostics& diagnostics) {
     const PoolPiece piece = pool->take(*of, bytes, "programs of calls", problems);
     return piece ? piece.memory() : nullptr;
   };
-  slots = std::make_shared<SlotPool>(group->device, BlockPrograms::most_bytes(program), source);
+  const uint64_t lines = own_kernels == nullptr ? 0 : own_kernels->bytes_in_memory();
+  slots = std::make_shared<SlotPool>(group->device,
+                                     std::max(BlockPrograms::most_bytes(program), lines), source);
   return faults != nullptr && fill_region(device, layout, region->data(), element, diagnostics);
 }
 
@@ -526,7 +528,7 @@ bool Executable::State::start(const BoundCall::State& binding, StreamHandle stre
                               Diagnostics& diagnostics) {
   const OwnCall& own = binding.own;
   if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
-  return own_kernels->loaded().launch(own.kernel, binding.launch, own.lines.data(), stream,
+  return own_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
                                       diagnostics);
 }
 

@@ -59,6 +59,7 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
 void OwnKernels::choose(const BlockPrograms& programs, device::LaunchPlan& launch,
                         OwnCall& call) const {
   call.kernel = nullptr;
+  call.lines_at = nullptr;
   const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));
   if (launch.blocks != shape_.blocks() || kernel == kernels_.end()) return;
   if (!shape_.takes(programs, launch.dtype, launch.accumulate, launch.reduce)) return;

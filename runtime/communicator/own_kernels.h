@@ -19,6 +19,11 @@ namespace mscclc {
 struct OwnCall {
   PlanKernels::Kernel kernel = nullptr;  ///< nullptr: the interpreter runs it
   std::vector<SpecialLine> lines;        ///< its sizes and addresses
+  const void* lines_at = nullptr;        ///< their copy on the device; nullptr: they are parameters
+  /// The kernel's second parameter.
+  const void* arguments() const {
+    return lines_at == nullptr ? static_cast<const void*>(lines.data()) : &lines_at;
+  }
 };
 
 /// Thread safety: the device's.
@@ -34,6 +39,10 @@ class OwnKernels {
   /// `launch.threads` then.
   void choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call) const;
   PlanKernels& loaded() const { return *loaded_; }
+  /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.
+  uint64_t bytes_in_memory() const {
+    return shape_.in_memory() ? shape_.lines() * sizeof(SpecialLine) : 0;
+  }
 
   const std::string& file() const { return file_; }
 

@@ -86,6 +86,33 @@ use_make() { # PREFIX
     fail "make: $(cat log.txt)"
 }
 
+# Plans with kernels of their own, one file beside each plan, or a word why there are none.
+look_at_kernels() { # FOLDER
+  local plan kernels=$1/sm_90
+  if [[ ! -d $kernels ]]; then
+    [[ $(< "$1/README") == *"The interpreter runs all plans." ]] || fail "kernels: $(ls -R "$1")"
+    return
+  fi
+  grep -q 'files of kernels for sm_90, [0-9]* bytes; 0 plans are left' "$1/README" ||
+    fail "README of the kernels: $(< "$1/README")"
+  [[ -s $kernels/library.json ]] || fail "plans without a table"
+  for plan in "$kernels"/*.json; do
+    [[ $plan == */library.json || -s ${plan%.json}.sm_90.cubin ]] || fail "no kernels beside $plan"
+  done
+}
+
+# As a package with the GPU part has them, here of a stand-in for nvcc: a job picks these plans. On a
+# device that runs no kernels of plans, or does not take these, the interpreter runs them.
+use_kernels() {
+  local said kernels=$work/kernels/sm_90
+  grep -q 'MSCCLC_KERNEL(.*f32)' "$kernels"/allreduce_1shot_ordered-*.sm_90.cubin || fail "kernels"
+  said=$(MSCCLC_PLAN_PATH=$kernels MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD,SELECT \
+    example/example 2>&1) || fail "the example with kernels: $said"
+  [[ $said == *"$kernels/allreduce_1shot_ordered-"* ]] || fail "another plan: $said"
+  [[ $said == *"the interpreter runs executable"*"runs no kernels of plans"* ]] ||
+    fail "who ran it? $said"
+}
+
 # NCCL's interface is no library that the loader finds without being told.
 use_nccl() { # PREFIX
   [[ -z $(find "$1" -name 'libnccl*' -not -path "$1/lib/mscclc/*") ]] || fail "libnccl in lib"
@@ -132,6 +159,9 @@ dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
   fail "what the package needs: $(dpkg-deb --field "$packages/mscclc.deb" Depends)"
 diff -r --no-dereference "$work/tar/moved" "$work/deb/usr" || fail "the packages differ"
 
+tar -xf "$packages/stand_in_kernels.tar" -C "$work"
+look_at_kernels "$work/kernels"
+
 use_merged_usr
 
 for prefix in "$work/tar/moved" "$work/deb/usr"; do
@@ -144,6 +174,8 @@ for prefix in "$work/tar/moved" "$work/deb/usr"; do
   cp -r "$prefix/share/doc/mscclc/examples" example
   use_cmake "$prefix"
   use_make "$prefix"
+  look_at_kernels "$prefix/share/mscclc/kernels"
+  use_kernels
   use_nccl "$prefix"
   need_little "$prefix"
   lose_header "$prefix"

@@ -4,7 +4,7 @@
 set -euo pipefail
 prefix=$1
 : "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}" "${audit:?}"
-: "${header:?}" "${config:?}" "${examples:?}"
+: "${header:?}" "${config:?}" "${examples:?}" "${kernels:?}"
 
 put() { # FOLDER FILE...: as the prefix's files
   local folder=$1
@@ -17,6 +17,9 @@ install -D -m 644 "$license" "$prefix/share/doc/mscclc/copyright"
 # shellcheck disable=SC2086  # several files
 put share/mscclc/plans $plans
 version=$("$mscclc" --version | cut -d' ' -f2)
+
+# Plans with kernels of their own, by architecture, or why there are none (kernels.sh).
+tar --extract --file "$kernels" --directory "$prefix/share/mscclc" --no-same-owner
 
 # The library for C, and how CMake and pkg-config find it.
 put include "$header"

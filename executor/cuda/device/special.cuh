@@ -13,6 +13,32 @@ struct SpecialArguments {
   uint4 lines[kLines];
 };
 
+/// The second parameter of a kernel that has too many of them: where they are (LaunchPlan::programs
+/// is to the interpreter what they are here).
+struct SpecialMemory {
+  const uint4* lines;
+};
+
+/// How many signals the block has taken, by slot (WaitSlots). Seen by all threads once they have
+/// met to count the call.
+__device__ __forceinline__ void fetch_taken(const LaunchPlan& plan, BlockState& state,
+                                            const uint64_t* calls) {
+  if (threadIdx.x == 0 || threadIdx.x >= plan.call_counts) return;
+  state.counts[threadIdx.x] = load_relaxed_gpu(calls + threadIdx.x);
+}
+
+/// Fetches the lines of all blocks, and then this one's, into shared memory. Calls do not change
+/// them, so that the kernel ahead may still run.
+template <uint32_t kShared, uint32_t kOwn>
+__device__ __forceinline__ void fetch_arguments(const uint4* from, uint4* to) {
+  const uint4* own = from + kShared + uint64_t{blockIdx.x} * kOwn;
+#pragma unroll 1
+  for (uint32_t i = threadIdx.x; i < kShared + kOwn; i += blockDim.x) {
+    to[i] = i < kShared ? from[i] : own[i - kShared];
+  }
+  __syncthreads();
+}
+
 /// Runs this block's part of a call: lead(block) has the steps that come before the block has
 /// counted it, run(block) the others.
 template <class Block, class Lead, class Run>
@@ -29,6 +55,7 @@ __device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4*
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
   }
+  if constexpr (Block::kCounts) fetch_taken(plan, state, calls);
   Block first(state, plan, call, shared, own);
   lead(first);
   // What follows from the number of the call is worked out from here on: nobody has waited for it

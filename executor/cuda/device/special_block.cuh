@@ -1,8 +1,8 @@
 // The machine of a kernel that was compiled for one plan (executor/special/emit.h). It runs the
 // steps of step_kinds.def by the accesses of the fast interpreter (packet_rows.cuh, plain_sums.cuh,
-// block_base.cuh), and deals out bytes to threads as that does, so that results are the same bits.
-// What a step is made of is known when it is compiled; sizes and addresses come from the parameters
-// of the launch, which need not be fetched.
+// block_base.cuh, ports.cuh), and deals out bytes to threads as that does, so that results are the
+// same bits. What a step is made of is known when it is compiled; sizes and addresses come from the
+// parameters of the launch, which need not be fetched, unless they are too many for them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,15 @@
 namespace mscclc::cuda {
 
 using device::SpecialExtent;
+using device::SpecialLoop;
+using device::SpecialRounds;
+
+/// What the blocks of a kernel do, beside their steps.
+struct SpecialTraits {
+  bool posts = false;   ///< they hand puts and signals to the rank's proxy
+  bool counts = false;  ///< they count the signals that they take (WaitSlots)
+  uint32_t align = 16;  ///< granule in which rounds of pipelines are cut
+};
 
 /// What is known of a step: as many moves, each of some destinations and sources, in these places
 /// (device::SpecialPlace), destinations of a move first. Or so many targets, and no places.
@@ -47,13 +56,14 @@ template <PacketFormat F>
 /// A kind of step that the emitter accepts needs a body in SpecialBlock::run_step().
 static_assert(device::kinds_of(StepFamily::plain) == 2);
 static_assert(device::kinds_of(StepFamily::packets) == 2);
+static_assert(device::kinds_of(StepFamily::sent) == 2);
 static_assert(device::kinds_of(StepFamily::block) == 3);
 static_assert(device::kinds_of(StepFamily::target) == 4);
 
 /// Plain data begins and ends at multiples of 16 bytes.
-template <class Arithmetic, PacketFormat F>
-class SpecialBlock : public BlockBase<Arithmetic, false> {
-  using Base = BlockBase<Arithmetic, false>;
+template <class Arithmetic, PacketFormat F, SpecialTraits traits>
+class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
+  using Base = BlockBase<Arithmetic, traits.posts>;
   using Base::stamp_;
   using Base::state_;
   using Rows = PacketRows<F, false, false>;
@@ -61,7 +71,9 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
   using Places = typename Rows::Places;
 
  public:
-  /// `shared` and `own`: lines of all blocks, and of this one. Both lie in the parameters.
+  static constexpr bool kCounts = traits.counts;
+
+  /// `shared` and `own`: lines of all blocks, and of this one, in the parameters or shared memory.
   __device__ __forceinline__ SpecialBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
                                           const uint4* shared, const uint4* own)
       : Base(state, plan, call), shared_(shared), own_(own) {}
@@ -84,7 +96,23 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     if (this->frees_next_) let_next_begin();
     this->frees_next_ = false;
     if (gave_up(state_.waits)) exit_thread();
-    run_step<kind, Operands>(begin_step(line), first, flags);
+    const bool rounds = (flags & device::kInLoop) != 0 && moves_data(kind);
+    run_step<kind, Operands>(rounds ? begin_round(line) : begin_step(line), first, flags);
+  }
+
+  /// A pipeline, whose body is run once per round.
+  __device__ __forceinline__ void begin_rounds(uint32_t line) {
+    SpecialLoop loop;
+    const uint4 words = own_[line];
+    memcpy(&loop, &words, sizeof loop);
+    round_begin_ = 0;
+    round_unit_ = loop.unit;
+    rounds_left_ = loop.rounds;
+  }
+  __device__ __forceinline__ bool in_rounds() const { return rounds_left_ != 0; }
+  __device__ __forceinline__ void next_round() {
+    round_begin_ += round_unit_;
+    --rounds_left_;
   }
 
   /// Counts the call, once all threads of the block have its number. The next launch, which takes
@@ -116,9 +144,29 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     return {words.x, words.y, words.z, words.w};
   }
 
+  /// What of a step the block moves in the round at hand: share_of_round(), as the interpreter.
+  __device__ __forceinline__ SpecialExtent begin_round(uint32_t line) {
+    SpecialRounds step;
+    const uint4 words[] = {own_[line], own_[line + 1], own_[line + 2]};
+    static_assert(sizeof words == sizeof step);
+    memcpy(&step, words, sizeof step);
+    this->frees_next_ |= threadIdx.x == 0 && (step.source & device::kSpecialFrees) != 0;
+    this->source_ = step.source & ~device::kSpecialFrees;
+    const device::Range own =
+        device::share_of_round({round_begin_, round_begin_ + round_unit_}, step.move_end, step.part,
+                               step.parts, traits.align);
+    const uint64_t begin = own.begin > step.begin ? own.begin : step.begin;
+    const uint64_t end = own.end < step.end ? own.end : step.end;
+    if (begin >= end) return {0, 0, 0, 0};
+    return {static_cast<uint32_t>(begin - step.run_begin),
+            static_cast<uint32_t>(end - step.run_begin), 0, 0};
+  }
+
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run_step(const SpecialExtent& e, uint32_t first, uint32_t flags) {
+    const bool posts = traits.posts && (flags & device::kPosts) != 0;
     if constexpr (kind == StepKind::copy) {
+      if (posts) return post_moves<Operands>(e, 1);
       copy_rows<Operands>(e);
     } else if constexpr (kind == StepKind::reduce) {
       add_rows<Operands>(e, flags);
@@ -126,13 +174,21 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
       move_units<Operands, false>(e);
     } else if constexpr (kind == StepKind::reduce_packets) {
       add_units<Operands>(e, flags);
+    } else if constexpr (kind == StepKind::post_packets) {
+      post_moves<Operands>(e, Format<F>::kWire);
+    } else if constexpr (kind == StepKind::forward_packets) {
+      forward_units<Operands>(e);
+    } else if constexpr (kind == StepKind::flush) {
+      this->flush(Operands::kCount, [&](uint32_t i) { return target(first + i).index; });
     } else if constexpr (kind == StepKind::sync) {
       this->sync();
     } else if constexpr (kind == StepKind::barrier) {
       this->meet(target(first));
     } else {
       static_assert(device::info(kind).family == StepFamily::target);
-      for (uint32_t i = threadIdx.x; i < Operands::kCount; i += blockDim.x) {
+      // One thread posts, in order.
+      const uint32_t begin = posts && threadIdx.x != 0 ? Operands::kCount : threadIdx.x;
+      for (uint32_t i = begin; i < Operands::kCount; i += posts ? 1 : blockDim.x) {
         synchronise<kind>(target(first + i), (flags & device::kRelaxed) != 0);
       }
     }
@@ -165,9 +221,82 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
     device::StepOperand operand;
     const uint4 words = lines[place / device::kPlaceLine];
     memcpy(&operand, &words, sizeof operand);
-    if ((place & device::kPlaceDoubled) == 0) return operand.address;
-    const uint32_t copy = static_cast<uint32_t>(call) & 1;
-    return operand.address + uint64_t{copy * operand.stride} * device::kCopyLine;
+    uint8_t* begin = operand.address;
+    if ((place & device::kPlaceDoubled) != 0) {
+      const uint32_t copy = static_cast<uint32_t>(call) & 1;
+      begin += uint64_t{copy * operand.stride} * device::kCopyLine;
+    } else if ((place & device::kPlaceCopied) != 0) {
+      begin += call % operand.copies * operand.stride * device::kCopyLine;
+    }
+    if ((place & device::kPlaceExtra) == 0) return begin;
+    const uint32_t units = extra(place).units;
+    return units == 0 ? begin : begin - device::skipped_units(round_begin_, round_unit_, units);
+  }
+  /// REQUIRES: kPlaceExtra, which own lines alone have.
+  __device__ __forceinline__ device::StepExtra extra(uint32_t place) const {
+    device::StepExtra found;
+    const uint4 words = own_[place / device::kPlaceLine + 1];
+    memcpy(&found, &words, sizeof found);
+    return found;
+  }
+
+  // What the proxy sends.
+
+  /// Hands moves to the proxy, by one thread: plain data, or packets as they lie. `unit`: bytes of
+  /// what the extent counts. The sources are read later.
+  template <class Operands>
+  __device__ __forceinline__ void post_moves(const SpecialExtent& e, uint32_t unit) {
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; ++i) post_move<Operands>(i, e, unit);
+  }
+  template <class Operands>
+  __device__ __forceinline__ void post_move(uint32_t i, const SpecialExtent& e, uint32_t unit) {
+    if (threadIdx.x != 0 || e.begin == e.end) return;
+    const uint64_t begin = uint64_t{e.begin} * unit, bytes = uint64_t{e.end - e.begin} * unit;
+    const uint32_t first = i * Operands::kEach;
+    const uint8_t* from = address(Operands::place(first + Operands::kDsts)) + begin;
+#pragma unroll
+    for (uint32_t k = 0; k < Operands::kDsts; ++k) {
+      const uint32_t place = Operands::place(first + k);
+      this->post({PortWhat::put, extra(place).channel,
+                  reinterpret_cast<uint64_t>(address(place) + begin),
+                  reinterpret_cast<uint64_t>(from), bytes, 0});
+    }
+  }
+
+  /// The packets are sent as they lie once all are there. A sentinel slot may be emptied only when
+  /// the proxies have read it (handlers_packet.h: forward_by_port()).
+  template <class Operands>
+  __device__ __forceinline__ void forward_units(const SpecialExtent& e) {
+    static_assert(Operands::kSrcs == 1);
+#pragma unroll
+    for (uint32_t i = 0; i < Operands::kCount; ++i) {
+      const uint32_t first = i * Operands::kEach;
+      const uint32_t source = Operands::place(first + Operands::kDsts);
+      for_each_unit(e, source, [&](const Part& part, const Places& from) {
+        uint4 rows[kAtOnce];
+        read(from, 1, part, rows);
+      });
+      this->sync();
+      post_move<Operands>(i, e, Format<F>::kWire);
+      if constexpr (Format<F>::kSentinel) {
+        this->flush(Operands::kDsts,
+                    [&](uint32_t k) { return extra(Operands::place(first + k)).channel; });
+        this->sync();
+        for_each_unit(e, source,
+                      [&](const Part&, const Places& from) { Rows::empty(stamp_, from); });
+      }
+    }
+  }
+  /// Calls fn with each part that this thread has of an operand, and where that lies.
+  template <class Fn>
+  __device__ __forceinline__ void for_each_unit(const SpecialExtent& e, uint32_t place, Fn fn) {
+    Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
+      Places from;
+      from.packets = 0;
+      find(place, part, 0, this->call_, from);
+      fn(part, from);
+    });
   }
 
   // Plain data.
@@ -341,6 +470,9 @@ class SpecialBlock : public BlockBase<Arithmetic, false> {
 
   const uint4* const shared_;
   const uint4* const own_;
+  uint64_t round_begin_ = 0;  ///< of the pipeline at hand, in virtual bytes ...
+  uint64_t round_unit_ = 0;   ///< ... and how long its rounds are
+  uint64_t rounds_left_ = 0;
 };
 
 }  // namespace mscclc::cuda
