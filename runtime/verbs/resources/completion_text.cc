@@ -1,4 +1,4 @@
-#include "runtime/verbs/completion_text.h"
+#include "runtime/verbs/resources/completion_text.h"
 
 #include <fmt/format.h>
 
