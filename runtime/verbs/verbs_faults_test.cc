@@ -116,5 +116,21 @@ TEST_CASE("an order that fails names the port, if that is down") {
                                            "interface below it (ip link)"));
 }
 
+TEST_CASE("a device that does nothing, and says nothing, ends its lane") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  World world(base_options(), std::chrono::seconds{3});
+  world.open();
+  fake->hanging_order = 2;
+  CHECK(world.lane->put(world.at(0), world.sources.data(), 1 << 20, world.diagnostics));
+  CHECK(!world.lane->flush(world.diagnostics));
+  const std::string said =
+      "the lane to rank 3 has ended: fake1 has done nothing for 3 s, and reports no error; check "
+      "that the process of rank 3 is not stopped, and the log of this system\n";
+  CHECK(world.text() == "error: " + said);
+  CHECK(world.near_told.wait() == said);
+  CHECK(world.far_told.wait() == "rank 5 ends its lane: " + said);
+}
+
 }  // namespace
 }  // namespace mscclc::verbs

@@ -20,6 +20,7 @@
 #include "runtime/verbs/resources/completion_text.h"
 #include "runtime/verbs/send_queue.h"
 #include "runtime/verbs/staging.h"
+#include "runtime/verbs/stall_watch.h"
 
 namespace mscclc::verbs {
 namespace {
@@ -42,7 +43,8 @@ class VerbsLane final : public Lane {
       : state_(peer),
         mode_(mode),
         adapter_(std::move(adapter)),
-        find_source_(std::move(find_source)) {}
+        find_source_(std::move(find_source)),
+        stall_(adapter_->net()->options().dead) {}
 
   /// Meets the peer on a socket that it has proved to be its own. False: `why` says why.
   bool meet(Fd socket, SteadyTime deadline, std::string& why) {
@@ -208,7 +210,8 @@ class VerbsLane final : public Lane {
     const auto held = reactor.hold();
     heard_ = reactor.add(line_->socket(), EPOLLIN, [this](uint32_t) { attend(false); });
     done_ = reactor.add(events_->events(), EPOLLIN, [this](uint32_t) { attend(true); });
-    if (heard_ != 0 && done_ != 0 && events_->arm()) return true;
+    const bool watched = stall_.open(reactor, [this] { look_for_stall(); });
+    if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return true;
     why = "cannot wait for it: " + error_text(errno);
     return false;
   }
@@ -285,6 +288,7 @@ class VerbsLane final : public Lane {
 
   void order(Work work) {
     work.number = ++orders_;
+    stall_.start();
     waiting_.push_back({work, latest_});
   }
 
@@ -426,7 +430,28 @@ class VerbsLane final : public Lane {
     state_.announce(why);
   }
 
+  /// On the reactor's thread, each second while there are orders.
+  void look_for_stall() {
+    std::string why;
+    {
+      const std::lock_guard lock(mutex_);
+      if (state_.is_open()) poll_all();
+      complete_some();
+      if (stall_.is_dead(!is_empty(), first_pending())) {
+        break_with(fmt::format(
+            "the lane to rank {} has ended: {} has done nothing for {} s, and reports no error; "
+            "check that the process of rank {} is not stopped, and the log of this system",
+            state_.peer(), adapter_->port().context->name(), net().options().dead.count(),
+            state_.peer()));
+      }
+      why = state_.broken();
+      if (!state_.is_open()) forget_all();
+    }
+    state_.announce(why);
+  }
+
   void forget_all() {
+    stall_.close(net().reactor());
     if (heard_ != 0) net().reactor().remove(line_->socket(), heard_);
     if (done_ != 0) net().reactor().remove(events_->events(), done_);
     heard_ = done_ = 0;
@@ -439,6 +464,7 @@ class VerbsLane final : public Lane {
   std::mutex mutex_;  ///< for state_ and all below; taken after the reactor's
   std::unique_ptr<ControlLine> line_;
   net::Reactor::Token heard_ = 0, done_ = 0;
+  StallWatch stall_;
   const std::unique_ptr<uint64_t> old_values_ = std::make_unique<uint64_t>();
   std::shared_ptr<const MemoryRegion> old_values_key_;
   std::unique_ptr<Staging> staging_;  ///< nullptr: not needed so far

@@ -13,10 +13,10 @@ namespace mscclc::verbs::testing {
 namespace {
 
 /// Waits for a count as a block does.
-void await_count(const World& world, uint64_t offset, uint64_t value) {
+void await_count(World& world, uint64_t offset, uint64_t value) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (world.word(offset) < value) {
-    INFO(world.text());
+    REQUIRE(world.near_told.text() + world.far_told.text() == "");
     REQUIRE(std::chrono::steady_clock::now() < until);
     std::this_thread::yield();
   }
@@ -46,7 +46,7 @@ fake::FakeVerbs* reset_fake() {
   state->gids = fresh.gids;
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
-  state->failing_order = 0;
+  state->failing_order = state->hanging_order = 0;
   return state;
 }
 
@@ -62,8 +62,8 @@ std::string text(const Diagnostics& diagnostics) {
   return render_text(diagnostics, Sources(), 1000);
 }
 
-World::World(const VerbsOptions& options) {
-  const net::SocketOptions sockets{.interface = "=lo"};
+World::World(const VerbsOptions& options, std::chrono::seconds dead) {
+  const net::SocketOptions sockets{.interface = "=lo", .dead = dead};
   VerbsOptions second = options;
   second.prefer = 1;
   far = Adapter::start(options, net::SocketNet::start(sockets, diagnostics), diagnostics);

@@ -40,7 +40,8 @@ class Window final : public NamedMemory {
 /// Memory of rank 3, and what rank 5 needs for a lane to it. The ends are at two devices.
 struct World {
   World() : World(base_options()) {}
-  explicit World(const VerbsOptions& options);
+  /// `dead`: after which a machine or device that says nothing is given up.
+  explicit World(const VerbsOptions& options, std::chrono::seconds dead = std::chrono::seconds{30});
   DeviceKey key() const { return {reinterpret_cast<uint64_t>(data()), region->remote_key()}; }
   void open();
   std::unique_ptr<Lane> open_with(const std::vector<uint8_t>& offer);
