@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/net/broken.h"
 #include "runtime/net/dial.h"
+#include "runtime/net/lane_state.h"
 #include "runtime/net/order_reader.h"
 #include "runtime/net/sender.h"
 
@@ -25,17 +25,11 @@ namespace {
 constexpr uint64_t kBlock = OrderReader::kMostPut;
 /// With so many orders in its queues a lane takes no more until some are sent.
 constexpr uint64_t kMostQueued = 1024;
-constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
-
-bool refuse(Diagnostics& diagnostics, const std::string& why) {
-  diagnostics.error("lane-failed", {}, why);
-  return false;
-}
 
 class SocketLane final : public Lane {
  public:
   SocketLane(std::vector<Fd> sockets, const LanePeer& peer, std::shared_ptr<SocketNet> net)
-      : peer_(peer.rank), over_(peer.over), failed_(peer.failed), net_(std::move(net)) {
+      : state_(peer), net_(std::move(net)) {
     for (Fd& socket : sockets) {
       lines_.push_back(std::make_unique<Line>(Sender(std::move(socket), sockets.size())));
     }
@@ -48,8 +42,8 @@ class SocketLane final : public Lane {
       line->token = reactor.add(line->sender.socket(), EPOLLIN,
                                 [this, l = line.get()](uint32_t) { attend(*l); });
       if (line->token == 0) {
-        return refuse(diagnostics, fmt::format("cannot wait for the lane to rank {}: {}", peer_,
-                                               error_text(errno)));
+        return refuse_lane(diagnostics, fmt::format("cannot wait for the lane to rank {}: {}",
+                                                    state_.peer(), error_text(errno)));
       }
     }
     return true;
@@ -59,7 +53,7 @@ class SocketLane final : public Lane {
     const auto held = net_->reactor().hold();
     forget_all();
     const std::lock_guard lock(mutex_);
-    if (gone_ || !broken_.empty() || queued() > 0) return;  // the far end sees that it was cut off
+    if (!state_.is_open() || queued() > 0) return;  // the far end sees that it was cut off
     for (auto& line : lines_) {
       line->sender.push({.what = Order::bye});
       (void)line->sender.send_some();
@@ -72,7 +66,7 @@ class SocketLane final : public Lane {
     const auto memory = id_of(to, bytes, diagnostics);
     std::unique_lock lock(mutex_);
     if (!memory || !await_room(lock, diagnostics)) return false;
-    if (gone_) return true;
+    if (state_.gone()) return true;
     const auto* source = static_cast<const uint8_t*>(from);
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
       const uint64_t count = std::min(end, (at / kBlock + 1) * kBlock) - at;
@@ -94,7 +88,7 @@ class SocketLane final : public Lane {
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     const std::lock_guard lock(mutex_);
-    if (!broken_.empty()) return refuse(diagnostics, broken_);
+    if (!state_.is_whole(diagnostics)) return false;
     Completion completion{count, value, {}};
     for (const auto& line : lines_) completion.orders.push_back(line->sender.pushed());
     completions_.push_back(std::move(completion));
@@ -107,10 +101,8 @@ class SocketLane final : public Lane {
     if (!order({.what = Order::flush, .value = number}, diagnostics)) return false;
     flushes_ = number;
     std::unique_lock lock(mutex_);
-    while (!gone_ && broken_.empty() && answered_ < number) {
-      if (!await_news(lock, diagnostics)) return false;
-    }
-    return broken_.empty() || refuse(diagnostics, broken_);
+    return state_.await_while(
+        lock, [&] { return answered_ < number; }, diagnostics);
   }
 
  private:
@@ -131,9 +123,9 @@ class SocketLane final : public Lane {
                                  Diagnostics& diagnostics) const {
     const auto id = NamedMemory::at(place, bytes);
     if (!id) {
-      refuse(diagnostics,
-             fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane", bytes,
-                         place.offset, peer_));
+      refuse_lane(diagnostics,
+                  fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane",
+                              bytes, place.offset, state_.peer()));
     }
     return id;
   }
@@ -142,7 +134,7 @@ class SocketLane final : public Lane {
   bool order(const Order& last, Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
-    if (gone_) return true;
+    if (state_.gone()) return true;
     Sender& sender = lines_[latest_]->sender;
     for (uint32_t other = 0; other < lines_.size(); ++other) {
       const uint64_t before = lines_[other]->sender.pushed();
@@ -163,31 +155,22 @@ class SocketLane final : public Lane {
 
   /// Waits while too much is queued. False: reported.
   bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-    while (!gone_ && broken_.empty() && queued() >= kMostQueued) {
-      if (!await_news(lock, diagnostics)) return false;
-    }
-    return broken_.empty() || refuse(diagnostics, broken_);
-  }
-
-  /// Until the reactor has done something here. False: nobody wants that any more.
-  bool await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-    if (news_.wait_for(lock, kAsk) == std::cv_status::no_timeout || !over_ || !over_()) return true;
-    return refuse(diagnostics,
-                  fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+    return state_.await_while(
+        lock, [&] { return queued() >= kMostQueued; }, diagnostics);
   }
 
   bool send_all(Diagnostics& diagnostics) {
     for (auto& line : lines_) send_some(*line);
     complete_some();
-    return broken_.empty() || refuse(diagnostics, broken_);
+    return state_.is_whole(diagnostics);
   }
 
   void send_some(Line& line) {
-    if (gone_ || !broken_.empty() || !line.sender.wants_write()) return;
+    if (!state_.is_open() || !line.sender.wants_write()) return;
     if (!line.sender.send_some()) {
       const int error = errno;
       listen(line);  // it may have said why
-      if (!gone_) break_off(error);
+      if (!state_.gone()) break_off(error);
       return;
     }
     const bool waits = line.sender.wants_write();
@@ -203,7 +186,8 @@ class SocketLane final : public Lane {
       }
       return true;
     };
-    while (broken_.empty() && !completions_.empty() && (gone_ || is_sent(completions_.front()))) {
+    while (state_.broken().empty() && !completions_.empty() &&
+           (state_.gone() || is_sent(completions_.front()))) {
       store_release(completions_.front().count, completions_.front().value);
       completions_.pop_front();
     }
@@ -213,26 +197,25 @@ class SocketLane final : public Lane {
     while (const auto answer = line.sender.next_answer()) {
       if (answer->number == kGone) return leave();
       if (answer->number == kRefused) {
-        return break_with(
-            fmt::format("rank {} ends its lane: {}", peer_, printable_line(answer->refusal)));
+        return break_with(fmt::format("rank {} ends its lane: {}", state_.peer(),
+                                      printable_line(answer->refusal)));
       }
       answered_ = std::max(answered_, answer->number);
     }
-    if (line.sender.ended() && !gone_) break_off(line.sender.error());
+    if (line.sender.ended() && !state_.gone()) break_off(line.sender.error());
   }
 
   void break_off(int error) {
-    break_with(fmt::format("the lane to rank {} has ended: {}", peer_,
+    break_with(fmt::format("the lane to rank {} has ended: {}", state_.peer(),
                            broken_text(error, net_->options().dead)));
   }
-  /// The first reason counts.
   void break_with(const std::string& why) {
-    if (broken_.empty()) broken_ = why;
+    (void)state_.break_with(why);
     close_writing();
   }
   /// The far end needs no more.
   void leave() {
-    gone_ = true;
+    state_.leave();
     close_writing();
   }
   void close_writing() {
@@ -244,34 +227,28 @@ class SocketLane final : public Lane {
     std::string why;
     {
       const std::lock_guard lock(mutex_);
-      if (!gone_ && broken_.empty()) {
+      if (state_.is_open()) {
         listen(line);
         send_some(line);
         complete_some();
-        why = broken_;
+        why = state_.broken();
       }
-      if (gone_ || !broken_.empty()) forget_all();
+      if (!state_.is_open()) forget_all();
     }
-    news_.notify_all();
-    if (!why.empty() && failed_) failed_(why);
+    state_.announce(why);
   }
 
   void forget_all() {
     for (auto& line : lines_) net_->reactor().remove(line->sender.socket(), line->token);
   }
 
-  const uint32_t peer_;
-  const std::function<bool()> over_;
-  const LaneFailed failed_;
+  std::mutex mutex_;  ///< for all below; taken after the reactor's
+  LaneState state_;
   const std::shared_ptr<SocketNet> net_;
-  std::mutex mutex_;              ///< for all below; taken after the reactor's
-  std::condition_variable news_;  ///< the reactor has done something here
   std::vector<std::unique_ptr<Line>> lines_;
   size_t latest_ = 0;  ///< the connection of the latest put
   std::deque<Completion> completions_;
   uint64_t flushes_ = 0, answered_ = 0;
-  bool gone_ = false;   ///< the far end, in good order
-  std::string broken_;  ///< why the lane has ended
 };
 
 }  // namespace
@@ -288,7 +265,7 @@ std::unique_ptr<Lane> open_socket_lane(const LanePeer& peer, std::shared_ptr<Soc
     why = fmt::format("at {}: {}", offer->address.text(), why);
   }
   if (sockets.empty()) {
-    refuse(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
+    refuse_lane(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
     return nullptr;
   }
   auto lane = std::make_unique<SocketLane>(std::move(sockets), peer, std::move(net));

@@ -8,7 +8,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/socket_net.h"
-#include "runtime/verbs/port.h"
+#include "runtime/verbs/port/port.h"
 
 namespace mscclc::verbs {
 

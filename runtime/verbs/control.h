@@ -18,7 +18,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/net/lane_wire.h"
-#include "runtime/verbs/path.h"
+#include "runtime/verbs/port/path.h"
 
 namespace mscclc::verbs {
 

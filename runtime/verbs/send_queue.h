@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/verbs/resources.h"
+#include "runtime/verbs/resources/resources.h"
 
 namespace mscclc::verbs {
 

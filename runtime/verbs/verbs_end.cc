@@ -10,8 +10,8 @@
 
 #include "executor/words.h"
 #include "runtime/net/broken.h"
-#include "runtime/verbs/completion_text.h"
 #include "runtime/verbs/control.h"
+#include "runtime/verbs/resources/completion_text.h"
 
 namespace mscclc::verbs {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -16,10 +15,12 @@
 #include "runtime/base/deadline.h"
 #include "runtime/net/broken.h"
 #include "runtime/net/dial.h"
-#include "runtime/verbs/completion_text.h"
+#include "runtime/net/lane_state.h"
 #include "runtime/verbs/control.h"
+#include "runtime/verbs/resources/completion_text.h"
 #include "runtime/verbs/send_queue.h"
 #include "runtime/verbs/staging.h"
+#include "runtime/verbs/stall_watch.h"
 
 namespace mscclc::verbs {
 namespace {
@@ -31,23 +32,19 @@ constexpr size_t kMostWaiting = 1024;
 /// Orders that a queue pair holds. As many as records: a record is free when its message is done.
 constexpr uint32_t kDepth = kRecords;
 constexpr size_t kPolled = 32;
-constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
+constexpr std::chrono::milliseconds kAsk{50};  ///< how often it is asked whether all is over
 
-bool refuse(Diagnostics& diagnostics, const std::string& why) {
-  diagnostics.error("lane-failed", {}, why);
-  return false;
-}
+using net::refuse_lane;
 
 class VerbsLane final : public Lane {
  public:
   VerbsLane(const LanePeer& peer, std::shared_ptr<Adapter> adapter, FindSource find_source,
             SignalMode mode)
-      : peer_(peer.rank),
+      : state_(peer),
         mode_(mode),
-        over_(peer.over),
-        failed_(peer.failed),
         adapter_(std::move(adapter)),
-        find_source_(std::move(find_source)) {}
+        find_source_(std::move(find_source)),
+        stall_(adapter_->net()->options().dead) {}
 
   /// Meets the peer on a socket that it has proved to be its own. False: `why` says why.
   bool meet(Fd socket, SteadyTime deadline, std::string& why) {
@@ -64,7 +61,7 @@ class VerbsLane final : public Lane {
     if (line_ == nullptr) return;
     poll_all();
     // Otherwise the far end sees that it was cut off.
-    if (!gone_ && broken_.empty() && is_empty()) (void)line_->send(ControlMessage::bye, messages_);
+    if (state_.is_open() && is_empty()) (void)line_->send(ControlMessage::bye, messages_);
     queues_.clear();
     net().close_later(line_->release());
   }
@@ -76,7 +73,7 @@ class VerbsLane final : public Lane {
     if (memory == nullptr) return false;
     Source how;
     if (bytes > kInline) how = find_source_(from, bytes);
-    if (!how.error.empty()) return refuse(diagnostics, how.error);
+    if (!how.error.empty()) return refuse_lane(diagnostics, how.error);
     std::unique_lock lock(mutex_);
     const auto* source = static_cast<const uint8_t*>(from);
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
@@ -87,7 +84,7 @@ class VerbsLane final : public Lane {
                 .to = memory->device_key()->address + at};
       if (!await_room(lock, diagnostics)) return false;
       if (!take_source(work, source, how.key, lock, diagnostics)) return false;
-      if (gone_) return true;
+      if (state_.gone()) return true;
       order(work);
       source += count;
       at += count;
@@ -100,14 +97,14 @@ class VerbsLane final : public Lane {
     if (memory == nullptr) return false;
     std::unique_lock lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
-    if (gone_) return true;
+    if (state_.gone()) return true;
     order(mode_ == SignalMode::host ? add(*memory, count, value) : message(*memory, count, value));
     return go_on(diagnostics);
   }
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     const std::lock_guard lock(mutex_);
-    if (!broken_.empty()) return refuse(diagnostics, broken_);
+    if (!state_.is_whole(diagnostics)) return false;
     completions_.push_back({count, value, latest_read_});
     return go_on(diagnostics);
   }
@@ -115,18 +112,13 @@ class VerbsLane final : public Lane {
   bool flush(Diagnostics& diagnostics) override {
     std::unique_lock lock(mutex_);
     if (!go_on(diagnostics)) return false;
-    while (!gone_ && broken_.empty() && !is_empty()) {
-      if (!await_news(lock, diagnostics)) return false;
-    }
-    if (broken_.empty() && !gone_ && flushed_ < messages_ &&
-        !line_->send(ControlMessage::flush, messages_)) {
-      break_with(fmt::format("the lane to rank {} has ended: {}", peer_,
-                             net::broken_text(errno, net().options().dead)));
-    }
-    while (!gone_ && broken_.empty() && flushed_ < messages_) {
-      if (!await_news(lock, diagnostics)) return false;
-    }
-    return broken_.empty() || refuse(diagnostics, broken_);
+    if (!state_.await_while(
+            lock, [&] { return !is_empty(); }, diagnostics))
+      return false;
+    if (state_.gone() || flushed_ >= messages_) return true;
+    if (!line_->send(ControlMessage::flush, messages_)) end_break(errno);
+    return state_.await_while(
+        lock, [&] { return flushed_ < messages_; }, diagnostics);
   }
 
  private:
@@ -192,7 +184,7 @@ class VerbsLane final : public Lane {
       if (await(line_->socket().get(), POLLIN, std::min<SteadyTime>(deadline, now + kAsk))) {
         continue;
       }
-      if (over_ && over_()) why = "the communicator has failed";
+      if (state_.is_over()) why = "the communicator has failed";
       if (now >= deadline) why = "it does not answer";
       if (!why.empty()) return std::nullopt;
     }
@@ -218,7 +210,8 @@ class VerbsLane final : public Lane {
     const auto held = reactor.hold();
     heard_ = reactor.add(line_->socket(), EPOLLIN, [this](uint32_t) { attend(false); });
     done_ = reactor.add(events_->events(), EPOLLIN, [this](uint32_t) { attend(true); });
-    if (heard_ != 0 && done_ != 0 && events_->arm()) return true;
+    const bool watched = stall_.open(reactor, [this] { look_for_stall(); });
+    if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return true;
     why = "cannot wait for it: " + error_text(errno);
     return false;
   }
@@ -227,9 +220,9 @@ class VerbsLane final : public Lane {
                           Diagnostics& diagnostics) const {
     const NamedMemory* const memory = NamedMemory::find(place, bytes);
     if (memory != nullptr && memory->device_key()) return memory;
-    refuse(diagnostics,
-           fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane", bytes,
-                       place.offset, peer_));
+    refuse_lane(diagnostics,
+                fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane",
+                            bytes, place.offset, state_.peer()));
     return nullptr;
   }
 
@@ -253,9 +246,9 @@ class VerbsLane final : public Lane {
              Diagnostics& diagnostics) {
     std::string why;
     if (staging_ == nullptr) staging_ = Staging::make(*adapter_, why);
-    if (staging_ == nullptr) return refuse(diagnostics, why);
+    if (staging_ == nullptr) return refuse_lane(diagnostics, why);
     while (go_on(diagnostics)) {
-      if (gone_) return true;
+      if (state_.gone()) return true;
       staging_->done_before(first_pending());
       if (uint8_t* const place = staging_->take(work.bytes, orders_ + 1)) {
         std::memcpy(place, from, work.bytes);
@@ -263,7 +256,7 @@ class VerbsLane final : public Lane {
         work.source_key = staging_->key();
         return true;
       }
-      if (!await_news(lock, diagnostics)) return false;
+      if (!state_.await_news(lock, diagnostics)) return false;
     }
     return false;
   }
@@ -295,6 +288,7 @@ class VerbsLane final : public Lane {
 
   void order(Work work) {
     work.number = ++orders_;
+    stall_.start();
     waiting_.push_back({work, latest_});
   }
 
@@ -303,7 +297,7 @@ class VerbsLane final : public Lane {
     push_all();
     poll_all();
     complete_some();
-    return broken_.empty() || refuse(diagnostics, broken_);
+    return state_.is_whole(diagnostics);
   }
 
   /// A signal follows what the other queue pairs have been given.
@@ -318,15 +312,16 @@ class VerbsLane final : public Lane {
 
   void push_all() {
     int error = 0;
-    while (broken_.empty() && !waiting_.empty() && may_push(waiting_.front()) && error == 0) {
+    while (state_.broken().empty() && !waiting_.empty() && may_push(waiting_.front()) &&
+           error == 0) {
       error = queues_[waiting_.front().queue].add(waiting_.front().work);
       waiting_.pop_front();
     }
     for (SendQueue& queue : queues_) {
-      if (error == 0 && broken_.empty()) error = queue.ring();
+      if (error == 0 && state_.broken().empty()) error = queue.ring();
     }
     if (error != 0) {
-      break_with(fmt::format("the lane to rank {} has ended: {} takes no orders: {}", peer_,
+      break_with(fmt::format("the lane to rank {} has ended: {} takes no orders: {}", state_.peer(),
                              adapter_->port().context->name(), error_text(error)));
     }
   }
@@ -334,12 +329,12 @@ class VerbsLane final : public Lane {
   /// What is done makes room for what waits.
   void poll_all() {
     std::array<ibv_wc, kPolled> come;
-    for (int count = 1; count > 0 && !gone_ && broken_.empty();) {
+    for (int count = 1; count > 0 && state_.is_open();) {
       count = events_->poll(come);
       for (int i = 0; i < count; ++i) take_done(come[static_cast<size_t>(i)]);
       if (count > 0) push_all();
       if (count < 0) {
-        break_with(fmt::format("the lane to rank {} has ended: {} fails", peer_,
+        break_with(fmt::format("the lane to rank {} has ended: {} fails", state_.peer(),
                                adapter_->port().context->name()));
       }
     }
@@ -350,12 +345,12 @@ class VerbsLane final : public Lane {
     for (SendQueue& each : queues_) {
       if (each.pair().number() == come.qp_num) queue = &each;
     }
-    if (queue == nullptr || gone_ || !broken_.empty()) return;
+    if (queue == nullptr || !state_.is_open()) return;
     if (come.status == IBV_WC_SUCCESS) return queue->done(come.wr_id);
     listen();  // it may have gone in good order, or have said why
-    if (gone_ || !broken_.empty()) return;
+    if (!state_.is_open()) return;
     const std::string port = adapter_->port().problem();
-    break_with(fmt::format("the lane to rank {} has ended: {}: {}{}", peer_,
+    break_with(fmt::format("the lane to rank {} has ended: {}: {}{}", state_.peer(),
                            queue->text(come.wr_id), status_text(come.status, come.vendor_err),
                            port.empty() ? "" : "; " + adapter_->port().text() + " " + port));
   }
@@ -374,8 +369,8 @@ class VerbsLane final : public Lane {
 
   void complete_some() {
     const uint64_t first = first_pending();
-    while (broken_.empty() && !completions_.empty() &&
-           (gone_ || completions_.front().number < first)) {
+    while (state_.broken().empty() && !completions_.empty() &&
+           (state_.gone() || completions_.front().number < first)) {
       store_release(completions_.front().count, completions_.front().value);
       completions_.pop_front();
     }
@@ -383,42 +378,35 @@ class VerbsLane final : public Lane {
 
   /// Waits while too much waits for the device. False: reported.
   bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-    while (!gone_ && broken_.empty() && waiting_.size() >= kMostWaiting) {
-      if (!await_news(lock, diagnostics)) return false;
-    }
-    return broken_.empty() || refuse(diagnostics, broken_);
-  }
-
-  /// Until the reactor has done something here. False: nobody wants that any more.
-  bool await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-    if (news_.wait_for(lock, kAsk) == std::cv_status::no_timeout || !over_ || !over_()) return true;
-    return refuse(diagnostics,
-                  fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+    return state_.await_while(
+        lock, [&] { return waiting_.size() >= kMostWaiting; }, diagnostics);
   }
 
   void listen() {
     while (const auto message = line_->next()) {
       const auto number = number_of(*message);
       if (message->what == ControlMessage::gone) {
-        gone_ = true;
+        state_.leave();
         waiting_.clear();
         return;
       }
       if (message->what == ControlMessage::failed) {
-        return break_with(fmt::format("rank {} ends its lane: {}", peer_, text_of(*message)));
+        return break_with(
+            fmt::format("rank {} ends its lane: {}", state_.peer(), text_of(*message)));
       }
       if (message->what == ControlMessage::flushed && number) flushed_ = *number;
     }
-    if (line_->ended() && broken_.empty()) {
-      break_with(fmt::format("the lane to rank {} has ended: {}", peer_,
-                             net::broken_text(line_->error(), net().options().dead)));
-    }
+    if (line_->ended() && state_.broken().empty()) end_break(line_->error());
+  }
+
+  void end_break(int error) {
+    break_with(fmt::format("the lane to rank {} has ended: {}", state_.peer(),
+                           net::broken_text(error, net().options().dead)));
   }
 
   /// The first reason counts, and the far end learns it.
   void break_with(const std::string& why) {
-    if (!broken_.empty()) return;
-    broken_ = why;
+    if (!state_.break_with(why)) return;
     waiting_.clear();
     line_->send_failure(why);
   }
@@ -431,34 +419,52 @@ class VerbsLane final : public Lane {
       if (done) {
         events_->take_events();
         if (!events_->arm()) break_with("the device's events cannot be waited for");
-      } else if (!gone_ && broken_.empty()) {
+      } else if (state_.is_open()) {
         listen();
       }
-      if (broken_.empty()) poll_all();
+      if (state_.broken().empty()) poll_all();
       complete_some();
-      why = broken_;
-      if (gone_ || !broken_.empty()) forget_all();
+      why = state_.broken();
+      if (!state_.is_open()) forget_all();
     }
-    news_.notify_all();
-    if (!why.empty() && failed_) failed_(why);
+    state_.announce(why);
+  }
+
+  /// On the reactor's thread, each second while there are orders.
+  void look_for_stall() {
+    std::string why;
+    {
+      const std::lock_guard lock(mutex_);
+      if (state_.is_open()) poll_all();
+      complete_some();
+      if (stall_.is_dead(!is_empty(), first_pending())) {
+        break_with(fmt::format(
+            "the lane to rank {} has ended: {} has done nothing for {} s, and reports no error; "
+            "check that the process of rank {} is not stopped, and the log of this system",
+            state_.peer(), adapter_->port().context->name(), net().options().dead.count(),
+            state_.peer()));
+      }
+      why = state_.broken();
+      if (!state_.is_open()) forget_all();
+    }
+    state_.announce(why);
   }
 
   void forget_all() {
+    stall_.close(net().reactor());
     if (heard_ != 0) net().reactor().remove(line_->socket(), heard_);
     if (done_ != 0) net().reactor().remove(events_->events(), done_);
     heard_ = done_ = 0;
   }
 
-  const uint32_t peer_;
+  net::LaneState state_;
   const SignalMode mode_;
-  const std::function<bool()> over_;
-  const LaneFailed failed_;
   const std::shared_ptr<Adapter> adapter_;
   const FindSource find_source_;
-  std::mutex mutex_;              ///< for all below; taken after the reactor's
-  std::condition_variable news_;  ///< the reactor has done something here
+  std::mutex mutex_;  ///< for state_ and all below; taken after the reactor's
   std::unique_ptr<ControlLine> line_;
   net::Reactor::Token heard_ = 0, done_ = 0;
+  StallWatch stall_;
   const std::unique_ptr<uint64_t> old_values_ = std::make_unique<uint64_t>();
   std::shared_ptr<const MemoryRegion> old_values_key_;
   std::unique_ptr<Staging> staging_;  ///< nullptr: not needed so far
@@ -474,8 +480,6 @@ class VerbsLane final : public Lane {
   std::deque<Completion> completions_;
   std::map<uint64_t, uint64_t> counts_;  ///< what was signalled last, by address
   uint64_t messages_ = 0, flushed_ = 0;  ///< signals sent as messages; known to be carried out
-  bool gone_ = false;                    ///< the far end, in good order
-  std::string broken_;                   ///< why the lane has ended
 };
 
 }  // namespace
@@ -484,7 +488,7 @@ std::unique_ptr<Lane> open_verbs_lane(const LanePeer& peer, std::shared_ptr<Adap
                                       FindSource find_source, std::chrono::milliseconds timeout,
                                       Diagnostics& diagnostics) {
   const auto fail = [&](const std::string& why) {
-    refuse(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
+    refuse_lane(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
     return nullptr;
   };
   const auto offer = decode_verbs_offer(peer.offer);

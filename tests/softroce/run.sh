@@ -22,13 +22,13 @@ leave_out() {
 
 [ "${MSCCLC_SKIP_VM:-0}" = 0 ] || leave_out "MSCCLC_SKIP_VM is set"
 [ "$(uname -m)" = x86_64 ] || leave_out "the virtual machine is an x86_64"
-for tool in qemu-system-x86_64 busybox cpio modprobe depmod ip rdma flock dpkg-deb; do
+for tool in qemu-system-x86_64 busybox cpio modprobe depmod ip rdma tc flock dpkg-deb; do
   command -v "$tool" >/dev/null || leave_out "there is no $tool (packages for 'vm' of tools/packages.txt)"
 done
 
 # The kernel, and its modules in the order in which they are loaded. rdma_rxe asks for crc32 by name
 # only, so that modprobe does not know of it.
-modules='crc32_generic virtio_pci 9pnet_virtio 9p overlay veth ib_uverbs rdma_rxe'
+modules='crc32_generic virtio_pci 9pnet_virtio 9p overlay veth sch_netem ib_uverbs rdma_rxe'
 
 unpack_kernel() {  # to a folder
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
@@ -48,13 +48,16 @@ unpack_kernel() {  # to a folder
   done >"$1/start/modules/list"
 }
 
+# A machine of other modules is made anew.
+stamp=$(echo "$modules" | cksum | tr ' ' -)
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
-if [ ! -e "$cache/ready/start/modules/list" ]; then
+if [ ! -e "$cache/ready/made-$stamp" ]; then
   rm -rf "$cache/new" "$cache/ready"
   mkdir "$cache/new"
   unpack_kernel "$cache/new"
+  touch "$cache/new/made-$stamp"
   mv "$cache/new" "$cache/ready"
 fi
 flock -u 9
@@ -74,11 +77,12 @@ quote() { printf " '%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 timeout --kill-after=5 "$limit" qemu-system-x86_64 -nodefaults -no-user-config -display none \
   -no-reboot -machine pc,usb=off -accel tcg,thread=multi -cpu max -smp 2 -m 3072 \
   -kernel "$cache"/ready/boot/vmlinuz-* -initrd "$work/initrd" \
-  -append "console=ttyS0 quiet loglevel=3 panic=-1 reboot=t mitigations=off nowatchdog" \
+  -append "console=ttyS0 quiet loglevel=3 panic=-1 reboot=t mitigations=off nowatchdog
+    tsc=reliable no_timer_check" \
   -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-  -serial stdio </dev/null >"$work/log" 2>&1 || true
-tr -d '\r' <"$work/log" | grep -vE '^softroce: ended with |reboot: '
-code=$(tr -d '\r' <"$work/log" | sed -n 's/^softroce: ended with \([0-9][0-9]*\)$/\1/p' | tail -n 1)
+  -serial stdio </dev/null 2>&1 | sed -u 's/\r*$//' | tee "$work/log" |
+  grep --line-buffered -vE '^softroce: ended with |reboot: ' || true
+code=$(sed -n 's/^softroce: ended with \([0-9][0-9]*\)$/\1/p' "$work/log" | tail -n 1)
 if [ -z "$code" ]; then
   echo "softroce: the machine has not ended its script within $limit s" >&2
   exit 1

@@ -23,6 +23,7 @@ struct FakeVerbs {
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
   std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)
+  std::atomic<int64_t> hanging_order{0};  ///< likewise: it and those after it are never done
 };
 
 }  // namespace mscclc::verbs::fake

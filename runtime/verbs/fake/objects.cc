@@ -187,6 +187,7 @@ void Pair::run_orders() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || !orders_.empty(); });
+    hang_if_asked(lock);
     if (stop_) return;
     const Order order = orders_.front();
     lock.unlock();
@@ -197,6 +198,11 @@ void Pair::run_orders() {
     failed |= status != IBV_WC_SUCCESS;
     complete(order.order, status);
   }
+}
+
+void Pair::hang_if_asked(std::unique_lock<std::mutex>& lock) {
+  std::atomic<int64_t>& order = fake::state().hanging_order;
+  if (order > 0 && --order == 0) changed_.wait(lock, [this] { return stop_; });
 }
 
 void Pair::complete(const ibv_send_wr& order, ibv_wc_status status) {

@@ -85,6 +85,7 @@ class Pair : public ibv_qp {
   };
 
   void run_orders();
+  void hang_if_asked(std::unique_lock<std::mutex>& lock);
   ibv_wc_status carry_out(const Order& order);
   bool reach_peer();
   ibv_wc_status give(const Head& head, const std::vector<uint8_t>& bytes, uint64_t& old);

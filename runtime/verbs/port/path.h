@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/verbs/port.h"
+#include "runtime/verbs/port/port.h"
 
 namespace mscclc::verbs {
 

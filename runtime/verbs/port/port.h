@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/verbs/options.h"
-#include "runtime/verbs/resources.h"
+#include "runtime/verbs/port/options.h"
+#include "runtime/verbs/resources/resources.h"
 
 namespace mscclc::verbs {
 

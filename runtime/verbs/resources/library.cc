@@ -1,4 +1,4 @@
-#include "runtime/verbs/library.h"
+#include "runtime/verbs/resources/library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "runtime/verbs/options.h"
+#include "runtime/verbs/port/options.h"
 
 #include <fmt/format.h>
 

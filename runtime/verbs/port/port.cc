@@ -1,4 +1,4 @@
-#include "runtime/verbs/port.h"
+#include "runtime/verbs/port/port.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Lists of devices in NCCL's syntax.
-#include "runtime/verbs/hca_list.h"
+#include "runtime/verbs/port/hca_list.h"
 
 #include <catch2/catch.hpp>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/verbs/hca_list.h"
+#include "runtime/verbs/port/hca_list.h"
 
 namespace mscclc::verbs {
 

@@ -1,4 +1,4 @@
-#include "runtime/verbs/completion_text.h"
+#include "runtime/verbs/resources/completion_text.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,9 @@ constexpr Meaning kMeanings[] = {
     {IBV_WC_BAD_RESP_ERR, "bad response: the peer's device has answered something else"},
     {IBV_WC_REM_INV_REQ_ERR,
      "remote invalid request: the peer's device does not take such an order; check that both ends "
-     "have devices with RDMA writes and atomics, or set MSCCLC_IBV_MODE=host-no-atomic"},
+     "have devices with RDMA writes and atomics, or set MSCCLC_IBV_MODE=host-no-atomic; devices in "
+     "software (rdma_rxe) say so, too, after packets were lost or late: set a longer "
+     "MSCCLC_IB_TIMEOUT"},
     {IBV_WC_REM_ACCESS_ERR,
      "remote access error: the peer has not shared that memory, or has freed it; a buffer must "
      "stay "

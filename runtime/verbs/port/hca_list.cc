@@ -1,4 +1,4 @@
-#include "runtime/verbs/hca_list.h"
+#include "runtime/verbs/port/hca_list.h"
 
 #include <fmt/format.h>
 

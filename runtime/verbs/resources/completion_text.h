@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/verbs/library.h"
+#include "runtime/verbs/resources/library.h"
 
 namespace mscclc::verbs {
 

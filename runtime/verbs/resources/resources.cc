@@ -1,4 +1,4 @@
-#include "runtime/verbs/resources.h"
+#include "runtime/verbs/resources/resources.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

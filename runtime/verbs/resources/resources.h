@@ -8,7 +8,7 @@
 #include <string>
 
 #include "runtime/base/fd.h"
-#include "runtime/verbs/library.h"
+#include "runtime/verbs/resources/library.h"
 
 namespace mscclc::verbs {
 

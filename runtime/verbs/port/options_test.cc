@@ -1,5 +1,5 @@
 // Variables of lanes over verbs.
-#include "runtime/verbs/options.h"
+#include "runtime/verbs/port/options.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "runtime/verbs/path.h"
+#include "runtime/verbs/port/path.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,38 @@
+#include "runtime/net/lane_state.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace mscclc::net {
+namespace {
+
+constexpr std::chrono::milliseconds kAskWhetherOver{50};
+
+}  // namespace
+
+bool refuse_lane(Diagnostics& diagnostics, const std::string& why) {
+  diagnostics.error("lane-failed", {}, why);
+  return false;
+}
+
+bool LaneState::break_with(const std::string& why) {
+  if (!broken_.empty()) return false;
+  broken_ = why;
+  return true;
+}
+
+bool LaneState::await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
+  if (news_.wait_for(lock, kAskWhetherOver) == std::cv_status::no_timeout || !is_over()) {
+    return true;
+  }
+  return refuse_lane(
+      diagnostics, fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+}
+
+void LaneState::announce(const std::string& why) {
+  news_.notify_all();
+  if (!why.empty() && failed_) failed_(why);
+}
+
+}  // namespace mscclc::net
