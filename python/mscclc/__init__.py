@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from .effects import Access, Effect
     from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
     from .plan import Plan, Result, compile
+    from .symmetric import SymmetricMemory
 
 __all__ = [
     "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError", "Plan",
-    "Result", "RunError", "UsageError", "Work", "compile", "unique_id",
+    "Result", "RunError", "SymmetricMemory", "UsageError", "Work", "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ _HOME_OF = {
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",
     "Plan": "plan", "Result": "plan", "compile": "plan",
+    "SymmetricMemory": "symmetric",
 }  # fmt: skip
 
 

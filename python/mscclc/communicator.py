@@ -11,6 +11,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from ._library import HOST, Config, UniqueId, check, library
+from ._lifetime import Lifetime
 from .errors import UsageError
 
 _DTYPES = {
@@ -81,7 +82,7 @@ class Communicator:
             check(call(ctypes.byref(handle), *arguments, ctypes.byref(config)))
 
         _wait_for(create, None)
-        self._handle = handle
+        self._handle, self._lifetime = handle, Lifetime(handle)
         self._stream = stream
         check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
 
@@ -163,16 +164,19 @@ class Communicator:
         if not handle:
             return None
         check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
-        child._handle, child._stream = handle, stream
+        child._handle, child._stream, child._lifetime = handle, stream, Lifetime(handle)
         return child
 
     def close(self) -> None:
-        """Waits for what is queued, and frees the communicator; the second time nothing."""
+        """Waits for what is queued, and frees the communicator; the second time nothing.
+
+        Symmetric memory of it, which somebody still has, stays as it is until nobody has it.
+        """
         if self._handle is None or self._process != os.getpid():
             return
         handle, self._handle = self._handle, None
         check(library().mscclc_stream_destroy(handle, self._stream))
-        check(library().mscclc_comm_destroy(handle))
+        self._lifetime.end()
         self._unfinished.clear()
 
     def __enter__(self) -> "Communicator":
@@ -191,6 +195,7 @@ class Communicator:
             raise UsageError("the communicator is closed")
         if self._process != os.getpid():
             raise UsageError("the communicator is of the process before fork()")
+        self._lifetime.free_unneeded()
         return self._handle
 
     def _number(self, function):
