@@ -1,4 +1,4 @@
-"""How long a communicator of the library lives: as long as it is open, or memory of it is in use."""
+"""A communicator of the library lives as long as it is open, or memory of it is in use."""
 
 import os
 import sys
@@ -24,8 +24,7 @@ class Lifetime:
             self._users += 1
 
     def let_go(self, registration, memory):
-        """It is not any more. Any thread; a communicator that is open frees it when it is used next,
-        as it is for one thread at a time."""
+        """It is not any more. Any thread: an open communicator frees it when it is used next."""
         if sys.is_finalizing() or os.getpid() != self._process:
             return
         with self._lock:

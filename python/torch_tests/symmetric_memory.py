@@ -1,4 +1,4 @@
-"""Symmetric memory on the host device: torch's interface with our backend, and our class over torch."""
+"""Symmetric memory on the host device: torch's interface with our backend, our class over torch."""
 
 import ctypes
 import gc
@@ -130,7 +130,8 @@ def of_sizes_that_differ(ranks):
     """An error on all ranks, after which the group goes on."""
     group = _group(ranks, "sizes")
     tensor = symm.empty(64 + ranks.rank, dtype=torch.uint8, device="cpu")
-    refused(lambda: symm.rendezvous(tensor, group), "as many bytes", "64 on rank 0 and 65 on rank 1")
+    call = lambda: symm.rendezvous(tensor, group)  # noqa: E731
+    refused(call, "as many bytes", "64 on rank 0 and 65 on rank 1")
     again = symm.empty(64, dtype=torch.uint8, device="cpu")
     symm.rendezvous(again, group).barrier()
     dist.destroy_process_group()
@@ -139,16 +140,16 @@ def of_sizes_that_differ(ranks):
 def not_symmetric(ranks):
     """torch gives None; our class says what is wrong."""
     group = _group(ranks, "plain")
-    of = mscclc.SymmetricMemory.of
+    make, of = mscclc.SymmetricMemory, mscclc.SymmetricMemory.of
     plain = torch.zeros(4)
-    refused(lambda: of(plain, group, backend="torch"), "not lie in symmetric memory 'torch'", "empty()")
+    refused(lambda: of(plain, group, backend="torch"), "not lie in symmetric memory 'torch'")
     refused(lambda: of(b"1234", group, backend="torch"), "is a tensor, not bytes")
     good = symm.empty(4, 4, dtype=torch.float32, device="cpu")
     refused(lambda: of(good.t(), group, backend="torch"), "contiguous")
     assert _registered(teams.name_of(group)) is None
     refused(lambda: symm.rendezvous(good, "no such group"), "no such group")
-    refused(lambda: mscclc.SymmetricMemory(4, "no such", backend="torch"), "no process group 'no such'")
-    refused(lambda: mscclc.SymmetricMemory(4, 7, backend="torch"), "not int")
+    refused(lambda: make(4, "no such", backend="torch"), "no process group 'no such'")
+    refused(lambda: make(4, 7, backend="torch"), "not int")
     dist.destroy_process_group()
 
 
@@ -157,7 +158,8 @@ def names(ranks):
     make = mscclc.SymmetricMemory
     for name in ("cuda", "nccl", "nvshmem"):
         with _process_without_a_choice():
-            refused(lambda: make(4, group, device="cpu", backend=name), f"{name!r} is of GPUs", "cpu")
+            call = lambda: make(4, group, device="cpu", backend=name)  # noqa: B023, E731
+            refused(call, f"{name!r} is of GPUs", "cpu")
     with _process_without_a_choice():
         for name in ("native", "torch"):
             choice._kept = None
@@ -303,8 +305,20 @@ def with_gloo(ranks):
     dist.destroy_process_group()
 
 
+def a_rank_that_dies(ranks):
+    """The last check: one rank ends the process, and waits for its signals end."""
+    group = _group(ranks, "death")
+    tensor = symm.empty(4, dtype=torch.uint8, device="cpu")
+    handle = symm.rendezvous(tensor, group)
+    handle.barrier()
+    if ranks.rank == ranks.size - 1:
+        print("1 passed, 0 failed", flush=True)
+        os._exit(0)
+    refused(handle.barrier, "peer failed")
+
+
 CHECKS = [
     chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, parts_and_shapes,
     of_sizes_that_differ, not_symmetric, names, names_of_groups, outsiders, groups_made_again,
-    all_orders_of_the_end, nothing_stays, with_gloo,
+    all_orders_of_the_end, nothing_stays, with_gloo, a_rank_that_dies,
 ]  # fmt: skip

@@ -2,10 +2,10 @@
 
     python3 tests/gpu/symmetric_memory_check.py [--ranks N] [--seconds N]
 
-A process has one backend, so each runs in processes of its own (default: as many as GPUs), one after
-another: MSCCLC in torch's interface, then the class with native, cuda, nccl and nvshmem. What needs a
-library that is not here is reported as skipped, with the reason. The last line says how many checks
-passed, failed and were skipped. Multicast is never used.
+A process has one backend, so each runs in processes of its own (default: as many as GPUs), one
+after another: MSCCLC in torch's interface, then the class with native, cuda, nccl and nvshmem. What
+needs a library that is not here is reported as skipped, with the reason. The last line says how many
+checks passed, failed and were skipped. Multicast is never used.
 """
 
 import argparse

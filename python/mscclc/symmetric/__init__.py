@@ -36,8 +36,10 @@ class SymmetricMemory:
     def __init__(
         self, bytes: int, group: Any, *, device: Any = None, backend: Optional[str] = None
     ):
-        """Collective: `bytes` bytes of every rank, zeros if they are `native`. `device` is for groups of torch: by
-        default, torch's default device."""
+        """Collective: `bytes` bytes of every rank, zeros where they are `native`.
+
+        `device` is for groups of torch: by default, torch's default device.
+        """
         if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes < 0:
             raise UsageError(f"a number of bytes is not negative, not {bytes!r}")
         name = choose(backend)
@@ -82,8 +84,10 @@ class SymmetricMemory:
         return self._open().bytes
 
     def address(self, rank: Optional[int] = None) -> int:
-        """Where a rank's memory lies here; this rank's by default. 0: it is not reached directly, or
-        there are no bytes."""
+        """Where a rank's memory lies here; this rank's by default.
+
+        0: it is not reached directly, or there are no bytes.
+        """
         return self._open().address(self._rank(rank))
 
     def buffer(self, rank: Optional[int] = None) -> Any:

@@ -1,4 +1,4 @@
-"""Symmetric memory among the ranks of a group of torch.distributed: ours, or that of torch's backends."""
+"""Symmetric memory among the ranks of a group of torch.distributed: ours, or torch's backends'."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Groups of torch.distributed under names of their own, as symmetric memory registers them with torch.
+"""Groups of torch.distributed under the names by which symmetric memory registers them with torch.
 
-The names begin with a prefix, so that no group of the same ranks can have one. They are registered
+These names begin with a prefix, so that no group of the same ranks can have one. They are registered
 before a rendezvous, and go with the last memory of the group.
 """
 
