@@ -4,6 +4,7 @@ import ctypes
 import gc
 import itertools
 import os
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -13,7 +14,7 @@ from torch._C._distributed_c10d import _register_process_group, _resolve_process
 
 import mscclc
 import mscclc.torch.symmetric
-from mscclc.symmetric import choice, teams
+from mscclc.symmetric import choice, of_torch, teams
 
 ALONE = True
 
@@ -160,6 +161,10 @@ def names(ranks):
         with _process_without_a_choice():
             call = lambda: make(4, group, device="cpu", backend=name)  # noqa: B023, E731
             refused(call, f"{name!r} is of GPUs", "cpu")
+    gpu = torch.device("cuda")  # what is asked before a GPU is used
+    refused(lambda: of_torch._check("nccl", group, gpu), "'nccl' needs a group", "backend 'nccl'")
+    with mock.patch.object(symm, "is_nvshmem_available", lambda: False):
+        refused(lambda: of_torch._check("nvshmem", group, gpu), "needs libnvshmem_host.so.3")
     with _process_without_a_choice():
         for name in ("native", "torch"):
             choice._kept = None
