@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
     from .plan import Plan, Result, compile
     from .registry import Registry, Request
+    from .symmetric import SymmetricMemory
 
 __all__ = [
     "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError",
-    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "UsageError", "Work",
-    "compile", "unique_id",
+    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "SymmetricMemory",
+    "UsageError", "Work", "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ _HOME_OF = {
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",
     "Plan": "plan", "Result": "plan", "compile": "plan",
+    "SymmetricMemory": "symmetric",
 }  # fmt: skip
 
 

@@ -93,6 +93,13 @@ _FUNCTIONS = {
     "mscclc_stream_create": [c_void_p, POINTER(c_void_p)],
     "mscclc_stream_destroy": [c_void_p, c_void_p],
     "mscclc_stream_synchronize": [c_void_p, c_void_p],
+    "mscclc_memory_create": [c_void_p, c_size_t, POINTER(c_void_p)],
+    "mscclc_memory_release": [c_void_p],
+    "mscclc_register": [c_void_p, c_void_p, c_size_t, POINTER(c_uint64)],
+    "mscclc_registered_address": [
+        c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(c_size_t),
+    ],
+    "mscclc_deregister": [c_void_p, c_uint64],
     "mscclc_allreduce": [*_BUFFERS, c_int32, c_void_p],
     "mscclc_allgather": [*_BUFFERS, c_void_p],
     "mscclc_reducescatter": [*_BUFFERS, c_int32, c_void_p],
@@ -129,6 +136,8 @@ def library():
             function.argtypes, function.restype = arguments, c_int32
         for name in ("mscclc_last_error", "mscclc_version"):
             getattr(found, name).restype = c_char_p
+        found.mscclc_memory_address.argtypes = [c_void_p]
+        found.mscclc_memory_address.restype = c_void_p
         found.mscclc_result_text.argtypes = [c_int32]
         found.mscclc_result_text.restype = c_char_p
         _loaded = found

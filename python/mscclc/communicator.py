@@ -11,6 +11,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from ._library import DTYPE_DEFAULT, HOST, Call, Config, UniqueId, check, library
+from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
 
@@ -135,14 +136,14 @@ class Communicator:
             raise UsageError(f"there is no GPU {device}")
         self._unfinished = []  # stream and buffers of works that nobody holds any more
         config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
-        handle, stream = ctypes.c_void_p(), ctypes.c_void_p()
+        handle = ctypes.c_void_p()
 
         def create():
             call = getattr(library(), function)
             check(call(ctypes.byref(handle), *arguments, ctypes.byref(config)))
 
         _wait_for(create, None)
-        self._handle = handle
+        self._handle, self._lifetime = handle, Lifetime(handle)
         self._stream = self._own_stream(handle)
 
     def _own_stream(self, handle):
@@ -251,11 +252,15 @@ class Communicator:
         )
         if not handle:
             return None
-        child._handle, child._stream = handle, child._own_stream(handle)
+        child._handle, child._lifetime = handle, Lifetime(handle)
+        child._stream = child._own_stream(handle)
         return child
 
     def close(self) -> None:
-        """Waits for what is queued, and frees the communicator; the second time nothing."""
+        """Waits for what is queued, and frees the communicator; the second time nothing.
+
+        Symmetric memory of it, which somebody still has, stays as it is until nobody has it.
+        """
         if self._handle is None or self._process != os.getpid():
             return
         handle, self._handle = self._handle, None
@@ -263,7 +268,7 @@ class Communicator:
             check(library().mscclc_plan_destroy(self._plans.pop()))
         if self._device == HOST:
             check(library().mscclc_stream_destroy(handle, self._stream))
-        check(library().mscclc_comm_destroy(handle))
+        self._lifetime.end()
         self._unfinished.clear()
 
     def __enter__(self) -> "Communicator":
@@ -282,6 +287,7 @@ class Communicator:
             raise UsageError("the communicator is closed")
         if self._process != os.getpid():
             raise UsageError("the communicator is of the process before fork()")
+        self._lifetime.free_unneeded()
         return self._handle
 
     def _number(self, function):

@@ -6,7 +6,7 @@ import mscclc
 import mscclc.mscclpp as mscclpp
 from mscclc.mscclpp.language import *
 from mscclc.mscclpp.language.utils import AlgoSpec
-from test_communicator import run
+from rank_processes import run
 
 PLAN = """
 program mine

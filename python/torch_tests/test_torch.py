@@ -67,6 +67,9 @@ class Suites(unittest.TestCase):
     def test_custom_ops(self):
         self.check("custom_ops", 2)
 
+    def test_symmetric_memory(self):
+        self.check("symmetric_memory", 2, 3)
+
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 

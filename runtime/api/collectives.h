@@ -33,12 +33,11 @@
 #include "ir/contract/collectives.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
+#include "runtime/api/communicator.h"
 #include "runtime/api/plan_provider.h"
 #include "runtime/api/stream.h"
 
 namespace mscclc {
-
-class Communicator;
 
 /// One call of a collective, as one rank makes it. Counts are in elements, as NCCL counts them.
 struct CollectiveCall {
@@ -145,6 +144,9 @@ class Collectives {
   /// Its number; nullopt: reported.
   [[nodiscard]] std::optional<uint64_t> register_buffer(void* address, uint64_t bytes,
                                                         Diagnostics& diagnostics);
+  /// What `rank` has registered under that number. Local. nullopt: reported (bad-call).
+  [[nodiscard]] std::optional<RankMemory> registered(uint64_t number, uint32_t rank,
+                                                     Diagnostics& diagnostics);
   /// To be called on all ranks, before the memory is freed. False: there is no such number.
   bool deregister_buffer(uint64_t number);
 

@@ -175,6 +175,12 @@ class Executable {
   std::shared_ptr<State> state_;
 };
 
+/// Memory of a rank, as another process sees it.
+struct RankMemory {
+  uint8_t* address = nullptr;  ///< nullptr: no access leads there, or there are no bytes
+  uint64_t bytes = 0;
+};
+
 /// A buffer that peers have mapped: bind() takes pointers into it without a copy. Destroy it on all
 /// ranks, once no call that uses it will be launched any more, and free its memory only when all
 /// ranks have done so: a peer may still be in a call that uses it (freeing memory of cudaMalloc
@@ -187,6 +193,10 @@ class RegisteredBuffer {
  public:
   struct State;
   explicit RegisteredBuffer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  /// The buffer of a rank, as this process sees it, while the registration lives. REQUIRES: there
+  /// is such a rank.
+  RankMemory of_rank(uint32_t rank) const;
 
  private:
   std::shared_ptr<State> state_;

@@ -174,6 +174,39 @@ static void memory_of_the_library(rank_t *r) {
   REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is no memory");
 }
 
+/* Every rank writes a word of each peer's memory, and reads what was written to its own. */
+static void memory_of_peers(rank_t *r) {
+  mscclc_memory_t *memory = NULL;
+  uint64_t number = 0;
+  void *address = NULL;
+  size_t bytes = 0;
+  OK(mscclc_memory_create(r->comm, sizeof(int32_t) * kRanks, &memory));
+  int32_t *own = mscclc_memory_address(memory);
+  const size_t share = r->rank == 0 ? 0 : sizeof(int32_t) * kRanks;
+  OK(mscclc_register(r->comm, own, share, &number));
+  for (uint32_t p = 0; p < kRanks; ++p) {
+    OK(mscclc_registered_address(r->comm, number, p, &address, &bytes));
+    CHECK(bytes == (p == 0 ? 0 : sizeof(int32_t) * kRanks));
+    CHECK((address == NULL) == (p == 0));
+    CHECK(p != r->rank || p == 0 || address == own);
+    if (p > 0) ((int32_t *)address)[r->rank] = (int32_t)(100 * r->rank + p);
+  }
+  OK(mscclc_barrier(r->comm, r->stream));
+  ended(r);
+  for (uint32_t p = 0; p < kRanks; ++p) {
+    CHECK(own[p] == (r->rank == 0 ? 0 : (int32_t)(100 * p + r->rank)));
+  }
+  REFUSED(mscclc_registered_address(r->comm, number, kRanks, &address, &bytes),
+          "error: there is no rank 3 among 3");
+  REFUSED(mscclc_registered_address(r->comm, number, 0, NULL, &bytes),
+          "mscclc_registered_address: 'address' or 'bytes' is NULL");
+  OK(mscclc_deregister(r->comm, number));
+  REFUSED(mscclc_registered_address(r->comm, number, 0, &address, &bytes),
+          "error: there is no such registration");
+  CHECK(address == NULL && bytes == 0);
+  OK(mscclc_memory_release(memory));
+}
+
 static const char kProgram[] =
     "program    mine\n"
     "param      R = 2\n"
@@ -330,6 +363,7 @@ static void work(mscclc_comm_t *comm) {
   all_collectives(&r);
   uneven_rows(&r);
   memory_of_the_library(&r);
+  memory_of_peers(&r);
   plan_by_handle(&r);
   halves(&r);
   choices(&r);

@@ -98,6 +98,24 @@ mscclc_result_t mscclc_register(mscclc_comm_t* comm, void* address, size_t bytes
   });
 }
 
+mscclc_result_t mscclc_registered_address(mscclc_comm_t* comm, uint64_t registration, uint32_t rank,
+                                          void** address, size_t* bytes) {
+  return guarded([&] {
+    if (address == nullptr || bytes == nullptr) {
+      return refuse("mscclc_registered_address", "'address' or 'bytes' is NULL");
+    }
+    *address = nullptr;
+    *bytes = 0;
+    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_registered_address");
+    Diagnostics diagnostics;
+    const auto found = comm->collectives->registered(registration, rank, diagnostics);
+    if (!found) return fail(diagnostics);
+    *address = found->address;
+    *bytes = found->bytes;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
 mscclc_result_t mscclc_deregister(mscclc_comm_t* comm, uint64_t registration) {
   return guarded([&] {
     if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_deregister");

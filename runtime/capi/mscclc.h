@@ -233,6 +233,11 @@ MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void
  * must live until all ranks have deregistered it. */
 MSCCLC_API mscclc_result_t mscclc_register(mscclc_comm_t *comm, void *address, size_t bytes,
                                            uint64_t *registration);
+/* Where this process reads and writes what `rank` has registered, and how many bytes there are:
+ * until the registration ends here. *address is NULL where no such access leads to that rank, or
+ * there are no bytes. Local. */
+MSCCLC_API mscclc_result_t mscclc_registered_address(mscclc_comm_t *comm, uint64_t registration,
+                                                     uint32_t rank, void **address, size_t *bytes);
 /* On all ranks; does not wait. */
 MSCCLC_API mscclc_result_t mscclc_deregister(mscclc_comm_t *comm, uint64_t registration);
 

@@ -431,6 +431,18 @@ std::optional<uint64_t> Collectives::register_buffer(void* address, uint64_t byt
   return state_->registered.add(address, bytes, std::move(buffer));
 }
 
+std::optional<RankMemory> Collectives::registered(uint64_t number, uint32_t rank,
+                                                  Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  if (!visit) return std::nullopt;
+  const RegisteredBuffer* buffer = state_->registered.buffer(number);
+  if (buffer != nullptr && rank < communicator().size()) return buffer->of_rank(rank);
+  refuse(diagnostics, buffer == nullptr ? "there is no such registration"
+                                        : fmt::format("there is no rank {} among {}", rank,
+                                                      communicator().size()));
+  return std::nullopt;
+}
+
 bool Collectives::deregister_buffer(uint64_t number) { return state_->registered.remove(number); }
 
 Communicator& Collectives::communicator() const { return state_->communicator; }

@@ -10,6 +10,11 @@ uint64_t RegisteredCalls::add(const void* address, uint64_t bytes,
   return next_++;
 }
 
+const RegisteredBuffer* RegisteredCalls::buffer(uint64_t number) const {
+  const auto found = buffers_.find(number);
+  return found == buffers_.end() ? nullptr : found->second.registered.get();
+}
+
 bool RegisteredCalls::remove(uint64_t number) {
   if (buffers_.count(number) == 0) return false;
   const auto uses = [number](const Key& key) {

@@ -35,6 +35,8 @@ class RegisteredCalls {
 
   /// Takes a buffer that all ranks have registered; returns its number.
   uint64_t add(const void* address, uint64_t bytes, std::unique_ptr<RegisteredBuffer> buffer);
+  /// nullptr: there is none.
+  const RegisteredBuffer* buffer(uint64_t number) const;
   /// Forgets a buffer and its calls. False: there is none.
   bool remove(uint64_t number);
   /// nullopt: no memory is registered there.

@@ -26,6 +26,15 @@ struct RegisteredBuffer::State {
   ~State() { group->retire(group->buffers.extract(number).mapped()); }
 };
 
+RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
+  const Group& group = *state_->group;
+  const SharedBuffer& buffer = *group.buffers.at(state_->number);
+  if (rank == group.rank()) return {buffer.bytes == 0 ? nullptr : buffer.address, buffer.bytes};
+  const Memory* peer = buffer.peers[rank].get();
+  if (peer == nullptr) return {};
+  return {group.links[rank].access ? peer->data() : nullptr, peer->bytes()};
+}
+
 struct Communicator::State {
   explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
   ~State() { group->close(); }

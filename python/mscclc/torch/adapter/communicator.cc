@@ -72,6 +72,31 @@ void Communicator::call(const mscclc_call_t& call, mscclc_stream_t stream) {
   if (host) check_result(mscclc_stream_synchronize(comm_, host_stream_));
 }
 
+mscclc_memory_t* Communicator::allocate(size_t bytes) {
+  mscclc_memory_t* memory = nullptr;
+  check_result(mscclc_memory_create(comm_, bytes, &memory));
+  return memory;
+}
+
+void Communicator::write(void* to, const void* from, size_t bytes) {
+  check_result(mscclc_write(comm_, to, from, bytes));
+}
+
+uint64_t Communicator::share(void* address, size_t bytes) {
+  uint64_t number = 0;
+  check_result(mscclc_register(comm_, address, bytes, &number));
+  return number;
+}
+
+Communicator::Seen Communicator::shared(uint64_t number, int rank) {
+  Seen seen;
+  check_result(mscclc_registered_address(comm_, number, static_cast<uint32_t>(rank), &seen.address,
+                                         &seen.bytes));
+  return seen;
+}
+
+void Communicator::unshare(uint64_t number) { check_result(mscclc_deregister(comm_, number)); }
+
 void Communicator::check() const {
   if (comm_ != nullptr) check_result(mscclc_comm_async_error(comm_));
 }

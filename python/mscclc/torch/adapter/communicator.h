@@ -47,6 +47,19 @@ class Communicator {
   /// Ends the wait for ranks that have not come to the store. Any thread.
   void give_up() { given_up_ = true; }
 
+  /// Memory of the device, all zeros, that other processes can map.
+  mscclc_memory_t* allocate(size_t bytes);
+  void write(void* to, const void* from, size_t bytes);
+  /// Collective: lets all ranks map memory of each, under one number.
+  uint64_t share(void* address, size_t bytes);
+  /// Where this process sees what a rank has shared, and how much it is.
+  struct Seen {
+    void* address = nullptr;  ///< nullptr: it cannot be accessed from here
+    size_t bytes = 0;
+  };
+  Seen shared(uint64_t number, int rank);
+  void unshare(uint64_t number);
+
   int rank() const { return membership_.rank; }
   int ranks() const { return membership_.ranks; }
 

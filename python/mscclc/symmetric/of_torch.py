@@ -1,0 +1,151 @@
+"""Symmetric memory among the ranks of a group of torch.distributed: ours, or torch's backends'."""
+
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symm
+
+from ..errors import UsageError
+from ..torch.symmetric import register
+from .teams import Team, group_of
+
+_OF_TORCH = {"cuda": "CUDA", "nccl": "NCCL", "nvshmem": "NVSHMEM"}
+
+
+class OfTorch:
+    """A tensor of this rank, and torch's handle for those of all."""
+
+    def __init__(self, tensor, handle, team, by_group):
+        """`by_group`: barriers are the group's, as the handle has none."""
+        # A handle describes the allocation, of which the tensor may be a part. An empty tensor has
+        # no address, but its storage has.
+        begin = tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.itemsize
+        self.rank, self.ranks = team.group.rank(), team.group.size()
+        self.bytes = tensor.nbytes
+        self._offset = begin - _ops().symmetric_address(handle, self.rank)
+        self._tensor, self._handle, self._team, self._by_group = tensor, handle, team, by_group
+
+    def address(self, rank):
+        begin = _ops().symmetric_address(self._handle, rank)
+        return begin + self._offset if begin and self.bytes else 0
+
+    def buffer(self, rank):
+        return _ops().symmetric_view(self._handle, rank, self._offset, self.bytes)
+
+    def barrier(self):
+        if self._by_group:
+            dist.barrier(self._team.group)
+        else:
+            _ops().symmetric_barrier(self._handle, 0, 0)
+
+    def close(self):
+        if self._team is not None:
+            team, self._team = self._team, None
+            self._tensor = self._handle = None
+            team.release()
+
+    def __del__(self):
+        if not sys.is_finalizing() and hasattr(self, "_team"):
+            self.close()
+
+
+def allocate(bytes, group, device, name):
+    """Collective: new memory."""
+    device = _device(torch.get_default_device() if device is None else torch.device(device))
+    group = group_of(group)
+    _check(name, group, device)
+    count = max(bytes, 1)  # torch has no symmetric memory without bytes
+    if name == "native":
+        register()
+        tensor = _ops().symmetric_empty(count, device)
+    else:
+        register()  # torch may have chosen ours
+        _select(name, device)
+        tensor = symm.empty(count, dtype=torch.uint8, device=device)
+    return _rendezvous(tensor[:bytes], tensor, group, name)
+
+
+def take(tensor, group, name):
+    """Collective: a tensor that the backend has allocated."""
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(f"symmetric memory of torch is a tensor, not {type(tensor).__name__}")
+    if not tensor.is_contiguous():
+        raise UsageError("symmetric memory is contiguous, the tensor is not")
+    group = group_of(group)
+    _check(name, group, tensor.device)
+    register()
+    if name != "native":
+        _select(name, tensor.device)
+    return _rendezvous(tensor, tensor, group, name)
+
+
+def _rendezvous(tensor, allocated, group, name):
+    team = Team.of(group)
+    try:
+        if name == "nccl":
+            team.meet()
+        if name == "native":
+            handle = _ops().symmetric_rendezvous(allocated, team.name)
+        else:
+            found = symm.rendezvous(allocated, team.name)
+            if found is None:
+                raise UsageError(
+                    f"the tensor does not lie in symmetric memory {name!r}; allocate it by"
+                    " torch.distributed._symmetric_memory.empty(), or in its memory pool"
+                )
+            handle = found.boxed()
+        return OfTorch(tensor, handle, team, by_group=name == "nccl")
+    except BaseException:
+        team.release()
+        raise
+
+
+def _check(name, group, device):
+    """What the backend needs, before anything is registered."""
+    if name in _OF_TORCH and device.type != "cuda":
+        raise UsageError(f"symmetric memory {name!r} is of GPUs; the device is {device}")
+    if name == "nccl" and not _is_of_nccl(group, device):
+        raise UsageError("symmetric memory 'nccl' needs a group of torch's backend 'nccl'")
+    if name == "nvshmem" and not symm.is_nvshmem_available():
+        raise UsageError(
+            "symmetric memory 'nvshmem' needs libnvshmem_host.so.3, and a torch that was built with"
+            " it; there is none"
+        )
+
+
+def _is_of_nccl(group, device):
+    if not dist.is_nccl_available():
+        return False
+    try:
+        return isinstance(group._get_backend(device), dist.ProcessGroupNCCL)
+    except RuntimeError:  # the group has no backend for GPUs
+        return False
+
+
+def _select(name, device):
+    """Makes torch's choice ours; torch refuses its default, and a choice after the first use."""
+    wanted = _OF_TORCH.get(name)
+    if wanted is None:
+        if symm.get_backend(device) is None:
+            raise UsageError(f"torch has no symmetric memory for {device.type}")
+        return
+    try:
+        symm.set_backend(wanted)
+    except RuntimeError as error:
+        found = symm.get_backend(device)
+        if found != wanted:
+            why = str(error).partition("\n")[0]
+            raise UsageError(
+                f"symmetric memory {name!r} is not to be had: torch has {found}, and says: {why}"
+            ) from None
+
+
+def _device(device):
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _ops():
+    return torch.ops.mscclc

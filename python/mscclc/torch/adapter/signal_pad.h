@@ -1,0 +1,26 @@
+// Signals between ranks: words of symmetric memory, in torch's layout of signal pads. Word
+// channel * ranks + r of a rank's pad is set to 1 by rank r and back to 0 by its owner, so pads are
+// zeros again when every signal has been waited for.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace mscclc::torch_adapter {
+
+/// Who signals, where, and how long a wait may take.
+struct SignalLimit {
+  std::chrono::milliseconds timeout{0};  ///< 0: none; GPUs have none
+  std::function<void()> check;           ///< throws where peers will not come any more
+};
+
+/// Makes a word `to` once it is `from`: on the host at once, waiting; on a GPU on its current
+/// stream, after all that is on it.
+void change_signal(const c10::Device& device, uint32_t* word, uint32_t from, uint32_t to,
+                   const SignalLimit& limit);
+
+}  // namespace mscclc::torch_adapter

@@ -1,0 +1,88 @@
+// What Python calls: the registration of the backend "MSCCLC", memory of it without torch's choice
+// of a backend, and views of the memory of any backend.
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include "python/mscclc/torch/adapter/symmetric_memory.h"
+
+namespace mscclc::torch_adapter {
+namespace {
+
+namespace symmetric = c10d::symmetric_memory;
+using Handle = c10::intrusive_ptr<symmetric::SymmetricMemory>;
+
+/// One for a type of device. Never destroyed, as memory may be freed when the process ends.
+const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
+  using Made = c10::intrusive_ptr<MscclcSymmetricAllocator>;
+  static auto* host = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU));
+  static auto* gpu = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA));
+  TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA,
+              "mscclc: symmetric memory is of cpu or cuda, not of ", type);
+  return type == c10::kCPU ? *host : *gpu;
+}
+
+/// A name stands for one allocator: that of GPUs, where there are any. On the host, where torch has
+/// none, ours serves whatever is chosen.
+void register_symmetric_memory(bool gpus) {
+  if (!symmetric::has_allocator(c10::kCPU)) {
+    symmetric::register_allocator(c10::kCPU, symmetric_allocator(c10::kCPU));
+  }
+  symmetric::register_availability("MSCCLC", symmetric_allocator(gpus ? c10::kCUDA : c10::kCPU));
+}
+
+at::Tensor symmetric_empty(int64_t bytes, const at::Device& device) {
+  TORCH_CHECK(bytes >= 0, "mscclc: ", bytes, " bytes of symmetric memory");
+  const auto& allocator = symmetric_allocator(device.type());
+  void* const data =
+      allocator->alloc(static_cast<size_t>(bytes), static_cast<int>(device.index()), std::nullopt);
+  return at::from_blob(
+      data, {bytes}, [allocator](void* gone) { allocator->free(gone); },
+      at::TensorOptions().dtype(at::kByte).device(device), device);
+}
+
+Handle symmetric_rendezvous(const at::Tensor& tensor, const std::string& group) {
+  auto handle = symmetric_allocator(tensor.device().type())
+                    ->rendezvous(tensor.storage().mutable_data(), group);
+  TORCH_CHECK(handle != nullptr, "mscclc: the tensor does not lie in symmetric memory of mscclc");
+  return handle;
+}
+
+void* address_at(const Handle& handle, int64_t rank) {
+  TORCH_CHECK(rank >= 0 && rank < handle->get_world_size(), "mscclc: there is no rank ", rank,
+              " among ", handle->get_world_size());
+  return handle->get_buffer_ptrs()[static_cast<size_t>(rank)];
+}
+
+int64_t symmetric_address(const Handle& handle, int64_t rank) {
+  return reinterpret_cast<int64_t>(address_at(handle, rank));
+}
+
+/// Bytes of a rank's memory, which stays mapped as long as the tensor lives.
+at::Tensor symmetric_view(const Handle& handle, int64_t rank, int64_t offset, int64_t bytes) {
+  auto* const data = static_cast<uint8_t*>(address_at(handle, rank));
+  const auto size = static_cast<int64_t>(handle->get_buffer_size());
+  TORCH_CHECK(offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset,
+              "mscclc: ", bytes, " bytes from byte ", offset, " of ", size, " of symmetric memory");
+  TORCH_CHECK(data != nullptr, "mscclc: the memory of rank ", rank,
+              " is not reached directly from rank ", handle->get_rank());
+  return at::from_blob(
+      data + offset, {bytes}, [handle](void*) {},
+      at::TensorOptions().dtype(at::kByte).device(handle->get_device()), handle->get_device());
+}
+
+void symmetric_barrier(const Handle& handle, int64_t channel, int64_t timeout_ms) {
+  TORCH_CHECK(timeout_ms >= 0, "mscclc: a timeout of ", timeout_ms, " ms");
+  handle->barrier(static_cast<int>(channel), static_cast<size_t>(timeout_ms));
+}
+
+TORCH_LIBRARY_FRAGMENT(mscclc, library) {
+  library.def("register_symmetric_memory", register_symmetric_memory);
+  library.def("symmetric_empty", symmetric_empty);
+  library.def("symmetric_rendezvous", symmetric_rendezvous);
+  library.def("symmetric_address", symmetric_address);
+  library.def("symmetric_view", symmetric_view);
+  library.def("symmetric_barrier", symmetric_barrier);
+}
+
+}  // namespace
+}  // namespace mscclc::torch_adapter

@@ -1,0 +1,238 @@
+"""Symmetric memory of Communicators: ranks as processes on the host device."""
+
+import os
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+import mscclc
+from mscclc import symmetric
+from rank_processes import PATIENCE, run, start
+
+
+class Memory(unittest.TestCase):
+    def test_every_rank_reads_every_peer(self):
+        """256 x 512 floats of each rank."""
+        body = """if 1:
+            count = 256 * 512
+            with mscclc.SymmetricMemory(4 * count, comm) as memory:
+                assert (memory.rank, memory.ranks, memory.bytes) == (rank, ranks, 4 * count)
+                memory.buffer().cast("f")[:] = floats(rank + 200) * count
+                memory.barrier()
+                for peer in range(ranks):
+                    assert memory.buffer(peer) == (floats(peer + 200) * count).tobytes(), peer
+                memory.barrier()
+            print(memory.backend)
+        """
+        for ranks in (2, 3, 8):
+            with self.subTest(ranks=ranks):
+                self.assertEqual(run(ranks, body), ["native"] * ranks)
+
+    def test_who_sees_a_write(self):
+        """A write to the own buffer changes no peer's, one to a peer's changes that peer's alone."""
+        body = """if 1:
+            memory = mscclc.SymmetricMemory(4 * ranks, comm)
+            def seen():
+                memory.barrier()
+                found = [list(memory.buffer(p).cast("i")) for p in range(ranks)]
+                memory.barrier()
+                return found
+            expected = [[0] * ranks for p in range(ranks)]
+            assert seen() == expected                         # it begins as zeros
+            memory.buffer().cast("i")[0] = 10 + rank
+            for p in range(ranks):
+                expected[p][0] = 10 + p
+            assert seen() == expected, seen()
+            to = (rank + 1) % ranks
+            memory.buffer(to).cast("i")[rank] = 100 + rank
+            for p in range(ranks):
+                expected[(p + 1) % ranks][p] = 100 + p
+            assert seen() == expected, seen()
+            print(list(memory.buffer().cast("i")))
+        """
+        self.assertEqual(run(2, body), ["[10, 101]", "[100, 0]"])
+        self.assertEqual(run(3, body), ["[10, 0, 102]", "[100, 0, 0]", "[12, 101, 0]"])
+
+    def test_memory_that_there_is(self):
+        """A part of an allocation, at the same place on all ranks; no copy is made."""
+        body = """if 1:
+            whole = mscclc.SymmetricMemory(64, comm)
+            part = mscclc.SymmetricMemory.of(whole.buffer()[16:32], comm)
+            assert part.bytes == 16 and part.address() == whole.address() + 16
+            part.buffer(1 - rank)[3] = 7 + rank
+            part.barrier()
+            assert whole.buffer()[19] == 8 - rank and sum(whole.buffer()) == 8 - rank
+            whole.close()
+            assert part.buffer(1 - rank)[3] == 7 + rank       # it keeps the whole
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
+    def test_no_bytes(self):
+        body = """if 1:
+            memory = mscclc.SymmetricMemory(0, comm)
+            memory.barrier()
+            print(memory.address(), memory.address(1), len(memory.buffer()), len(memory.buffer(1)))
+        """
+        self.assertEqual(run(2, body), ["0 0 0 0"] * 2)
+
+    def test_collectives_go_on_with_it(self):
+        body = """if 1:
+            memory = mscclc.SymmetricMemory(8, comm)
+            memory.buffer().cast("f")[:] = floats(rank, 1)
+            comm.allreduce(memory.buffer().cast("f")).wait()
+            memory.barrier()
+            print(list(memory.buffer(1 - rank).cast("f")))
+        """
+        self.assertEqual(run(2, body), ["[1.0, 2.0]"] * 2)
+
+
+class Lifetimes(unittest.TestCase):
+    def test_all_orders_of_the_end(self):
+        """A view, the memory and the communicator go in any order."""
+        body = """if 1:
+            import itertools
+            import os
+            def descriptors():
+                return len(os.listdir("/proc/self/fd"))
+            for i, order in enumerate(itertools.permutations(range(3))):
+                part = comm.split(0)
+                memory = mscclc.SymmetricMemory(4096, part)
+                view = memory.buffer(1 - rank)
+                view[5] = 50 + rank
+                memory.barrier()
+                for step in order:
+                    if step == 0:
+                        assert memory._own is None or memory.buffer()[5] == 51 - rank
+                        del view
+                    elif step == 1:
+                        memory.close()
+                    else:
+                        part.close()
+                    if "view" in dir():
+                        assert view[5] == 50 + rank
+                        view[6] = 1
+                del memory
+                comm.barrier()
+                if i == 0:
+                    before = descriptors()
+            assert descriptors() <= before, (before, descriptors())
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
+    def test_it_is_freed(self):
+        """A hundred times, no mapping stays."""
+        body = """if 1:
+            def mapped():
+                with open("/proc/self/maps") as maps:
+                    return sum("memfd" in line for line in maps)
+            for i in range(100):
+                with mscclc.SymmetricMemory(4096, comm) as memory:
+                    memory.buffer(1 - rank)[0] = 1
+                    memory.barrier()
+                if i == 5:
+                    before = mapped()
+            comm.barrier()
+            assert mapped() <= before + 3, (before, mapped())
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
+    def test_the_interpreter_ends_with_it(self):
+        body = """if 1:
+            sys.keep = mscclc.SymmetricMemory(64, comm)
+            sys.view = sys.keep.buffer(1 - rank)
+            comm.barrier()
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
+
+class Mistakes(unittest.TestCase):
+    def test_calls(self):
+        body = """if 1:
+            def refused(text, call, *arguments, error=mscclc.UsageError, **more):
+                try:
+                    call(*arguments, **more)
+                except error as found:
+                    assert text in str(found), found
+                else:
+                    raise AssertionError(text)
+            make, of = mscclc.SymmetricMemory, mscclc.SymmetricMemory.of
+            refused("not negative, not -1", make, -1, comm)
+            refused("not negative, not '4'", make, "4", comm)
+            refused("not negative, not True", make, True, comm)
+            refused("Communicator has 'native'", make, 4, comm, backend="cuda")
+            refused("not in the group", make, 4, comm.split(-1))
+            refused("host device", make, 4, comm, device="cuda")
+            refused("4 on rank 0 and 5 on rank 1", make, 4 + rank, comm)
+            refused("contiguous and writable", of, b"1234", comm)
+            refused("cannot map 64 bytes", of, bytearray(64), comm, error=mscclc.LibraryError)
+            memory = make(4, comm)
+            refused("no rank 2 among 2", memory.buffer, 2)
+            refused("no rank -1 among 2", memory.address, -1)
+            refused("no rank True among 2", memory.address, True)
+            memory.close()
+            memory.close()
+            refused("is closed", memory.buffer)
+            comm.barrier()
+            last = make(4, comm)
+            comm.close()
+            refused("the communicator is closed", last.barrier)
+            refused("the communicator is closed", make, 4, comm)
+            print(mscclc.symmetric.chosen())
+        """
+        self.assertEqual(run(2, body), ["native"] * 2)
+
+    def test_names(self):
+        names = "there are: native, torch, cuda, nccl, nvshmem"
+        for name in ("", "CUDA", "native "):
+            with self.assertRaisesRegex(mscclc.UsageError, f"memory '{name}'; {names}"):
+                mscclc.SymmetricMemory(4, None, backend=name)
+            with mock.patch.dict(os.environ, MSCCLC_SYMMETRIC_MEMORY=name):
+                with self.assertRaisesRegex(
+                    mscclc.UsageError, f"^MSCCLC_SYMMETRIC_MEMORY: no .*'{name}'; {names}"
+                ):
+                    mscclc.SymmetricMemory(4, None)
+
+    def test_a_second_name(self):
+        with mock.patch.object(symmetric.choice, "_kept", "native"):
+            with self.assertRaisesRegex(mscclc.UsageError, "'native'; it cannot be 'nccl', too"):
+                mscclc.SymmetricMemory(4, None, backend="nccl")
+            with mock.patch.dict(os.environ, MSCCLC_SYMMETRIC_MEMORY="cuda"):
+                with self.assertRaisesRegex(
+                    mscclc.UsageError, "^MSCCLC_SYMMETRIC_MEMORY: .*cannot be 'cuda', too"
+                ):
+                    mscclc.SymmetricMemory(4, None)
+
+    def test_without_torch(self):
+        program = (
+            "import sys; sys.modules['torch'] = None\n"
+            "import mscclc\n"
+            "try: mscclc.SymmetricMemory(4, 'group', backend='nccl')\n"
+            "except mscclc.UsageError as error: print(error)\n"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        self.assertRegex(found.stdout, "torch.distributed, which is not here")
+
+    def test_a_peer_that_dies(self):
+        """A barrier ends with an error."""
+        body = """if 1:
+            memory = mscclc.SymmetricMemory(4, comm)
+            memory.barrier()
+            if rank == 1:
+                import os
+                os._exit(0)
+            memory.barrier()
+        """
+        processes = start(2, body)
+        errors = [process.communicate(timeout=PATIENCE)[1] for process in processes]
+        self.assertIn("peer failed", errors[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
