@@ -2,7 +2,9 @@
 // In a build without the GPU part it says so.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "runtime/api/device.h"
 
@@ -15,7 +17,9 @@ bool has_gpu_part();
 /// or what load_driver() says.
 [[nodiscard]] int count_gpus(Diagnostics& diagnostics);
 
-/// A device for one rank on GPU `ordinal`. nullptr: reported.
-[[nodiscard]] std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics);
+/// A device for one rank on GPU `ordinal`. `node`: simulates that the rank is on this one of
+/// several nodes into which the machine is cut. nullptr: reported.
+[[nodiscard]] std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
+                                               std::optional<uint32_t> node = std::nullopt);
 
 }  // namespace mscclc::cuda

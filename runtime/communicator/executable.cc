@@ -123,7 +123,7 @@ uint64_t Executable::State::memory_bytes() const {
          Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
          Image::bytes_of<uint64_t>(own.semaphores.size()) +
          Image::bytes_of<device::Barrier>(program.barriers.size()) + Image::bytes_of<uint64_t>(1) +
-         Image::bytes_of<uint64_t>(own.channels.size()) + Image::bytes_of<uint64_t>(counts());
+         Image::bytes_of<uint64_t>(counts());
 }
 
 /// Counts that all blocks keep from call to call.
@@ -148,7 +148,10 @@ PoolPiece Executable::State::take_shared(uint64_t bytes, const std::string& what
 bool Executable::State::allocate(Diagnostics& diagnostics) {
   Device& device = *group->device;
   const RegionLayout& layout = *layouts_[rank];
-  region_ = take_shared(layout.bytes, "the scratch memory of a plan", diagnostics);
+  constexpr const char* kScratch = "the scratch memory of a plan";
+  region_ = only_far_lanes_write() ? group->shared_memory->take(device, layout.bytes, kScratch,
+                                                                diagnostics, PoolKind::visible)
+                                   : take_shared(layout.bytes, kScratch, diagnostics);
   if (!region_) return false;
   const std::shared_ptr<Memory> region = region_.memory();
   connections.resize(group->size());
@@ -347,6 +350,24 @@ std::shared_ptr<Memory> Executable::State::take_memory(uint32_t peer, const Piec
                       blocks_reach(peer) ? ReachedBy::blocks : ReachedBy::lanes, diagnostics);
 }
 
+// Between nodes the processor sends and receives: host memory spares it the copies to and from the
+// device. Memory that blocks or copy engines of others touch must be the device's.
+bool Executable::State::only_far_lanes_write() const {
+  bool any = false;
+  for (uint32_t r = 0; r < group->size(); ++r) {
+    if (r == rank) continue;
+    const bool far = group->links[r].lanes && !group->links[r].access;
+    const std::vector<Channel>& channels = plan->ranks[r].channels;
+    for (const Channel& c : channels) {
+      if (c.kind == ChannelKind::switch_) return false;
+      if (c.peer != rank) continue;
+      if (c.kind != ChannelKind::port || !far) return false;
+      any = true;
+    }
+  }
+  return any && !joins_switch();
+}
+
 bool Executable::State::proxy_sends_from(uint32_t from) const {
   const std::vector<Channel>& channels = plan->ranks[from].channels;
   return std::any_of(channels.begin(), channels.end(), [&](Channel c) {
@@ -418,7 +439,11 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
     ports.channels.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
   }
   if (!any) return true;
-  if (!open_lanes(ports, diagnostics)) return false;
+  // The processor sets them, too.
+  flushed = group->device->allocate_visible(ends.size() * sizeof(uint64_t), "counts of flushes",
+                                            diagnostics);
+  if (flushed == nullptr || !open_lanes(ports, diagnostics)) return false;
+  context.queue.flushed = reinterpret_cast<uint64_t*>(flushed->data());
   proxy = Proxy::start(group->device, std::move(ports), context.queue.claimed,
                        context.queue.flushed, fail_group(), diagnostics);
   if (proxy == nullptr) return false;
@@ -444,7 +469,6 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   where.barriers = image.add(barriers);
   calls_ended = image.add(std::vector<uint64_t>(counts()));
   context.queue.claimed = image.add(zero);
-  context.queue.flushed = image.add(std::vector<uint64_t>(ends.size()));
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
   return image.write(*group->device, diagnostics);

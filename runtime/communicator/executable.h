@@ -104,6 +104,7 @@ struct Executable::State {
   std::vector<PeerMemory> connections;              ///< by rank: own, and of those that ops address
   std::shared_ptr<Memory> memory;                   ///< what only this rank's blocks see
   std::unique_ptr<Memory> faults;                   ///< a device::Fault per block
+  std::unique_ptr<Memory> flushed;                  ///< PortQueue::flushed
   std::shared_ptr<SlotPool> slots;                  ///< for bindings
   std::vector<std::unique_ptr<LaneEnd>> lane_ends;  ///< of those whose proxies write here
   std::unique_ptr<Proxy> proxy;                     ///< nullptr: no port channels
@@ -174,6 +175,8 @@ struct Executable::State {
                                       Diagnostics& diagnostics);
   /// Do blocks of this rank read or write memory of that peer themselves?
   bool blocks_reach(uint32_t peer) const;
+  /// Is this rank's scratch written from other nodes only?
+  bool only_far_lanes_write() const;
   /// Does the proxy of `from` send to this rank?
   bool proxy_sends_from(uint32_t from) const;
   /// A peer to or from which a lane leads; with its offer, if it has come.

@@ -7,9 +7,9 @@
 
 #include "executor/short_program.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/machine.h"
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/launch/stream_chain.h"
-#include "runtime/cuda/links/links.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
 #include "runtime/cuda/plan_kernels.h"
@@ -32,6 +32,14 @@ device::LaunchPlan in_large(const device::LaunchPlan& plan) {
   device::LaunchPlan large = plan;
   large.in_short = nullptr;
   return large;
+}
+
+/// A text that no other node has.
+std::string node_text(uint32_t node) {
+  const auto machine = this_machine();
+  std::string text(machine.begin(), machine.end());
+  if (node != GpuName::kWhole) text += fmt::format("/node {}", node);
+  return text;
 }
 
 /// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
@@ -67,14 +75,16 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
                        std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
-                       AskNvml nvml, KernelLauncher launcher, Exchange exchange)
+                       const CudaOptions& options, KernelLauncher launcher, Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       order_(std::move(order)),
       multicast_(multicast),
       early_(early),
-      nvml_(std::move(nvml)),
+      nvml_(options.nvml),
+      node_(options.node),
       allocator_(context_, *stream_, multicast),
+      far_(context_, node_text(options.node)),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
 
@@ -93,9 +103,9 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   }
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  return std::unique_ptr<CudaDevice>(
-      new CudaDevice(std::move(context), std::move(stream), std::move(order), multicast, early,
-                     options.nvml, std::move(launcher), std::move(exchange)));
+  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
+                                                    std::move(order), multicast, early, options,
+                                                    std::move(launcher), std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {
@@ -108,26 +118,40 @@ bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
 }
 
 std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
-  const std::optional<GpuName> name = name_of(*context_, diagnostics);
+  fabric_ = allocator_.makes_fabric_handles();
+  const std::optional<GpuName> name = own_name(diagnostics);
   if (!name) return std::nullopt;
   return encode(*name);
 }
 
+std::optional<GpuName> CudaDevice::own_name(Diagnostics& diagnostics) const {
+  std::optional<GpuName> name = name_of(*context_, diagnostics);
+  if (!name) return std::nullopt;
+  name->node = node_;
+  name->fabric = fabric_;
+  return name;
+}
+
 std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) {
   const std::optional<GpuName> name = decode_name(peer);
-  if (name) return find_link(*context_, *name, nvml_, diagnostics);
-  diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
-  return std::nullopt;
+  if (!name) {
+    diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
+    return std::nullopt;
+  }
+  const std::optional<GpuName> own = own_name(diagnostics);
+  if (!own) return std::nullopt;
+  if (are_far(*own, *name)) far_.join();
+  return find_link(*context_, *own, *name, nvml_, diagnostics);
 }
 
 std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& what,
                                              Diagnostics& diagnostics) {
-  return allocator_.allocate(bytes, what, diagnostics);
+  return own_->add(allocator_.allocate(bytes, what, diagnostics));
 }
 
 std::unique_ptr<Memory> CudaDevice::allocate_visible(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
-  return allocate_pinned(context_, bytes, what, diagnostics);
+  return own_->add(allocate_pinned(context_, bytes, what, diagnostics));
 }
 
 std::unique_ptr<HeldMemory> CudaDevice::hold_memory(const void* address, uint64_t bytes,
@@ -137,12 +161,34 @@ std::unique_ptr<HeldMemory> CudaDevice::hold_memory(const void* address, uint64_
 
 std::optional<MemoryHandle> CudaDevice::export_memory(const void* address, uint64_t bytes,
                                                       Diagnostics& diagnostics) {
-  return cuda::export_memory(context_, exchange_, address, bytes, diagnostics);
+  if (!far_.joined()) {
+    return cuda::export_memory(context_, exchange_, address, bytes, diagnostics);
+  }
+  Diagnostics said;
+  auto handle = cuda::export_memory(context_, exchange_, address, bytes, said);
+  const auto place = place_of(*context_, address, said);
+  for (const Diagnostic& d : said.all()) {
+    // Host memory is for lanes.
+    const bool known = d.code == "shared-in-process-only" && place == MemoryPlace::host;
+    if (!known) diagnostics.add(d);
+  }
+  if (!handle || !place ||
+      !far_.expose(address, bytes, own_->find(address, bytes), *handle, diagnostics)) {
+    return std::nullopt;
+  }
+  return handle;
 }
 
 std::unique_ptr<Memory> CudaDevice::import_memory(const MemoryHandle& handle,
                                                   Diagnostics& diagnostics) {
   return cuda::import_memory(context_, exchange_, handle, diagnostics);
+}
+
+std::unique_ptr<Memory> CudaDevice::reach_memory(const MemoryHandle& handle,
+                                                 Diagnostics& diagnostics) {
+  std::unique_ptr<Memory> memory;
+  if (!far_.reach(handle, memory, diagnostics)) return nullptr;
+  return memory != nullptr ? std::move(memory) : import_memory(handle, diagnostics);
 }
 
 bool CudaDevice::write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
@@ -318,7 +364,13 @@ void CudaDevice::destroy_stream(StreamHandle stream) {
   context_->driver().StreamDestroy(stream_of(stream));
 }
 
-std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer&, Diagnostics& diagnostics) {
+std::unique_ptr<LaneEnd> CudaDevice::await_lane(const LanePeer& peer, Diagnostics& diagnostics) {
+  if (!is_far(peer.link)) return std::make_unique<LaneEnd>();
+  return far_.await_lane(peer, diagnostics);
+}
+
+std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer& peer, Diagnostics& diagnostics) {
+  if (is_far(peer.link)) return far_.open_lane(peer, exchange_.wait.timeout, diagnostics);
   return CudaLane::open(context_, diagnostics);
 }
 

@@ -13,7 +13,10 @@
 #include "executor/launch.h"
 #include "runtime/api/device.h"
 #include "runtime/base/environment.h"
+#include "runtime/cuda/far/far_nodes.h"
+#include "runtime/cuda/far/own_allocations.h"
 #include "runtime/cuda/launch/launch_order.h"
+#include "runtime/cuda/links/links.h"
 #include "runtime/cuda/links/nvml.h"
 #include "runtime/cuda/memory/exchange.h"
 #include "runtime/cuda/memory/memory.h"
@@ -42,6 +45,8 @@ struct CudaOptions {
   /// Launches may begin early (LaunchPlan::early) on GPUs that can do that ...
   bool early = true;
   bool early_behind_all = false;  ///< ... EarlyLaunch::behind_all
+  /// Of the nodes into which the machine is cut, for trials; kWhole: it is not.
+  uint32_t node = GpuName::kWhole;
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;
 };
@@ -81,6 +86,8 @@ class CudaDevice final : public Device {
                                             Diagnostics& diagnostics) override;
   std::unique_ptr<Memory> import_memory(const MemoryHandle& handle,
                                         Diagnostics& diagnostics) override;
+  std::unique_ptr<Memory> reach_memory(const MemoryHandle& handle,
+                                       Diagnostics& diagnostics) override;
 
   /// On a stream of the device's own: nothing else may touch the range meanwhile.
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
@@ -108,6 +115,7 @@ class CudaDevice final : public Device {
   StreamHandle create_stream(Diagnostics& diagnostics) override;
   void destroy_stream(StreamHandle stream) override;
 
+  std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics) override;
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override;
   bool join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
                    const std::vector<SwitchRegion>& regions, std::unique_ptr<SwitchTeam>& team,
@@ -131,8 +139,10 @@ class CudaDevice final : public Device {
   uint32_t most_resident_blocks(const OwnKernel& own, const device::LaunchPlan& plan,
                                 std::string& error) const;
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
-             std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early, AskNvml nvml,
-             KernelLauncher launcher, Exchange exchange);
+             std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
+             const CudaOptions& options, KernelLauncher launcher, Exchange exchange);
+  static bool is_far(const Link& link) { return !link.access && link.lanes; }
+  std::optional<GpuName> own_name(Diagnostics& diagnostics) const;
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
@@ -140,7 +150,11 @@ class CudaDevice final : public Device {
   const bool multicast_;
   const EarlyLaunch early_;
   const AskNvml nvml_;
+  const uint32_t node_;
+  bool fabric_ = false;  ///< what link_name() has found
   Allocator allocator_;
+  const std::shared_ptr<OwnAllocations> own_ = std::make_shared<OwnAllocations>();
+  FarNodes far_;
   const KernelLauncher launcher_;
   Exchange exchange_;
 };

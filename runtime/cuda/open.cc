@@ -42,9 +42,11 @@ int count_gpus(Diagnostics& diagnostics) {
   return count;
 }
 
-std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics) {
+std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
+                                 std::optional<uint32_t> node) {
   const Driver* driver = load_driver(diagnostics);
   CudaOptions options{.ordinal = ordinal};
+  if (node) options.node = *node;
   if (driver == nullptr ||
       !options_from_environment(Environment::of_process(), options, diagnostics)) {
     return nullptr;

@@ -17,7 +17,7 @@ int count_gpus(Diagnostics& diagnostics) {
   return 0;
 }
 
-std::unique_ptr<Device> open_gpu(int, Diagnostics& diagnostics) {
+std::unique_ptr<Device> open_gpu(int, Diagnostics& diagnostics, std::optional<uint32_t>) {
   report(diagnostics);
   return nullptr;
 }

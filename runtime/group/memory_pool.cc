@@ -40,12 +40,15 @@ std::optional<PieceHandle> decode_piece(std::span<const uint8_t>& from, Diagnost
 }
 
 std::shared_ptr<PoolBlock> MemoryPool::add(Device& device, uint64_t bytes, const std::string& what,
-                                           Diagnostics& diagnostics) {
-  std::shared_ptr<const Memory> memory = device.allocate(bytes, what, diagnostics);
+                                           PoolKind kind, Diagnostics& diagnostics) {
+  std::shared_ptr<const Memory> memory = kind == PoolKind::visible
+                                             ? device.allocate_visible(bytes, what, diagnostics)
+                                             : device.allocate(bytes, what, diagnostics);
   if (memory == nullptr) return nullptr;
   auto block = std::make_shared<PoolBlock>();
   block->number = next_++;
   block->memory = std::move(memory);
+  block->kind = kind;
   std::erase_if(blocks_, [](const auto& b) { return b.expired(); });
   blocks_.push_back(block);
   return block;
@@ -53,16 +56,17 @@ std::shared_ptr<PoolBlock> MemoryPool::add(Device& device, uint64_t bytes, const
 
 // The first block with room: those that are full are few, as large pieces have their own.
 PoolPiece MemoryPool::take(Device& device, uint64_t bytes, const std::string& what,
-                           Diagnostics& diagnostics) {
+                           Diagnostics& diagnostics, PoolKind kind) {
   bytes = std::max<uint64_t>(bytes, 1);
   std::shared_ptr<PoolBlock> found;
   for (const std::weak_ptr<PoolBlock>& weak : blocks_) {
     const auto block = weak.lock();
-    if (block == nullptr || block->memory->bytes() - block->used < bytes) continue;
+    if (block == nullptr || block->kind != kind) continue;
+    if (block->memory->bytes() - block->used < bytes) continue;
     found = block;
     break;
   }
-  if (found == nullptr) found = add(device, round_up(bytes, kStep), what, diagnostics);
+  if (found == nullptr) found = add(device, round_up(bytes, kStep), what, kind, diagnostics);
   if (found == nullptr) return {};
   const uint64_t offset = found->used;
   found->used = std::min(round_up(offset + bytes, kAlign), found->memory->bytes());
@@ -72,7 +76,7 @@ PoolPiece MemoryPool::take(Device& device, uint64_t bytes, const std::string& wh
 PoolPiece MemoryPool::take_alone(Device& device, uint64_t bytes, const std::string& what,
                                  Diagnostics& diagnostics) {
   bytes = std::max<uint64_t>(bytes, 1);
-  auto block = add(device, bytes, what, diagnostics);
+  auto block = add(device, bytes, what, PoolKind::device, diagnostics);
   if (block == nullptr) return {};
   block->used = block->memory->bytes();
   return {std::move(block), 0, bytes};

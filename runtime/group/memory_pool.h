@@ -32,10 +32,16 @@ class MemoryPart final : public Memory {
   const std::shared_ptr<const Memory> whole_;
 };
 
+enum class PoolKind : uint8_t {
+  device,  ///< Device::allocate()
+  visible  ///< Device::allocate_visible()
+};
+
 /// One allocation. Its number is its own among those of a pool.
 struct PoolBlock {
   uint64_t number = 0;
   std::shared_ptr<const Memory> memory;
+  PoolKind kind = PoolKind::device;
   uint64_t used = 0;         ///< bytes that have been given out
   MemoryHandle handle = {};  ///< for peers; no offers: none has asked
 };
@@ -77,7 +83,7 @@ class MemoryPool {
 
   /// A piece of zeros, at least a byte. Empty: reported, with `what`.
   [[nodiscard]] PoolPiece take(Device& device, uint64_t bytes, const std::string& what,
-                               Diagnostics& diagnostics);
+                               Diagnostics& diagnostics, PoolKind kind = PoolKind::device);
   /// The same at the begin of a block of its own.
   [[nodiscard]] PoolPiece take_alone(Device& device, uint64_t bytes, const std::string& what,
                                      Diagnostics& diagnostics);
@@ -86,7 +92,7 @@ class MemoryPool {
 
  private:
   std::shared_ptr<PoolBlock> add(Device& device, uint64_t bytes, const std::string& what,
-                                 Diagnostics& diagnostics);
+                                 PoolKind kind, Diagnostics& diagnostics);
 
   std::vector<std::weak_ptr<PoolBlock>> blocks_;
   uint64_t next_ = 0;

@@ -21,6 +21,7 @@
 #include "runtime/memory/handle.h"
 #include "runtime/memory/tickets.h"
 #include "runtime/net/exposed_memory.h"
+#include "runtime/net/far_memory.h"
 #include "runtime/net/socket_end.h"
 #include "runtime/net/socket_lane.h"
 #include "runtime/net/socket_net.h"
@@ -251,27 +252,11 @@ class HostDevice final : public Device {
   FetchWait wait_;  ///< for descriptors
 };
 
-/// What the owner of a piece calls it in orders of lanes, and on which node it is.
-struct Exposed {
-  ExposedId id = 0;
-  std::optional<DeviceKey> device_key;
-  std::string node;
-};
-
 /// nullopt: it takes no orders.
-std::optional<Exposed> find_exposed(const MemoryHandle& handle) {
+std::optional<FarPiece> find_exposed(const MemoryHandle& handle) {
   for (const Offer& offer : handle.offers) {
     if (offer.kind != HandleKind::host_lane) continue;
-    ByteReader reader(offer.bytes);
-    Exposed exposed;
-    exposed.id = reader.number<ExposedId>();
-    const bool registered = reader.number<uint8_t>() != 0;
-    if (registered) {
-      const auto address = reader.number<uint64_t>();
-      exposed.device_key = {address, reader.number<uint32_t>()};
-    }
-    exposed.node = reader.text(reader.rest().size());
-    if (reader.good()) return exposed;
+    if (auto piece = decode_far_piece(offer.bytes)) return piece;
   }
   return std::nullopt;
 }
@@ -326,20 +311,18 @@ verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void*
 bool HostDevice::expose(uint8_t* data, uint64_t bytes,
                         const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
                         Diagnostics& diagnostics) {
-  ByteWriter writer(offer.bytes);
-  const bool registered = has_far_peers_ && far_ == FarLanes::verbs;
-  writer.number(exposed_->add(mapping, data, bytes)).number(static_cast<uint8_t>(registered));
-  if (registered) {
+  FarPiece piece{.id = exposed_->add(mapping, data, bytes), .node = node_};
+  if (has_far_peers_ && far_ == FarLanes::verbs) {
     if (!start_far(diagnostics)) return false;
     const auto offset = static_cast<uint64_t>(data - mapping->data());
     const auto made = mapping->companion(verbs_->port().context.get(), offset, bytes, [&] {
       return verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
     });
     if (made == nullptr) return false;
-    writer.number(reinterpret_cast<uint64_t>(data))
-        .number(static_cast<const verbs::MemoryRegion*>(made.get())->remote_key());
+    const auto* region = static_cast<const verbs::MemoryRegion*>(made.get());
+    piece.device_key = {reinterpret_cast<uint64_t>(data), region->remote_key()};
   }
-  writer.text(node_);
+  encode(piece, offer.bytes);
   return true;
 }
 
@@ -432,7 +415,7 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   const bool far = exposed && exposed->node != node_;
   if (lanes_ == HostLanes::copies && !far) return import_memory(handle, diagnostics);
   if (exposed) {
-    return HostWindow::reserve(handle.bytes, exposed->id, exposed->device_key, diagnostics);
+    return FarWindow::reserve(handle.bytes, exposed->id, exposed->device_key, diagnostics);
   }
   diagnostics.error(
       "cannot-map", {},

@@ -1,4 +1,4 @@
-// Memory of the host device: pieces of mappings, and windows, which only name a peer's memory.
+// Memory of the host device: pieces of mappings.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mscclc {
 
-class HostMemory : public NamedMemory {
+class HostMemory final : public NamedMemory {
  public:
   /// A piece of a mapping, or (no mapping) of memory that another owner frees. `exposed`: what its
   /// rank calls it, if it is a peer's that lanes can write.
@@ -25,21 +25,6 @@ class HostMemory : public NamedMemory {
 
  private:
   const std::shared_ptr<SharedMapping> mapping_;
-};
-
-/// Memory of a peer that is not mapped here: addresses that nothing else has, and that nobody can
-/// access, so that blocks can name what the proxy is to write.
-class HostWindow final : public HostMemory {
- public:
-  /// nullptr: reported (out-of-memory).
-  [[nodiscard]] static std::unique_ptr<HostWindow> reserve(uint64_t bytes, ExposedId exposed,
-                                                           std::optional<DeviceKey> device_key,
-                                                           Diagnostics& diagnostics);
-  ~HostWindow() override;
-
- private:
-  HostWindow(uint8_t* data, uint64_t bytes, ExposedId exposed, std::optional<DeviceKey> device_key)
-      : HostMemory(nullptr, data, bytes, exposed, device_key) {}
 };
 
 }  // namespace mscclc

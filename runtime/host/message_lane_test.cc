@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/words.h"
+#include "runtime/net/far_memory.h"
 
 namespace mscclc {
 namespace {
@@ -25,7 +26,7 @@ struct World {
     REQUIRE(server != nullptr);
     mapping = SharedMapping::create(kBytes, "memory", diagnostics);
     id = memory->add(mapping, mapping->data(), kBytes);
-    window = HostWindow::reserve(kBytes, id, std::nullopt, diagnostics);
+    window = FarWindow::reserve(kBytes, id, std::nullopt, diagnostics);
     end = await_messages(
         kNear, server, memory,
         [this](const std::string& why) {
@@ -56,7 +57,7 @@ struct World {
   std::shared_ptr<ExposedMemory> memory = std::make_shared<ExposedMemory>();
   std::shared_ptr<SharedMapping> mapping;
   ExposedId id = 0;
-  std::unique_ptr<HostWindow> window;
+  std::unique_ptr<FarWindow> window;
   std::atomic<bool> over{false}, failed{false};
   std::string failure;
   std::unique_ptr<LaneEnd> end;
@@ -103,7 +104,7 @@ TEST_CASE("places outside a region, or of no region of messages, are refused at 
 TEST_CASE("the far end takes no orders for memory that it has not exposed") {
   for (const bool signal : {false, true}) {
     World world;
-    const auto forged = HostWindow::reserve(2 * kBytes, world.id, std::nullopt, world.diagnostics);
+    const auto forged = FarWindow::reserve(2 * kBytes, world.id, std::nullopt, world.diagnostics);
     const uint64_t value = 1;
     const RemotePlace place{forged.get(), kBytes};
     CHECK((signal ? world.lane->signal(place, 1, world.diagnostics)

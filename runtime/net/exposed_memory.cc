@@ -15,10 +15,10 @@ std::optional<ExposedId> NamedMemory::at(const RemotePlace& place, uint64_t byte
 }
 
 ExposedId ExposedMemory::add(const std::shared_ptr<const void>& owner, uint8_t* data,
-                             uint64_t bytes) {
+                             uint64_t bytes, MemoryPlace place) {
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.owner.expired(); });
-  entries_[next_] = {owner, data, bytes};
+  entries_[next_] = {owner, data, bytes, place};
   return next_++;
 }
 
@@ -26,12 +26,12 @@ ExposedMemory::Piece ExposedMemory::find(ExposedId id, uint64_t offset, uint64_t
   const std::lock_guard lock(mutex_);
   if (id == 0 || id >= next_) return {};
   const auto entry = entries_.find(id);
-  if (entry == entries_.end()) return {Piece::State::gone, nullptr, nullptr};
-  const auto& [owner, data, size] = entry->second;
+  if (entry == entries_.end()) return {.state = Piece::State::gone};
+  const auto& [owner, data, size, place] = entry->second;
   if (offset > size || bytes > size - offset) return {};
   std::shared_ptr<const void> held = owner.lock();
-  if (held == nullptr) return {Piece::State::gone, nullptr, nullptr};
-  return {Piece::State::here, std::move(held), data + offset};
+  if (held == nullptr) return {.state = Piece::State::gone};
+  return {Piece::State::here, std::move(held), data + offset, place};
 }
 
 }  // namespace mscclc

@@ -44,11 +44,18 @@ class NamedMemory : public Memory {
   const std::optional<DeviceKey> device_key_;
 };
 
+enum class MemoryPlace : uint8_t {
+  host,   ///< memory of this machine, pinned or not
+  device  ///< a GPU's
+};
+
 /// Thread safety: from any thread.
 class ExposedMemory {
  public:
   /// Lets peers write `bytes` bytes at `data`, as long as `owner` lives, which keeps them.
-  ExposedId add(const std::shared_ptr<const void>& owner, uint8_t* data, uint64_t bytes);
+  /// `place`: whether the processor can write them itself.
+  ExposedId add(const std::shared_ptr<const void>& owner, uint8_t* data, uint64_t bytes,
+                MemoryPlace place = MemoryPlace::host);
 
   /// A piece that an order is for.
   struct Piece {
@@ -57,8 +64,9 @@ class ExposedMemory {
       gone,    ///< it was freed, and is not looked at any more
       unknown  ///< it never was, or the piece is not all inside
     } state = State::unknown;
-    std::shared_ptr<const void> owner;  ///< keeps it while it is written
+    std::shared_ptr<const void> owner = nullptr;  ///< keeps it while it is written
     uint8_t* data = nullptr;
+    MemoryPlace place = MemoryPlace::host;
   };
   Piece find(ExposedId id, uint64_t offset, uint64_t bytes);
 
@@ -67,6 +75,7 @@ class ExposedMemory {
     std::weak_ptr<const void> owner;
     uint8_t* data;
     uint64_t bytes;
+    MemoryPlace place;
   };
   std::mutex mutex_;
   ExposedId next_ = 1;

@@ -14,14 +14,27 @@ OrderReader::OrderReader(IncomingLane& lane, uint32_t connection)
       connection_(connection),
       buffer_(std::make_unique_for_overwrite<uint8_t[]>(kBuffer)) {}
 
-// What is left is less than a word or an order: whole words stay on words.
+// What is left is less than a word or an order: whole words stay on words. The bytes of a put to a
+// device come where they are copied from.
 std::span<uint8_t> OrderReader::room() {
+  if (room_ != nullptr && held() == 0 && state_ == State::more) {
+    begin_ = end_ = 0;
+    return {room_->data() + copied_, coming_};
+  }
   if (begin_ > 0 && state_ == State::more) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held());
     end_ = held();
     begin_ = 0;
   }
   return {buffer_.get() + end_, kBuffer - end_};
+}
+
+void OrderReader::received(size_t bytes) {
+  if (room_ != nullptr && end_ == 0) {
+    (void)take_received(bytes);
+  } else {
+    end_ += bytes;
+  }
 }
 
 OrderReader::State OrderReader::go_on() {
@@ -47,9 +60,7 @@ OrderReader::State OrderReader::begin_order() {
     case Order::signal:
       return signal();
     case Order::flush:
-      return lane_.answer(connection_, order_.value)
-                 ? finish()
-                 : bad("flushes whose answers it does not read");
+      return flush();
     case Order::fence:
       return fence();
     case Order::bye:
@@ -66,11 +77,19 @@ OrderReader::State OrderReader::begin_put() {
   if (piece_.state == ExposedMemory::Piece::State::unknown) return wrong_place(order_.value);
   copied_ = 0;
   coming_ = order_.value + Order::padding(order_.value);
-  return State::more;
+  return piece_.data != nullptr && piece_.place == MemoryPlace::device ? begin_landing()
+                                                                       : State::more;
+}
+
+OrderReader::State OrderReader::begin_landing() {
+  if (lane_.landing == nullptr) return bad("a put to a device, for which it is not made");
+  room_ = lane_.landing->room(coming_);
+  return room_ != nullptr ? State::more : bad(cannot_land());
 }
 
 /// False: no whole word has come.
 bool OrderReader::take_bytes() {
+  if (room_ != nullptr) return take_into_room();
   const uint64_t come = std::min<uint64_t>(held(), coming_) / Order::kWord * Order::kWord;
   if (come == 0) return false;
   const uint64_t data = std::min(come, order_.value - copied_);
@@ -82,14 +101,56 @@ bool OrderReader::take_bytes() {
   return true;
 }
 
+/// False: nothing has come.
+bool OrderReader::take_into_room() {
+  const uint64_t come = std::min<uint64_t>(held(), coming_);
+  if (come == 0) return false;
+  std::memcpy(room_->data() + copied_, buffer_.get() + begin_, come);
+  begin_ += come;
+  return take_received(come);
+}
+
+/// Bytes that have come into the room.
+bool OrderReader::take_received(uint64_t come) {
+  copied_ += come;
+  coming_ -= come;
+  if (coming_ == 0) state_ = end_put();
+  return true;
+}
+
+OrderReader::State OrderReader::end_put() {
+  if (!lane_.landing->land(piece_.data, std::move(room_), order_.value)) return bad(cannot_land());
+  return finish();
+}
+
 OrderReader::State OrderReader::signal() {
   const auto piece = lane_.memory->find(order_.memory, order_.offset, sizeof order_.value);
   const bool aligned = reinterpret_cast<uintptr_t>(piece.data) % sizeof order_.value == 0;
   if (piece.state == ExposedMemory::Piece::State::unknown || !aligned) {
     return wrong_place(sizeof order_.value);
   }
-  if (piece.data != nullptr) store_release(piece.data, order_.value);
+  if (piece.data == nullptr) return finish();
+  // What was landed before is there first; the processor is faster where nothing is on its way.
+  const bool at_once =
+      piece.place == MemoryPlace::host && (lane_.landing == nullptr || lane_.landing->idle());
+  if (at_once) {
+    store_release(piece.data, order_.value);
+  } else if (lane_.landing == nullptr) {
+    return bad("a signal to a device, for which it is not made");
+  } else if (!lane_.landing->signal(piece.data, order_.value)) {
+    return bad(cannot_land());
+  }
   return finish();
+}
+
+OrderReader::State OrderReader::flush() {
+  if (lane_.landing != nullptr && !lane_.landing->settle()) return bad(cannot_land());
+  return lane_.answer(connection_, order_.value) ? finish()
+                                                 : bad("flushes whose answers it does not read");
+}
+
+std::string OrderReader::cannot_land() const {
+  return "orders that cannot be carried out: " + lane_.landing->why();
 }
 
 OrderReader::State OrderReader::fence() {

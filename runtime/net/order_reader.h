@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/net/exposed_memory.h"
+#include "runtime/net/landing.h"
 #include "runtime/net/lane_wire.h"
 
 namespace mscclc::net {
@@ -20,6 +21,8 @@ struct IncomingLane {
   /// A flush: what came before it has been done. False: the sender does not listen.
   std::function<bool(uint32_t connection, uint64_t number)> answer;
   std::vector<uint64_t> done = {};  ///< orders carried out, by connection
+  /// For memory of a device; nullptr: there is none.
+  std::unique_ptr<Landing> landing = {};
 };
 
 /// The orders of one connection, in their order.
@@ -34,7 +37,7 @@ class OrderReader {
   /// Where the next bytes go. Empty only while it waits.
   std::span<uint8_t> room();
   /// So many bytes have come there.
-  void received(size_t bytes) { end_ += bytes; }
+  void received(size_t bytes);
 
   enum class State : uint8_t {
     more,   ///< needs more bytes
@@ -51,11 +54,17 @@ class OrderReader {
   size_t held() const { return end_ - begin_; }
   State begin_order();
   State begin_put();
+  State begin_landing();
   State signal();
+  State flush();
   State fence();
   bool take_bytes();
+  bool take_into_room();
+  bool take_received(uint64_t come);
+  State end_put();
   State finish();
   State bad(std::string why);
+  std::string cannot_land() const;
   State wrong_place(uint64_t bytes);
 
   IncomingLane& lane_;
@@ -63,7 +72,8 @@ class OrderReader {
   std::unique_ptr<uint8_t[]> buffer_;  ///< whole words of the stream lie on words
   size_t begin_ = 0, end_ = 0;         ///< what has come and is not done yet
   Order order_;
-  ExposedMemory::Piece piece_;        ///< of the put
+  ExposedMemory::Piece piece_;           ///< of the put
+  std::unique_ptr<Landing::Room> room_;  ///< of a put to a device: its bytes go here
   uint64_t copied_ = 0, coming_ = 0;  ///< of the put: bytes done; bytes to come, with the padding
   State state_ = State::more;
   std::string why_;

@@ -1,9 +1,9 @@
 #include "runtime/net/reactor.h"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 
 #include <cerrno>
+#include <future>
 
 #include "runtime/base/quiet_thread.h"
 
@@ -15,8 +15,9 @@ constexpr int kMostAtOnce = 64;
 
 }  // namespace
 
-std::unique_ptr<Reactor> Reactor::start(Diagnostics& diagnostics) {
-  std::unique_ptr<Reactor> reactor(new Reactor);
+std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const Begin& begin,
+                                        Diagnostics& diagnostics) {
+  std::unique_ptr<Reactor> reactor(new Reactor(awake));
   reactor->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (reactor->epoll_.valid()) reactor->waker_ = make_waker();
   epoll_event event{};
@@ -28,9 +29,17 @@ std::unique_ptr<Reactor> Reactor::start(Diagnostics& diagnostics) {
                       fmt::format("cannot wait for sockets: {}", error_text(errno)));
     return nullptr;
   }
-  reactor->thread_ = quiet_thread("mscclc-net", [r = reactor.get()] { r->run(); });
-  return has_started(reactor->thread_, "lanes over sockets", diagnostics) ? std::move(reactor)
-                                                                          : nullptr;
+  Diagnostics problems;
+  const auto begun = std::make_shared<std::promise<bool>>();  // its thread may outlast this call
+  reactor->thread_ = quiet_thread("mscclc-net", [&problems, begin, begun, r = reactor.get()] {
+    const bool good = !begin || begin(problems);
+    begun->set_value(good);
+    if (good) r->run();
+  });
+  if (!has_started(reactor->thread_, "lanes over sockets", diagnostics)) return nullptr;
+  if (begun->get_future().get()) return reactor;
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  return nullptr;
 }
 
 Reactor::~Reactor() {
@@ -75,10 +84,29 @@ void Reactor::dispatch(Token token, uint32_t events) {
   (*handler)(events);
 }
 
+/// While something has moved lately it asks again and again: to be woken takes longer than most of
+/// what comes over a lane.
+int Reactor::wait(epoll_event* events, std::chrono::steady_clock::time_point& moved) const {
+  for (;;) {
+    const int count = ::epoll_wait(epoll_.get(), events, kMostAtOnce, 0);
+    const auto now = std::chrono::steady_clock::now();
+    if (count != 0) {
+      moved = now;
+      return count;
+    }
+    if (now - moved < awake_ && !stop_) continue;
+    const int slept = ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
+    moved = std::chrono::steady_clock::now();
+    return slept;
+  }
+}
+
 void Reactor::run() {
   epoll_event events[kMostAtOnce];
+  auto moved = std::chrono::steady_clock::now();
   while (!stop_) {
-    const int count = ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
+    const int count = awake_.count() > 0 ? wait(events, moved)
+                                         : ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
     // A mutex is not fair: without this who wants to hold it would wait as long as data comes.
     while (wanted_ > 0) std::this_thread::yield();
     const std::lock_guard lock(mutex_);

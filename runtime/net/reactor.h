@@ -1,8 +1,11 @@
 // One thread that waits for many descriptors at once (epoll), and calls whoever waits for one. It
-// sleeps while nothing comes.
+// sleeps while nothing comes, at once or after a while.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,8 +25,13 @@ class Reactor {
   /// Stands for a descriptor with its handler; never used again. 0: none.
   using Token = uint64_t;
 
-  /// nullptr: reported (lane-failed, no-thread).
-  [[nodiscard]] static std::unique_ptr<Reactor> start(Diagnostics& diagnostics);
+  /// Called first in the thread. False: reported.
+  using Begin = std::function<bool(Diagnostics& diagnostics)>;
+
+  /// `awake`: how long nothing comes before it sleeps. `begin`: empty, or what its thread is to do
+  /// first. nullptr: reported (lane-failed, no-thread, or what `begin` reports).
+  [[nodiscard]] static std::unique_ptr<Reactor> start(std::chrono::microseconds awake,
+                                                      const Begin& begin, Diagnostics& diagnostics);
   /// REQUIRES: not called by a handler.
   ~Reactor();
 
@@ -38,10 +46,12 @@ class Reactor {
   void change(const Fd& fd, Token token, uint32_t events) const;
 
  private:
-  Reactor() = default;
+  explicit Reactor(std::chrono::microseconds awake) : awake_(awake) {}
   void run();
+  int wait(epoll_event* events, std::chrono::steady_clock::time_point& moved) const;
   void dispatch(Token token, uint32_t events);
 
+  const std::chrono::microseconds awake_;
   Fd epoll_, waker_;
   std::mutex mutex_;
   std::atomic<uint32_t> wanted_{0};  ///< threads in hold()

@@ -28,9 +28,10 @@ bool send_now(const Fd& socket, const void* bytes, size_t count) {
 class SocketEnd final : public LaneEnd, private SocketNet::Taker {
  public:
   SocketEnd(uint32_t peer, std::shared_ptr<SocketNet> net, std::shared_ptr<ExposedMemory> memory,
-            LaneFailed failed)
+            LaneFailed failed, std::unique_ptr<Landing> landing)
       : peer_(peer), net_(std::move(net)), failed_(std::move(failed)) {
     lane_.memory = std::move(memory);
+    lane_.landing = std::move(landing);
     fill_random(key_);
     const auto held = net_->reactor().hold();
     number_ = net_->announce(*this);
@@ -191,9 +192,10 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
 }  // namespace
 
 std::unique_ptr<LaneEnd> await_socket_lane(uint32_t peer, std::shared_ptr<SocketNet> net,
-                                           std::shared_ptr<ExposedMemory> memory,
-                                           LaneFailed failed) {
-  return std::make_unique<SocketEnd>(peer, std::move(net), std::move(memory), std::move(failed));
+                                           std::shared_ptr<ExposedMemory> memory, LaneFailed failed,
+                                           std::unique_ptr<Landing> landing) {
+  return std::make_unique<SocketEnd>(peer, std::move(net), std::move(memory), std::move(failed),
+                                     std::move(landing));
 }
 
 }  // namespace mscclc::net

@@ -5,16 +5,16 @@
 
 #include "runtime/api/lane.h"
 #include "runtime/net/exposed_memory.h"
+#include "runtime/net/landing.h"
 #include "runtime/net/socket_net.h"
 
 namespace mscclc::net {
 
 /// For the orders of rank `peer`, to `memory` of this rank. nullptr: reported (lane-failed). Orders
 /// that it cannot take, and a connection that breaks, end the lane: `failed` says why, and the peer
-/// is told.
-[[nodiscard]] std::unique_ptr<LaneEnd> await_socket_lane(uint32_t peer,
-                                                         std::shared_ptr<SocketNet> net,
-                                                         std::shared_ptr<ExposedMemory> memory,
-                                                         LaneFailed failed);
+/// is told. `landing`: for what of the memory is a device's.
+[[nodiscard]] std::unique_ptr<LaneEnd> await_socket_lane(
+    uint32_t peer, std::shared_ptr<SocketNet> net, std::shared_ptr<ExposedMemory> memory,
+    LaneFailed failed, std::unique_ptr<Landing> landing = nullptr);
 
 }  // namespace mscclc::net

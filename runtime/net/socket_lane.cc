@@ -36,7 +36,7 @@ class SocketLane final : public Lane {
   }
 
   bool watch(Diagnostics& diagnostics) {
-    Reactor& reactor = net_->reactor();
+    Reactor& reactor = net_->sends();
     const auto held = reactor.hold();
     for (auto& line : lines_) {
       line->token = reactor.add(line->sender.socket(), EPOLLIN,
@@ -50,7 +50,7 @@ class SocketLane final : public Lane {
   }
 
   ~SocketLane() override {
-    const auto held = net_->reactor().hold();
+    const auto held = net_->sends().hold();
     forget_all();
     const std::lock_guard lock(mutex_);
     if (!state_.is_open() || queued() > 0) return;  // the far end sees that it was cut off
@@ -176,7 +176,7 @@ class SocketLane final : public Lane {
     const bool waits = line.sender.wants_write();
     if (waits == line.waits_for_room) return;
     line.waits_for_room = waits;
-    net_->reactor().change(line.sender.socket(), line.token, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    net_->sends().change(line.sender.socket(), line.token, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
 
   void complete_some() {
@@ -239,7 +239,7 @@ class SocketLane final : public Lane {
   }
 
   void forget_all() {
-    for (auto& line : lines_) net_->reactor().remove(line->sender.socket(), line->token);
+    for (auto& line : lines_) net_->sends().remove(line->sender.socket(), line->token);
   }
 
   std::mutex mutex_;  ///< for all below; taken after the reactor's

@@ -41,8 +41,12 @@ class Window final : public NamedMemory {
 
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
 struct World {
-  explicit World(uint32_t connections = 3) {
-    const SocketOptions options{.interface = "=lo", .connections = connections};
+  /// `alert`: threads that ask for a while before they sleep, and one that only sends.
+  explicit World(uint32_t connections = 3, bool alert = false) {
+    const SocketOptions options{.interface = "=lo",
+                                .connections = connections,
+                                .awake = milliseconds(alert ? 5 : 0),
+                                .sends_apart = alert};
     far = SocketNet::start(options, diagnostics);
     near = SocketNet::start(options, diagnostics);
     INFO(text());
@@ -128,7 +132,7 @@ void check_counts(World& world) {
 
 TEST_CASE("a count comes after what was put before it") {
   for (const uint32_t connections : {1u, 2u, 5u}) {
-    World world(connections);
+    World world(connections, connections == 2);
     world.open();
     check_counts(world);
     world.lane.reset();
@@ -399,9 +403,11 @@ TEST_CASE("lanes leave no descriptors, however they end") {
 }
 
 TEST_CASE("who has nothing to do uses no processor") {
-  World world;
+  const bool alert = GENERATE(false, true);
+  World world(3, alert);
   world.open();
   check_counts(world);
+  std::this_thread::sleep_for(milliseconds(alert ? 200 : 0));  // they fall asleep
   const auto used = [] {
     timespec time{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -433,6 +439,16 @@ TEST_CASE("a rank without descriptors for its peers says so at once") {
   CHECK_THAT(said, Catch::StartsWith("the connections of rank 5's lane cannot be taken: "));
 }
 #endif
+
+TEST_CASE("a thread of lanes that cannot begin") {
+  Diagnostics diagnostics;
+  const auto refuse = [](Diagnostics& problems) {
+    problems.error("cuda", {}, "there is no such GPU");
+    return false;
+  };
+  CHECK(SocketNet::start({.interface = "=lo", .begin_thread = refuse}, diagnostics) == nullptr);
+  CHECK(render_text(diagnostics, Sources(), 100) == "error: there is no such GPU\n");
+}
 
 TEST_CASE("an interface that there is not") {
   Diagnostics diagnostics;

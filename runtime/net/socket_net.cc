@@ -54,7 +54,10 @@ std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics) {
 std::shared_ptr<SocketNet> SocketNet::start(const SocketOptions& options,
                                             Diagnostics& diagnostics) {
   std::shared_ptr<SocketNet> net(new SocketNet(options));
-  net->reactor_ = Reactor::start(diagnostics);
+  if (options.sends_apart)
+    net->sends_ = Reactor::start(options.awake, options.begin_thread, diagnostics);
+  if (options.sends_apart && net->sends_ == nullptr) return nullptr;
+  net->reactor_ = Reactor::start(options.awake, options.begin_thread, diagnostics);
   if (net->reactor_ == nullptr || !net->listen(diagnostics)) return nullptr;
   return net;
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -21,6 +22,13 @@ struct SocketOptions {
   std::string interface = {};     ///< whose address peers are told: see choose_address()
   std::chrono::seconds dead{30};  ///< a machine that has not answered for so long is gone
   uint32_t connections = 2;       ///< of each lane, up to kMostConnections
+  /// How long nothing comes before the threads of lanes sleep; before that they ask again and
+  /// again.
+  std::chrono::microseconds awake{0};
+  /// What is sent has a thread of its own: both ways are then as fast as one.
+  bool sends_apart = false;
+  /// Called first in each thread of lanes. False: reported, and no lanes are to be had.
+  std::function<bool(Diagnostics& diagnostics)> begin_thread = {};
 };
 /// As the process's environment says. nullopt: reported (bad-variable).
 [[nodiscard]] std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics);
@@ -49,6 +57,8 @@ class SocketNet {
   const SocketOptions& options() const { return options_; }
   const Address& address() const { return address_; }
   Reactor& reactor() const { return *reactor_; }
+  /// For lanes from here to others.
+  Reactor& sends() const { return sends_ != nullptr ? *sends_ : *reactor_; }
 
   /// The lane's number, from now until withdraw(). REQUIRES: the reactor's hold(), in all of these.
   uint64_t announce(Taker& taker);
@@ -91,6 +101,7 @@ class SocketNet {
   bool paused_ = false;  ///< no descriptors were left: the listener waits for the next tick
   Strangers strangers_;
   std::list<Closing> closing_;
+  std::unique_ptr<Reactor> sends_;    ///< nullptr: not apart
   std::unique_ptr<Reactor> reactor_;  ///< last: its thread uses all this
 };
 

@@ -4,6 +4,11 @@
 //
 //   bazel run -c opt //tests/bench:port_latency
 //   bazel run -c opt //tests/bench:port_latency -- 4096 2000      bytes of the put; rounds
+//   bazel run --config=cuda //tests/bench:port_latency -- --gpus [4096 2000]
+//
+// With --gpus the ranks are GPUs 0 and 1, as if of two machines: from and to host memory, from a
+// GPU to host memory, and from a GPU to a GPU. The count always lies in host memory, where this
+// program sees it.
 //
 // Each round is a put and a signal, posted when the one before has arrived, or after a pause in
 // which the proxy has gone to sleep.
@@ -25,7 +30,9 @@
 #include <vector>
 
 #include "executor/words.h"
+#include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
+#include "runtime/memory/handle.h"
 #include "runtime/net/socket_end.h"
 #include "runtime/net/socket_lane.h"
 #include "runtime/proxy/proxy.h"
@@ -94,33 +101,78 @@ class Pair {
     auto lane = net::open_socket_lane({.rank = 0, .offer = end_->offer()}, near_,
                                       std::chrono::seconds(20), diagnostics);
     if (lane == nullptr) return false;
-    Proxy::Ports ports{{{.used = true, .peer = 0, .arrived = count()}}, {}, regions_};
-    ports.lanes.push_back(std::make_unique<StampedLane>(std::move(lane), stamps));
-    proxy_ = Proxy::start(
-        device_, std::move(ports), &claimed_, &flushed_,
-        [](const std::string& why) {
-          fmt::print(stderr, "{}\n", why);
-          std::abort();
-        },
-        diagnostics);
-    return proxy_ != nullptr;
+    count_ = memory_->data();
+    to_ = known_->data() + kLine;
+    from_ = source_.data();
+    return start_proxy(count_, std::move(lane), diagnostics);
+  }
+
+  /// GPUs 0 and 1, as of two nodes. False: reported.
+  bool open_gpus(bool from_gpu, bool to_gpu, Diagnostics& diagnostics) {
+    device_ = cuda::open_gpu(0, diagnostics, 0);
+    far_device_ = cuda::open_gpu(1, diagnostics, 1);
+    if (device_ == nullptr || far_device_ == nullptr) return false;
+    const auto near_name = device_->link_name(diagnostics);
+    const auto far_name = far_device_->link_name(diagnostics);
+    if (!near_name || !far_name) return false;
+    const auto there = device_->link_to(*far_name, diagnostics);
+    const auto back = far_device_->link_to(*near_name, diagnostics);
+    counts_ = far_device_->allocate_visible(kLine, "counts", diagnostics);
+    data_ = allocate(*far_device_, to_gpu, diagnostics);
+    sent_ = allocate(*device_, from_gpu, diagnostics);
+    if (!there || !back || counts_ == nullptr || data_ == nullptr || sent_ == nullptr) return false;
+    known_ = reach(*counts_, diagnostics);
+    known_data_ = reach(*data_, diagnostics);
+    if (known_ == nullptr || known_data_ == nullptr) return false;
+    end_ = far_device_->await_lane({.rank = 0, .link = *back, .failed = fail}, diagnostics);
+    if (end_ == nullptr) return false;
+    auto lane = device_->open_lane(
+        {.rank = 0, .offer = end_->offer(), .link = *there, .failed = fail}, diagnostics);
+    count_ = reinterpret_cast<uint64_t*>(counts_->data());
+    to_ = known_data_->data();
+    from_ = sent_->data();
+    return lane != nullptr &&
+           start_proxy(reinterpret_cast<uint64_t*>(known_->data()), std::move(lane), diagnostics);
   }
 
   /// What a block does: two requests, each published by its last word.
   void push(uint64_t bytes) {
-    post({device::PortWhat::put, 0, reinterpret_cast<uint64_t>(data() + 64),
-          reinterpret_cast<uint64_t>(source_.data()), bytes, 0});
+    post({device::PortWhat::put, 0, reinterpret_cast<uint64_t>(to_),
+          reinterpret_cast<uint64_t>(from_), bytes, 0});
     post({device::PortWhat::signal, 0, 0, 0, 0, 0});
   }
   /// What a block of the other rank does.
   void await(uint64_t rounds) const {
-    while (load_acquire<uint64_t>(count()) < rounds) {
+    while (load_acquire<uint64_t>(count_) < rounds) {
     }
   }
 
   Stamps stamps;
 
  private:
+  static constexpr uint64_t kLine = 64;  ///< of counts
+
+  static void fail(const std::string& why) {
+    fmt::print(stderr, "{}\n", why);
+    std::abort();
+  }
+  static std::unique_ptr<Memory> allocate(Device& device, bool on_gpu, Diagnostics& diagnostics) {
+    return on_gpu ? device.allocate(kRoom, "data", diagnostics)
+                  : device.allocate_visible(kRoom, "data", diagnostics);
+  }
+  std::unique_ptr<Memory> reach(const Memory& memory, Diagnostics& diagnostics) {
+    auto handle = far_device_->export_memory(memory.data(), memory.bytes(), diagnostics);
+    if (!handle) return nullptr;
+    kept_.push_back(handle->keep);
+    return regions_->add(0, device_->reach_memory(*handle, diagnostics));
+  }
+  /// `arrived`: the count, as blocks name it.
+  bool start_proxy(const uint64_t* arrived, std::unique_ptr<Lane> lane, Diagnostics& diagnostics) {
+    Proxy::Ports ports{{{.used = true, .peer = 0, .arrived = arrived}}, {}, regions_};
+    ports.lanes.push_back(std::make_unique<StampedLane>(std::move(lane), stamps));
+    proxy_ = Proxy::start(device_, std::move(ports), &claimed_, &flushed_, fail, diagnostics);
+    return proxy_ != nullptr;
+  }
   void post(const device::PortRequest& request) {
     const device::PortQueue& queue = proxy_->queue();
     const uint64_t number = claimed_++;
@@ -135,7 +187,6 @@ class Pair {
     store_release<uint64_t>(&slot.ready, number + 1);
   }
   uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory_->data()); }
-  uint64_t* count() const { return memory_->data(); }
 
   std::shared_ptr<std::vector<uint64_t>> memory_ =
       std::make_shared<std::vector<uint64_t>>(kRoom / sizeof(uint64_t));
@@ -144,9 +195,14 @@ class Pair {
   std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   std::shared_ptr<RemoteRegions> regions_ = std::make_shared<RemoteRegions>();
   std::shared_ptr<net::SocketNet> far_, near_;
-  std::shared_ptr<Device> device_;
+  std::shared_ptr<Device> device_, far_device_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::unique_ptr<Memory> counts_, data_, sent_;
   std::unique_ptr<LaneEnd> end_;
-  std::unique_ptr<Memory> known_;
+  std::unique_ptr<Memory> known_, known_data_;
+  uint64_t* count_ = nullptr;
+  uint8_t* to_ = nullptr;  ///< as blocks name it
+  const uint8_t* from_ = nullptr;
   std::unique_ptr<Proxy> proxy_;  ///< ends first
 };
 
@@ -230,24 +286,31 @@ std::optional<Times> ping_pong(int rounds) {
   return times;
 }
 
-}  // namespace
+int report(const Diagnostics& diagnostics) {
+  fmt::print(stderr, "{}", render_text(diagnostics, Sources()));
+  return 1;
+}
 
-int main(int argc, char** argv) {
-  const uint64_t bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1024;
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5000;
-  if (bytes == 0 || bytes > kRoom - 64 || rounds < 1) {
-    fmt::print(stderr, "port_latency: 1 to {} bytes, and at least one round\n", kRoom - 64);
-    return 2;
+int measure_gpus(uint64_t bytes, int rounds) {
+  for (const auto& [from_gpu, to_gpu] :
+       {std::pair{false, false}, std::pair{true, false}, std::pair{true, true}}) {
+    Diagnostics diagnostics;
+    Pair pair;
+    if (!pair.open_gpus(from_gpu, to_gpu, diagnostics)) return report(diagnostics);
+    fmt::print("from {} to {}\n", from_gpu ? "a GPU" : "host memory",
+               to_gpu ? "a GPU" : "host memory");
+    uint64_t done = 0;
+    measure(pair, done, bytes, rounds, std::chrono::milliseconds(0));
   }
+  return 0;
+}
+
+int measure_host(uint64_t bytes, int rounds) {
+  using std::chrono::milliseconds;
   Diagnostics diagnostics;
   Pair pair;
-  if (!pair.open(diagnostics)) {
-    fmt::print(stderr, "{}", render_text(diagnostics, Sources()));
-    return 1;
-  }
-  fmt::print("  {:44} {:>8} {:>8} {:>8}\n", "microseconds", "least", "median", "90 %");
+  if (!pair.open(diagnostics)) return report(diagnostics);
   uint64_t done = 0;
-  using std::chrono::milliseconds;
   measure(pair, done, bytes, rounds, milliseconds(0));
   measure(pair, done, bytes, std::min(rounds, 100), milliseconds(50));
   if (auto times = ping_pong(rounds)) {
@@ -255,4 +318,19 @@ int main(int argc, char** argv) {
     print("a byte, both waiting in poll()", *times);
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool gpus = argc > 1 && std::string_view(argv[1]) == "--gpus";
+  const int first = gpus ? 2 : 1;
+  const uint64_t bytes = argc > first ? std::strtoull(argv[first], nullptr, 10) : 1024;
+  const int rounds = argc > first + 1 ? std::atoi(argv[first + 1]) : 5000;
+  if (bytes == 0 || bytes > kRoom - 64 || rounds < 1) {
+    fmt::print(stderr, "port_latency: 1 to {} bytes, and at least one round\n", kRoom - 64);
+    return 2;
+  }
+  fmt::print("  {:44} {:>8} {:>8} {:>8}\n", "microseconds", "least", "median", "90 %");
+  return gpus ? measure_gpus(bytes, rounds) : measure_host(bytes, rounds);
 }

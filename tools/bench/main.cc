@@ -110,7 +110,8 @@ int measure(const Options& options) {
   turn_multicast_off();
   const RecordFile file(options.json);
   if (file.fd() < 0) return failed(fmt::format("cannot write '{}'", file.path()));
-  PlanSource plans(options.gpus, options.root);
+  const uint32_t each = options.ranks_per_node;
+  PlanSource plans(options.gpus, options.root, each == 0 ? 1 : options.gpus / each);
   for (const std::string& argument : options.plans) plans.add(argument);
   std::string no_library;
   if (!add_library(options, plans, no_library)) return failed(no_library);

@@ -593,7 +593,9 @@ int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   Diagnostics diagnostics;
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();
-  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(rank), diagnostics);
+  std::optional<uint32_t> node;
+  if (run.options.ranks_per_node > 0) node = rank / run.options.ranks_per_node;
+  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(rank), diagnostics, node);
   if (device == nullptr || !device->bind_thread(diagnostics)) return broken(diagnostics);
   const double opened = milliseconds_since(begin);
   auto communicator =

@@ -75,9 +75,9 @@ int run_run(RunOptions& options) {
   if (options.device == "host" && options.threads) {
     return Input::usage("--threads: the simulator has no ranks of its own; use it with --device");
   }
-  if (options.device != "processes" && options.ranks_per_node) {
+  if (options.device == "host" && options.ranks_per_node) {
     return Input::usage(
-        "--ranks-per-node: only ranks of --device processes can be spread over nodes");
+        "--ranks-per-node: only ranks of --device processes and cuda can be spread over nodes");
   }
   if (options.device != "processes" && !options.lane.empty()) {
     return Input::usage("--lane: only ranks of --device processes can be on several nodes");

@@ -38,14 +38,15 @@ std::optional<FarLanes> far_lanes(const RunOptions& options) {
 /// several share one.
 std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t local) {
   Diagnostics& diagnostics = start.input.diagnostics;
+  std::optional<uint32_t> node;
+  if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
   if (start.options.device != "cuda") {
-    std::optional<uint32_t> node;
-    if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
     return make_host_device(diagnostics, {}, HostLanes::copies, node, far_lanes(start.options));
   }
   const int gpus = cuda::count_gpus(diagnostics);
   if (gpus == 0) return nullptr;
-  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics);
+  std::shared_ptr<Device> device =
+      cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics, node);
   if (device != nullptr && !device->bind_thread(diagnostics)) device = nullptr;
   return device;
 }

@@ -23,7 +23,8 @@ class OfTorch:
         begin = tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.itemsize
         self.rank, self.ranks = team.group.rank(), team.group.size()
         self.bytes = tensor.nbytes
-        self._offset = begin - _ops().symmetric_address(handle, self.rank)
+        own = _ops().symmetric_address(handle, self.rank)
+        self._offset = begin - own if own else 0
         self._tensor, self._handle, self._team, self._by_group = tensor, handle, team, by_group
 
     def address(self, rank):
@@ -31,6 +32,11 @@ class OfTorch:
         return begin + self._offset if begin and self.bytes else 0
 
     def buffer(self, rank):
+        if self.bytes and not _ops().symmetric_address(self._handle, rank):
+            raise UsageError(
+                f"torch's backend gives no address of rank {rank}'s symmetric memory, so it can be "
+                "used by torch's own calls only; take the backend 'cuda' or 'native'"
+            )
         return _ops().symmetric_view(self._handle, rank, self._offset, self.bytes)
 
     def barrier(self):

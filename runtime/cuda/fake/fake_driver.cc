@@ -107,6 +107,11 @@ FakeDriver& FakeDriver::active() {
 void FakeDriver::enter(int process) { thread_state.process = process; }
 int FakeDriver::entered() { return thread_state.process; }
 
+void FakeDriver::fail_function(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  fail_function_ = name;
+}
+
 void FakeDriver::fail_call(uint64_t n, abi::Result result) {
   const std::lock_guard lock(mutex_);
   fail_at_ = calls_ + n;
@@ -160,7 +165,12 @@ abi::Result FakeDriver::act(std::string_view name, const std::function<abi::Resu
   if (is_forbidden(name)) {
     return misuse(fmt::format("calls {} during a capture", name), abi::kStreamCaptureUnsupported);
   }
-  if (++calls_ != fail_at_) return body();
+  ++calls_;
+  if (name == fail_function_) {
+    fail_function_.clear();
+    return abi::kUnknown;
+  }
+  if (calls_ != fail_at_) return body();
   // Putting a capture mode back is a kind of freeing, too.
   const bool restores = name == "ThreadExchangeStreamCaptureMode" &&
                         thread_state.capture_mode[thread_state.process] == abi::kCaptureModeRelaxed;

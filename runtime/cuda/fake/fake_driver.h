@@ -61,6 +61,8 @@ class FakeDriver {
   /// The n-th call from now on (1: the next) fails with `result`. Calls that free something or wait
   /// do so all the same: the driver may report errors of earlier work there.
   void fail_call(uint64_t n, abi::Result result = abi::kUnknown);
+  /// The next call of a function fails, from whichever thread.
+  void fail_function(std::string_view name);
   /// How many calls there have been, and of one function.
   uint64_t calls() const;
   uint64_t calls(std::string_view name) const;
@@ -180,6 +182,7 @@ class FakeDriver {
   mutable std::mutex mutex_;
   uint64_t calls_ = 0, fail_at_ = 0;
   abi::Result fail_with_ = abi::kUnknown;
+  std::string fail_function_;  ///< "": none
   std::map<std::string_view, uint64_t> calls_of_;
   std::map<int, int> changing_;  ///< by process: count_changing()
   bool deinitialised_ = false;

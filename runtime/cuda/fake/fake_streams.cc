@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "runtime/cuda/fake/fake_model.h"
@@ -337,7 +338,10 @@ abi::Result FakeDriver::StreamWriteValue64(abi::Stream stream, abi::Address addr
   Process& p = process();
   return submit(stream, [this, &p, address, value, device = current_device()] {
     Span target = {};
-    if (resolve(p, address, 8, device, target)) std::memcpy(target.at, &value, 8);
+    if (!resolve(p, address, 8, device, target)) return;
+    // Host memory may be read meanwhile.
+    auto& word = *reinterpret_cast<uint64_t*>(target.at);
+    std::atomic_ref<uint64_t>(word).store(value, std::memory_order_release);
   });
 }
 

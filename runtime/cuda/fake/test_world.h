@@ -64,6 +64,7 @@ struct World {
                              .multicast = multicast,
                              .early = early,
                              .early_behind_all = early_behind_all,
+                             .node = node,
                              .nvml = nvml},
                             launcher, std::move(exchange), diagnostics);
   }
@@ -94,6 +95,7 @@ struct World {
   uint32_t most_blocks = 264;
   bool early = true;
   bool early_behind_all = false;
+  uint32_t node = GpuName::kWhole;  ///< of devices that are opened
   AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };

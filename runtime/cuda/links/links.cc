@@ -77,14 +77,18 @@ Link ask_nvml_for(const abi::Uuid& own, const abi::Uuid& peer, const AskNvml& nv
 }  // namespace
 
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics) {
-  GpuName name{this_machine(), {}};
+  GpuName name{.machine = this_machine(), .uuid = {}};
   if (!read_uuid(context, context.ordinal(), name.uuid, diagnostics)) return std::nullopt;
   return name;
 }
 
 std::vector<uint8_t> encode(const GpuName& name) {
   std::vector<uint8_t> bytes;
-  ByteWriter(bytes).bytes(name.machine).bytes(name.uuid.bytes);
+  ByteWriter(bytes)
+      .bytes(name.machine)
+      .bytes(name.uuid.bytes)
+      .number(name.node)
+      .number(static_cast<uint8_t>(name.fabric));
   return bytes;
 }
 
@@ -93,6 +97,8 @@ std::optional<GpuName> decode_name(std::span<const uint8_t> from) {
   ByteReader reader(from);
   const auto machine = reader.bytes(name.machine.size());
   const auto uuid = reader.bytes(sizeof name.uuid.bytes);
+  name.node = reader.number<uint32_t>();
+  name.fabric = reader.number<uint8_t>() != 0;
   if (!reader.ended()) return std::nullopt;
   std::ranges::copy(machine, name.machine.begin());
   std::ranges::copy(uuid, name.uuid.bytes);
@@ -108,18 +114,28 @@ std::string text_of(const abi::Uuid& uuid) {
   return text;
 }
 
-std::optional<Link> find_link(const PrimaryContext& context, const GpuName& peer,
-                              const AskNvml& nvml, Diagnostics& diagnostics) {
-  const std::optional<GpuName> own = name_of(context, diagnostics);
-  if (!own) return std::nullopt;
-  if (own->machine != peer.machine) {
+bool are_far(const GpuName& own, const GpuName& peer) {
+  if (own.machine == peer.machine) return own.node != peer.node;
+  return !own.fabric || !peer.fabric;
+}
+
+std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,
+                              const GpuName& peer, const AskNvml& nvml, Diagnostics& diagnostics) {
+  if (are_far(own, peer)) {
+    return Link{.kind = LinkKind::pcie,
+                .access = false,
+                .atomics = false,
+                .why = "it is on another node",
+                .lanes = true};
+  }
+  if (own.machine != peer.machine) {
     return Link{LinkKind::nvlink, true, true, "another machine, whose memory comes by fabric"};
   }
-  if (own->uuid == peer.uuid) return Link{LinkKind::own, true, true, "the same GPU"};
+  if (own.uuid == peer.uuid) return Link{LinkKind::own, true, true, "the same GPU"};
   int ordinal = -1;
   if (!find_ordinal(context, peer.uuid, ordinal, diagnostics)) return std::nullopt;
   if (ordinal >= 0) return ask_driver(context, ordinal, diagnostics);
-  return ask_nvml_for(own->uuid, peer.uuid, nvml, diagnostics);
+  return ask_nvml_for(own.uuid, peer.uuid, nvml, diagnostics);
 }
 
 }  // namespace mscclc::cuda

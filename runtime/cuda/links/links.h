@@ -8,7 +8,9 @@
 //                                                                  none
 //   is hidden from it                NVML                          NVML
 //   is hidden, and there is no NVML  import will tell; no atomics  taken for PCIe, with a warning
-//   is another machine's             memory comes by fabric        yes: nothing else maps it
+//   is another machine's             memory comes by fabric,       yes: nothing else maps it
+//                                    where both GPUs can do that
+//   is another node's otherwise      none: lanes lead there        PCIe
 #pragma once
 
 #include <array>
@@ -23,10 +25,13 @@
 
 namespace mscclc::cuda {
 
-/// A GPU among all machines: its machine's boot id, and its UUID.
+/// A GPU among all machines: its machine's boot id, and its UUID; and where its rank is.
 struct GpuName {
+  static constexpr uint32_t kWhole = UINT32_MAX;
   std::array<uint8_t, 36> machine;
   abi::Uuid uuid;
+  uint32_t node = kWhole;  ///< the machine is cut into nodes, for trials: which; kWhole: it is not
+  bool fabric = false;     ///< its memory has fabric handles
 };
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
@@ -37,8 +42,11 @@ std::optional<GpuName> decode_name(std::span<const uint8_t> from);
 /// "GPU-00112233-4455-6677-8899-aabbccddeeff", as nvidia-smi writes it.
 std::string text_of(const abi::Uuid& uuid);
 
-/// What joins the GPU of `context` to another. nullopt: reported. Warns (unknown-link).
-std::optional<Link> find_link(const PrimaryContext& context, const GpuName& peer,
-                              const AskNvml& nvml, Diagnostics& diagnostics);
+/// Are two ranks on different nodes, so that only lanes lead from one to the other?
+bool are_far(const GpuName& own, const GpuName& peer);
+/// What joins the GPU of `context`, which is `own`, to another. nullopt: reported. Warns
+/// (unknown-link).
+std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,
+                              const GpuName& peer, const AskNvml& nvml, Diagnostics& diagnostics);
 
 }  // namespace mscclc::cuda

@@ -75,7 +75,7 @@ TEST_CASE("cuda: of a GPU that CUDA_VISIBLE_DEVICES hides, NVML tells, or nobody
 }
 
 TEST_CASE("cuda: memory of another machine comes by fabric, which is NVLink") {
-  World world;
+  World world({.fabric = true});
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
@@ -87,6 +87,26 @@ TEST_CASE("cuda: memory of another machine comes by fabric, which is NVLink") {
     CHECK(describe(*link) == "nvlink: another machine, whose memory comes by fabric");
   }
   world.check_clean();
+}
+
+TEST_CASE("cuda: to another machine without fabric handles only lanes lead") {
+  for (const FakeOptions& options :
+       {FakeOptions{.fabric = false}, FakeOptions{.fabric = true, .imex = false}}) {
+    World world(options);
+    {
+      const auto device = world.open(0, 0);
+      Diagnostics diagnostics;
+      auto name = device->link_name(diagnostics);
+      REQUIRE(name);
+      name->front() ^= 1;
+      const auto link = device->link_to(*name, diagnostics);
+      REQUIRE(link);
+      CHECK(describe(*link) == "pcie, no access, no atomics: it is on another node");
+      CHECK(link->lanes);
+      CHECK(text_of(diagnostics) == "");
+    }
+    world.check_clean();
+  }
 }
 
 TEST_CASE("cuda: a peer that names no GPU, and a driver that does not answer") {

@@ -128,6 +128,16 @@ Mapping Allocator::create(int handle_types, uint64_t bytes, const std::string& w
   return Mapping::create(context_, handle, whole, what, diagnostics);
 }
 
+bool Allocator::makes_fabric_handles() const {
+  if (!has_mappings_ || context_->attribute(abi::kFabricSupported) == 0) return false;
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  Diagnostics tried;
+  abi::Result result = abi::kSuccess;
+  return current.is_set(tried) &&
+         static_cast<bool>(create(abi::kFabric, 1, "memory for other machines", result, tried));
+}
+
 std::unique_ptr<Memory> Allocator::allocate_mapped(uint64_t bytes, const std::string& what,
                                                    Diagnostics& diagnostics) {
   for (size_t i = first_working_; i < handle_types_.size(); ++i) {

@@ -38,6 +38,8 @@ class Allocator {
   /// Zeros; whole granules after `bytes` bytes, at least one. nullptr: reported.
   [[nodiscard]] std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                                  Diagnostics& diagnostics);
+  /// Can other machines map its memory? Tried out, as it needs a daemon and permissions, too.
+  bool makes_fabric_handles() const;
 
  private:
   /// Reports an allocation that failed, with how much memory is left.

@@ -109,6 +109,11 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
                  "folder of the library, whose plans run if none are given (default: "
                  "MSCCLC_LIBRARY, or plans beside mscclc-bench or here)");
   app.add_flag("--no-library", o.no_library, "no plans of ours");
+  app.add_option(
+         "--ranks-per-node", o.ranks_per_node,
+         "cut the machine into nodes of so many ranks, which sockets join; for baselines set "
+         "what makes them do the same (NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1)")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
   app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
@@ -199,6 +204,10 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.out_of_place = w.placement != "in-place";
   o.in_place = w.placement != "out-of-place";
   if (o.root >= o.gpus) return fmt::format("the root {} is none of {} ranks", o.root, o.gpus);
+  if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
+    return fmt::format("--ranks-per-node {}: {} ranks are no whole number of such nodes",
+                       o.ranks_per_node, o.gpus);
+  }
   if (o.no_library && !o.plans.empty()) return "--no-library is for runs without plans";
   if (o.no_library && o.from_json.empty() && (o.contenders.empty() || o.collectives.empty())) {
     return "nothing to measure: --no-library needs contenders and collectives";

@@ -18,14 +18,15 @@ struct Options {
   std::vector<ReduceOp> ops;
   std::vector<CollectiveKind> collectives;  ///< empty: all that the plans are of
   uint32_t root = 0;
-  uint32_t iterations = 0;  ///< calls of a batch; 0: by size
-  uint32_t aggregate = 0;   ///< calls of a unit (p50, p99); 0: by mode
-  uint32_t replays = 0;     ///< of a batch's graph; 0: by size
-  uint32_t warmup = 2;      ///< batches before those that count
-  uint32_t repeats = 9;     ///< batches that count
-  uint32_t check = 2;       ///< calls whose results are compared
-  uint64_t offset = 0;      ///< bytes by which buffers are moved
-  uint32_t timeout = 120;   ///< seconds that a step may take; 0: any time
+  uint32_t ranks_per_node = 0;  ///< the machine is cut into nodes; 0: it is not
+  uint32_t iterations = 0;      ///< calls of a batch; 0: by size
+  uint32_t aggregate = 0;       ///< calls of a unit (p50, p99); 0: by mode
+  uint32_t replays = 0;         ///< of a batch's graph; 0: by size
+  uint32_t warmup = 2;          ///< batches before those that count
+  uint32_t repeats = 9;         ///< batches that count
+  uint32_t check = 2;           ///< calls whose results are compared
+  uint64_t offset = 0;          ///< bytes by which buffers are moved
+  uint32_t timeout = 120;       ///< seconds that a step may take; 0: any time
   bool eager = true, graph = false, blocking = false;
   bool out_of_place = true, in_place = true;
   bool best = false, every_size = false;

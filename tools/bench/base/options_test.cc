@@ -51,6 +51,13 @@ TEST_CASE("nccl-tests' options have their meaning") {
   CHECK(o.json == "f");
 }
 
+TEST_CASE("a machine is cut into whole nodes") {
+  CHECK(parsed("p.mscl").ranks_per_node == 0);
+  CHECK(parsed("-g 4 --ranks-per-node 2 p.mscl").ranks_per_node == 2);
+  CHECK(refused("-g 4 --ranks-per-node 3 p.mscl") ==
+        "--ranks-per-node 3: 4 ranks are no whole number of such nodes");
+}
+
 TEST_CASE("all types, all reductions, and types by nccl-tests' names") {
   CHECK(parsed("-d all p.mscl").dtypes.size() == dtype_table().size());
   CHECK(parsed("-o all p.mscl").ops.size() == 5);

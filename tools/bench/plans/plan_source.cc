@@ -124,6 +124,19 @@ bool is_same(const BenchPlan& plan, const LibraryRange& range, const std::string
          select.dtypes == range.dtypes && plan.in_place == range.in_place;
 }
 
+/// A choice's parameters with their values for so many ranks and nodes: "world=4,gpus=2".
+std::string params_for(const LibraryChoice& choice, uint32_t ranks, uint32_t nodes) {
+  LibraryChoice valued = choice;
+  const auto defines =
+      choice.defines({.kind = CollectiveKind::allreduce, .ranks = ranks, .nodes = nodes});
+  for (auto& [key, value] : valued.params) {
+    for (const auto& [name, number] : defines) {
+      if (name == key) value = number;
+    }
+  }
+  return valued.params_text();
+}
+
 }  // namespace
 
 void PlanSource::add(const std::string& text) {
@@ -138,7 +151,7 @@ void PlanSource::add(const std::string& text) {
 
 void PlanSource::add(const Library& library, const LibraryRange& range, LinkKind links) {
   std::string text = library.path_of(*range.choice);
-  if (range.choice->plan.empty()) text += ":" + range.choice->params_text();
+  if (range.choice->plan.empty()) text += ":" + params_for(*range.choice, ranks_, nodes_);
   for (BenchPlan& plan : plans_) {
     if (!is_same(plan, range, text)) continue;
     if (plan.links != links) plan.links.reset();
@@ -169,7 +182,8 @@ void PlanSource::add(const Library& library, const CallsOfRun& calls) {
   const auto kinds = calls.collectives.empty() ? library.table.collectives() : calls.collectives;
   for (const CollectiveKind kind : kinds) {
     for (const LinkKind links : {LinkKind::nvlink, LinkKind::pcie}) {
-      const LibraryCall any{.kind = kind, .ranks = ranks_, .root = root_, .links = links};
+      const LibraryCall any{
+          .kind = kind, .ranks = ranks_, .root = root_, .links = links, .nodes = nodes_};
       if (library.table.choose(any) == nullptr) continue;
       for (const LibraryRange& range : library.table.ranges(any)) {
         const bool size = std::ranges::any_of(calls.sizes, [&](uint64_t bytes) {

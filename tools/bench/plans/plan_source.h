@@ -39,7 +39,9 @@ struct CallsOfRun {
 
 class PlanSource {
  public:
-  PlanSource(uint32_t ranks, uint32_t root) : ranks_(ranks), root_(root) {}
+  /// `nodes`: how many the ranks are spread over.
+  PlanSource(uint32_t ranks, uint32_t root, uint32_t nodes = 1)
+      : ranks_(ranks), root_(root), nodes_(nodes) {}
 
   /// Loads a plan, or compiles a program for the ranks and the root; after ':' come definitions
   /// of parameters (B=4,I=2). What cannot be used, or is not proved, is left out.
@@ -57,7 +59,7 @@ class PlanSource {
  private:
   void add(const Library& library, const LibraryRange& range, LinkKind links);
 
-  const uint32_t ranks_, root_;
+  const uint32_t ranks_, root_, nodes_;
   std::vector<BenchPlan> plans_;
   std::vector<LeftOut> left_out_;
 };

@@ -60,6 +60,21 @@ TEST_CASE("what the library names for several calls and links is left out once")
   CHECK(source.plans_for(CollectiveKind::allreduce, 4, LinkKind::nvlink).size() == 1);
 }
 
+TEST_CASE("over several nodes the library gives the programs that are for them") {
+  Diagnostics diagnostics;
+  const auto library = open_library("plans", diagnostics);
+  REQUIRE(library);
+  PlanSource source(4, 0, 2);
+  source.add(*library, {{CollectiveKind::allgather}, {1024, 64u << 20}, {Dtype::f32}});
+  CHECK(source.left_out().empty());
+  std::vector<std::string> names;
+  for (const BenchPlan& plan : source.plans_for(CollectiveKind::allgather, 4, LinkKind::pcie)) {
+    names.push_back(plan.program->name);
+  }
+  CHECK(names == std::vector<std::string>{"allgather_hier_packets:world=4,gpus=2",
+                                          "allgather_hier:world=4,gpus=2"});
+}
+
 TEST_CASE("the library gives what its table picks, for the calls that it picks it for") {
   Diagnostics diagnostics;
   const auto library = open_library("plans", diagnostics);

@@ -1,0 +1,58 @@
+// A GPU's ranks of other nodes: lanes over sockets to them and from them, and what they are told of
+// memory here.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/cuda/memory/memory.h"
+#include "runtime/memory/handle.h"
+#include "runtime/net/exposed_memory.h"
+#include "runtime/net/socket_net.h"
+
+namespace mscclc::cuda {
+
+/// Does memory lie on a GPU? Memory that CUDA does not know is the host's. nullopt: reported.
+std::optional<MemoryPlace> place_of(const PrimaryContext& context, const void* address,
+                                    Diagnostics& diagnostics);
+
+/// Thread safety: the device's.
+class FarNodes {
+ public:
+  /// `node`: where this rank is, a text that no other node has.
+  FarNodes(SharedContext context, std::string node)
+      : context_(std::move(context)), node_(std::move(node)) {}
+
+  /// Some ranks are on other nodes.
+  void join() { joined_ = true; }
+  bool joined() const { return joined_; }
+
+  /// Adds to a handle what lanes need. `owner` keeps the memory; nullptr: as long as the handle's
+  /// `keep` lives it is there. False: reported.
+  [[nodiscard]] bool expose(const void* address, uint64_t bytes,
+                            const std::shared_ptr<const void>& owner, MemoryHandle& handle,
+                            Diagnostics& diagnostics);
+  /// Memory of another node, for lanes. `memory` stays nullptr if it is of this one. False:
+  /// reported.
+  [[nodiscard]] bool reach(const MemoryHandle& handle, std::unique_ptr<Memory>& memory,
+                           Diagnostics& diagnostics) const;
+
+  /// Device::await_lane() and Device::open_lane() of peers on other nodes.
+  [[nodiscard]] std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics);
+  [[nodiscard]] std::unique_ptr<Lane> open_lane(const LanePeer& peer,
+                                                std::chrono::milliseconds timeout,
+                                                Diagnostics& diagnostics);
+
+ private:
+  [[nodiscard]] bool start(Diagnostics& diagnostics);
+
+  const SharedContext context_;
+  const std::string node_;
+  bool joined_ = false;
+  std::shared_ptr<net::SocketNet> net_;  ///< nullptr: not needed so far
+  const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
+};
+
+}  // namespace mscclc::cuda

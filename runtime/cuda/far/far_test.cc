@@ -1,0 +1,278 @@
+// Lanes over sockets between GPUs of a fake driver on different nodes: what arrives in the memory
+// of a GPU and in host memory, in which order, and who is told what goes wrong.
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "executor/words.h"
+#include "runtime/cuda/fake/test_world.h"
+#include "runtime/net/far_memory.h"
+#include "runtime/net/lane_wire.h"
+#include "runtime/testing/relay.h"
+#include "runtime/testing/told.h"
+
+namespace mscclc::cuda {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kBytes = 6 << 20;
+constexpr uint32_t kFar = 3, kNear = 5;  // ranks
+constexpr milliseconds kPatience{20'000};
+
+std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
+  std::vector<uint8_t> data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>((i + seed) * 2654435761u >> 16);
+  return data;
+}
+
+/// cuda:0 on node 0, and cuda:1 on node 1, with a lane to its memory on the GPU and to host memory.
+struct Nodes {
+  explicit Nodes(World& world, bool over_relay = false) : world(world) {
+    ::setenv("MSCCLC_SOCKET_IFNAME", "=lo", 1);
+    world.node = 1;
+    far = world.open(0, 1);
+    world.node = 0;
+    near = world.open(0, 0);
+    const Link to = link(*near, *far), from = link(*far, *near);
+    on_gpu = far->allocate(kBytes, "memory", diagnostics);
+    on_host = far->allocate_visible(kBytes, "memory", diagnostics);
+    source = near->allocate(kBytes, "input", diagnostics);
+    REQUIRE(text() == "");
+    gpu = reach(*on_gpu);
+    host = reach(*on_host);
+    end =
+        far->await_lane({.rank = kNear, .link = from, .failed = far_told.callback()}, diagnostics);
+    REQUIRE(end != nullptr);
+    std::vector<uint8_t> offer = end->offer();
+    if (over_relay) {
+      auto decoded = net::decode_offer(offer);
+      REQUIRE(decoded);
+      relay = std::make_unique<testing::Relay>(decoded->address);
+      decoded->address = relay->address();
+      offer = net::encode(*decoded);
+    }
+    lane = near->open_lane(
+        {.rank = kFar, .offer = offer, .link = to, .failed = near_told.callback()}, diagnostics);
+    INFO(text());
+    REQUIRE(lane != nullptr);
+  }
+
+  static Link link(CudaDevice& from, CudaDevice& to) {
+    Diagnostics problems;
+    const auto name = to.link_name(problems), own = from.link_name(problems);
+    REQUIRE((name && own));
+    const auto link = from.link_to(*name, problems);
+    REQUIRE(link);
+    CHECK(link->lanes);
+    CHECK(!link->access);
+    CHECK(text_of(problems) == "");
+    return *link;
+  }
+  std::unique_ptr<Memory> reach(const Memory& memory) {
+    const auto handle = far->export_memory(memory.data(), kBytes, diagnostics);
+    REQUIRE(handle);
+    return near->reach_memory(*handle, diagnostics);
+  }
+  /// Puts bytes from the GPU; `from`: where in `source`.
+  bool put(Memory& to, uint64_t offset, const std::vector<uint8_t>& data, uint64_t from = 0) {
+    world.fake.set_bytes(address_of(source->data()) + from, data);
+    return lane->put({&to, offset}, source->data() + from, data.size(), diagnostics);
+  }
+  bool signal(Memory& to, uint64_t offset, uint64_t value) {
+    return lane->signal({&to, offset}, value, diagnostics);
+  }
+  std::vector<uint8_t> there(const Memory& memory, uint64_t offset, uint64_t bytes) {
+    return world.fake.bytes_at(address_of(memory.data()) + offset, bytes);
+  }
+  uint64_t word(const Memory& memory, uint64_t offset) {
+    uint64_t value = 0;
+    std::memcpy(&value, there(memory, offset, 8).data(), 8);
+    return value;
+  }
+  void await(const Memory& memory, uint64_t offset, uint64_t value) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (word(memory, offset) < value) {
+      REQUIRE(std::chrono::steady_clock::now() < until);
+      std::this_thread::yield();
+    }
+  }
+  std::string text() const { return text_of(diagnostics); }
+
+  World& world;
+  Diagnostics diagnostics;
+  Told far_told{kPatience}, near_told{kPatience};
+  std::unique_ptr<CudaDevice> far, near;
+  std::unique_ptr<Memory> on_gpu, on_host, source, gpu, host;
+  std::unique_ptr<LaneEnd> end;
+  std::unique_ptr<testing::Relay> relay;
+  std::unique_ptr<Lane> lane;
+};
+
+TEST_CASE("far gpu: a count comes after what was put before it, wherever either lies") {
+  for (const bool writes : {true, false}) {
+    World world({.writes = writes});
+    {
+      Nodes nodes(world);
+      uint64_t count = 0;
+      for (const size_t bytes : {1, 8, 100, 65536, 262144, 262145, (4 << 20) + 13}) {
+        for (const uint64_t offset : {64, 100, 262144 - 8}) {
+          for (const bool to_host : {false, true}) {
+            Memory& to = to_host ? *nodes.host : *nodes.gpu;
+            const Memory& at = to_host ? *nodes.on_host : *nodes.on_gpu;
+            const auto data = pattern(bytes, ++count);
+            CHECK(nodes.put(to, offset, data));
+            // The counts lie elsewhere every other time.
+            Memory& counts = count % 3 == 0 ? *nodes.host : *nodes.gpu;
+            const Memory& counted = count % 3 == 0 ? *nodes.on_host : *nodes.on_gpu;
+            CHECK(nodes.signal(counts, 0, count));
+            alignas(8) uint64_t own = 0;
+            CHECK(nodes.lane->complete(&own, count, nodes.diagnostics));
+            nodes.await(counted, 0, count);
+            CHECK(nodes.there(at, offset, bytes) == data);
+            while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
+          }
+        }
+      }
+      CHECK(nodes.lane->flush(nodes.diagnostics));
+      CHECK(nodes.text() == "");
+      nodes.lane.reset();
+      nodes.end.reset();
+      CHECK(nodes.near_told.text() + nodes.far_told.text() == "");
+      CHECK((world.fake.calls("StreamWriteValue64") > 0) == writes);
+    }
+    world.check_clean();
+  }
+}
+
+// Work is done only when it is waited for: a count that overtook its data would be seen.
+TEST_CASE("far gpu: counts are behind copies that take their time") {
+  World world({.deferred = true});
+  {
+    Nodes nodes(world);
+    for (uint64_t i = 1; i <= 5; ++i) {
+      const auto data = pattern(300'000, i);
+      CHECK(nodes.put(*nodes.gpu, 4096, data));
+      CHECK(nodes.signal(*nodes.host, 0, i));
+      CHECK(nodes.word(*nodes.on_host, 0) <= i);
+      CHECK(nodes.lane->flush(nodes.diagnostics));
+      CHECK(nodes.word(*nodes.on_host, 0) == i);
+      CHECK(nodes.there(*nodes.on_gpu, 4096, data.size()) == data);
+    }
+    CHECK(nodes.text() == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("far gpu: puts to one place, and counts, keep their order") {
+  World world;
+  {
+    Nodes nodes(world);
+    std::vector<uint8_t> data;
+    for (uint64_t i = 1; i <= 60; ++i) {
+      data = pattern(i % 3 == 0 ? 600'000 : 300'000, i);
+      CHECK(nodes.put(*nodes.gpu, 262'000 - 8 * (i % 5), data, i % 4 * 1'000'000));
+      CHECK(nodes.signal(i % 2 == 0 ? *nodes.host : *nodes.gpu, 0, i));
+    }
+    CHECK(nodes.lane->flush(nodes.diagnostics));
+    CHECK(nodes.word(*nodes.on_host, 0) == 60);
+    CHECK(nodes.word(*nodes.on_gpu, 0) == 59);
+    CHECK(nodes.there(*nodes.on_gpu, 262'000 - 8 * (60 % 5), data.size()) == data);
+    CHECK(nodes.text() == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("far gpu: what lies in host memory is sent from there") {
+  World world;
+  {
+    Nodes nodes(world);
+    auto pinned = nodes.near->allocate_visible(1 << 20, "packets", nodes.diagnostics);
+    const auto data = pattern(1 << 20, 7);
+    std::memcpy(pinned->data(), data.data(), data.size());
+    const uint64_t copies = world.fake.calls("MemcpyAsync");
+    CHECK(nodes.lane->put({nodes.host.get(), 512}, pinned->data(), data.size(), nodes.diagnostics));
+    CHECK(nodes.lane->flush(nodes.diagnostics));
+    CHECK(world.fake.calls("MemcpyAsync") == copies);
+    CHECK(nodes.there(*nodes.on_host, 512, data.size()) == data);
+    CHECK(nodes.text() == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("far gpu: a connection that is cut is reported at both ends") {
+  for (const uint64_t after : {0, 1000, 3'000'000}) {
+    World world;
+    {
+      Nodes nodes(world, true);
+      nodes.relay->cut_after(nodes.relay->passed() + after);
+      const auto data = pattern(4 << 20, 1);
+      while (nodes.put(*nodes.gpu, 0, data) && nodes.lane->flush(nodes.diagnostics)) {
+      }
+      CHECK_THAT(nodes.text(),
+                 Catch::StartsWith("lane-failed: the lane to rank 3 has ended: its "));
+      CHECK_THAT(nodes.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+    }
+    world.check_clean();
+  }
+}
+
+TEST_CASE("far gpu: memory that has gone is written no more") {
+  World world;
+  {
+    Nodes nodes(world);
+    nodes.on_gpu.reset();
+    CHECK(nodes.put(*nodes.gpu, 0, pattern(100'000, 1)));
+    CHECK(nodes.signal(*nodes.gpu, 0, 1));
+    CHECK(nodes.signal(*nodes.host, 0, 2));
+    CHECK(nodes.lane->flush(nodes.diagnostics));
+    CHECK(nodes.word(*nodes.on_host, 0) == 2);
+    CHECK(nodes.text() == "");
+  }
+  world.check_clean();
+}
+
+// The source is host memory, so that the near end makes no copies.
+TEST_CASE("far gpu: a copy at the far end that goes wrong ends the lane, and both ends say so") {
+  World world;
+  {
+    Nodes nodes(world);
+    const auto small = pattern(512, 1);
+    CHECK(nodes.lane->flush(nodes.diagnostics));
+    world.fake.fail_function("MemcpyAsync");
+    CHECK(nodes.lane->put({nodes.gpu.get(), 0}, small.data(), small.size(), nodes.diagnostics));
+    CHECK(!nodes.lane->flush(nodes.diagnostics));
+    CHECK_THAT(nodes.text(),
+               Catch::StartsWith("lane-failed: rank 3 ends its lane: the lane of rank "
+                                 "5 brings orders that cannot be carried out: cannot "
+                                 "copy 512 bytes for another node: "));
+    CHECK_THAT(nodes.far_told.wait(), Catch::StartsWith("the lane of rank 5 brings orders that "));
+  }
+}
+
+TEST_CASE("far gpu: a node's own memory is mapped, not written by lanes") {
+  World world;
+  {
+    world.node = 0;
+    const auto a = world.open(0, 0), b = world.open(0, 1);
+    Diagnostics diagnostics;
+    const auto name = b->link_name(diagnostics);
+    REQUIRE(name);
+    const auto link = a->link_to(*name, diagnostics);
+    REQUIRE(link);
+    CHECK(link->access);
+    const auto memory = b->allocate(4096, "memory", diagnostics);
+    const auto handle = b->export_memory(memory->data(), 4096, diagnostics);
+    REQUIRE(handle);
+    const auto mapped = a->reach_memory(*handle, diagnostics);
+    REQUIRE(mapped);
+    const auto bytes = pattern(4096, 2);
+    CHECK(a->write(mapped->data(), bytes.data(), bytes.size(), diagnostics));
+    CHECK(world.fake.bytes_at(address_of(memory->data()), 4096) == bytes);
+    CHECK(text_of(diagnostics) == "");
+  }
+  world.check_clean();
+}
+
+}  // namespace
+}  // namespace mscclc::cuda
