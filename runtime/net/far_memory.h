@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/net/exposed_memory.h"
 
 namespace mscclc {

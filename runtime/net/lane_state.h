@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "ir/diagnostic.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/lane.h"
 
 namespace mscclc::net {

@@ -99,7 +99,7 @@ enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC
 enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kEventDisableTiming = 2 };
 enum : unsigned { kRecordExternal = 1 };  ///< CU_EVENT_RECORD_EXTERNAL: each replay records
-enum : int { kCaptureStatusNone = 0 };  ///< CUstreamCaptureStatus
+enum : int { kCaptureStatusNone = 0 };    ///< CUstreamCaptureStatus
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
 enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap
