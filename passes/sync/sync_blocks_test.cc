@@ -288,7 +288,7 @@ TEST_CASE("sync: parts cut differently need one") {
 1: put_packets up.p[1] <- s[0] part: [1, 2]
 )");
   // Also where a unit is as long as a granule: for the prover these are two ways of cutting.
-  REQUIRE(synced(R"(
+  REQUIRE(synced_blocks(R"(
     buffer p[4] packets: LL16
     group 0..2 { copy s[0] <- input[0] ; put_packets up.p[1] <- s[0] })") == R"(
 0: copy s[0] <- input[0] part: [0, 2]
