@@ -74,6 +74,7 @@ void on_ranks(Ranks& ranks, const std::function<ncclResult_t(int rank, ncclComm_
 
 TEST_CASE("a pair, without groups and in both directions at once [case-44]") {
   const Behind behind(kStandIn, true);
+  const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   const long before = messages_of_stand_in();
   for (const size_t count : {size_t{1}, size_t{3000}, size_t{100000}}) {
@@ -157,6 +158,7 @@ TEST_CASE("messages of a group do not wait for one another") {
 
 TEST_CASE("messages between collectives keep their order") {
   const Behind behind(kStandIn, true);
+  const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   int value[2] = {1, 2}, got[2] = {};
   on_ranks(ranks, [&](int r, ncclComm_t comm) {
@@ -174,8 +176,13 @@ TEST_CASE("messages between collectives keep their order") {
 TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   const Behind behind(kStandIn, true);
   serve_short_calls();
+  const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   constexpr size_t kMany = 100000;
+  std::vector<int> sums[2] = {std::vector<int>(kMany), std::vector<int>(kMany)};
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {  // makes the fallback's communicator
+    return ncclAllReduce(sums[r].data(), sums[r].data(), kMany, kInt32, kSum, comm, nullptr);
+  });
   const long before = messages_of_stand_in();
   std::vector<int> in(kMany, 5);
   std::vector<int> out[2] = {std::vector<int>(kMany), std::vector<int>(kMany)};
@@ -192,6 +199,22 @@ TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   CHECK(out[1] == in);
   CHECK(got[0] == 8);
   CHECK(got[1] == 7);
+  CHECK(messages_of_stand_in() == before + 4);
+}
+
+TEST_CASE("the fallback has messages where its communicator is made with ours") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  const long before = messages_of_stand_in();
+  int sent[2] = {1, 2}, got[2] = {};
+  on_ranks(ranks, [&](int r, ncclComm_t comm) {
+    ncclGroupStart();
+    (void)ncclSend(&sent[r], 1, kInt32, 1 - r, comm, nullptr);
+    (void)ncclRecv(&got[r], 1, kInt32, 1 - r, comm, nullptr);
+    return ncclGroupEnd();
+  });
+  CHECK(got[0] == 2);
+  CHECK(got[1] == 1);
   CHECK(messages_of_stand_in() == before + 4);
 }
 

@@ -212,8 +212,10 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     comm.plans = make_plan_calls(*comm.communicator, options, diagnostics);
   }
   if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");
-  // Two ranks of one machine meet without the others.
-  if (comm.plans != nullptr && comm.facts.one_machine && comm.ranks > 1) {
+  // NVIDIA's messages are faster (docs/nccl.md), so plans have them only where its communicator
+  // need not be there. Two ranks of one machine meet without the others.
+  const bool by_plans = !comm.facts.has_real || comm.facts.lazy;
+  if (by_plans && comm.plans != nullptr && comm.facts.one_machine && comm.ranks > 1) {
     comm.messages = std::make_unique<Messages>(comm);
   }
   if (comm.plans != nullptr) comm.profiler = Profiler::create(profiled(comm));
