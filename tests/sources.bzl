@@ -3,6 +3,8 @@
 _Sources = provider(fields = ["files"])
 
 def _aspect_impl(target, ctx):
+    if ctx.rule.kind == "genrule":  # what makes a source is no part of the program
+        return [_Sources(files = depset())]
     files = []
     below = []
     for attribute in ["srcs", "hdrs"]:
@@ -13,7 +15,12 @@ def _aspect_impl(target, ctx):
         below += [d[_Sources].files for d in attributes if _Sources in d]
     return [_Sources(files = depset(files, transitive = below))]
 
-_sources_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps", "srcs"])
+_sources_aspect = aspect(
+    implementation = _aspect_impl,
+    attr_aspects = ["deps", "srcs"],
+    # Joined sources are files that a rule makes of others.
+    apply_to_generating_rules = True,
+)
 
 def _sources_impl(ctx):
     files = depset(transitive = [p[_Sources].files for p in ctx.attr.programs])
