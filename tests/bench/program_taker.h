@@ -21,7 +21,7 @@ class ProgramTaker final : public ForwardingDevice {
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return true; }
   bool synchronize(StreamHandle, Diagnostics&) override { return true; }
   bool mark(StreamHandle, std::unique_ptr<StreamMark>&, Diagnostics&) override { return false; }
-  std::unique_ptr<StreamChain> chain_streams(Diagnostics&) override {
+  std::unique_ptr<StreamChain> chain_streams(Replays, Diagnostics&) override {
     return std::make_unique<NoChain>();
   }
   StreamHandle create_stream(Diagnostics&) override { return this; }
