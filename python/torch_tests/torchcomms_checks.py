@@ -249,15 +249,16 @@ def fallback(ranks):
 
 
 def a_late_rank(ranks):
-    """Raises by option; without it the process ends (the next check)."""
+    """Raises by option; without it the process ends (the next check). Communicators are made within
+    that time, too, on a busy machine."""
     if ranks.size == 1:
         return
     others = _comm(ranks, "in time")
-    comm = _comm(ranks, "late", abort_process_on_timeout_or_error=False, timeout=timedelta(seconds=3))
+    comm = _comm(ranks, "late", abort_process_on_timeout_or_error=False, timeout=timedelta(seconds=20))
     if ranks.rank == 0:
-        refused(lambda: comm.barrier(False), "within 3000 ms")
+        refused(lambda: comm.barrier(False), "within 20000 ms")
     others.barrier(False)
-    refused(lambda: comm.barrier(False), "within 3000 ms")  # the others are told, too
+    refused(lambda: comm.barrier(False), "within 20000 ms")  # the others are told, too
     refused(comm.finalize)
     others.finalize()
 
@@ -268,7 +269,7 @@ import torch.distributed as dist
 store = dist.FileStore(sys.argv[1], 2)
 os.environ.update(TORCHCOMM_RANK=sys.argv[2], TORCHCOMM_SIZE="2")
 comm = torchcomms.new_comm("mscclc", torch.device("cpu"), "late", store=store,
-                           timeout=datetime.timedelta(seconds=3))
+                           timeout=datetime.timedelta(seconds=20))
 if sys.argv[2] == "0":
     comm.barrier(False)
 sys.stdin.read()
@@ -288,7 +289,7 @@ def the_process_ends(ranks):
     ]  # fmt: skip
     first = two[0].stderr.read()
     assert two[0].wait() == -6, two[0].returncode
-    assert "abort_process_on_timeout_or_error" in first and "within 3000 ms" in first, first
+    assert "abort_process_on_timeout_or_error" in first and "within 20000 ms" in first, first
     two[1].communicate("")
 
 
