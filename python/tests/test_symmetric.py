@@ -197,6 +197,13 @@ class Mistakes(unittest.TestCase):
                 ):
                     mscclc.SymmetricMemory(4, None)
 
+    def test_a_communicator_of_a_gpu(self):
+        comm = mscclc.Communicator.__new__(mscclc.Communicator)
+        comm._device, comm._handle = 0, None
+        for make in (mscclc.SymmetricMemory, mscclc.SymmetricMemory.of):
+            with self.assertRaisesRegex(mscclc.UsageError, "is of the host device; on GPUs"):
+                make(8, comm)
+
     def test_a_second_name(self):
         with mock.patch.object(symmetric.choice, "_kept", "native"):
             with self.assertRaisesRegex(mscclc.UsageError, "'native'; it cannot be 'nccl', too"):

@@ -19,6 +19,7 @@ A process has one of them.
 
 from typing import Any, Optional
 
+from .._library import HOST
 from ..communicator import Communicator
 from ..errors import UsageError
 from .choice import BACKENDS, choose, chosen, keep
@@ -131,6 +132,11 @@ def _maker(group, name):
             raise UsageError(
                 f"symmetric memory {name!r} needs a group of torch.distributed; a Communicator has"
                 " 'native'"
+            )
+        if group._device != HOST:
+            raise UsageError(
+                "symmetric memory of a Communicator is of the host device; on GPUs give a group of"
+                " torch.distributed"
             )
         from . import native
 
