@@ -7,8 +7,13 @@ namespace {
 
 constexpr auto kAttempt = [] { return "order calls of several streams"; };
 
-bool is_in(const std::vector<abi::GraphNode>& nodes, abi::GraphNode node) {
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+/// The nodes that are not among `others`.
+std::vector<abi::GraphNode> without(std::vector<abi::GraphNode> nodes,
+                                    const std::vector<abi::GraphNode>& others) {
+  std::erase_if(nodes, [&](abi::GraphNode node) {
+    return std::find(others.begin(), others.end(), node) != others.end();
+  });
+  return nodes;
 }
 
 }  // namespace
@@ -45,8 +50,7 @@ CudaStreamChain::Capture& CudaStreamChain::capture(uint64_t id) {
 
 bool CudaStreamChain::follow_captured(const Capture& capture, Diagnostics& diagnostics) const {
   if (now_.handle == capture.end.handle) return true;
-  std::vector<abi::GraphNode> before = capture.end.ends;
-  std::erase_if(before, [&](abi::GraphNode node) { return is_in(now_.ends, node); });
+  std::vector<abi::GraphNode> before = without(capture.end.ends, now_.ends);
   return before.empty() ||
          context_->ok(context_->driver().StreamUpdateCaptureDependencies(
                           now_.handle, before.data(), before.size(), abi::kAddDependencies),
@@ -106,15 +110,13 @@ bool CudaStreamChain::put_record(Capture& capture, const Stream& before,
 bool CudaStreamChain::move_record(const Capture& capture, const Stream& before,
                                   Diagnostics& diagnostics) const {
   const Driver& driver = context_->driver();
-  for (const abi::GraphNode node : capture.end.ends) {
-    if (is_in(before.ends, node)) continue;
+  for (const abi::GraphNode node : without(capture.end.ends, before.ends)) {
     if (!context_->ok(driver.GraphAddDependencies(capture.end.graph, &node, &capture.record, 1),
                       kAttempt, diagnostics)) {
       return false;
     }
   }
-  for (const abi::GraphNode node : before.ends) {
-    if (is_in(capture.end.ends, node)) continue;
+  for (const abi::GraphNode node : without(before.ends, capture.end.ends)) {
     if (!context_->ok(driver.GraphRemoveDependencies(capture.end.graph, &node, &capture.record, 1),
                       kAttempt, diagnostics)) {
       return false;
