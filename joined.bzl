@@ -2,6 +2,7 @@
 instantiation of the same templates, which the files of one library, and the tests of one folder,
 share. So each library hands the compiler files of several of its sources one after another, each
 under a #line that names it. The tests of a folder share such objects; each test runs its own cases.
+What nearly all include is parsed once for all (tools/build_rules/precompiled.bzl).
 
 tools/build_rules/prelude_bazel puts these cc_library and cc_test in the place of Bazel's own in every
 BUILD file. `--define=joined=off` compiles each source alone (DEVELOPERS.md)."""
@@ -10,6 +11,19 @@ BUILD file. `--define=joined=off` compiles each source alone (DEVELOPERS.md)."""
 _MOST = 8
 
 _JOINED = "//tools:joined"
+
+_PRECOMPILED = "//tools:precompiled"
+
+# What g++ 12 takes for errors inside of the standard library, once it comes precompiled.
+_GUESSES = [
+    "-Wno-array-bounds",
+    "-Wno-dangling-pointer",
+    "-Wno-maybe-uninitialized",
+    "-Wno-restrict",
+    "-Wno-stringop-overflow",
+    "-Wno-stringop-overread",
+    "-Wno-use-after-free",
+]
 
 # What a test may have without being compiled alone; the rest could make its object another.
 _SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "timeout"]
@@ -74,8 +88,26 @@ def _join(name, srcs, testonly, ending):
         "//conditions:default": files,
     })
 
+def _with_common_headers(srcs, kwargs):
+    """The arguments of a target with these C++ sources, and the headers that g++ has parsed before."""
+    cxx = type(srcs) == "list" and [s for s in srcs if s.endswith(".cc")]
+    if not cxx or [s for s in srcs if s.endswith(".c")] or native.package_name().startswith("third_party"):
+        return kwargs
+    return dict(
+        kwargs,
+        copts = kwargs.get("copts", []) + select({
+            _PRECOMPILED: ["-include", "tools/build_rules/precompiled.h"] + _GUESSES,
+            "//conditions:default": [],
+        }),
+        deps = kwargs.get("deps", []) + select({
+            _PRECOMPILED: ["//tools/build_rules:common_headers"],
+            "//conditions:default": [],
+        }),
+    )
+
 def cc_library(name, srcs = [], **kwargs):
     """Bazel's, with the sources of this package joined."""
+    kwargs = _with_common_headers(srcs, kwargs)
     if type(srcs) == "list":
         srcs = _join(name, srcs, kwargs.get("testonly", False), ".cc")
     native.cc_library(name = name, srcs = srcs, **kwargs)
@@ -101,7 +133,7 @@ def joined_tests(apart):
             linkstatic = True,
             tags = ["manual"],
             testonly = True,
-            deps = [":%s_deps" % t for t in tests],
+            **_with_common_headers(files, {"deps": [":%s_deps" % t for t in tests]})
         )
 
 def _object_of(test):
@@ -140,6 +172,7 @@ def cc_test(name, **kwargs):
             deps = deps if shared else [],
         )
     if not shared:
+        kwargs = _with_common_headers(srcs, kwargs)
         if type(srcs) == "list":
             kwargs["srcs"] = _join(name, srcs, True, "_test.cc")
         native.cc_test(name = name, **kwargs)

@@ -32,6 +32,9 @@ struct LibraryChoice {
   /// numbers of ranks other names (`"world": "ranks"`); root and shift where the collective has
   /// one. REQUIRES: a program.
   std::vector<std::pair<std::string, std::string>> defines(const LibraryCall& call) const;
+  /// What `mscclc library` calls the plan for a call: "allreduce_1shot-R4-FLL16-B8.json", which is
+  /// short and needs no quoting in shells. REQUIRES: a program.
+  std::string plan_file(const LibraryCall& call) const;
   /// Lowers the numbers of blocks and instances among the parameters, as much as `blocks` are more
   /// than `most`. False: they are not, or there is nothing to lower. `most` 0: any number.
   [[nodiscard]] bool lower_blocks(uint32_t blocks, uint32_t most);

@@ -163,6 +163,19 @@ TEST_CASE("a program's parameters for a call") {
   CHECK(text({.kind = kKind, .ranks = 16, .nodes = 2}) == "world=16 gpus=8 T=2 ");
 }
 
+TEST_CASE("the file of a call's plan") {
+  LibraryChoice choice{.program = "x", .params = {{"B", "4"}, {"F", "LL16"}}, .plan = ""};
+  CHECK(choice.plan_file({kKind, 4}) == "x-R4-B4-FLL16.json");
+  CHECK(choice.plan_file({.kind = CollectiveKind::reduce, .ranks = 4, .root = 3}) ==
+        "x-R4-root3-B4-FLL16.json");
+  for (const int64_t shift : {-1, 3, 7}) {
+    CHECK(choice.plan_file({.kind = CollectiveKind::sendrecv, .ranks = 4, .shift = shift}) ==
+          "x-R4-shift3-B4-FLL16.json");
+  }
+  choice.params = {{"world", "ranks"}, {"gpus", "ranks_per_node"}, {"T", "2"}};
+  CHECK(choice.plan_file({.kind = kKind, .ranks = 16, .nodes = 2}) == "x-R16-N2-T2.json");
+}
+
 TEST_CASE("blocks are lowered in proportion") {
   LibraryChoice choice{
       .program = "x", .params = {{"B", "128"}, {"own", "3"}, {"T", "512"}}, .plan = ""};

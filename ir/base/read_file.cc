@@ -65,7 +65,7 @@ std::optional<std::string> read_rest(int fd, std::string text) {
   return text;
 }
 
-/// The text of an open file. REQUIRES: `fd` does not block; it does afterwards.
+/// The text of an open file. REQUIRES: `fd` does not block; with patience it does afterwards.
 std::optional<std::string> read_opened(int fd, std::optional<std::chrono::milliseconds> patience) {
   std::string begun;
   struct stat status {};
@@ -74,6 +74,7 @@ std::optional<std::string> read_opened(int fd, std::optional<std::chrono::millis
     errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
     return std::nullopt;
   }
+  if (!patience) return read_rest(fd, {});  // still not blocking: files of /proc may
   if (S_ISFIFO(status.st_mode) && !await_writer(fd, *patience, begun)) return std::nullopt;
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) return std::nullopt;

@@ -62,10 +62,31 @@ class Prover {
     return proof_;
   }
 
+  /// Of a plan that is proved: is nothing wrong if callers touch scratch between calls, too?
+  bool scratch_in_call() {
+    if (has_packets()) return false;
+    if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
+    const System system(program_, symmetry_, program_.contract.in_place == InPlace::yes);
+    const LoopGroups groups(system);
+    return std::ranges::all_of(runs(system.period() + 1), [&](RunOptions options) {
+      options.scratch_is_callers = true;
+      Run run(system, groups, symbols_, options);
+      run.go();
+      return run.findings().empty();
+    });
+  }
+
  private:
   bool refuse(const std::string& why) {
     diagnostics_.error("undecided", {}, "not decided: " + why);
     return false;
+  }
+
+  bool has_packets() const {
+    return std::ranges::any_of(program_.ranks, [](const Rank& rank) {
+      return std::ranges::any_of(rank.buffers,
+                                 [](const Buffer& b) { return b.packets != PacketFormat::none; });
+    });
   }
 
   uint64_t ops() const {
@@ -277,6 +298,15 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
   } catch (const std::bad_alloc&) {
     proof::report_no_memory(program, diagnostics);
     return {};
+  }
+}
+
+bool scratch_in_call(const Program& program) {
+  Diagnostics unused;
+  try {
+    return Prover(program, unused, {}).scratch_in_call();
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 }
 

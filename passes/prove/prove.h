@@ -34,6 +34,13 @@ struct ProveOptions {
 /// REQUIRES: program.split, and its structure is in order.
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options = {});
 
+/// Does every access to scratch, by whatever rank, lie between the begin and the end of a call of
+/// the rank that has the scratch, as it must for the caller's buffers? Then plans whose calls
+/// follow one another at every rank may have the same scratch (docs/verification.md, "What the
+/// runtime shares"). False for plans with packets, and where memory does not suffice to find out.
+/// REQUIRES: the plan is proved.
+[[nodiscard]] bool scratch_in_call(const Program& program);
+
 /// In which orders ranks may call plans that run on different ranks.
 enum class CallOrder : uint8_t {
   own,  ///< each rank in its own

@@ -7,7 +7,10 @@ namespace {
 
 using testing::exchange;
 using testing::kEnter;
+using testing::kInCopies;
+using testing::kPackets;
 using testing::race;
+using testing::reduction;
 using testing::verdict;
 
 TEST_CASE("a signal publishes what all threads have done before the block last met") {
@@ -426,6 +429,29 @@ TEST_CASE("calls of other sizes have parts in other places") {
   };
   CHECK(verdict(halves(1)) == "proved");  // all blocks of a rank meet when a call ends
   CHECK(verdict(halves(2)) == race("s[0] of rank 0"));
+}
+
+TEST_CASE("scratch that is accessed in the call of its rank only") {
+  const auto in_call = [](const std::string& text) {
+    CHECK(verdict(text) == "proved");
+    return scratch_in_call(testing::as_written(text));
+  };
+  const auto put = [](const std::string& enter, const std::string& leave) {
+    return exchange("tb 0 {\n" + enter +
+                    "put up.s[0] <- input\nsync\nsignal up\nwait up\nsync\ncopy output <- s[0]\n" +
+                    leave + "}");
+  };
+  const std::string answer = "sync\nsignal up\nwait up\n";
+  CHECK(in_call(put(kEnter, "")));
+  CHECK(in_call(put(kEnter, answer)));
+  CHECK(!in_call(put("", answer)));  // the peer may have answered, and not have left its call
+  CHECK(!in_call(reduction("s[1] copies: 2", kInCopies, false)));
+  CHECK(!in_call(reduction("s[1] packets: LL16, copies: 2", kPackets, false)));
+  CHECK(in_call(
+      exchange("tb 0 {\n" + kEnter +
+                   "copy s[0] <- input\nsync\nput out.output <- s[0]\nsignal out\nwait out\n"
+                   "flush out\n}",
+               "channel out = port(1 - r)")));
 }
 
 }  // namespace

@@ -1,10 +1,22 @@
 """A communicator of the library lives as long as it is open, or memory of it is in use."""
 
+import atexit
 import os
 import sys
 import threading
 
 from ._library import check, library
+
+
+# Communicators that are closed, and of which somebody still has memory.
+_held = set()
+
+
+@atexit.register
+def _leave():
+    """Says goodbye to the other ranks, who would take the end of this process for a death."""
+    while _held:
+        _held.pop().leave()
 
 
 class Lifetime:
@@ -25,7 +37,7 @@ class Lifetime:
 
     def let_go(self, registration, memory):
         """It is not any more. Any thread: an open communicator frees it when it is used next."""
-        if sys.is_finalizing() or os.getpid() != self._process:
+        if sys.is_finalizing() or os.getpid() != self._process or self._handle is None:
             return
         with self._lock:
             self._unneeded.append((registration, memory))
@@ -46,9 +58,18 @@ class Lifetime:
         with self._lock:
             self._ended = True
             last = self._users == 0
+            if not last:
+                _held.add(self)
         if last:
             self._destroy()
 
+    def leave(self):
+        """The interpreter ends: the communicator goes with its memory, which nobody may use now."""
+        if os.getpid() == self._process:
+            handle, self._handle = self._handle, None
+            check(library().mscclc_comm_destroy(handle))
+
     def _destroy(self):
+        _held.discard(self)
         self.free_unneeded()
         check(library().mscclc_comm_destroy(self._handle))

@@ -89,7 +89,8 @@ class Communicator:
         timeout: Optional[float] = None,
     ):  # fmt: skip
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
-        that ranks wait for others."""
+        that ranks wait for others once all have come; until then MSCCLC_TIMEOUT of the process that
+        has made the id counts."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise UsageError(f"an id has {ctypes.sizeof(UniqueId)} bytes, this one {len(id)}")
         shared = UniqueId.from_buffer_copy(id)

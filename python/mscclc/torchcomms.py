@@ -33,6 +33,7 @@ from torch._C._distributed_c10d import (
 )
 
 from .errors import UsageError
+from .torch.adapter import load
 from .torch.backend import create
 from .torch.options import Options
 
@@ -55,7 +56,9 @@ _RANK_AND_SIZE = [
 
 def register() -> None:
     """Makes the backend known to TorchComms, unless the variable names a library of C++."""
-    if not os.environ.get(LIBRARY_VARIABLE):
+    if os.environ.get(LIBRARY_VARIABLE):
+        load()  # what such a library of ours (mscclc.torch.comms) is linked to
+    else:
         torchcomms.register_backend("mscclc", Backend)
 
 
@@ -319,6 +322,8 @@ class Backend(torchcomms.TorchCommBackend):
             return None
         if not async_op:
             return self._wait(work)
+        if self._device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            return Work(self, work)  # part of a graph: its end must not be asked for
         while self._unfinished and self._unfinished[0].is_completed():
             self._unfinished.popleft()
         self._unfinished.append(work)

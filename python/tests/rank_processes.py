@@ -39,7 +39,11 @@ def run(ranks, body, **environment):
     """The last line that each rank has printed."""
     processes = start(ranks, body, **environment)
     outcomes = [process.communicate(timeout=PATIENCE) for process in processes]
-    for process, (_, errors) in zip(processes, outcomes):
-        if process.returncode != 0:
-            raise AssertionError(errors)
+    ends = [
+        f"rank {rank} ended with {process.returncode}: {errors}"
+        for rank, (process, (_, errors)) in enumerate(zip(processes, outcomes))
+        if process.returncode != 0
+    ]
+    if ends:
+        raise AssertionError("\n".join(ends))
     return [out.splitlines()[-1] for out, _ in outcomes]

@@ -302,6 +302,43 @@ class Mistakes(unittest.TestCase):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):
             mscclc.Communicator(2, b"abc", 0)
 
+    def test_ranks_that_cannot_be(self):
+        for ranks, rank in ((2, 2), (0, 0), (2, -1)):
+            with self.assertRaisesRegex(mscclc.LibraryError, f"rank .* of {ranks} ranks"):
+                mscclc.Communicator(ranks, mscclc.unique_id(), rank)
+
+    def test_a_rank_that_does_not_come(self):
+        # Who makes the id says how long its ranks are waited for.
+        body = """if 1:
+            if rank == 0:
+                try:
+                    mscclc.Communicator(3, mscclc.unique_id(), 0)
+                except mscclc.LibraryError as error:
+                    print(str(error).replace(chr(10), " "))
+            else:
+                print()
+        """
+        self.assertRegex(run(2, body, MSCCLC_TIMEOUT="1")[0], "rank.* 1.*2.*")
+
+    def test_other_threads_go_on_while_a_rank_waits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            body = f"""if 1:
+            import os, threading, time
+            comm.barrier()
+            path = {folder!r} + "/written"
+            def write():
+                time.sleep(0.3)  # by then the rank most likely waits
+                open(path, "w").close()
+            if rank == 0:
+                threading.Thread(target=write).start()
+            else:
+                while not os.path.exists(path):
+                    time.sleep(0.01)
+            comm.barrier()
+            print("met")
+            """
+            self.assertEqual(run(2, body), ["met", "met"])
+
     def test_an_exception_in_one_rank_ends_the_others(self):
         body = """if 1:
             comm.barrier()

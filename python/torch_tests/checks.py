@@ -2,10 +2,12 @@
 
 The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
 what is right. The last line says how many checks passed and failed on this rank. With TEST_DEVICE=cuda
-tensors are of GPUs, in those suites that say nothing of their device.
+tensors are of GPUs, in those suites that say nothing of their device. What still runs after DUMP_AFTER
+seconds says where it is.
 """
 
 import datetime
+import faulthandler
 import importlib
 import os
 import sys
@@ -68,6 +70,7 @@ def init(ranks, backend="mscclc", name="store", **more):
 
 def main():
     suite, size, rank, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 270)), repeat=True)
     torch.set_num_threads(1)
     on_gpus = os.environ.get("TEST_DEVICE") == "cuda"
     if on_gpus:
@@ -86,6 +89,7 @@ def main():
         if on_gpus and check in getattr(module, "HOST_ONLY", []):
             continue
         try:
+            print(f"{check.__name__} …", flush=True)
             check(ranks)
             passed += 1
         except Exception:  # every check is tried
@@ -98,6 +102,7 @@ def main():
             dist.barrier(ranks.gloo)
     if not alone:
         dist.destroy_process_group()
+    faulthandler.cancel_dump_traceback_later()
     print(f"{passed} passed, {failed} failed", flush=True)
 
 

@@ -136,6 +136,18 @@ def all_gather_in_place(ranks):
         refused(lambda: dist.all_gather_into_tensor(flat, other), "overlap")
 
 
+def all_gather_into_one_tensor(ranks):
+    """Outputs that are parts of one memory, in place at the own one."""
+    whole = torch.zeros(ranks.size, 5)
+    whole[ranks.rank] = ranks.values(5, torch.float32)
+    dist.all_gather(list(whole.unbind()), whole[ranks.rank])
+    rows = [ranks.values(5, torch.float32, rank=r) for r in range(ranks.size)]
+    equal(whole, torch.stack(rows))
+    same = torch.zeros(5)  # the same memory for all: that of some rank remains
+    dist.all_gather([same] * ranks.size, rows[ranks.rank])
+    assert any(torch.equal(same, row) for row in rows), same
+
+
 def reduce_scatter(ranks):
     for dtype, count in _cases(TYPES):
         rows = [ranks.values(count * ranks.size, dtype, rank=r) for r in range(ranks.size)]
@@ -249,6 +261,12 @@ def other_tensors(ranks):
         refused(
             lambda: dist.all_gather_into_tensor(torch.ones(3), torch.ones(3)), "elements instead of"
         )
+    quantized = torch.quantize_per_tensor(torch.ones(3), 1.0, 0, torch.quint8)
+    refused(lambda: dist.all_reduce(quantized), "Quantized")
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    refused(lambda: dist.all_reduce(nested), "Nested")
+    rows = [torch.ones(3, dtype=torch.float64) for _ in range(ranks.size)]
+    refused(lambda: dist.all_gather(rows, torch.ones(3)), "")  # of types that differ
     with torch.inference_mode():
         found = torch.ones(3)
         dist.all_reduce(found)
@@ -294,12 +312,33 @@ def groups(ranks):
             data = torch.full((2,), float(rank))
             dist.broadcast(data, r, group=pair)
             equal(data, torch.full((2,), float(r)))
+    if n > 2:  # a group in a group
+        most = dist.new_group(range(n - 1))
+        two = dist.new_group([0, 1])
+        if rank < 2:
+            data = torch.full((3,), rank + 1.0)
+            for group, times in ((most, n - 1), (two, 2), (most, n - 1)):
+                found = torch.ones(3)
+                dist.all_reduce(found, group=group)
+                equal(found, torch.full((3,), float(times)))
+            dist.all_reduce(data, group=two)
+            equal(data, torch.full((3,), 3.0))
+        elif rank < n - 1:
+            for _ in range(2):
+                dist.all_reduce(torch.ones(3), group=most)
+        else:
+            refused(lambda: dist.all_reduce(torch.ones(3), group=most) or _not_a_member(), "no member")
     whole = dist.new_group()  # works of two groups, waited for in another order
     first, second = torch.ones(3), torch.ones(3)
     works = [dist.all_reduce(first, group=whole, async_op=True), dist.all_reduce(second, async_op=True)]
     for work in reversed(works):
         work.wait()
     equal(first, second)
+
+
+def _not_a_member():
+    """What torch does with a call of who is not in the group: it warns, and does nothing."""
+    raise AssertionError("no member")
 
 
 def coalescing(ranks):
@@ -389,7 +428,8 @@ def sequence_numbers(ranks):
 
 CHECKS = [
     all_reduce, all_reduce_by_each_reduction, average_and_factor, what_no_plan_reduces_is_refused,
-    reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place, reduce_scatter,
+    reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
+    all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
     works, groups, coalescing, messages, objects, sequence_numbers,
 ]  # fmt: skip

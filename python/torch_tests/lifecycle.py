@@ -74,7 +74,7 @@ def many_times(ranks):
     for _ in range(5):
         once()
     before = _held()
-    for _ in range(30):
+    for _ in range(100):
         once()
     after = _held()
     assert all(a <= b + 3 for a, b in zip(after, before)), (before, after)
@@ -169,6 +169,16 @@ def after_fork(ranks):
     dist.destroy_process_group()
 
 
+def sizes_that_differ(ranks):
+    """All ranks get an error, in bounded time."""
+    init(ranks, name="sizes")
+    group = dist.new_group(timeout=datetime.timedelta(seconds=5))
+    _sum(ranks, group)
+    refused(lambda: dist.all_reduce(torch.ones(3 if ranks.rank == 0 else 1 << 20), group=group))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 def a_rank_that_dies(ranks):
     """The last check: one rank ends the process."""
     init(ranks, name="death")
@@ -181,5 +191,5 @@ def a_rank_that_dies(ranks):
 
 CHECKS = [
     no_adapter, spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, after_fork,
-    a_rank_that_dies,
+    sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -244,7 +244,8 @@ def fallback(ranks):
     found = [torch.zeros(3, dtype=torch.int16) for _ in range(ranks.size)]
     comm.all_gather(found, short, False)
     equal(torch.cat(found), torch.ones(3 * ranks.size, dtype=torch.int16))
-    refused(lambda: comm.all_reduce(short, ReduceOp.SUM, False), "scalar type")  # gloo's own error
+    theirs = "NCCL" if DEVICE.type == "cuda" else "scalar type"
+    refused(lambda: comm.all_reduce(short, ReduceOp.SUM, False), theirs)
     comm.finalize()
 
 
@@ -256,9 +257,9 @@ def a_late_rank(ranks):
     others = _comm(ranks, "in time")
     comm = _comm(ranks, "late", abort_process_on_timeout_or_error=False, timeout=timedelta(seconds=20))
     if ranks.rank == 0:
-        refused(lambda: comm.barrier(False), "within 20000 ms")
+        refused(lambda: comm.barrier(False), "group late")  # the library or torch's wait() is first
     others.barrier(False)
-    refused(lambda: comm.barrier(False), "within 20000 ms")  # the others are told, too
+    refused(lambda: comm.barrier(False), "group late")  # the others are told, too
     refused(comm.finalize)
     others.finalize()
 
@@ -289,7 +290,8 @@ def the_process_ends(ranks):
     ]  # fmt: skip
     first = two[0].stderr.read()
     assert two[0].wait() == -6, two[0].returncode
-    assert "abort_process_on_timeout_or_error" in first and "within 20000 ms" in first, first
+    assert "abort_process_on_timeout_or_error" in first, first
+    assert "within 20000 ms" in first or "waited longer than 20 s" in first, first
     two[1].communicate("")
 
 

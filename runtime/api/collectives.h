@@ -39,6 +39,8 @@
 
 namespace mscclc {
 
+class StreamChain;
+
 /// One call of a collective, as one rank makes it. Counts are in elements, as NCCL counts them.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::none;
@@ -79,6 +81,15 @@ struct CollectivesOptions {
   /// Graphs that have captured calls are ordered with calls beside them; ignored: the caller does
   /// it. The same on all ranks.
   Replays replays = Replays::ordered;
+  /// The chain of what must stay in order with these calls though others make it; `replays` is the
+  /// chain's then. nullptr: there is nothing like that.
+  std::shared_ptr<StreamChain> chain = nullptr;
+};
+
+/// The plan for a call, and how much of the message it does at once.
+struct PlanChoice {
+  std::shared_ptr<const PickedPlan> picked;  ///< nullptr: there is none
+  uint64_t count = 0;                        ///< elements, as CollectiveCall::count
 };
 
 /// A call that needs no other rank any more to be launched.
@@ -121,6 +132,10 @@ class Collectives {
   [[nodiscard]] std::shared_ptr<const PickedPlan> choose(const CollectiveCall& call, bool capturing,
                                                          std::vector<PassedOver>* passed_over,
                                                          Diagnostics& diagnostics);
+  /// The same, for prepare() and waits_for_ranks() of this call: they need not choose again.
+  [[nodiscard]] PlanChoice choose_once(const CollectiveCall& call, bool capturing,
+                                       std::vector<PassedOver>* passed_over,
+                                       Diagnostics& diagnostics);
   /// False: the call is made without a plan, by copies or not at all.
   bool needs_plan(const CollectiveCall& call) const;
 
@@ -131,10 +146,14 @@ class Collectives {
                           Diagnostics& diagnostics);
   /// True if prepare() would wait for the other ranks. Local.
   bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream);
+  bool waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice);
   /// Checks a call, picks its plan, loads it if it is the first to need it, and binds it. Errors:
   /// bad-call (an argument), no-plan, and those of Communicator::load() and Executable::bind().
   [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, StreamHandle stream,
                                   Diagnostics& diagnostics);
+  /// The same with the plan that choose_once() gave. REQUIRES: there is one, if the call needs one.
+  [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, const PlanChoice& choice,
+                                  StreamHandle stream, Diagnostics& diagnostics);
   /// Puts a prepared call on the stream that it was prepared for. Local; does not wait.
   [[nodiscard]] bool launch(const ReadyCall& call, Diagnostics& diagnostics);
   /// True if launch() waits for the other ranks after all, to compare calls (MSCCLC_CHECK_CALLS).

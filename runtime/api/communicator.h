@@ -82,12 +82,13 @@ struct LoadOptions {
   /// executable, with a copy in and out; bind() is local and takes any pointers.
   bool zero_copy = false;
   /// A promise: on every rank, calls of all executables of this communicator that are loaded so
-  /// follow one another, whatever their streams, in graphs, too. They then share staging.
+  /// follow one another, whatever their streams, in graphs, too. They then share staging, and what
+  /// scratch they can.
   bool in_turn = false;
-  /// The file that the plan was read from. Beside PLAN.json may lie PLAN.sm_90.cubin, with kernels
-  /// that were compiled for this plan and architecture: they run what calls they can, in less time
-  /// and with the same bits (docs/specialised.md). Whether there are any is each rank's affair. "":
-  /// the interpreter runs all calls.
+  /// The file that the plan was read from; it need not be there. Beside PLAN.json may lie
+  /// PLAN.sm_90.cubin, with kernels that were compiled for this plan and architecture: they run
+  /// what calls they can, in less time and with the same bits (docs/specialised.md). Whether there
+  /// are any is each rank's affair. "": the interpreter runs all calls.
   std::string plan_file = {};
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
@@ -111,6 +112,7 @@ struct CallOptions {
   /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
+  bool operator==(const CallOptions&) const = default;
 };
 
 /// The memory that grows with LoadOptions::max_bytes when a plan is loaded: of the rank that needs

@@ -34,4 +34,8 @@ enum class FarLanes {
                                                        std::optional<uint32_t> node = std::nullopt,
                                                        std::optional<FarLanes> far = std::nullopt);
 
+/// True if a host device of this process has made the stream, and none has destroyed it. From any
+/// thread.
+[[nodiscard]] bool is_host_stream(StreamHandle stream);
+
 }  // namespace mscclc

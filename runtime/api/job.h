@@ -36,7 +36,15 @@ struct HostedJob {
 [[nodiscard]] std::optional<HostedJob> host_job(const HostOptions& options,
                                                 Diagnostics& diagnostics);
 
+/// Keeps the hub of an id that this process has made until its first rank joins; from then on the
+/// ranks that own_hub() gives it to own it together. From any thread, as own_hub().
+void keep_hub(const UniqueId& id, std::shared_ptr<Hub> hub);
+/// The hub of an id, for the join of a rank of this process. nullptr: another process serves the
+/// id, such as the one that this process was forked from.
+[[nodiscard]] std::shared_ptr<Hub> own_hub(const UniqueId& id);
+
 /// Collective: returns when all ranks are here. `hub`: the job's, if this rank is to close it.
+/// `timeout`: how long it waits for the others, here and at every step; the hub's, if that is less.
 [[nodiscard]] std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
                                                   std::chrono::milliseconds timeout,
                                                   std::shared_ptr<Hub> hub,

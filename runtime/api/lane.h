@@ -7,10 +7,12 @@
 // for the host copies or messages (runtime/host), and between machines sockets (runtime/net).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,12 +29,21 @@ struct RemotePlace {
   uint64_t offset = 0;
 };
 
-/// Keeps its orders in order. Every order is for one thread at a time, the proxy's. False:
-/// reported, and the lane takes no more; what it was asked for before may not have been done.
+enum class FlushState : uint8_t { done, under_way, failed };
+
+/// Keeps its orders in order. Every order is for one thread at a time, the proxy's, which serves
+/// other lanes, too: it asks for room() first. False: reported, and the lane takes no more; what it
+/// was asked for before may not have been done.
 class Lane {
  public:
+  static constexpr uint64_t kAnyRoom = UINT64_MAX;
+
   /// Waits for what still reads or writes memory of this rank.
   virtual ~Lane() = default;
+  /// Bytes that a put may have now without a wait for the peer, and without keeping the thread
+  /// long. 0: any order would wait for now; the lane has room again when the peer gets on. A lane
+  /// that has failed, or whose wait would be over (LanePeer::over), has room: the order says why.
+  virtual uint64_t room() { return kAnyRoom; }
   /// Begins to copy. The source, memory of this rank, may not change before complete() has said so,
   /// or flush() has returned.
   [[nodiscard]] virtual bool put(const RemotePlace& to, const void* from, uint64_t bytes,
@@ -45,8 +56,16 @@ class Lane {
   /// Does not wait for that.
   [[nodiscard]] virtual bool complete(uint64_t* count, uint64_t value,
                                       Diagnostics& diagnostics) = 0;
+  /// Has all that was begun been done? Does not wait: begins to find out, and is asked again.
+  [[nodiscard]] virtual FlushState try_flush(Diagnostics& diagnostics) = 0;
   /// Waits until all that was begun has been done.
-  [[nodiscard]] virtual bool flush(Diagnostics& diagnostics) = 0;
+  [[nodiscard]] bool flush(Diagnostics& diagnostics) {
+    for (;;) {
+      const FlushState state = try_flush(diagnostics);
+      if (state != FlushState::under_way) return state == FlushState::done;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
 };
 
 /// Called, from any thread, when a lane or its far end can take no more orders.

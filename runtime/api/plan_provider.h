@@ -45,7 +45,8 @@ struct PlanRequest {
 struct PickedPlan {
   std::string name;  ///< of the plan, for messages: a file, or a program and its parameters
   std::shared_ptr<const Program> plan;
-  /// That the plan was read from, for LoadOptions::plan_file; empty: from none.
+  /// That the plan was read from, or beside which kernels of a plan of the library would lie, for
+  /// LoadOptions::plan_file; empty: none.
   std::string file = {};
   /// The largest message for which this plan is picked; ~0: unlimited. Scratch memory is laid out
   /// for it (LoadOptions::max_bytes): use less if messages are never that large.

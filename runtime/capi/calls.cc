@@ -106,8 +106,8 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
 mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
   if (!Handles<mscclc_comm>::has(comm)) return refuse("a collective", "'comm' is no communicator");
   if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
-  if (!is_stream(comm->config.device, stream)) {
-    return refuse("a collective", "the host device has no stream NULL");
+  if (const char* why = why_no_stream(comm->config.device, stream)) {
+    return refuse("a collective", why);
   }
   const CollectiveCall made = call_of(call, comm->communicator->size());
   if (group.depth > 0) return note(*comm, made, stream);
@@ -141,6 +141,9 @@ mscclc_result_t end_group() {
     if (!Handles<mscclc_comm>::has(noted.comm)) {
       return fail(MSCCLC_INVALID_USAGE, "a communicator of the group was destroyed before its end");
     }
+    if (why_no_stream(noted.comm->config.device, noted.stream) != nullptr) {
+      return fail(MSCCLC_INVALID_USAGE, "a stream of the group was destroyed before its end");
+    }
     calls.push_back(noted.rank_call());
   }
   Diagnostics diagnostics;
@@ -166,15 +169,17 @@ std::string text_of(const PickedPlan* picked, const std::vector<PassedOver>& pas
   return text;
 }
 
+bool check_all_but_buffers(const mscclc_comm& comm, CollectiveCall call, Diagnostics& diagnostics) {
+  static uint64_t anywhere = 0;
+  if (call.input == nullptr) call.input = &anywhere;
+  if (call.output == nullptr) call.output = &anywhere;
+  return comm.collectives->check(call, diagnostics);
+}
+
 mscclc_result_t choose(mscclc_comm& comm, const mscclc_call_t& given, bool capturing, char** text) {
   const CollectiveCall call = call_of(given, comm.communicator->size());
   Diagnostics diagnostics;
-  // Which buffers there are does not matter here.
-  CollectiveCall placed = call;
-  static uint64_t anywhere = 0;
-  if (placed.input == nullptr) placed.input = &anywhere;
-  if (placed.output == nullptr) placed.output = &anywhere;
-  if (!comm.collectives->check(placed, diagnostics)) return fail(diagnostics);
+  if (!check_all_but_buffers(comm, call, diagnostics)) return fail(diagnostics);
   if (!comm.collectives->needs_plan(call)) {
     *text = copy_text("");
     return MSCCLC_SUCCESS;
@@ -212,6 +217,25 @@ mscclc_result_t mscclc_choose(mscclc_comm_t* comm, const mscclc_call_t* call, in
       return refuse("mscclc_choose", "'comm' is no communicator, or 'call' none of this version");
     }
     return choose(*comm, own, capturing != 0, text);
+  });
+}
+
+mscclc_result_t mscclc_waits(mscclc_comm_t* comm, const mscclc_call_t* call, mscclc_stream_t stream,
+                             int32_t* waits) {
+  return guarded([&] {
+    if (waits == nullptr) return refuse("mscclc_waits", "'waits' is NULL");
+    mscclc_call_t own = MSCCLC_CALL_INIT;
+    if (!Handles<mscclc_comm>::has(comm) || call == nullptr || !take_struct(call, own)) {
+      return refuse("mscclc_waits", "'comm' is no communicator, or 'call' none of this version");
+    }
+    if (const char* why = why_no_stream(comm->config.device, stream)) {
+      return refuse("mscclc_waits", why);
+    }
+    const CollectiveCall made = call_of(own, comm->communicator->size());
+    Diagnostics diagnostics;
+    if (!check_all_but_buffers(*comm, made, diagnostics)) return fail(diagnostics);
+    *waits = comm->collectives->waits_for_ranks(made, stream) ? 1 : 0;
+    return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }
 

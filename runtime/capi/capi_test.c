@@ -298,6 +298,42 @@ static void choices(rank_t *r) {
   mscclc_free(text);
 }
 
+/* Only the first call of a kind waits for the other ranks. */
+static void waits(rank_t *r) {
+  mscclc_call_t call = MSCCLC_CALL_INIT;
+  int32_t waits = -1;
+  uint16_t data[5] = {0};
+  call.kind = MSCCLC_BROADCAST;
+  call.dtype = MSCCLC_F16; /* no other test broadcasts it */
+  call.count = 5;
+  OK(mscclc_waits(r->comm, &call, r->stream, &waits));
+  CHECK(waits == 1);
+  OK(mscclc_waits(r->comm, &call, r->stream, &waits)); /* it has loaded nothing */
+  CHECK(waits == 1);
+  call.input = call.output = data;
+  OK(mscclc_collective(r->comm, &call, r->stream));
+  OK(mscclc_stream_synchronize(r->comm, r->stream));
+  OK(mscclc_waits(r->comm, &call, r->stream, &waits));
+  CHECK(waits == 0);
+  call.count = 0;
+  OK(mscclc_waits(r->comm, &call, r->stream, &waits));
+  CHECK(waits == 0);
+  REFUSED(mscclc_waits(r->comm, &call, r->stream, NULL), "mscclc_waits: 'waits' is NULL");
+  REFUSED(mscclc_waits(r->comm, &call, NULL, &waits),
+          "mscclc_waits: the host device has no stream NULL");
+  call.kind = MSCCLC_ALLTOALLV; /* without counts */
+  CHECK(mscclc_waits(r->comm, &call, r->stream, &waits) == MSCCLC_INVALID_ARGUMENT);
+}
+
+static void no_streams(rank_t *r, mscclc_stream_t stream) {
+  REFUSED(mscclc_stream_destroy(r->comm, stream),
+          "mscclc_stream_destroy: 'stream' is no stream of the host device");
+  REFUSED(mscclc_stream_synchronize(r->comm, stream),
+          "mscclc_stream_synchronize: 'stream' is no stream of the host device");
+  REFUSED(mscclc_barrier(r->comm, stream),
+          "a collective: 'stream' is no stream of the host device");
+}
+
 static void wrong_arguments(rank_t *r) {
   mscclc_call_t call = MSCCLC_CALL_INIT;
   uint32_t number = 0;
@@ -326,6 +362,9 @@ static void wrong_arguments(rank_t *r) {
   call.size = 3;
   REFUSED(mscclc_collective(r->comm, &call, r->stream),
           "mscclc_collective: 'call' is NULL, or has no size that this version knows");
+  call.size = 44; /* in the middle of the count */
+  REFUSED(mscclc_collective(r->comm, &call, r->stream),
+          "mscclc_collective: 'call' is NULL, or has no size that this version knows");
   call.size = sizeof call;
   call.kind = 256 + MSCCLC_BARRIER;
   REFUSED(mscclc_collective(r->comm, &call, r->stream),
@@ -345,6 +384,35 @@ static void wrong_arguments(rank_t *r) {
   REFUSED(mscclc_register(r->comm, NULL, 4, NULL),
           "mscclc_register: 'address' or 'registration' is NULL");
   REFUSED(mscclc_stream_create(r->comm, NULL), "mscclc_stream_create: 'stream' is NULL");
+  no_streams(r, (mscclc_stream_t)r->in);
+  no_streams(r, (mscclc_stream_t)1);
+  mscclc_stream_t stream = NULL;
+  OK(mscclc_stream_create(r->comm, &stream));
+  OK(mscclc_stream_destroy(r->comm, stream));
+  no_streams(r, stream);
+  OK(mscclc_stream_destroy(r->comm, NULL));
+}
+
+/* Every rank's range is none, so no rank waits for another. */
+static void no_memory_there(rank_t *r) {
+  static const struct {
+    uintptr_t address;
+    size_t bytes;
+  } wrong[] = {{(uintptr_t)-100, 200},
+               {(uintptr_t)-100, 50},
+               {8, 100},
+               {(uintptr_t)kProgram, SIZE_MAX},
+               {(uintptr_t)kProgram, SIZE_MAX >> 1}};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+    uint64_t number = 7;
+    char text[100];
+    snprintf(text, sizeof text, "error: there is no memory of %zu bytes at 0x%zx", wrong[i].bytes,
+             (size_t)wrong[i].address);
+    CHECK(mscclc_register(r->comm, (void *)wrong[i].address, wrong[i].bytes, &number) ==
+          MSCCLC_INVALID_ARGUMENT);
+    CHECK(strncmp(mscclc_last_error(), text, strlen(text)) == 0);
+    CHECK(number == 0);
+  }
 }
 
 static void work(mscclc_comm_t *comm) {
@@ -360,6 +428,7 @@ static void work(mscclc_comm_t *comm) {
   r.out = malloc(sizeof(int32_t) * kRanks * kCount);
   CHECK(r.in != NULL && r.out != NULL);
   for (uint64_t i = 0; i < kRanks * kCount; ++i) r.in[i] = value(r.rank, i);
+  waits(&r);
   all_collectives(&r);
   uneven_rows(&r);
   memory_of_the_library(&r);
@@ -368,6 +437,7 @@ static void work(mscclc_comm_t *comm) {
   halves(&r);
   choices(&r);
   wrong_arguments(&r);
+  no_memory_there(&r);
   OK(mscclc_comm_async_error(comm));
   OK(mscclc_stream_destroy(comm, r.stream));
   OK(mscclc_comm_destroy(comm));
@@ -408,6 +478,31 @@ static void processes(void) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
 }
+
+/* A parent makes the id, and its children are the ranks. The thread sanitizer allows no threads in
+ * children of a process with threads. */
+#ifndef __SANITIZE_THREAD__
+static void children_of_who_made_the_id(void) {
+  mscclc_unique_id_t made;
+  int status = 0;
+  OK(mscclc_unique_id(&made));
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child > 0) continue;
+    mscclc_comm_t *comm = NULL;
+    const mscclc_config_t config = host();
+    OK(mscclc_comm_create(&comm, kRanks, &made, rank, &config));
+    work(comm);
+    exit(0);
+  }
+  for (int i = 0; i < kRanks; ++i) {
+    CHECK(wait(&status) > 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+#endif
 
 /* ---- Ranks as threads, which share a store ---- */
 
@@ -498,6 +593,7 @@ static mscclc_selection_t select_none_for_gathers(void *user, const mscclc_reque
     strcpy(plan, "mine");
     return MSCCLC_SELECT_PLAN;
   }
+  if (request->kind == MSCCLC_SCATTER) return (mscclc_selection_t)99;
   return request->kind == MSCCLC_GATHER ? MSCCLC_SELECT_NONE : MSCCLC_SELECT_USUAL;
 }
 
@@ -515,6 +611,10 @@ static void plans_of_the_registry(void) {
   mscclc_free(text);
   call.kind = MSCCLC_GATHER;
   CHECK(mscclc_choose(comms[0], &call, 0, &text) == MSCCLC_NO_PLAN);
+  mscclc_free(text);
+  call.kind = MSCCLC_SCATTER;
+  CHECK(mscclc_choose(comms[0], &call, 0, &text) == MSCCLC_INVALID_USAGE);
+  CHECK(strncmp(mscclc_last_error(), "error: the selector's answer for scatter", 40) == 0);
   mscclc_free(text);
   CHECK(__atomic_load_n(&asked, __ATOMIC_RELAXED) >= 2);
   OK(mscclc_set_selector(registry, NULL, NULL));
@@ -555,6 +655,12 @@ static void groups(void) {
   CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
   OK(mscclc_stream_synchronize(comms[0], streams[0]));
   CHECK(out[0] == 0);
+  OK(mscclc_group_start());
+  OK(mscclc_allreduce(comms[0], &in[0], &out[0], 1, MSCCLC_I32, MSCCLC_SUM, streams[0]));
+  OK(mscclc_stream_destroy(comms[1], streams[0])); /* any communicator's will do */
+  CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
+  CHECK(strcmp(mscclc_last_error(), "a stream of the group was destroyed before its end") == 0);
+  OK(mscclc_stream_create(comms[0], &streams[0]));
   for (uint32_t r = 0; r < kRanks; ++r) OK(mscclc_stream_destroy(comms[r], streams[r]));
 }
 
@@ -621,6 +727,18 @@ static void alone_at_a_store(void) {
   CHECK(comm == NULL && strstr(mscclc_last_error(), "rank 1") != NULL);
 }
 
+/* The same where an id was made, which has no timeout but the environment's. */
+static void alone_at_an_id(void) {
+  mscclc_unique_id_t made;
+  mscclc_comm_t *comm = NULL;
+  mscclc_config_t config = host();
+  config.timeout_ms = 300;
+  OK(mscclc_unique_id(&made));
+  CHECK(mscclc_comm_create(&comm, 2, &made, 0, &config) == MSCCLC_TIMEOUT);
+  CHECK(comm == NULL &&
+        strstr(mscclc_last_error(), "rank 1 did not reach the bootstrap within 0.3 s") != NULL);
+}
+
 static void without_communicators(void) {
   mscclc_unique_id_t bad;
   mscclc_comm_t *comm = (mscclc_comm_t *)&bad;
@@ -668,6 +786,9 @@ static void without_communicators(void) {
 
 int main(void) {
   processes();
+#ifndef __SANITIZE_THREAD__
+  children_of_who_made_the_id();
+#endif
   setenv("MSCCLC_DEBUG", "INFO", 1);
   setenv("MSCCLC_DEBUG_SUBSYS", "INIT", 1);
   setenv("MSCCLC_RANK", "0", 1);
@@ -676,6 +797,7 @@ int main(void) {
   setenv("MASTER_PORT", "29500", 1);
   without_communicators();
   alone_at_a_store();
+  alone_at_an_id();
   by_the_environment();
   threads();
   one_thread();

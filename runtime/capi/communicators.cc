@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <tuple>
 
@@ -17,39 +16,6 @@
 
 namespace mscclc::capi {
 namespace {
-
-/// Hubs of ids that this process has made. The ranks of this process own theirs together; one that
-/// nobody has joined yet is kept here.
-class Hubs {
- public:
-  void add(const std::string& id, std::shared_ptr<Hub> hub) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(hubs_, [](const auto& entry) { return entry.second.joined.expired(); });
-    hubs_[id] = {hub, hub};
-  }
-  /// nullptr: another process serves the id.
-  std::shared_ptr<Hub> join(const std::string& id) {
-    const std::lock_guard lock(mutex_);
-    const auto found = hubs_.find(id);
-    if (found == hubs_.end()) return nullptr;
-    std::shared_ptr<Hub> hub = found->second.joined.lock();
-    found->second.waiting.reset();
-    if (hub == nullptr) hubs_.erase(found);
-    return hub;
-  }
-  static Hubs& of_process() {
-    static Hubs* const made = new Hubs;
-    return *made;
-  }
-
- private:
-  struct Entry {
-    std::weak_ptr<Hub> joined;
-    std::shared_ptr<Hub> waiting;  ///< until the first has joined
-  };
-  std::mutex mutex_;
-  std::map<std::string, Entry> hubs_;
-};
 
 /// What a rank needs besides the others.
 struct Part {
@@ -113,7 +79,7 @@ std::optional<std::string> make_id(bool one_machine,
   auto job = host_job(*options, diagnostics);
   if (!job) return std::nullopt;
   const std::string text = job->id.text();
-  Hubs::of_process().add(text, std::move(job->hub));
+  keep_hub(job->id, std::move(job->hub));
   return text;
 }
 
@@ -121,8 +87,7 @@ mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part 
                      mscclc_comm_t** comm, Diagnostics& diagnostics) {
   const auto parsed = UniqueId::parse(id, diagnostics);
   if (!parsed) return fail(diagnostics);
-  auto bootstrap =
-      join_job(*parsed, rank, ranks, part.timeout, Hubs::of_process().join(id), diagnostics);
+  auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics);
   return finish(std::move(bootstrap), std::move(part), comm, diagnostics);
 }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
-#include "ir/diagnostics/diagnostic_codes.h"
+#include "runtime/base/blame.h"
 #include "runtime/base/version.h"
 
 namespace mscclc::capi {
@@ -21,74 +20,18 @@ constexpr std::array kTexts = {"success",       "invalid argument", "invalid usa
                                "not proved",    "peer failed",      "timeout",       "aborted",
                                "out of memory", "system error",     "internal error"};
 
-/// Codes whose area does not say it.
-constexpr std::pair<std::string_view, mscclc_result_t> kResults[] = {
-    {"aborted", MSCCLC_ABORTED},
-    {"bad-call", MSCCLC_INVALID_ARGUMENT},
-    {"bad-selection", MSCCLC_INVALID_USAGE},
-    {"bad-unique-id", MSCCLC_INVALID_ARGUMENT},
-    {"bootstrap-gone", MSCCLC_PEER_FAILED},
-    {"bootstrap-mismatch", MSCCLC_INVALID_USAGE},
-    {"bootstrap-refused", MSCCLC_PEER_FAILED},
-    {"bootstrap-timeout", MSCCLC_TIMEOUT},
-    {"call-differs", MSCCLC_INVALID_USAGE},
-    {"false-claim", MSCCLC_NOT_PROVED},
-    {"hang", MSCCLC_TIMEOUT},
-    {"memory", MSCCLC_OUT_OF_MEMORY},
-    {"message-size", MSCCLC_INVALID_ARGUMENT},
-    {"name-taken", MSCCLC_INVALID_ARGUMENT},
-    {"no-buffer", MSCCLC_INVALID_ARGUMENT},
-    {"no-descriptors", MSCCLC_OUT_OF_MEMORY},
-    {"no-memory", MSCCLC_OUT_OF_MEMORY},
-    {"no-plan", MSCCLC_NO_PLAN},
-    {"no-such-device", MSCCLC_INVALID_ARGUMENT},
-    {"no-thread", MSCCLC_OUT_OF_MEMORY},
-    {"not-mapped", MSCCLC_INVALID_USAGE},
-    {"not-proved", MSCCLC_NOT_PROVED},
-    {"options-differ", MSCCLC_INVALID_USAGE},
-    {"out-of-memory", MSCCLC_OUT_OF_MEMORY},
-    {"outside-buffer", MSCCLC_INVALID_USAGE},
-    {"over-capacity", MSCCLC_INVALID_ARGUMENT},
-    {"overlap", MSCCLC_INVALID_ARGUMENT},
-    {"peer-failed", MSCCLC_PEER_FAILED},
-    {"plan-differs", MSCCLC_INVALID_USAGE},
-    {"rank-died", MSCCLC_PEER_FAILED},
-    {"rank-gave-up", MSCCLC_PEER_FAILED},
-    {"rank-left", MSCCLC_PEER_FAILED},
-    {"sentinel-width", MSCCLC_INVALID_ARGUMENT},
-    {"stale-registration", MSCCLC_INVALID_USAGE},
-    {"too-few-descriptors", MSCCLC_OUT_OF_MEMORY},
-    {"two-threads", MSCCLC_INVALID_USAGE},
-    {"wrong-binding", MSCCLC_INVALID_ARGUMENT},
-    {"wrong-size", MSCCLC_INVALID_ARGUMENT},
-};
-
-mscclc_result_t result_of(CodeArea area) {
-  switch (area) {
-    case CodeArea::language:
-    case CodeArea::ir:
-    case CodeArea::prover:
-      return MSCCLC_NOT_PROVED;
-    case CodeArea::plan:
-      return MSCCLC_INVALID_ARGUMENT;
-    case CodeArea::runtime:
-    case CodeArea::tools:
-      break;
-  }
-  return MSCCLC_SYSTEM_ERROR;
-}
+static_assert(MSCCLC_INVALID_ARGUMENT == 1 + static_cast<int>(Blame::argument) &&
+              MSCCLC_INVALID_USAGE == 1 + static_cast<int>(Blame::usage) &&
+              MSCCLC_NO_PLAN == 1 + static_cast<int>(Blame::no_plan) &&
+              MSCCLC_NOT_PROVED == 1 + static_cast<int>(Blame::not_proved) &&
+              MSCCLC_PEER_FAILED == 1 + static_cast<int>(Blame::peer) &&
+              MSCCLC_TIMEOUT == 1 + static_cast<int>(Blame::timeout) &&
+              MSCCLC_ABORTED == 1 + static_cast<int>(Blame::aborted) &&
+              MSCCLC_OUT_OF_MEMORY == 1 + static_cast<int>(Blame::memory) &&
+              MSCCLC_SYSTEM_ERROR == 1 + static_cast<int>(Blame::system) &&
+              MSCCLC_INTERNAL_ERROR == 1 + static_cast<int>(Blame::internal));
 
 }  // namespace
-
-mscclc_result_t result_of(const std::string& code) {
-  for (const auto& [name, result] : kResults) {
-    if (name == code) return result;
-  }
-  for (const CodeInfo& row : code_table()) {
-    if (row.name == code) return result_of(row.area);
-  }
-  return MSCCLC_INTERNAL_ERROR;
-}
 
 mscclc_result_t fail(mscclc_result_t result, const std::string& text) {
   last_error.text = text;
@@ -103,7 +46,7 @@ mscclc_result_t fail(const Diagnostics& diagnostics) {
   if (first == all.end()) return fail(MSCCLC_INTERNAL_ERROR, "it does not say why it has failed");
   std::string text = render_text(diagnostics, Sources{});
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return fail(result_of(first->code), text);
+  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(first->code))), text);
 }
 
 mscclc_result_t refuse(const char* function, const char* what) noexcept {

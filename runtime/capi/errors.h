@@ -13,8 +13,6 @@ namespace mscclc::capi {
 mscclc_result_t fail(mscclc_result_t result, const std::string& text);
 /// The same, for what diagnostics say; the first error decides on the result.
 mscclc_result_t fail(const Diagnostics& diagnostics);
-/// The result that stands for a code of diagnostics.
-mscclc_result_t result_of(const std::string& code);
 /// "mscclc_compile: 'json' is NULL". Never throws.
 mscclc_result_t refuse(const char* function, const char* what) noexcept;
 /// There was no memory for an answer, not even for its text.

@@ -11,6 +11,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
 #include "runtime/api/plan_registry.h"
 #include "runtime/capi/mscclc.h"
 
@@ -76,9 +77,12 @@ class Handles {
 /// The registry of the process. nullptr: reported.
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics);
 
-/// Streams of the host have no default.
-inline bool is_stream(int32_t device, const void* stream) {
-  return stream != nullptr || device != MSCCLC_HOST;
+/// Why a stream is none of this device's kind. Streams of the host have no default; those of GPUs
+/// are CUDA's. nullptr: it is one.
+inline const char* why_no_stream(int32_t device, mscclc_stream_t stream) {
+  if (device != MSCCLC_HOST || is_host_stream(stream)) return nullptr;
+  return stream == nullptr ? "the host device has no stream NULL"
+                           : "'stream' is no stream of the host device";
 }
 
 /// A copy for mscclc_free().
@@ -90,7 +94,8 @@ template <class T>
 bool take_struct(const T* given, T& to) {
   size_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < sizeof size || size > 4096) return false;
+  // Every version's size is that of a whole struct, so it ends no member in its middle.
+  if (size < sizeof size || size > 4096 || size % alignof(T) != 0) return false;
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(T); i < size; ++i) {
     if (bytes[i] != 0) return false;

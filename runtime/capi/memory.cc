@@ -138,7 +138,11 @@ mscclc_result_t mscclc_stream_create(mscclc_comm_t* comm, mscclc_stream_t* strea
 mscclc_result_t mscclc_stream_destroy(mscclc_comm_t* comm, mscclc_stream_t stream) {
   return guarded([&] {
     if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_destroy");
-    if (stream != nullptr) comm->device->destroy_stream(stream);
+    if (stream == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
+    if (const char* why = why_no_stream(comm->config.device, stream)) {
+      return refuse("mscclc_stream_destroy", why);
+    }
+    comm->device->destroy_stream(stream);
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }
@@ -146,8 +150,8 @@ mscclc_result_t mscclc_stream_destroy(mscclc_comm_t* comm, mscclc_stream_t strea
 mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t* comm, mscclc_stream_t stream) {
   return guarded([&] {
     if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_synchronize");
-    if (!is_stream(comm->config.device, stream)) {
-      return refuse("mscclc_stream_synchronize", "the host device has no stream NULL");
+    if (const char* why = why_no_stream(comm->config.device, stream)) {
+      return refuse("mscclc_stream_synchronize", why);
     }
     Diagnostics diagnostics;
     return result(comm->communicator->synchronize(stream, diagnostics), diagnostics);

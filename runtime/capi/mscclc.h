@@ -20,14 +20,14 @@
  * Threads. A communicator, and the plans and buffers of it, are for one thread at a time; a second
  * one that enters gets MSCCLC_INVALID_USAGE. Different communicators are independent. The functions
  * that any thread may call at any time say so. After fork() the child may not use what the parent
- * has made.
+ * has made, but for unique ids.
  *
  * Collective functions must be called by all ranks of the communicator in the same order. Where one
  * rank cannot do its part, all of them fail.
  *
  * Streams are cudaStream_t of the communicator's GPU; on the host device, of
- * mscclc_stream_create(). Sizes are in bytes where they are called bytes, and in elements where
- * they are called count.
+ * mscclc_stream_create(), where NULL is none. Sizes are in bytes where they are called bytes, and
+ * in elements where they are called count.
  *
  * Structs begin with their size, as the caller was compiled with it: set it by the macros. Later
  * versions add members at the end, and functions; they change and remove none (docs/c_api.md). */
@@ -139,7 +139,8 @@ typedef struct mscclc_config {
   size_t size;
   /* The GPU, as cudaSetDevice() numbers it; MSCCLC_HOST: this machine's processor and memory. */
   int32_t device;
-  /* How long ranks wait for one another, in milliseconds; 0: as MSCCLC_TIMEOUT says. */
+  /* How long ranks wait for one another, in milliseconds; 0: as MSCCLC_TIMEOUT says. That of the
+   * process that made the unique id bounds it, too. */
   uint32_t timeout_ms;
   /* Allreduces of up to so many bytes find their plans loaded when create() returns. */
   uint64_t ready_bytes;
@@ -167,7 +168,7 @@ typedef struct mscclc_store {
   { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL }
 
 /* Makes an id of a communicator that is to be, and serves it: the process must live until all ranks
- * have come. Any thread. */
+ * have come. They are waited for as long as this process' MSCCLC_TIMEOUT says. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_unique_id(mscclc_unique_id_t *id);
 
 /* Collective over the `ranks` ranks of an id, each its own `rank`; an id is for one communicator.
@@ -287,6 +288,10 @@ MSCCLC_API mscclc_result_t mscclc_collective(mscclc_comm_t *comm, const mscclc_c
  * plan that was passed over. A call that needs no plan gives "". Local; loads nothing. */
 MSCCLC_API mscclc_result_t mscclc_choose(mscclc_comm_t *comm, const mscclc_call_t *call,
                                          int32_t capturing, char **text);
+/* *waits: 1 if the call would wait for the other ranks on the host, as the first that needs its
+ * plan does; else 0. Of buffers that are not registered, where they lie does not matter. Local. */
+MSCCLC_API mscclc_result_t mscclc_waits(mscclc_comm_t *comm, const mscclc_call_t *call,
+                                        mscclc_stream_t stream, int32_t *waits);
 
 MSCCLC_API mscclc_result_t mscclc_allreduce(mscclc_comm_t *comm, const void *input, void *output,
                                             uint64_t count, mscclc_dtype_t dtype, mscclc_op_t op,

@@ -71,9 +71,10 @@ Selection ask(mscclc_selector_fn selector, void* user, const PlanRequest& reques
       return {.kind = Selection::Kind::none};
     case MSCCLC_SELECT_PLAN:
       return {.kind = Selection::Kind::plan, .plan = std::string(plan, strnlen(plan, sizeof plan))};
-    default:
+    case MSCCLC_SELECT_USUAL:
       return {};
   }
+  return {.kind = static_cast<Selection::Kind>(UINT8_MAX)};  // which is none
 }
 
 /// "R=8" as a name and a value. False: it is none.
@@ -262,8 +263,8 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     if (!typed || own.op < MSCCLC_SUM || own.op > MSCCLC_AVG) {
       return refuse("mscclc_plan_launch", "a type or the reduction of the call is none");
     }
-    if (!is_stream(plan->device, stream)) {
-      return refuse("mscclc_plan_launch", "the host device has no stream NULL");
+    if (const char* why = why_no_stream(plan->device, stream)) {
+      return refuse("mscclc_plan_launch", why);
     }
     CallOptions options{.bytes = bytes,
                         .dtype = static_cast<Dtype>(own.dtype),

@@ -60,7 +60,8 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
 bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   compares_calls = check.value_or(0) == 1;
-  chain = communicator.device().chain_streams(options.replays, diagnostics);
+  chain = options.chain;
+  if (chain == nullptr) chain = communicator.device().chain_streams(options.replays, diagnostics);
   const auto found = find_where_ranks_run(communicator, diagnostics);
   where = found.value_or(WhereRanksRun());
   most_blocks = options.most_blocks;
@@ -286,8 +287,9 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   return static_cast<bool>(made.bound);
 }
 
-bool Collectives::State::prepare(const CollectiveCall& call, StreamHandle stream,
-                                 ReadyCall::State& ready, Diagnostics& diagnostics) {
+bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
+                                 StreamHandle stream, ReadyCall::State& ready,
+                                 Diagnostics& diagnostics) {
   const uint32_t ranks = communicator.size();
   if (!check_arguments(call, communicator.rank(), ranks, diagnostics)) return false;
   ready.owner = this;
@@ -297,7 +299,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, StreamHandle stream
     copy_here(call, ready);
     return true;
   }
-  const PlanChoice choice = pick(*planned, stream, diagnostics);
+  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*planned, stream, diagnostics);
   if (choice.picked == nullptr) return false;
   CollectiveCall at_once = *planned;
   at_once.count = choice.count;
@@ -312,6 +314,30 @@ bool Collectives::State::prepare(const CollectiveCall& call, StreamHandle stream
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);
   return std::all_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
     return prepare_piece(call, *planned, range, ready, diagnostics);
+  });
+}
+
+ReadyCall Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
+                                      StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(one_thread, diagnostics);
+  auto ready = std::make_shared<ReadyCall::State>();
+  if (!visit || !prepare(call, chosen, stream, *ready, diagnostics)) return {};
+  return ReadyCall(std::move(ready));
+}
+
+bool Collectives::State::waits_for_ranks(const CollectiveCall& planned, const PlanChoice& choice) {
+  Diagnostics ignored;  // prepare() reports it
+  CollectiveCall at_once = planned;
+  at_once.count = choice.count;
+  Executable* const executable = loaded.find(*choice.picked, need(at_once));
+  if (executable == nullptr) return true;
+  if (!executable->binds_together()) return false;
+  const std::vector<CallRange> ranges = ranges_of(planned, choice);
+  return std::any_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
+    uint64_t row_pitch = 0;
+    const CollectiveCall piece = piece_of(planned, range, row_pitch);
+    const auto key = key_of(piece, row_pitch, *executable, ignored);
+    return !key || !registered.call(*key);
   });
 }
 
@@ -372,9 +398,14 @@ bool Collectives::needs_plan(const CollectiveCall& call) const {
 std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call, bool capturing,
                                                       std::vector<PassedOver>* passed_over,
                                                       Diagnostics& diagnostics) {
+  return choose_once(call, capturing, passed_over, diagnostics).picked;
+}
+
+PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
+                                    std::vector<PassedOver>* passed_over,
+                                    Diagnostics& diagnostics) {
   const auto planned = planned_call(call, state_->communicator.size());
-  if (!planned) return nullptr;
-  return state_->choose(*planned, capturing, passed_over, diagnostics).picked;
+  return planned ? state_->choose(*planned, capturing, passed_over, diagnostics) : PlanChoice();
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
@@ -383,34 +414,29 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle strea
   const auto planned = planned_call(call, s.communicator.size());
   if (!planned) return false;
   const PlanChoice choice = s.pick(*planned, stream, ignored);
-  if (choice.picked == nullptr) return false;
-  CollectiveCall at_once = *planned;
-  at_once.count = choice.count;
-  Executable* const executable = s.loaded.find(*choice.picked, s.need(at_once));
-  if (executable == nullptr) return true;
-  if (!executable->binds_together()) return false;
-  const std::vector<CallRange> ranges = s.ranges_of(*planned, choice);
-  return std::any_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
-    uint64_t row_pitch = 0;
-    const CollectiveCall piece = s.piece_of(*planned, range, row_pitch);
-    const auto key = s.key_of(piece, row_pitch, *executable, ignored);
-    return !key || !s.registered.call(*key);
-  });
+  return choice.picked != nullptr && s.waits_for_ranks(*planned, choice);
+}
+
+bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice) {
+  const auto planned = planned_call(call, state_->communicator.size());
+  return planned && choice.picked != nullptr && state_->waits_for_ranks(*planned, choice);
 }
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->one_thread, diagnostics);
   ReadyCall::State ready;
-  return visit && state_->prepare(call, stream, ready, diagnostics) &&
+  return visit && state_->prepare(call, nullptr, stream, ready, diagnostics) &&
          state_->launch(ready, diagnostics);
 }
 
 ReadyCall Collectives::prepare(const CollectiveCall& call, StreamHandle stream,
                                Diagnostics& diagnostics) {
-  const OneThread::Visit visit(state_->one_thread, diagnostics);
-  auto ready = std::make_shared<ReadyCall::State>();
-  if (!visit || !state_->prepare(call, stream, *ready, diagnostics)) return {};
-  return ReadyCall(std::move(ready));
+  return state_->prepare(call, nullptr, stream, diagnostics);
+}
+
+ReadyCall Collectives::prepare(const CollectiveCall& call, const PlanChoice& choice,
+                               StreamHandle stream, Diagnostics& diagnostics) {
+  return state_->prepare(call, &choice, stream, diagnostics);
 }
 
 bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {

@@ -40,12 +40,6 @@ struct CallRange {
   uint64_t first = 0, count = 0;
 };
 
-/// The plan for a call, and how much of the message it does at once.
-struct PlanChoice {
-  std::shared_ptr<const PickedPlan> picked;  ///< nullptr: there is none
-  uint64_t count = 0;                        ///< elements, as CollectiveCall::count
-};
-
 struct Collectives::State {
   State(Communicator& of, std::shared_ptr<PlanProvider> plans, const CollectivesOptions& options)
       : communicator(of),
@@ -70,8 +64,13 @@ struct Collectives::State {
   CollectiveCall piece_of(const CollectiveCall& planned, const CallRange& range,
                           uint64_t& row_pitch) const;
   LoadedPlans::Need need(const CollectiveCall& planned) const;
-  [[nodiscard]] bool prepare(const CollectiveCall& call, StreamHandle stream,
-                             ReadyCall::State& ready, Diagnostics& diagnostics);
+  /// `chosen`: nullptr: the plan is still to be picked.
+  [[nodiscard]] bool prepare(const CollectiveCall& call, const PlanChoice* chosen,
+                             StreamHandle stream, ReadyCall::State& ready,
+                             Diagnostics& diagnostics);
+  [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, const PlanChoice* chosen,
+                                  StreamHandle stream, Diagnostics& diagnostics);
+  bool waits_for_ranks(const CollectiveCall& planned, const PlanChoice& choice);
   [[nodiscard]] bool launch(const ReadyCall::State& ready, Diagnostics& diagnostics);
 
   Communicator& communicator;
@@ -83,7 +82,7 @@ struct Collectives::State {
   LoadedPlans loaded;
   RegisteredCalls registered;
   OwnMemory own;
-  std::unique_ptr<StreamChain> chain;
+  std::shared_ptr<StreamChain> chain;
   OneThread one_thread;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
 #include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
@@ -23,7 +24,7 @@ using Step = std::function<bool(const Turn&, Diagnostics&)>;
 class Together {
  public:
   Together(std::span<const RankCall> calls, Diagnostics& diagnostics)
-      : calls_(calls), diagnostics_(diagnostics), ready_(calls.size()) {}
+      : calls_(calls), diagnostics_(diagnostics), choices_(calls.size()), ready_(calls.size()) {}
 
   bool run() { return sort() && prepare() && launch(); }
 
@@ -34,10 +35,11 @@ class Together {
   bool launch_in_rounds();
   bool on_threads(const Step& step);
   bool prepare_of(const Turn& turn, Diagnostics& diagnostics);
-  bool anyone_waits() const;
+  bool anyone_waits();
 
   const std::span<const RankCall> calls_;
   Diagnostics& diagnostics_;
+  std::vector<PlanChoice> choices_;  ///< empty: still to be chosen, or there is none
   std::vector<ReadyCall> ready_;
   std::vector<Turn> turns_;
 };
@@ -60,16 +62,25 @@ bool Together::sort() {
 
 bool Together::prepare_of(const Turn& turn, Diagnostics& diagnostics) {
   for (const size_t i : turn.calls) {
-    ready_[i] = turn.rank->prepare(calls_[i].call, calls_[i].stream, diagnostics);
+    const auto& [rank, call, stream] = calls_[i];
+    ready_[i] = choices_[i].picked != nullptr
+                    ? rank->prepare(call, choices_[i], stream, diagnostics)
+                    : rank->prepare(call, stream, diagnostics);
     if (!ready_[i]) return false;
   }
   return true;
 }
 
-bool Together::anyone_waits() const {
-  return std::any_of(calls_.begin(), calls_.end(), [](const RankCall& call) {
-    return call.rank->waits_for_ranks(call.call, call.stream);
-  });
+bool Together::anyone_waits() {
+  Diagnostics ignored;  // prepare() reports it
+  bool waits = false;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const auto& [rank, call, stream] = calls_[i];
+    const bool capturing = rank->communicator().device().is_capturing(stream);
+    choices_[i] = rank->choose_once(call, capturing, nullptr, ignored);
+    waits = rank->waits_for_ranks(call, choices_[i]) || waits;
+  }
+  return waits;
 }
 
 bool Together::on_threads(const Step& step) {

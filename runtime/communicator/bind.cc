@@ -516,19 +516,16 @@ void Binder::plan_copies(BoundCall::State& made) const {
 }
 
 // Addresses, lengths and types may need another kernel than those that load() has asked about.
+// Kernels of the plan's own are only chosen if they fit.
 bool Binder::check_fit(BoundCall::State& made) {
   device::LaunchPlan& launch = made.launch;
-  const PlanKernels::Kernel own = made.own.kernel;
+  if (launch.blocks == 0 || made.own.kernel != nullptr) return true;
   const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
-  const KernelKey key{
-      launch.uses, launch.program_bytes, launch.dtype, launch.accumulate, launch.reduce, in_short,
-      own};
-  if (launch.blocks == 0) return true;
+  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
+                      launch.accumulate, launch.reduce,        in_short};
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
-    const std::optional<uint32_t> most =
-        own == nullptr ? x_.group->device->fits(launch, diagnostics_)
-                       : x_.own_kernels->loaded().fits(own, launch, diagnostics_);
+    const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
     if (!most) return false;
     known = x_.fitting.emplace(key, *most).first;
   }

@@ -18,7 +18,7 @@ class CallCache {
   /// The call that was kept for these options; nullptr: none.
   std::shared_ptr<BoundCall::State> find(const CallOptions& options) const {
     for (const Entry& entry : entries_) {
-      if (same(entry.options, options) && entry.call != nullptr) return entry.call;
+      if (entry.options == options && entry.call != nullptr) return entry.call;
     }
     return nullptr;
   }
@@ -38,11 +38,6 @@ class CallCache {
     CallOptions options;
     std::shared_ptr<BoundCall::State> call;
   };
-
-  static bool same(const CallOptions& a, const CallOptions& b) {
-    return a.input == b.input && a.output == b.output && a.bytes == b.bytes && a.dtype == b.dtype &&
-           a.op == b.op && a.accumulate == b.accumulate && a.row_pitch == b.row_pitch;
-  }
 
   std::array<Entry, 32> entries_;
   size_t next_ = 0;  ///< the oldest

@@ -70,7 +70,9 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   if (!digest) return false;
   hash_ = hex(*digest);
   if (*policy == ProofPolicy::require) {
-    return check_proof(*plan, *digest, environment, diagnostics).has_value();
+    if (!check_proof(*plan, *digest, environment, diagnostics)) return false;
+    scratch_in_call_ = options.in_turn && keeps_scratch_in_call(*plan, *digest);
+    return true;
   }
   warn_of_skipped(mscclc::quoted(plan->name), rank, diagnostics);
   return true;
@@ -145,17 +147,38 @@ PoolPiece Executable::State::take_shared(uint64_t bytes, const std::string& what
                         : pool.take(*group->device, bytes, what, diagnostics);
 }
 
+bool Executable::State::shares_scratch() const {
+  return scratch_in_call_ && layouts_[rank]->scratch_bytes > 0 && !joins_switch() &&
+         !only_far_lanes_write();
+}
+
+/// The counts of a plan are its own, whatever becomes of its scratch.
+bool Executable::State::take_region(Diagnostics& diagnostics) {
+  constexpr const char* kScratch = "the scratch memory of a plan";
+  const RegionLayout& layout = *layouts_[rank];
+  std::shared_ptr<Memory> scratch;
+  if (shares_scratch()) {
+    const uint32_t staged = (stages(rank, kInput) ? 1 : 0) + (stages(rank, kOutput) ? 1 : 0);
+    scratch_ = take_in_turn(staged, layout.scratch_bytes, kScratch, diagnostics);
+    if (!scratch_) return false;
+    scratch = scratch_.memory();
+  }
+  const uint64_t bytes = scratch_ ? layout.counts_bytes : layout.bytes();
+  region_ = only_far_lanes_write() ? group->shared_memory->take(*group->device, bytes, kScratch,
+                                                                diagnostics, PoolKind::visible)
+                                   : take_shared(bytes, kScratch, diagnostics);
+  if (!region_) return false;
+  connections.resize(group->size());
+  connections[rank] = {region_.memory(), layouts_[rank], scratch};
+  // What plans have in turn never holds packets.
+  return scratch_ ||
+         fill_scratch(*group->device, layout, region_.memory()->data() + layout.counts_bytes,
+                      element, diagnostics);
+}
+
 bool Executable::State::allocate(Diagnostics& diagnostics) {
   Device& device = *group->device;
-  const RegionLayout& layout = *layouts_[rank];
-  constexpr const char* kScratch = "the scratch memory of a plan";
-  region_ = only_far_lanes_write() ? group->shared_memory->take(device, layout.bytes, kScratch,
-                                                                diagnostics, PoolKind::visible)
-                                   : take_shared(layout.bytes, kScratch, diagnostics);
-  if (!region_) return false;
-  const std::shared_ptr<Memory> region = region_.memory();
-  connections.resize(group->size());
-  connections[rank] = {region, layouts_[rank]};
+  if (!take_region(diagnostics)) return false;
   const PoolPiece own =
       group->own_memory->take(device, memory_bytes(), "a plan's program", diagnostics);
   if (!own) return false;
@@ -170,7 +193,7 @@ bool Executable::State::allocate(Diagnostics& diagnostics) {
   const uint64_t lines = own_kernels == nullptr ? 0 : own_kernels->bytes_in_memory();
   slots = std::make_shared<SlotPool>(group->device,
                                      std::max(BlockPrograms::most_bytes(program), lines), source);
-  return faults != nullptr && fill_region(device, layout, region->data(), element, diagnostics);
+  return faults != nullptr;
 }
 
 // What bind() would find out each time.
@@ -216,31 +239,31 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   return lay_out(diagnostics) && allocate(diagnostics);
 }
 
-// Accesses to staging lie between the begin and the end of its own rank's call, as those to the
-// caller's buffers do: calls that follow one another may have the same.
-bool Executable::State::take_staging(uint32_t side, uint64_t bytes, PoolPiece& piece,
-                                     Diagnostics& diagnostics) {
-  constexpr const char* kWhat = "staging buffers";
-  if (!options.in_turn || joins_switch()) {
-    piece = take_shared(bytes, kWhat, diagnostics);
-    return static_cast<bool>(piece);
-  }
-  const bool second = side == kOutput && stages(rank, kInput);
-  std::weak_ptr<PoolBlock>& shared = group->staging[second ? 1 : 0];
+// All accesses lie between the begin and the end of this rank's call, as those to the caller's
+// buffers do: calls that follow one another may have the same.
+PoolPiece Executable::State::take_in_turn(uint32_t slot, uint64_t bytes, const std::string& what,
+                                          Diagnostics& diagnostics) {
+  std::weak_ptr<PoolBlock>& shared = group->in_turn[slot];
   std::shared_ptr<PoolBlock> block = shared.lock();
   if (block == nullptr || block->memory->bytes() < bytes) {
-    block = group->shared_memory->take_alone(*group->device, bytes, kWhat, diagnostics).block;
+    block = group->shared_memory->take_alone(*group->device, bytes, what, diagnostics).block;
     shared = block;
   }
-  piece = {block, 0, bytes};
-  return block != nullptr;
+  return {block, 0, bytes};
+}
+
+PoolPiece Executable::State::take_staging(uint32_t side, uint64_t bytes, Diagnostics& diagnostics) {
+  constexpr const char* kWhat = "staging buffers";
+  if (!options.in_turn || joins_switch()) return take_shared(bytes, kWhat, diagnostics);
+  const bool second = side == kOutput && stages(rank, kInput);
+  return take_in_turn(second ? 1 : 0, bytes, kWhat, diagnostics);
 }
 
 bool Executable::State::offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                       Diagnostics& diagnostics) {
   const uint64_t bytes = capacity.buffer_bytes(side == kInput ? Side::input : Side::output, rank);
-  PoolPiece piece;
-  if (!take_staging(side, bytes, piece, diagnostics)) return false;
+  const PoolPiece piece = take_staging(side, bytes, diagnostics);
+  if (!piece) return false;
   staging[side] = piece.memory();
   return piece.encode(*group->device, message, diagnostics);
 }
@@ -264,7 +287,9 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
       .number(element)
       .number(static_cast<uint8_t>(options.zero_copy));
   if (!await_lanes(message, diagnostics)) return false;
+  ByteWriter(message).number<uint8_t>(scratch_ ? 1 : 0);
   if (!region_.encode(*group->device, message, diagnostics)) return false;
+  if (scratch_ && !scratch_.encode(*group->device, message, diagnostics)) return false;
   if (options.zero_copy) return true;
   for (const uint32_t side : {kInput, kOutput}) {
     if (stages(rank, side) && !offer_staging(side, message, diagnostics)) return false;
@@ -294,18 +319,33 @@ bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> mes
                     element, options.zero_copy ? ", zero copy" : ""));
   }
   if (!take_lane_offer(peer, reader, diagnostics)) return false;
+  const bool apart = reader.number<uint8_t>() != 0;
+  if (!reader.good()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
   std::span<const uint8_t> rest = reader.rest();
-  const auto piece = decode_piece(rest, diagnostics);
-  if (!piece) return false;
-  if (needs(peer)) {
-    std::shared_ptr<Memory> region = take_memory(peer, *piece, layouts_[peer]->bytes, diagnostics);
-    if (region == nullptr) return false;
-    connections[peer] = {std::move(region), layouts_[peer]};
-  }
+  if (!map_region(peer, apart, rest, diagnostics)) return false;
   if (options.zero_copy) return true;
   for (const uint32_t side : {kInput, kOutput}) {
     if (stages(peer, side) && !map_staging(peer, side, rest, diagnostics)) return false;
   }
+  return true;
+}
+
+bool Executable::State::map_region(uint32_t peer, bool apart, std::span<const uint8_t>& message,
+                                   Diagnostics& diagnostics) {
+  const auto counts = decode_piece(message, diagnostics);
+  if (!counts) return false;
+  const auto scratch = apart ? decode_piece(message, diagnostics) : std::nullopt;
+  if (apart && !scratch) return false;
+  if (!needs(peer)) return true;
+  const RegionLayout& layout = *layouts_[peer];
+  auto here = take_memory(peer, *counts, apart ? layout.counts_bytes : layout.bytes(), diagnostics);
+  if (here == nullptr) return false;
+  std::shared_ptr<Memory> scratch_here;
+  if (apart) {
+    scratch_here = take_memory(peer, *scratch, layout.scratch_bytes, diagnostics);
+    if (scratch_here == nullptr) return false;
+  }
+  connections[peer] = {std::move(here), layouts_[peer], std::move(scratch_here)};
   return true;
 }
 
@@ -492,7 +532,7 @@ bool Executable::State::load(Diagnostics& diagnostics) {
 
 // Regions: 0 the plan's, 1 and 2 staging by side.
 bool Executable::State::join_switches(Diagnostics& diagnostics) {
-  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes}};
+  std::vector<SwitchRegion> regions = {{connections[rank].arrived(0), layouts_[rank]->bytes()}};
   for (const std::shared_ptr<Memory>& memory : staging) {
     regions.push_back(memory == nullptr ? SwitchRegion{nullptr, 0}
                                         : SwitchRegion{memory->data(), memory->bytes()});

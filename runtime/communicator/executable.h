@@ -46,8 +46,7 @@ struct KernelKey {
   uint32_t program_bytes;
   Dtype dtype, accumulate;
   ReduceOp reduce;
-  uint32_t in_short;        ///< the most operands of a short program's steps, or 0
-  PlanKernels::Kernel own;  ///< nullptr: one of the interpreter's
+  uint32_t in_short;  ///< the most operands of a short program's steps, or 0
   auto operator<=>(const KernelKey&) const = default;
 };
 
@@ -157,8 +156,13 @@ struct Executable::State {
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
   bool joins_switch() const;
-  [[nodiscard]] bool take_staging(uint32_t side, uint64_t bytes, PoolPiece& piece,
-                                  Diagnostics& diagnostics);
+  [[nodiscard]] PoolPiece take_staging(uint32_t side, uint64_t bytes, Diagnostics& diagnostics);
+  /// A piece of what executables in turn share; `slot`: of Group::in_turn.
+  [[nodiscard]] PoolPiece take_in_turn(uint32_t slot, uint64_t bytes, const std::string& what,
+                                       Diagnostics& diagnostics);
+  [[nodiscard]] bool take_region(Diagnostics& diagnostics);
+  /// May others' scratch lie where this plan's does?
+  bool shares_scratch() const;
   /// Memory that peers map: in a block of its own where a switch joins it.
   [[nodiscard]] PoolPiece take_shared(uint64_t bytes, const std::string& what,
                                       Diagnostics& diagnostics);
@@ -167,6 +171,10 @@ struct Executable::State {
                              Diagnostics& diagnostics);
   [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,
                                   Diagnostics& diagnostics);
+  /// Takes where a peer's counts and scratch lie from the front of `message`, and maps them if ops
+  /// or channels of this rank lead there. `apart`: scratch has a handle of its own.
+  [[nodiscard]] bool map_region(uint32_t peer, bool apart, std::span<const uint8_t>& message,
+                                Diagnostics& diagnostics);
   [[nodiscard]] bool await_lanes(std::vector<uint8_t>& message, Diagnostics& diagnostics);
   [[nodiscard]] bool take_lane_offer(uint32_t peer, ByteReader& message, Diagnostics& diagnostics);
   [[nodiscard]] bool open_lanes(Proxy::Ports& ports, Diagnostics& diagnostics);
@@ -194,7 +202,9 @@ struct Executable::State {
   std::string hash_;  ///< plan_digest()
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
-  PoolPiece region_;                               ///< connections[rank]
+  bool scratch_in_call_ = false;                   ///< known to be so
+  PoolPiece region_;                               ///< connections[rank]: counts, or all
+  PoolPiece scratch_;                              ///< empty: in the region
   std::vector<std::vector<uint8_t>> lane_offers_;  ///< by peer: of its LaneEnd for this rank
 };
 

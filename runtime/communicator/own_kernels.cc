@@ -8,6 +8,7 @@
 #include "executor/special/name.h"
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "runtime/observe/log.h"
 
 namespace mscclc {
 
@@ -33,7 +34,7 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
     why = problems.all().empty() ? "its blocks cannot be packed" : problems.all().front().message;
     return nullptr;
   }
-  std::unique_ptr<OwnKernels> made(new OwnKernels(*std::move(shape), path));
+  std::unique_ptr<OwnKernels> made(new OwnKernels(*std::move(shape), rank, path));
   std::string said;
   made->loaded_ =
       device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()}, said);
@@ -56,16 +57,34 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
   return nullptr;
 }
 
-void OwnKernels::choose(const BlockPrograms& programs, device::LaunchPlan& launch,
-                        OwnCall& call) const {
+// A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks
+// fit: where several ranks share a GPU that can be too few.
+uint32_t OwnKernels::most_blocks(PlanKernels::Kernel kernel, const device::LaunchPlan& launch) {
+  const auto [known, is_new] = fitting_.try_emplace(kernel, 0);
+  if (!is_new) return known->second;
+  Diagnostics why;
+  known->second = loaded_->fits(kernel, launch, why).value_or(0);
+  if (known->second == 0) {
+    log(LogLevel::info, LogArea::load, rank_,
+        fmt::format("the interpreter runs calls that a kernel of {} could: {}",
+                    quoted(file_, file_.size()),
+                    why.all().empty() ? "the device has no room" : why.all().front().message));
+  }
+  return known->second;
+}
+
+void OwnKernels::choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call) {
   call.kernel = nullptr;
   call.lines_at = nullptr;
   const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));
   if (launch.blocks != shape_.blocks() || kernel == kernels_.end()) return;
   if (!shape_.takes(programs, launch.dtype, launch.accumulate, launch.reduce)) return;
-  if (!shape_.fill(programs, call.lines)) return;
+  device::LaunchPlan placed = launch;
+  placed.threads = shape_.threads();
+  placed.most_blocks = most_blocks(kernel->second, placed);
+  if (placed.most_blocks == 0 || !shape_.fill(programs, call.lines)) return;
   call.kernel = kernel->second;
-  launch.threads = shape_.threads();
+  launch = placed;
 }
 
 }  // namespace mscclc

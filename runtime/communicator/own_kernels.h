@@ -35,9 +35,9 @@ class OwnKernels {
                                           const std::string& digest, const std::string& plan_file,
                                           Device& device, std::string& why);
 
-  /// Lets a call be run by its kernel, if there is one that does what its programs do; sets
-  /// `launch.threads` then.
-  void choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call) const;
+  /// Lets a call be run by its kernel, if there is one that does what its programs do, and the
+  /// device holds all its blocks at once; sets `launch.threads` and `launch.most_blocks` then.
+  void choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call);
   PlanKernels& loaded() const { return *loaded_; }
   /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.
   uint64_t bytes_in_memory() const {
@@ -47,13 +47,17 @@ class OwnKernels {
   const std::string& file() const { return file_; }
 
  private:
-  OwnKernels(SpecialShape shape, std::string file)
-      : shape_(std::move(shape)), file_(std::move(file)) {}
+  OwnKernels(SpecialShape shape, uint32_t rank, std::string file)
+      : shape_(std::move(shape)), rank_(rank), file_(std::move(file)) {}
+  uint32_t most_blocks(PlanKernels::Kernel kernel, const device::LaunchPlan& launch);
 
   const SpecialShape shape_;
+  const uint32_t rank_;
   const std::string file_;
   std::unique_ptr<PlanKernels> loaded_;
   std::map<std::string, PlanKernels::Kernel> kernels_;  ///< by SpecialShape::arithmetic()
+  /// How many blocks the device holds at once, of kernels that were asked about. 0: too few.
+  std::map<PlanKernels::Kernel, uint32_t> fitting_;
 };
 
 }  // namespace mscclc

@@ -11,6 +11,8 @@
 #include "executor/special/name.h"
 #include "executor/testing/test_plans.h"
 #include "runtime/api/host_device.h"
+#include "runtime/base/environment.h"
+#include "runtime/observe/log.h"
 #include "runtime/testing/forwarding_device.h"
 
 namespace mscclc {
@@ -40,8 +42,11 @@ class NamingDevice : public ForwardingDevice {
       const size_t at = names.find(name + "\n");
       return at == std::string::npos ? nullptr : names.data() + at;
     }
-    std::optional<uint32_t> fits(Kernel, const device::LaunchPlan&, Diagnostics&) override {
-      return 1;
+    std::optional<uint32_t> fits(Kernel, const device::LaunchPlan& launch,
+                                 Diagnostics& diagnostics) override {
+      if (launch.ranks_here == 1) return 5;
+      diagnostics.error("too-many-blocks", {}, "no room for 2 ranks");
+      return std::nullopt;
     }
     bool launch(Kernel, const device::LaunchPlan&, const void*, StreamHandle,
                 Diagnostics&) override {
@@ -135,11 +140,12 @@ TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter")
   NamingDevice device(host());
   Loading loading(t);
   folder.write(loading.names({Dtype::f32, Dtype::bf16}));
-  const auto kernels = loading.run(folder, device);
+  auto kernels = loading.run(folder, device);
   REQUIRE(kernels != nullptr);
   RankProgram lowered;
   Diagnostics diagnostics;
   REQUIRE(lower_rank(t.program, 0, lowered, diagnostics));
+  uint32_t ranks_here = 1;
   const auto choose = [&](Dtype dtype, uint64_t part, ReduceOp reduce = ReduceOp::sum) {
     const Chunking chunking(t.program.contract, part, t.program.launch.align);
     REQUIRE(patch_rank(lowered, t.program, 0, chunking, chunking, diagnostics));
@@ -152,12 +158,14 @@ TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter")
     device::LaunchPlan launch;
     launch.blocks = 1;
     launch.threads = 7;
+    launch.ranks_here = ranks_here;
     launch.dtype = dtype;
     launch.accumulate = info(dtype).accumulate;
     launch.reduce = reduce;
     OwnCall call;
     kernels->choose(programs, launch, call);
     CHECK((launch.threads == 7) == (call.kernel == nullptr));
+    CHECK((launch.most_blocks == 5) == (call.kernel != nullptr));
     CHECK((call.kernel == nullptr || !call.lines.empty()));
     return call.kernel;
   };
@@ -168,6 +176,23 @@ TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter")
   CHECK(choose(Dtype::f16, 4096) == nullptr);  // the file has none
   CHECK(choose(Dtype::f32, 4100) == nullptr);  // not whole rows
   CHECK(choose(Dtype::f32, 4096, ReduceOp::max) == nullptr);
+  // Where too few of its blocks fit, the interpreter may still have room.
+  kernels = loading.run(folder, device);
+  REQUIRE(kernels != nullptr);
+  ranks_here = 2;
+  REQUIRE(start_log(
+      Environment(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "LOAD"}}),
+      diagnostics));
+  std::vector<std::string> lines;
+  set_log_sink([&](const std::string& line) { lines.push_back(line); });
+  CHECK(choose(Dtype::f32, 4096) == nullptr);
+  CHECK(choose(Dtype::f32, 8192) == nullptr);  // asked once
+  CHECK(choose(Dtype::bf16, 4096) == nullptr);
+  set_log_sink({});
+  reset_log();
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].find("the interpreter runs calls that a kernel of '" + kernels->file() +
+                      "' could: no room for 2 ranks") != std::string::npos);
 }
 
 }  // namespace

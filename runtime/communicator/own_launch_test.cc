@@ -30,8 +30,13 @@ class KeepingDevice : public ForwardingDevice {
   std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t>, std::string&) override {
     return std::make_unique<Kernels>(*this);
   }
+  bool launch(const device::LaunchPlan& plan, StreamHandle, Diagnostics&) override {
+    behind_early.push_back(plan.behind_early);
+    return true;
+  }
   const void* arguments = nullptr;
   uint32_t launches = 0;
+  std::vector<bool> behind_early;  ///< of launches by the interpreter
 
  private:
   struct Kernels : PlanKernels {
@@ -78,6 +83,43 @@ void check_copies(const SpecialShape& shape, const SpecialLine* lines, const uin
   }
 }
 
+/// The only rank of a job, on a device.
+std::unique_ptr<Communicator> alone_on(const std::shared_ptr<Device>& device) {
+  Diagnostics diagnostics;
+  auto job = host_job({.size = 1, .one_machine = true, .timeout = kPatience}, diagnostics);
+  REQUIRE(job);
+  auto bootstrap = join_job(job->id, 0, 1, kPatience, std::move(job->hub), diagnostics);
+  REQUIRE(bootstrap != nullptr);
+  auto communicator = Communicator::create(std::move(bootstrap), device, {}, diagnostics);
+  REQUIRE(communicator != nullptr);
+  return communicator;
+}
+
+TEST_CASE("a call that is bound again keeps what is said of the kernel ahead of it") {
+  Diagnostics diagnostics;
+  const auto device = std::make_shared<KeepingDevice>(make_host_device(diagnostics));
+  const auto communicator = alone_on(device);
+  const StreamHandle stream = device->create_stream(diagnostics);
+  const auto plan = std::make_shared<const Program>(copies(4).program);
+  const auto input = device->allocate(256, "input", diagnostics);
+  const auto output = device->allocate(256, "output", diagnostics);
+  auto executable = communicator->load(
+      plan, {.max_bytes = 256, .zero_copy = true, .proof = ProofPolicy::skip}, diagnostics);
+  REQUIRE(executable != nullptr);
+  const std::vector<bool> order = {false, true, false, true};
+  for (const bool behind_early : order) {
+    const BoundCall call = executable->bind({.bytes = 256,
+                                             .input = input->data(),
+                                             .output = output->data(),
+                                             .behind_early = behind_early},
+                                            diagnostics);
+    REQUIRE(call);
+    REQUIRE(executable->launch(call, stream, diagnostics));
+  }
+  CHECK(device->behind_early == order);
+  device->destroy_stream(stream);
+}
+
 TEST_CASE("own kernels: lines are parameters, or lie in memory") {
   const char* base = std::getenv("TEST_TMPDIR");
   const std::string plan_file =
@@ -86,12 +128,7 @@ TEST_CASE("own kernels: lines are parameters, or lie in memory") {
   std::ofstream(kernels) << "any";
   Diagnostics diagnostics;
   const auto device = std::make_shared<KeepingDevice>(make_host_device(diagnostics));
-  auto job = host_job({.size = 1, .one_machine = true, .timeout = kPatience}, diagnostics);
-  REQUIRE(job);
-  auto bootstrap = join_job(job->id, 0, 1, kPatience, std::move(job->hub), diagnostics);
-  REQUIRE(bootstrap != nullptr);
-  const auto communicator = Communicator::create(std::move(bootstrap), device, {}, diagnostics);
-  REQUIRE(communicator != nullptr);
+  const auto communicator = alone_on(device);
   const StreamHandle stream = device->create_stream(diagnostics);
   for (const uint32_t blocks : {8u, 900u}) {
     CAPTURE(blocks);

@@ -53,7 +53,10 @@ bool CudaLane::complete(uint64_t* count, uint64_t value, Diagnostics& diagnostic
 }
 
 bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnostics) {
-  if (used_ == kSlots && !flush(diagnostics)) return false;
+  if (used_ == kSlots) {
+    if (!synchronize(diagnostics)) return false;
+    used_ = 0;
+  }
   auto* slot = reinterpret_cast<uint64_t*>(slots_->data()) + used_++;
   *slot = value;
   return context_->ok(
@@ -62,10 +65,18 @@ bool CudaLane::copy_count(uint64_t* count, uint64_t value, Diagnostics& diagnost
       [] { return "copy a count after copies"; }, diagnostics);
 }
 
-bool CudaLane::flush(Diagnostics& diagnostics) {
-  if (!synchronize(diagnostics)) return false;
+FlushState CudaLane::try_flush(Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
+  if (!current.is_set(diagnostics)) return FlushState::failed;
+  const abi::Result result = context_->driver().StreamQuery(stream_->get());
+  if (result == abi::kNotReady) return FlushState::under_way;
+  if (!context_->ok(
+          result, [] { return "copy to a peer"; }, diagnostics)) {
+    return FlushState::failed;
+  }
   used_ = 0;
-  return true;
+  return FlushState::done;
 }
 
 bool CudaLane::synchronize(Diagnostics& diagnostics) {

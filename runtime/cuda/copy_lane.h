@@ -41,10 +41,10 @@ class CudaLane final : public Lane {
            Diagnostics& diagnostics) override;
   bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override;
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override;
-  bool flush(Diagnostics& diagnostics) override;
+  FlushState try_flush(Diagnostics& diagnostics) override;
 
  private:
-  /// Counts on their way: a slot is used again after flush().
+  /// Counts on their way: a slot is used again after a flush.
   static constexpr uint64_t kSlots = 512;
 
   CudaLane(SharedContext context, std::unique_ptr<OwnStream> stream)
@@ -56,7 +56,7 @@ class CudaLane final : public Lane {
   std::unique_ptr<Memory> slots_;
   std::unique_ptr<OwnStream> stream_;
   bool writes_ = true;  ///< the driver writes counts itself
-  uint64_t used_ = 0;   ///< slots since the last flush()
+  uint64_t used_ = 0;   ///< slots since the last flush
 };
 
 }  // namespace mscclc::cuda

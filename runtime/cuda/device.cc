@@ -9,7 +9,6 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/machine.h"
 #include "runtime/cuda/copy_lane.h"
-#include "runtime/cuda/launch/stream_chain.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
 #include "runtime/cuda/plan_kernels.h"
@@ -84,7 +83,7 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
       nvml_(options.nvml),
       node_(options.node),
       allocator_(context_, *stream_, multicast),
-      far_(context_, node_text(options.node)),
+      far_(context_, node_text(options.node), own_),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
 
@@ -172,8 +171,7 @@ std::optional<MemoryHandle> CudaDevice::export_memory(const void* address, uint6
     const bool known = d.code == "shared-in-process-only" && place == MemoryPlace::host;
     if (!known) diagnostics.add(d);
   }
-  if (!handle || !place ||
-      !far_.expose(address, bytes, own_->find(address, bytes), *handle, diagnostics)) {
+  if (!handle || !place || !far_.expose(address, bytes, *handle, diagnostics)) {
     return std::nullopt;
   }
   return handle;
@@ -306,6 +304,8 @@ bool CudaDevice::launch(const OwnKernel& own, const device::LaunchPlan& plan, St
   if (!current.is_set(diagnostics)) return false;
   device::LaunchPlan placed = plan;
   LaunchOrder::Turn turn;
+  const KnownStream known = std::exchange(*known_, {});
+  if (known.handle == stream_of(stream)) turn.stream_id = known.id;
   if (!order_->take_turn(stream_of(stream), early_, placed, turn, diagnostics)) return false;
   const std::string error = start(own, placed, stream);
   if (error.empty()) return order_->launched(turn, diagnostics);
@@ -341,7 +341,7 @@ bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
 }
 
 std::unique_ptr<StreamChain> CudaDevice::chain_streams(Replays replays, Diagnostics&) {
-  return std::make_unique<CudaStreamChain>(context_, replays);
+  return std::make_unique<CudaStreamChain>(context_, replays, known_);
 }
 
 bool CudaDevice::is_capturing(StreamHandle stream) {

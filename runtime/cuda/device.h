@@ -16,6 +16,7 @@
 #include "runtime/cuda/far/far_nodes.h"
 #include "runtime/cuda/far/own_allocations.h"
 #include "runtime/cuda/launch/launch_order.h"
+#include "runtime/cuda/launch/stream_chain.h"
 #include "runtime/cuda/links/links.h"
 #include "runtime/cuda/links/nvml.h"
 #include "runtime/cuda/memory/exchange.h"
@@ -147,6 +148,7 @@ class CudaDevice final : public Device {
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
   const std::shared_ptr<LaunchOrder> order_;
+  const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
   const bool multicast_;
   const EarlyLaunch early_;
   const AskNvml nvml_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/cubin_image.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -19,6 +21,8 @@ std::string architecture_of(const PrimaryContext& context) {
 std::unique_ptr<CudaPlanKernels> CudaPlanKernels::load(CudaDevice& device,
                                                        std::span<const uint8_t> image,
                                                        std::string& why) {
+  why = fault_of_cubin(image);
+  if (!why.empty()) return nullptr;
   const Driver& driver = device.context()->driver();
   const CurrentContext current(*device.context());
   const OutsideCapture outside(driver);

@@ -7,7 +7,8 @@ namespace mscclc::cuda {
 namespace {
 
 std::unique_ptr<PlanKernels> load(CudaDevice& device, const std::string& image, std::string& why) {
-  return device.load_kernels({reinterpret_cast<const uint8_t*>(image.c_str()), image.size()}, why);
+  const std::string cubin = fake_cubin(image);
+  return device.load_kernels({reinterpret_cast<const uint8_t*>(cubin.c_str()), cubin.size()}, why);
 }
 
 device::LaunchPlan plan_of(uint32_t blocks, uint32_t threads) {
@@ -89,6 +90,10 @@ TEST_CASE("cuda: images that this GPU does not take") {
     CHECK(why == "it went wrong (CUDA_ERROR_NO_BINARY_FOR_GPU)");
     CHECK(load(*device, "", why) == nullptr);
     CHECK(why == "it went wrong (CUDA_ERROR_INVALID_IMAGE)");
+    // What would have the driver read beyond its end never gets there.
+    CHECK(device->load_kernels({}, why) == nullptr);
+    CHECK(why == "it is no cubin");
+    CHECK(world.fake.calls("ModuleLoadData") == 2);
   }
   world.check_clean();
 }

@@ -25,21 +25,22 @@ bool lay_out_region(const Program& program, uint32_t rank, const Chunking& capac
                     RegionLayout& layout, Diagnostics& diagnostics) {
   if (!scratch_layout(program, rank, capacity, layout.buffers, diagnostics)) return false;
   layout.scratch.assign(layout.buffers.size(), 0);
-  layout.bytes = std::max<uint64_t>(program.ranks[rank].channels.size(), 1) *
-                 RegionLayout::kCountStride;  // never empty: there is always something to map
+  layout.counts_bytes =
+      std::max<uint64_t>(program.ranks[rank].channels.size(), 1) *
+      RegionLayout::kCountStride;  // never empty: there is always something to map
   for (uint32_t b = kFirstScratch; b < layout.buffers.size(); ++b) {
     const BufferLayout& buffer = layout.buffers[b];
-    layout.scratch[b] = layout.bytes;
-    layout.bytes += buffer.stride * buffer.copies;
-    if (layout.bytes < kMostBytes) continue;
+    layout.scratch[b] = layout.scratch_bytes;
+    layout.scratch_bytes += buffer.stride * buffer.copies;
+    if (layout.bytes() < kMostBytes) continue;
     diagnostics.error("too-large", {}, "the scratch buffers have 256 TiB or more together");
     return false;
   }
   return true;
 }
 
-bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, uint32_t element,
-                 Diagnostics& diagnostics) {
+bool fill_scratch(Device& device, const RegionLayout& layout, uint8_t* scratch, uint32_t element,
+                  Diagnostics& diagnostics) {
   const std::vector<uint64_t> empty(kFillBytes / sizeof(uint64_t),
                                     device::stamp_of(0, element).sentinel);
   for (uint32_t b = kFirstScratch; b < layout.buffers.size(); ++b) {
@@ -48,7 +49,7 @@ bool fill_region(Device& device, const RegionLayout& layout, uint8_t* region, ui
     const uint64_t bytes = buffer.stride * buffer.copies;
     for (uint64_t at = 0; at < bytes; at += kFillBytes) {
       const uint64_t n = std::min(kFillBytes, bytes - at);
-      if (!device.write(region + layout.scratch[b] + at, empty.data(), n, diagnostics)) {
+      if (!device.write(scratch + layout.scratch[b] + at, empty.data(), n, diagnostics)) {
         return false;
       }
     }

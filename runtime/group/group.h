@@ -59,8 +59,9 @@ struct Group {
   /// Device memory that peers map, and what only this rank's blocks see. Held by what may grow.
   const std::shared_ptr<MemoryPool> shared_memory = std::make_shared<MemoryPool>();
   const std::shared_ptr<MemoryPool> own_memory = std::make_shared<MemoryPool>();
-  /// Staging of calls that follow one another: of a plan's only staged side, and of its second.
-  std::weak_ptr<PoolBlock> staging[2];
+  /// What calls that follow one another have in turn, as nothing of it is accessed outside of the
+  /// call: a plan's staging of one side or two, then scratch.
+  std::weak_ptr<PoolBlock> in_turn[3];
   /// Blocks of peers that are mapped here, while they are in use.
   std::map<PeerBlock, std::weak_ptr<const Memory>> peer_blocks;
   std::chrono::milliseconds timeout;

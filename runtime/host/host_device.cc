@@ -1,12 +1,14 @@
 #include "runtime/api/host_device.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "executor/launch.h"
 #include "executor/words.h"
@@ -22,9 +24,9 @@
 #include "runtime/memory/tickets.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/far_memory.h"
-#include "runtime/net/socket_end.h"
-#include "runtime/net/socket_lane.h"
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_end.h"
+#include "runtime/net/sockets/socket_lane.h"
+#include "runtime/net/sockets/socket_net.h"
 #include "runtime/verbs/adapter.h"
 #include "runtime/verbs/verbs_end.h"
 #include "runtime/verbs/verbs_lane.h"
@@ -37,6 +39,8 @@ constexpr const char* kNoDescriptors = "no-descriptors";
 /// Copies at once, so that there is never anything to wait for.
 class HostLane final : public Lane {
  public:
+  /// More would keep other queues of the proxy's thread waiting.
+  uint64_t room() override { return 1 << 20; }
   bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
     copy_words(to.region->data() + to.offset, static_cast<const uint8_t*>(from), bytes);
     return true;
@@ -49,7 +53,7 @@ class HostLane final : public Lane {
     store_release(count, value);
     return true;
   }
-  bool flush(Diagnostics&) override { return true; }
+  FlushState try_flush(Diagnostics&) override { return FlushState::done; }
 };
 
 class HostMark final : public StreamMark {
@@ -75,6 +79,58 @@ class HostChain final : public StreamChain {
   std::shared_ptr<std::atomic<bool>> end_;
   StreamHandle last_ = nullptr;  ///< where that is; a handle that comes again has nothing before it
 };
+
+/// The streams of all host devices of the process, so that one that was destroyed, or never was
+/// one, is known. Thread safety: from any thread.
+class HostStreams {
+ public:
+  StreamHandle add(std::shared_ptr<HostStream> stream, const Device* device) {
+    const std::lock_guard lock(mutex_);
+    HostStream* const handle = stream.get();
+    streams_[handle] = {std::move(stream), device};
+    return handle;
+  }
+  bool has(StreamHandle handle) const {
+    const std::lock_guard lock(mutex_);
+    return streams_.count(handle) != 0;
+  }
+  /// nullptr: there is none.
+  std::shared_ptr<HostStream> take(StreamHandle handle) {
+    const std::lock_guard lock(mutex_);
+    auto taken = streams_.extract(handle);
+    return taken.empty() ? nullptr : std::move(taken.mapped().stream);
+  }
+  std::vector<std::shared_ptr<HostStream>> of(const Device* device) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<HostStream>> streams;
+    for (const auto& [handle, entry] : streams_) {
+      if (entry.device == device) streams.push_back(entry.stream);
+    }
+    return streams;
+  }
+  /// Never destroyed: threads may outlive main().
+  static HostStreams& of_process() {
+    static auto* const made = new HostStreams;
+    return *made;
+  }
+
+ private:
+  struct Entry {
+    std::shared_ptr<HostStream> stream;
+    const Device* device;
+  };
+  mutable std::mutex mutex_;
+  std::map<StreamHandle, Entry> streams_;
+};
+
+/// True if there is memory at all of these bytes. Walks the mappings, and touches none of them.
+bool is_mapped(const void* address, uint64_t bytes) {
+  const auto first = reinterpret_cast<uint64_t>(address);
+  if (bytes > std::numeric_limits<uint64_t>::max() - first) return false;
+  const uint64_t within = first % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  void* const page = reinterpret_cast<void*>(first - within);
+  return ::msync(page, bytes + within, MS_ASYNC) == 0;
+}
 
 /// What the offers of a handle refer to.
 struct Kept {
@@ -135,7 +191,12 @@ class HostDevice final : public Device {
   }
 
   std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
-                                          Diagnostics&) override {
+                                          Diagnostics& diagnostics) override {
+    if (!is_mapped(address, bytes)) {
+      diagnostics.error("bad-call", {},
+                        fmt::format("there is no memory of {} bytes at {}", bytes, address));
+      return nullptr;
+    }
     return std::make_unique<HostHeldMemory>(SharedMappings::of_process().find(address, bytes));
   }
   std::optional<MemoryHandle> export_memory(const void* address, uint64_t bytes,
@@ -184,18 +245,14 @@ class HostDevice final : public Device {
   StreamHandle create_stream(Diagnostics& diagnostics) override {
     auto stream = HostStream::create(diagnostics);
     if (stream == nullptr) return nullptr;
-    const std::lock_guard lock(streams_mutex_);
-    return *streams_.insert(stream.release()).first;
+    return HostStreams::of_process().add(std::move(stream), this);
   }
   bool drain(Diagnostics&) override {
-    const std::lock_guard lock(streams_mutex_);
-    for (HostStream* stream : streams_) stream->drain();
+    for (const auto& stream : HostStreams::of_process().of(this)) stream->drain();
     return true;
   }
   void destroy_stream(StreamHandle handle) override {
-    const std::unique_ptr<HostStream> stream(static_cast<HostStream*>(handle));
-    const std::lock_guard lock(streams_mutex_);
-    streams_.erase(stream.get());
+    (void)HostStreams::of_process().take(handle);  // waits for it outside the lock
   }
 
   std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
@@ -247,8 +304,6 @@ class HostDevice final : public Device {
   std::shared_ptr<net::SocketNet> net_;    ///< nullptr: not needed so far
   std::shared_ptr<verbs::Adapter> verbs_;  ///< nullptr: not needed
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
-  std::mutex streams_mutex_;
-  std::set<HostStream*> streams_;
   FetchWait wait_;  ///< for descriptors
 };
 
@@ -299,7 +354,7 @@ verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void*
   const auto mapping = SharedMappings::of_process().find(from, bytes);
   if (mapping == nullptr) return {};  // of another allocator, which may free it at any time
   verbs::Source source;
-  const auto made = mapping->companion(adapter.domain().get(), 0, mapping->bytes(), [&] {
+  const auto made = mapping->companions().get(adapter.domain().get(), 0, mapping->bytes(), [&] {
     return adapter.read_from(mapping->data(), mapping->bytes(), source.error);
   });
   if (made != nullptr) {
@@ -315,7 +370,7 @@ bool HostDevice::expose(uint8_t* data, uint64_t bytes,
   if (has_far_peers_ && far_ == FarLanes::verbs) {
     if (!start_far(diagnostics)) return false;
     const auto offset = static_cast<uint64_t>(data - mapping->data());
-    const auto made = mapping->companion(verbs_->port().context.get(), offset, bytes, [&] {
+    const auto made = mapping->companions().get(verbs_->port().context.get(), offset, bytes, [&] {
       return verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
     });
     if (made == nullptr) return false;
@@ -437,6 +492,8 @@ std::optional<FarLanes> read_far_lanes(Diagnostics& diagnostics) {
 }
 
 }  // namespace
+
+bool is_host_stream(StreamHandle stream) { return HostStreams::of_process().has(stream); }
 
 std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
                                          HostLanes lanes, std::optional<uint32_t> node,

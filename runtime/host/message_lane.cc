@@ -31,6 +31,7 @@ static_assert(sizeof(Order) == 32);
 
 constexpr uint64_t kGone = 0;
 constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
+constexpr uint64_t kRoom = 64 << 10;
 
 bool refuse(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("lane-failed", {}, why);
@@ -155,6 +156,12 @@ class MessageLane final : public Lane {
   MessageLane(Fd socket, const LanePeer& peer)
       : socket_(std::move(socket)), peer_(peer.rank), over_(peer.over) {}
 
+  /// What a socket that can be written to takes without a wait.
+  uint64_t room() override {
+    if (gone_ || (over_ && over_())) return kAnyRoom;
+    return mscclc::await(socket_.get(), POLLOUT, std::chrono::steady_clock::now()) ? kRoom : 0;
+  }
+
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     Order order{What::put, 0, to.offset, bytes};
@@ -172,13 +179,20 @@ class MessageLane final : public Lane {
     return true;
   }
 
-  bool flush(Diagnostics& diagnostics) override {
-    const uint64_t number = ++flushes_;
-    if (!send({What::flush, 0, 0, number}, nullptr, diagnostics)) return false;
-    while (!gone_ && told_ != number) {
-      if (!await(POLLIN, diagnostics) || !listen(diagnostics)) return false;
+  FlushState try_flush(Diagnostics& diagnostics) override {
+    if (!flushes_all_) {
+      if (room() == 0) return FlushState::under_way;
+      if (!send({What::flush, 0, 0, ++flushes_}, nullptr, diagnostics)) return FlushState::failed;
+      flushes_all_ = true;
     }
-    return true;
+    while (!gone_ && told_ != flushes_) {
+      if (!mscclc::await(socket_.get(), POLLIN, std::chrono::steady_clock::now())) {
+        return go_on(diagnostics) ? FlushState::under_way : FlushState::failed;
+      }
+      if (!listen(diagnostics)) return FlushState::failed;
+    }
+    flushes_all_ = false;
+    return FlushState::done;
   }
 
  private:
@@ -196,13 +210,16 @@ class MessageLane final : public Lane {
   /// Waits until the socket may have become ready. False: that is no longer wanted.
   bool await(short events, Diagnostics& diagnostics) {
     while (!mscclc::await(socket_.get(), events, std::chrono::steady_clock::now() + kAsk)) {
-      if (over_ && over_()) {
-        return refuse(diagnostics, fmt::format("rank {} takes no orders, and the communicator has "
-                                               "failed",
-                                               peer_));
-      }
+      if (!go_on(diagnostics)) return false;
     }
     return true;
+  }
+
+  /// May an order still wait for the peer?
+  bool go_on(Diagnostics& diagnostics) const {
+    return !over_ || !over_() ||
+           refuse(diagnostics,
+                  fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
   }
 
   /// Hears what the far end has said so far. False: it ended without a word.
@@ -228,6 +245,7 @@ class MessageLane final : public Lane {
   }
 
   bool send(const Order& order, const void* bytes, Diagnostics& diagnostics) {
+    flushes_all_ = false;
     const uint64_t payload = order.what == What::put ? order.value : 0;
     const uint64_t all = sizeof order + payload;
     for (uint64_t sent = 0; sent < all && !gone_;) {
@@ -261,7 +279,8 @@ class MessageLane final : public Lane {
   const uint32_t peer_;
   const std::function<bool()> over_;
   uint64_t flushes_ = 0, told_ = 0;
-  bool gone_ = false;  ///< the far end has, in good order
+  bool flushes_all_ = false;  ///< the latest flush is under way, and nothing was ordered since
+  bool gone_ = false;         ///< the far end has, in good order
 };
 
 }  // namespace

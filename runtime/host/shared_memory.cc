@@ -27,14 +27,6 @@ SharedMapping::~SharedMapping() {
   munmap(data_, bytes_);
 }
 
-SharedMapping::Companion SharedMapping::companion(const void* of, uint64_t offset, uint64_t bytes,
-                                                  const std::function<Companion()>& make) {
-  const std::lock_guard lock(mutex_);
-  Companion& companion = companions_[{of, offset, bytes}];
-  if (companion == nullptr) companion = make();
-  return companion;
-}
-
 std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
   const auto fail = [&](const char* step) {

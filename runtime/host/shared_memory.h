@@ -4,16 +4,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
+#include "runtime/memory/companions.h"
 
 namespace mscclc {
 
@@ -38,19 +37,14 @@ class SharedMapping {
   uint64_t bytes() const { return bytes_; }
   int file() const { return file_.get(); }
 
-  /// What lives as long as the mapping, such as the registration of a piece of it with a network
-  /// device: made when it is first asked for. `of`: whose it is; no other has that address while
-  /// it lives. nullptr: `make` has made nothing.
-  using Companion = std::shared_ptr<const void>;
-  Companion companion(const void* of, uint64_t offset, uint64_t bytes,
-                      const std::function<Companion()>& make);
+  /// What lives as long as the mapping.
+  Companions& companions() { return companions_; }
 
  private:
   uint8_t* const data_;
   const uint64_t bytes_;
   const Fd file_;
-  std::mutex mutex_;
-  std::map<std::tuple<const void*, uint64_t, uint64_t>, Companion> companions_;
+  Companions companions_;
 };
 
 /// The allocations of this process, by address: who imports a piece of one from the same process

@@ -6,8 +6,10 @@
 #include <cerrno>
 
 #include "ir/base/read_file.h"
+#include "ir/diagnostics/printable.h"
 #include "plans/embedded_library.h"
 #include "runtime/base/environment.h"
+#include "runtime/library/kernel_folder.h"
 #include "runtime/library/program_library.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/policy.h"
@@ -41,7 +43,12 @@ std::shared_ptr<PlanProvider> builtin_library(const LibraryOptions& options,
                                               Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   const auto policy = proof_policy(options.proof, environment, diagnostics);
-  if (!policy || !start_log(environment, diagnostics)) return nullptr;
+  auto kernels = policy ? kernel_folder(environment, diagnostics) : std::nullopt;
+  if (!kernels || !start_log(environment, diagnostics)) return nullptr;
+  if (!kernels->empty()) {
+    log(LogLevel::info, LogArea::load, std::nullopt,
+        fmt::format("kernels of the library's plans lie in {}", quoted(*kernels, kernels->size())));
+  }
   std::string place = options.folder;
   if (!place.empty() && !place.ends_with('/')) place += '/';
   ReadLibraryFile read = read_embedded;
@@ -55,7 +62,7 @@ std::shared_ptr<PlanProvider> builtin_library(const LibraryOptions& options,
   auto table = LibraryTable::parse(*text, place + kTable, diagnostics);
   if (!table || !names_programs(*table, place, diagnostics)) return nullptr;
   return std::make_shared<ProgramLibrary>(*std::move(table), std::move(read), std::move(place),
-                                          *policy);
+                                          *std::move(kernels), *policy);
 }
 
 }  // namespace mscclc

@@ -72,6 +72,22 @@ TEST_CASE("a pick is the table's choice, proved, and one pointer") {
   CHECK(picked(*all, {.call = other}) == plan);
 }
 
+TEST_CASE("kernels for plans of the library lie where MSCCLC_KERNEL_PATH says") {
+  ::setenv("MSCCLC_KERNEL_PATH", "/opt/kernels/", 1);
+  const auto all = library();
+  CHECK(picked(*all, {.call = kSmall})->file == "");  // of no GPUs
+  CHECK(picked(*all, {.call = kSmall, .architecture = 90})->file ==
+        "/opt/kernels/sm_90/allreduce_1shot_ordered-R4-FLL16-B8-T128.json");
+  CHECK(picked(*all, {.call = kSmall, .architecture = 103})->file ==
+        "/opt/kernels/sm_103/allreduce_1shot_ordered-R4-FLL16-B8-T128.json");
+  // With the blocks that it has been given.
+  const auto narrow = picked(*all, {.call = kSmall, .architecture = 90, .multiprocessors = 4});
+  CHECK(narrow->file == "/opt/kernels/sm_90/allreduce_1shot_ordered-R4-FLL16-B4-T128.json");
+  ::setenv("MSCCLC_KERNEL_PATH", "none", 1);
+  CHECK(picked(*library(), {.call = kSmall, .architecture = 90})->file == "");
+  ::unsetenv("MSCCLC_KERNEL_PATH");
+}
+
 TEST_CASE("another library gives the same plan, and one that the build has proved") {
   Diagnostics diagnostics;
   for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::sendrecv}) {

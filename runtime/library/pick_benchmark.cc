@@ -1,6 +1,6 @@
 // How long it takes until a plan of the compiled-in library is there when it is first needed,
 // beside reading its JSON; and how long a choice takes after that.
-// `bazel run //runtime/library:pick_benchmark -- 8`: over 8 ranks. MSCCLC_PROOF_CACHE=/nowhere
+// `bazel run //runtime/library:pick_benchmark -- 8`: over 8 ranks. MSCCLC_PROOF_CACHE=$(mktemp -d)
 // leaves out the proofs of earlier runs.
 #include <fmt/format.h>
 

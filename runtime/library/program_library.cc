@@ -35,6 +35,7 @@ struct ProgramLibrary::Order {
   LibraryCall call;
   uint32_t most_blocks = 0;  ///< of a rank
   uint64_t max_bytes = 0;
+  uint32_t architecture = 0;  ///< of the GPUs whose kernels to look for; 0: of none
 
   /// Names the plan: "allreduce_push:R=8,B=128,T=512".
   std::string name() const {
@@ -47,9 +48,10 @@ struct ProgramLibrary::Order {
 };
 
 ProgramLibrary::ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::string place,
-                               ProofPolicy policy)
+                               std::string kernels, ProofPolicy policy)
     : TableProvider(std::move(table), std::move(place)),
       read_(std::move(read)),
+      kernels_(std::move(kernels)),
       policy_(policy),
       target_(library_target()) {}
 
@@ -61,11 +63,13 @@ std::shared_ptr<const CheckedPlan> ProgramLibrary::plan_of(const LibraryRow& row
                                                            const PlanRequest& request,
                                                            std::string& unfit,
                                                            Diagnostics& diagnostics) {
-  Order order{row.choice, request.call, target_.max_blocks, max_bytes(row.choice, request.call)};
+  Order order{row.choice, request.call, target_.max_blocks, max_bytes(row.choice, request.call),
+              kernels_.empty() ? 0 : request.architecture};
   for (const uint32_t bound : {request.multiprocessors, request.most_blocks}) {
     if (bound != 0) order.most_blocks = std::min(order.most_blocks, bound);
   }
-  const auto entry = entry_of(fmt::format("{};{}", order.name(), order.most_blocks));
+  const auto entry =
+      entry_of(fmt::format("{};{};{}", order.name(), order.most_blocks, order.architecture));
   bool fresh = false;
   std::call_once(entry->once, [&] { make(*entry, order), fresh = true; });
   if (fresh || entry->diagnostics.has_errors()) {  // warnings once, errors each time
@@ -145,6 +149,10 @@ bool ProgramLibrary::finish(Entry& entry, std::shared_ptr<const Program> plan,
   PickedPlan& picked = made->picked;
   picked.name = place() + order.name();
   picked.max_bytes = order.max_bytes;
+  if (order.architecture != 0) {
+    picked.file = fmt::format("{}/sm_{}/{}", kernels_, order.architecture,
+                              order.choice.plan_file(order.call));
+  }
   picked.why = "the first row of the library that fits";
   if (policy_ == ProofPolicy::skip) {
     warn_of_skipped(fmt::format("'{}'", picked.name), std::nullopt, entry.diagnostics);

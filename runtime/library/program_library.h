@@ -20,8 +20,10 @@ using ReadLibraryFile = std::function<std::optional<std::string>(const std::stri
 
 class ProgramLibrary : public TableProvider {
  public:
-  /// `place` goes before names of files, for messages. REQUIRES: the table's rows name programs.
-  ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::string place, ProofPolicy policy);
+  /// `place` goes before names of files, for messages; `kernels` is a folder of kernels for the
+  /// plans (kernel_folder.h), or "". REQUIRES: the table's rows name programs.
+  ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::string place, std::string kernels,
+                 ProofPolicy policy);
 
  private:
   /// A plan, or why there is none. Made once, by the first call that picks it.
@@ -44,6 +46,7 @@ class ProgramLibrary : public TableProvider {
   bool finish(Entry& entry, std::shared_ptr<const Program> plan, const Order& order) const;
 
   const ReadLibraryFile read_;
+  const std::string kernels_;
   const ProofPolicy policy_;
   const Target target_;
   std::mutex mutex_;  ///< of entries_, not of what they hold

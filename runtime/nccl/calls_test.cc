@@ -1,8 +1,10 @@
 // Calls: arguments, groups, reductions made at run time; by a stand-in, by plans, and by both.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "runtime/nccl/abi/types.h"
+#include "runtime/nccl/comm/library_calls.h"
 #include "runtime/nccl/test_ranks.h"
 
 namespace mscclc::nccl {
@@ -31,6 +33,23 @@ std::vector<std::vector<int>> inputs(size_t rows) {
 std::vector<std::vector<int>> outputs(size_t rows) {
   return std::vector<std::vector<int>>(kRanks, std::vector<int>(rows * kCount, -1));
 }
+
+/// The library's plans; counts how often they are asked.
+class AskedCalls final : public PlanCalls {
+ public:
+  AskedCalls(std::unique_ptr<PlanCalls> library, std::atomic<int>& asked)
+      : library_(std::move(library)), asked_(asked) {}
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    ++asked_;
+    return library_->serve(call, stream, capturing, what);
+  }
+  bool launches_wait() const override { return library_->launches_wait(); }
+
+ private:
+  const std::unique_ptr<PlanCalls> library_;
+  std::atomic<int>& asked_;
+};
 
 /// Every collective on three ranks, against its definition.
 void check_collectives(Ranks& ranks) {
@@ -101,6 +120,27 @@ void check_collectives(Ranks& ranks) {
   for (size_t r = 0; r < kRanks; ++r) {
     for (size_t i = 0; i < kCount; ++i) CHECK(whole[r][i] == rows[1][r * kCount + i]);
   }
+}
+
+TEST_CASE("plans are asked once for each call, whoever then serves it") {
+  const Behind behind(kStandIn, true);
+  static std::atomic<int> asked{0};
+  set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
+                    Diagnostics& diagnostics) -> std::unique_ptr<PlanCalls> {
+    auto library = make_library_calls(communicator, options, diagnostics);
+    return library == nullptr ? nullptr : std::make_unique<AskedCalls>(std::move(library), asked);
+  });
+  Ranks ranks(kRanks);
+  std::vector<int> values(kRanks, 1);
+  const auto all_reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  for (int call = 1; call <= 3; ++call) {  // the first one loads the plan
+    asked = 0;
+    REQUIRE(ranks.together(all_reduce) == ncclSuccess);
+    CHECK(asked == kRanks);
+  }
+  CHECK(values == std::vector<int>(kRanks, 27));
 }
 
 TEST_CASE("every collective goes to the fallback [case-37] [case-45] [case-58]") {
@@ -394,6 +434,67 @@ TEST_CASE("arguments out of range have no effect [case-46]") {
   CHECK(values[0] == 3);
 }
 
+TEST_CASE("more elements than any memory holds are refused [case-46]") {
+  const Behind behind(nullptr, true);
+  for (const int size : {1, 2}) {
+    Ranks ranks(size);
+    std::vector<int> values(4, 1);
+    for (const size_t count :
+         {size_t{1} << 43, size_t{1} << 62, (size_t{1} << 62) + 1, ~size_t{0}}) {
+      const ncclComm_t comm = ranks.comms[0];
+      int* const at = values.data();
+      CHECK(ncclAllReduce(at, at, count, kInt32, kSum, comm, nullptr) == ncclInvalidArgument);
+      CHECK(ncclAllGather(at, at, count, kInt32, comm, nullptr) == ncclInvalidArgument);
+      CHECK(ncclAlltoAll(at, at, count, kInt32, comm, nullptr) == ncclInvalidArgument);
+      CHECK(ncclSend(at, count, kInt32, 0, comm, nullptr) == ncclInvalidArgument);
+    }
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(values[0] == size);
+  }
+}
+
+TEST_CASE("buffers that a plan cannot take are wrong arguments") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  std::vector<int> values(8, 1);
+  CHECK(ranks.together([&](int, ncclComm_t comm) {
+    return ncclAllReduce(nullptr, values.data(), 4, kInt32, kSum, comm, nullptr);
+  }) == ncclInvalidArgument);
+  CHECK(ranks.together([&](int, ncclComm_t comm) {
+    return ncclAllReduce(values.data(), values.data() + 1, 4, kInt32, kSum, comm, nullptr);
+  }) == ncclInvalidArgument);
+}
+
+TEST_CASE("a communicator that ends before its group does takes the calls with it") {
+  const Behind behind(kStandIn, true);
+  std::vector<int> values(2, 1);
+  const auto all_reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  for (const auto end : {ncclCommDestroy, ncclCommFinalize, ncclCommAbort}) {
+    Ranks ranks(2);
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) CHECK(all_reduce(r, ranks.comms[r]) == ncclSuccess);
+    for (ncclComm_t comm : ranks.comms) CHECK(end(comm) == ncclSuccess);
+    CHECK(ncclGroupEnd() == (end == ncclCommFinalize ? ncclInvalidArgument : ncclInvalidUsage));
+    CHECK(values == std::vector<int>(2, 1));
+  }
+}
+
+TEST_CASE("a group that fails destroys nothing") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(1);
+  ncclGroupStart();
+  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclSuccess);
+  CHECK(ncclBcast(nullptr, 1, 99, 0, ranks.comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+  int count = 0;
+  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
+  CHECK(count == 1);
+}
+
 TEST_CASE("one rank, every collective [case-52]") {
   const Behind behind(nullptr, false);
   Ranks ranks(1);
@@ -505,6 +606,46 @@ TEST_CASE("ncclGroupSimulateEnd() launches nothing [case-63]") {
     CHECK(out == 0);
   }
   CHECK(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
+}
+
+/// What ncclGroupSimulateEnd() says of two calls of a communicator of one rank.
+float estimate(ncclComm_t comm) {
+  int in = 5, out = 0;
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclGroupStart();
+  ncclGroupStart();
+  (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr);
+  (void)ncclAllGather(&in, &out, 1, kInt32, comm, nullptr);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(out == 0);
+  CHECK(ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr) == ncclSuccess);
+  CHECK(out == 5);
+  return info.estimatedTime;
+}
+
+TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case-63]") {
+  {
+    const Behind behind(kStandIn, true);
+    Ranks ranks(1);
+    CHECK(estimate(ranks.comms[0]) == 3.0f);
+  }
+  const Behind behind(nullptr, true);
+  Ranks ranks(1);
+  CHECK(estimate(ranks.comms[0]) == -1.0f);
+}
+
+TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclComm_t comm = nullptr;
+  ncclGroupStart();
+  (void)ncclCommInitRank(&comm, 1, id, 0);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(info.estimatedTime == 0.0f);
+  CHECK(comm == nullptr);
 }
 
 TEST_CASE("what does not wait for a group's end [case-64]") {

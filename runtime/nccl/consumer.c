@@ -34,10 +34,21 @@ static int run(int rank, int ranks, ncclUniqueId id, const char* how) {
   if (strcmp(how, "leave") == 0) exit(0);
   if (strcmp(how, "abort") == 0) exit(ncclCommAbort(comm) == ncclSuccess ? 0 : 1);
   if (strcmp(how, "fork") == 0) {
+    ncclGroupStart();
+    if (ncclAllReduce(&in, &out, 1, 2, 0, comm, NULL) != ncclSuccess) return 1;
     const pid_t child = fork();
     int status = 1;
-    if (child == 0) exit(0); /* its handlers find the parent's communicator */
+    if (child == 0) { /* what the parent's communicator lives by is not here */
+      if (ncclGroupEnd() != ncclInvalidUsage) _exit(1);
+      if (ncclAllReduce(&in, &out, 1, 2, 0, comm, NULL) != ncclInvalidArgument ||
+          ncclCommDestroy(comm) != ncclInvalidArgument) {
+        _exit(1);
+      }
+      exit(0); /* its handlers find the parent's communicator */
+    }
     if (waitpid(child, &status, 0) != child || status != 0) return 1;
+    out = 0;
+    if (ncclGroupEnd() != ncclSuccess || out != ranks * (ranks + 1) / 2) return 1;
   }
   return ncclCommDestroy(comm) == ncclSuccess ? 0 : 1;
 }

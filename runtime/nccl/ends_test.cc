@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "runtime/nccl/base/report.h"
 #include "runtime/nccl/test_ranks.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/processes.h"
@@ -138,6 +139,43 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   CHECK(error == ncclRemoteError);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
   ranks.comms.clear();
+}
+
+TEST_CASE("a call whose peer has given up is its fault, as the communicator says") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  int value[2] = {1, 1};
+  REQUIRE(ranks.comms.size() == 2);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  CHECK(ncclAllReduce(&value[0], &value[0], 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+        ncclRemoteError);
+  ncclResult_t error = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], &error) == ncclSuccess);
+  CHECK(error == ncclRemoteError);
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("errors have the codes that NCCL has for them") {
+  const auto code = [](const char* first) {
+    Diagnostics diagnostics;
+    diagnostics.warning("unknown-variable", {}, "no error");
+    diagnostics.error(first, {}, "the first");
+    diagnostics.error("memory", {}, "what comes of it");
+    return result_of(diagnostics);
+  };
+  for (const char* argument : {"bad-call", "overlap", "no-buffer", "wrong-size"}) {
+    CHECK(code(argument) == ncclInvalidArgument);
+  }
+  for (const char* usage : {"call-differs", "plan-differs", "no-plan", "two-threads", "aborted"}) {
+    CHECK(code(usage) == ncclInvalidUsage);
+  }
+  for (const char* remote : {"peer-failed", "rank-died", "rank-gave-up", "hang"}) {
+    CHECK(code(remote) == ncclRemoteError);
+  }
+  CHECK(code("no-descriptors") == ncclSystemError);
+  CHECK(code("what no table has") == ncclInternalError);
+  CHECK(result_of(Diagnostics()) == ncclInternalError);
 }
 
 TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {

@@ -135,6 +135,34 @@ void check_killed_peer(const Fails& fails) {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
+// The thread sanitizer allows no threads in children of a process with threads.
+#ifndef __SANITIZE_THREAD__
+/// A rank by an id of its parent.
+int makes_and_destroys(const ncclUniqueId& id, int rank) {
+  ncclComm_t comm = nullptr;
+  EXPECT(ncclCommInitRank(&comm, 2, id, rank) == ncclSuccess);
+  EXPECT(all_reduce(comm) == ncclSuccess);
+  EXPECT(ncclCommDestroy(comm) == ncclSuccess);
+  return kFine;
+}
+
+// In a process of its own: this one starts no thread.
+TEST_CASE("a process makes the id, and its children are the ranks") {
+  const Behind behind(nullptr, true);
+  Processes parent;
+  parent.start([] {
+    ncclUniqueId id;
+    EXPECT(ncclGetUniqueId(&id) == ncclSuccess);
+    Processes ranks;
+    for (int rank = 0; rank < 2; ++rank) ranks.start([&] { return makes_and_destroys(id, rank); });
+    EXPECT(ranks.wait(0, kPatience) == kFine);
+    EXPECT(ranks.wait(1, kPatience) == kFine);
+    return kFine;
+  });
+  CHECK(parent.wait(0, kPatience) == kFine);
+}
+#endif
+
 TEST_CASE("a killed peer: who asks for errors finds it [case-84]") {
   check_killed_peer([](ncclComm_t comm) {
     ncclResult_t error = ncclSuccess;

@@ -1,8 +1,10 @@
 #!/bin/bash
 # libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
-# Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library.
+# Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library, a
+# shim.
 set -u
 ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
+shim=$(realpath "$7")
 export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
 failed=0
@@ -41,6 +43,15 @@ for how in leave abort fork; do
   expect "$how" env LD_PRELOAD="$ours" timeout 120 "$consumer" 2 $how
 done
 
+# [case-98] A shim in front of it sees the program's calls, and none that we or the fallback make.
+shim_sees() {
+  MSCCLC_NCCL="$stand_in" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
+  diff "$TEST_TMPDIR/seen" - <<'END'
+shim: AllReduce 1 CommDestroy 1 CommInitRank 1
+shim: AllReduce 1 CommDestroy 1 CommInitRank 1 GetUniqueId 1
+END
+}
+expect "a shim" shim_sees
 # [case-5] [case-3] Loaded early, and its version is the fallback's.
 expect "by name" env MSCCLC_NCCL="$stand_in" "$by_name" "$ours" 22809
 # By the audit library, which lies beside it: whoever asks for NCCL, by name or by a path, gets ours;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <numeric>
 
 #include "runtime/nccl/test_ranks.h"
@@ -374,6 +375,8 @@ TEST_CASE("shrink [case-34]") {
   CHECK(ncclCommShrink(ranks.comms[0], own, 1, &made, nullptr, 0) == ncclInvalidArgument);
   CHECK(ncclCommShrink(ranks.comms[0], outside, 1, &made, nullptr, 0) == ncclInvalidArgument);
   CHECK(ncclCommShrink(ranks.comms[0], own, 0, &made, nullptr, 0) == ncclInvalidArgument);
+  // More than there are ranks: the list is not read.
+  CHECK(ncclCommShrink(ranks.comms[0], own, INT_MAX, &made, nullptr, 0) == ncclInvalidArgument);
   CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
 }
 

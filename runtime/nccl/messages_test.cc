@@ -41,17 +41,11 @@ class Setting {
 class ShortCalls final : public PlanCalls {
  public:
   explicit ShortCalls(std::unique_ptr<PlanCalls> library) : library_(std::move(library)) {}
-  bool serves(const CollectiveCall& call, bool capturing, std::string* what) override {
-    return call.count < 1000 && library_->serves(call, capturing, what);
-  }
-  bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) override {
-    return library_->waits_for_ranks(call, stream);
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    return call.count < 1000 ? library_->serve(call, stream, capturing, what) : nullptr;
   }
   bool launches_wait() const override { return library_->launches_wait(); }
-  std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call, StreamHandle stream,
-                                        Diagnostics& diagnostics) override {
-    return library_->prepare(call, stream, diagnostics);
-  }
 
  private:
   const std::unique_ptr<PlanCalls> library_;

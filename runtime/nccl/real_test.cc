@@ -1,16 +1,32 @@
 #include "runtime/nccl/base/real.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "runtime/nccl/abi/types.h"
+#include "runtime/nccl/base/report.h"
 #include "runtime/nccl/test_ranks.h"
 
 namespace mscclc::nccl {
 namespace {
 
 using testing::Behind;
+
+/// A pipe that nobody has at its other end.
+struct NamedPipe {
+  explicit NamedPipe(const char* what)
+      : name(std::string(std::getenv("TEST_TMPDIR")) + "/" + what) {
+    REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  }
+  ~NamedPipe() { ::unlink(name.c_str()); }
+  const std::string name;
+};
 
 TEST_CASE("what MSCCLC_NCCL names is the only place") {
   CHECK(candidates("/opt/libnccl.so.2", "/a/libnccl.so.2", "") ==
@@ -32,6 +48,9 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
   CHECK_THAT(why, Catch::Contains("'/nowhere/libnccl.so.2' cannot be the NCCL to fall back to"));
   CHECK(load_real("/lib/x86_64-linux-gnu/libc.so.6", why) == nullptr);
   CHECK_THAT(why, Catch::Contains("it has no nccl"));
+  const NamedPipe pipe("nccl");
+  CHECK(load_real(pipe.name, why) == nullptr);
+  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is no file"));
   Dl_info own;  // the program, or the library of it that has this function
   REQUIRE(::dladdr(reinterpret_cast<const void*>(&load_real), &own) != 0);
   CHECK(load_real(own.dli_fname, why) == nullptr);
@@ -90,6 +109,64 @@ TEST_CASE("texts of errors are NCCL's [case-86]") {
   begins(99, "unknown result code");
   CHECK(ncclGroupEnd() == ncclInvalidUsage);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclGroupStart()"));
+}
+
+/// What these settings of NCCL's make of standard output.
+std::string output_with(const std::vector<std::pair<std::string, std::string>>& settings,
+                        const std::function<void()>& fn) {
+  for (const auto& [name, value] : settings) ::setenv(name.c_str(), value.c_str(), 1);
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  const int before = ::dup(STDOUT_FILENO);
+  std::fflush(stdout);
+  ::dup2(::fileno(file), STDOUT_FILENO);
+  read_debug_settings();
+  fn();
+  ::dup2(before, STDOUT_FILENO);
+  ::close(before);
+  for (const auto& [name, value] : settings) ::unsetenv(name.c_str());
+  read_debug_settings();
+  std::rewind(file);
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+TEST_CASE("a setting of NCCL's that means nothing brings a warning, once") {
+  const auto nothing = [] { read_debug_settings(); };
+  const std::string level = output_with({{"NCCL_DEBUG", "foo"}}, nothing);
+  CHECK_THAT(level, Catch::Contains(" NCCL WARN NCCL_DEBUG is 'foo'; known are VERSION, WARN, INFO "
+                                    "and TRACE: nothing is written\n"));
+  CHECK(std::count(level.begin(), level.end(), '\n') == 1);
+  CHECK(output_with({{"NCCL_DEBUG", "Warn"}}, nothing) == "");
+  CHECK_THAT(output_with({{"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", "/dev/null/a"}}, nothing),
+             Catch::Contains("NCCL_DEBUG_FILE is '/dev/null/a': Not a directory (20): lines "
+                             "go to standard output\n"));
+  const NamedPipe pipe("lines");  // opening it does not wait
+  CHECK_THAT(output_with({{"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", pipe.name}}, nothing),
+             Catch::Contains("it is a pipe with no reader: lines go to standard output\n"));
+}
+
+TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {
+  const Behind behind(nullptr, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ncclComm_t comm = nullptr;
+  const auto make = [&] {
+    testing::CallersConfig config(80, 22809);
+    config.at(16) = 0;
+    CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
+  };
+  CHECK_THAT(output_with({{"NCCL_COMM_BLOCKING", "foo"}}, make),
+             Catch::Contains("NCCL_COMM_BLOCKING is 'foo'; allowed are 0 and 1"));
+  // The thread that makes it still asks for the NCCL that this test has put in place.
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    REQUIRE(ncclCommGetAsyncError(comm, &state) == ncclSuccess);
+    std::this_thread::yield();
+  }
+  CHECK(ncclCommAbort(comm) == ncclSuccess);
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ std::optional<ExposedId> NamedMemory::at(const RemotePlace& place, uint64_t byte
 }
 
 ExposedId ExposedMemory::add(const std::shared_ptr<const void>& owner, uint8_t* data,
-                             uint64_t bytes, MemoryPlace place) {
+                             uint64_t bytes, MemoryPlace place, const uint8_t* staging) {
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.owner.expired(); });
-  entries_[next_] = {owner, data, bytes, place};
+  entries_[next_] = {owner, data, bytes, place, staging};
   return next_++;
 }
 
@@ -27,11 +27,12 @@ ExposedMemory::Piece ExposedMemory::find(ExposedId id, uint64_t offset, uint64_t
   if (id == 0 || id >= next_) return {};
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return {.state = Piece::State::gone};
-  const auto& [owner, data, size, place] = entry->second;
+  const auto& [owner, data, size, place, staging] = entry->second;
   if (offset > size || bytes > size - offset) return {};
   std::shared_ptr<const void> held = owner.lock();
   if (held == nullptr) return {.state = Piece::State::gone};
-  return {Piece::State::here, std::move(held), data + offset, place};
+  return {Piece::State::here, std::move(held), data + offset, place,
+          staging == nullptr ? nullptr : staging + offset};
 }
 
 }  // namespace mscclc

@@ -20,6 +20,8 @@ using ExposedId = uint64_t;
 struct DeviceKey {
   uint64_t address = 0;
   uint32_t key = 0;
+  /// They write other memory, of the same size: the rank's processor copies it on, when told.
+  bool staged = false;
 };
 
 /// Memory of a peer as its device here knows it.
@@ -53,9 +55,10 @@ enum class MemoryPlace : uint8_t {
 class ExposedMemory {
  public:
   /// Lets peers write `bytes` bytes at `data`, as long as `owner` lives, which keeps them.
-  /// `place`: whether the processor can write them itself.
+  /// `place`: whether the processor can write them itself; `staging`: other memory of that size,
+  /// for DeviceKey::staged.
   ExposedId add(const std::shared_ptr<const void>& owner, uint8_t* data, uint64_t bytes,
-                MemoryPlace place = MemoryPlace::host);
+                MemoryPlace place = MemoryPlace::host, const uint8_t* staging = nullptr);
 
   /// A piece that an order is for.
   struct Piece {
@@ -67,6 +70,7 @@ class ExposedMemory {
     std::shared_ptr<const void> owner = nullptr;  ///< keeps it while it is written
     uint8_t* data = nullptr;
     MemoryPlace place = MemoryPlace::host;
+    const uint8_t* staging = nullptr;  ///< of the piece; nullptr: it has none
   };
   Piece find(ExposedId id, uint64_t offset, uint64_t bytes);
 
@@ -76,6 +80,7 @@ class ExposedMemory {
     uint8_t* data;
     uint64_t bytes;
     MemoryPlace place;
+    const uint8_t* staging;
   };
   std::mutex mutex_;
   ExposedId next_ = 1;

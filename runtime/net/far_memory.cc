@@ -14,7 +14,9 @@ namespace mscclc {
 void encode(const FarPiece& piece, std::vector<uint8_t>& to) {
   ByteWriter writer(to);
   writer.number(piece.id).number(static_cast<uint8_t>(piece.device_key.has_value()));
-  if (piece.device_key) writer.number(piece.device_key->address).number(piece.device_key->key);
+  if (const auto& key = piece.device_key) {
+    writer.number(key->address).number(key->key).number(static_cast<uint8_t>(key->staged));
+  }
   writer.text(piece.node);
 }
 
@@ -24,7 +26,8 @@ std::optional<FarPiece> decode_far_piece(std::span<const uint8_t> bytes) {
   piece.id = reader.number<ExposedId>();
   if (reader.number<uint8_t>() != 0) {
     const auto address = reader.number<uint64_t>();
-    piece.device_key = {address, reader.number<uint32_t>()};
+    const auto key = reader.number<uint32_t>();
+    piece.device_key = {address, key, reader.number<uint8_t>() != 0};
   }
   piece.node = reader.text(reader.rest().size());
   if (!reader.good()) return std::nullopt;

@@ -22,12 +22,22 @@ bool LaneState::break_with(const std::string& why) {
   return true;
 }
 
+bool LaneState::may_wait(Diagnostics& diagnostics) const {
+  return !is_over() ||
+         refuse_lane(
+             diagnostics,
+             fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+}
+
 bool LaneState::await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-  if (news_.wait_for(lock, kAskWhetherOver) == std::cv_status::no_timeout || !is_over()) {
-    return true;
-  }
-  return refuse_lane(
-      diagnostics, fmt::format("rank {} takes no orders, and the communicator has failed", peer_));
+  return news_.wait_for(lock, kAskWhetherOver) == std::cv_status::no_timeout ||
+         may_wait(diagnostics);
+}
+
+FlushState LaneState::state_of_flush(bool waits, Diagnostics& diagnostics) const {
+  if (!is_whole(diagnostics)) return FlushState::failed;
+  if (!waits || gone_) return FlushState::done;
+  return may_wait(diagnostics) ? FlushState::under_way : FlushState::failed;
 }
 
 void LaneState::announce(const std::string& why) {

@@ -42,6 +42,8 @@ class LaneState {
     }
     return is_whole(diagnostics);
   }
+  /// For what does not wait, but is asked again: how far it is, if it still has to wait or not.
+  [[nodiscard]] FlushState state_of_flush(bool waits, Diagnostics& diagnostics) const;
   /// Until there is news. False: nobody wants that any more; reported.
   [[nodiscard]] bool await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics);
   /// False: the lane has broken; reported.
@@ -53,6 +55,9 @@ class LaneState {
   void announce(const std::string& why);
 
  private:
+  /// False: nobody wants to wait any more; reported.
+  [[nodiscard]] bool may_wait(Diagnostics& diagnostics) const;
+
   const uint32_t peer_;
   const std::function<bool()> over_;
   const LaneFailed failed_;

@@ -26,12 +26,13 @@ std::span<uint8_t> OrderReader::room() {
     end_ = held();
     begin_ = 0;
   }
-  return {buffer_.get() + end_, kBuffer - end_};
+  const size_t most = lands_ && coming_ == 0 ? kOrders : kBuffer;
+  return {buffer_.get() + end_, most > end_ ? most - end_ : 0};
 }
 
 void OrderReader::received(size_t bytes) {
   if (room_ != nullptr && end_ == 0) {
-    (void)take_received(bytes);
+    count_bytes(bytes);
   } else {
     end_ += bytes;
   }
@@ -40,8 +41,10 @@ void OrderReader::received(size_t bytes) {
 OrderReader::State OrderReader::go_on() {
   if (state_ == State::waits) state_ = fence();
   while (state_ == State::more) {
-    if (coming_ > 0) {
-      if (!take_bytes()) break;
+    if (in_put_) {
+      take();
+      if (coming_ > 0) break;
+      state_ = end_put();
     } else if (held() >= sizeof order_) {
       std::memcpy(&order_, buffer_.get() + begin_, sizeof order_);
       begin_ += sizeof order_;
@@ -75,10 +78,11 @@ OrderReader::State OrderReader::begin_put() {
   }
   piece_ = lane_.memory->find(order_.memory, order_.offset, order_.value);
   if (piece_.state == ExposedMemory::Piece::State::unknown) return wrong_place(order_.value);
+  in_put_ = true;
   copied_ = 0;
   coming_ = order_.value + Order::padding(order_.value);
-  return piece_.data != nullptr && piece_.place == MemoryPlace::device ? begin_landing()
-                                                                       : State::more;
+  lands_ = piece_.data != nullptr && piece_.place == MemoryPlace::device;
+  return lands_ ? begin_landing() : State::more;
 }
 
 OrderReader::State OrderReader::begin_landing() {
@@ -87,39 +91,42 @@ OrderReader::State OrderReader::begin_landing() {
   return room_ != nullptr ? State::more : bad(cannot_land());
 }
 
-/// False: no whole word has come.
-bool OrderReader::take_bytes() {
-  if (room_ != nullptr) return take_into_room();
+void OrderReader::take() {
+  if (room_ != nullptr) {
+    take_into_room();
+  } else {
+    take_in_words();
+  }
+}
+
+/// Blocks may look at any word of it: packets.
+void OrderReader::take_in_words() {
   const uint64_t come = std::min<uint64_t>(held(), coming_) / Order::kWord * Order::kWord;
-  if (come == 0) return false;
+  if (come == 0) return;
   const uint64_t data = std::min(come, order_.value - copied_);
   if (piece_.data != nullptr) copy_words(piece_.data + copied_, buffer_.get() + begin_, data);
   begin_ += come;
-  copied_ += data;
-  coming_ -= come;
-  if (coming_ == 0) state_ = finish();
-  return true;
+  count_bytes(come);
 }
 
-/// False: nothing has come.
-bool OrderReader::take_into_room() {
+void OrderReader::take_into_room() {
   const uint64_t come = std::min<uint64_t>(held(), coming_);
-  if (come == 0) return false;
+  if (come == 0) return;
   std::memcpy(room_->data() + copied_, buffer_.get() + begin_, come);
   begin_ += come;
-  return take_received(come);
+  count_bytes(come);
 }
 
-/// Bytes that have come into the room.
-bool OrderReader::take_received(uint64_t come) {
+/// With the padding, at the put's end.
+void OrderReader::count_bytes(uint64_t come) {
   copied_ += come;
   coming_ -= come;
-  if (coming_ == 0) state_ = end_put();
-  return true;
 }
 
 OrderReader::State OrderReader::end_put() {
-  if (!lane_.landing->land(piece_.data, std::move(room_), order_.value)) return bad(cannot_land());
+  in_put_ = false;
+  if (room_ != nullptr && !lane_.landing->land(piece_.data, std::move(room_), order_.value))
+    return bad(cannot_land());
   return finish();
 }
 

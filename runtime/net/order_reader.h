@@ -39,6 +39,12 @@ class OrderReader {
   /// So many bytes have come there.
   void received(size_t bytes);
 
+  /// Bytes that are still to come for the put under way. While there are some, a thread may call
+  /// room(), received() and take() where others carry out orders of the lane's other connections.
+  uint64_t coming() const { return state_ == State::more ? coming_ : 0; }
+  /// Puts in place what has come of the put.
+  void take();
+
   enum class State : uint8_t {
     more,   ///< needs more bytes
     waits,  ///< for orders of other connections
@@ -51,6 +57,8 @@ class OrderReader {
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
+  /// Room for orders where puts go to a device: more would bring bytes that belong elsewhere.
+  static constexpr size_t kOrders = 4 << 10;
   size_t held() const { return end_ - begin_; }
   State begin_order();
   State begin_put();
@@ -58,9 +66,9 @@ class OrderReader {
   State signal();
   State flush();
   State fence();
-  bool take_bytes();
-  bool take_into_room();
-  bool take_received(uint64_t come);
+  void take_into_room();
+  void take_in_words();
+  void count_bytes(uint64_t come);
   State end_put();
   State finish();
   State bad(std::string why);
@@ -74,6 +82,8 @@ class OrderReader {
   Order order_;
   ExposedMemory::Piece piece_;           ///< of the put
   std::unique_ptr<Landing::Room> room_;  ///< of a put to a device: its bytes go here
+  bool in_put_ = false;
+  bool lands_ = false;                ///< the put before, or this one, is to a device
   uint64_t copied_ = 0, coming_ = 0;  ///< of the put: bytes done; bytes to come, with the padding
   State state_ = State::more;
   std::string why_;

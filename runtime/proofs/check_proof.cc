@@ -51,6 +51,19 @@ std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
   return std::nullopt;
 }
 
+/// Plans of the library have fewer at 16 ranks; so many take some tens of milliseconds.
+constexpr size_t kMostOps = 20'000;
+
+bool is_small_with_scratch(const Program& plan) {
+  size_t ops = 0;
+  bool scratch = false;
+  for (const Rank& rank : plan.ranks) {
+    ops += rank.ops.size();
+    scratch |= rank.buffers.size() > kFirstScratch;
+  }
+  return scratch && ops <= kMostOps;
+}
+
 /// What is claimed and is not so; nullptr: all is.
 const char* false_claim(const Proof& claimed, const Proof& proved) {
   if (claimed.out_of_place && !proved.out_of_place) return "right out of place";
@@ -80,6 +93,17 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
   }
   if (proved) here.keep(digest, *proved);
   return proved;
+}
+
+bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
+  static std::mutex mutex;
+  static std::map<PlanDigest, bool> known;
+  constexpr size_t kMost = 4096;
+  if (!is_small_with_scratch(plan)) return false;
+  const std::lock_guard lock(mutex);  // ranks that are threads: the first finds out for all
+  if (const auto found = known.find(digest); found != known.end()) return found->second;
+  if (known.size() == kMost) known.clear();
+  return known[digest] = scratch_in_call(plan);
 }
 
 bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,

@@ -20,6 +20,10 @@ namespace mscclc {
                                                const Environment& environment,
                                                Diagnostics& diagnostics);
 
+/// scratch_in_call() of a plan that is proved; a process finds it out once. False too where that
+/// would take long: the plan has more ops than are looked at when it is loaded.
+[[nodiscard]] bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest);
+
 /// False if a plan's claims are not true (false-claim). `file` is for messages.
 [[nodiscard]] bool check_claims(const std::string& file, const Program& plan,
                                 const ProofRecord& claimed, const Proof& proved,

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "executor/words.h"
 #include "runtime/base/idle.h"
-#include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
 
@@ -31,37 +33,55 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports,
     port.count = *count;
   }
   proxy->fail_ = std::move(fail);
-  proxy->thread_ = quiet_thread("mscclc-proxy", [p = proxy.get()] { p->serve(); });
-  return has_started(proxy->thread_, "the proxy of port channels", diagnostics) ? std::move(proxy)
-                                                                                : nullptr;
+  proxy->thread_ = ProxyThread::of(*proxy->device_, diagnostics);
+  if (proxy->thread_ == nullptr) return nullptr;
+  proxy->thread_->add(*proxy);
+  return proxy;
 }
 
 Proxy::~Proxy() {
   stop_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (thread_ == nullptr) return;
+  for (Idle idle; !is_over();) idle.rest();
 }
 
-// Nothing here waits for a copy: the lanes of other peers would have to wait with it.
-bool Proxy::handle(const PortRequest& request, uint64_t number, Diagnostics& problems) {
+Proxy::Step Proxy::handle(const PortRequest& request) {
   Port& port = ports_.channels[request.channel];
-  Lane& lane = *ports_.lanes[port.peer];
   switch (request.what) {
     case PortWhat::put:
-      return put(request, port, problems);
+      return put(request, port);
     case PortWhat::signal:
-      return port.arrived == nullptr || lane.signal(port.count, ++port.sent, problems);
+      return signal(port);
     case PortWhat::flush:
-      return lane.complete(queue_.flushed + request.channel, number + 1, problems);
+      return ports_.lanes[port.peer]->complete(queue_.flushed + request.channel, number_ + 1,
+                                               problems_)
+                 ? Step::done
+                 : Step::failed;
   }
-  return true;
+  return Step::done;
 }
 
-bool Proxy::put(const PortRequest& request, const Port& port, Diagnostics& problems) {
-  if (request.bytes == 0) return true;
+Proxy::Step Proxy::put(const PortRequest& request, const Port& port) {
+  if (request.bytes == 0) return Step::done;
   const auto to =
-      find(port.peer, reinterpret_cast<const void*>(request.to), request.bytes, problems);
-  return to && ports_.lanes[port.peer]->put(*to, reinterpret_cast<const void*>(request.from),
-                                            request.bytes, problems);
+      find(port.peer, reinterpret_cast<const void*>(request.to), request.bytes, problems_);
+  if (!to) return Step::failed;
+  Lane& lane = *ports_.lanes[port.peer];
+  const uint64_t bytes = std::min(request.bytes - given_, lane.room());
+  if (bytes == 0) return Step::no_room;
+  const auto* from = reinterpret_cast<const uint8_t*>(request.from) + given_;
+  if (!lane.put({to->region, to->offset + given_}, from, bytes, problems_)) return Step::failed;
+  given_ += bytes;
+  if (given_ < request.bytes) return Step::part;
+  given_ = 0;
+  return Step::done;
+}
+
+Proxy::Step Proxy::signal(Port& port) {
+  if (port.arrived == nullptr) return Step::done;
+  Lane& lane = *ports_.lanes[port.peer];
+  if (lane.room() == 0) return Step::no_room;
+  return lane.signal(port.count, ++port.sent, problems_) ? Step::done : Step::failed;
 }
 
 std::optional<RemotePlace> Proxy::find(uint32_t peer, const void* address, uint64_t bytes,
@@ -79,48 +99,72 @@ bool Proxy::asked(uint64_t number) const {
   return load_acquire<uint64_t>(&queue_.slots[number % kCapacity].ready) == number + 1;
 }
 
-// A failed copy must not look like one that has been done: the count stays where it is.
-bool Proxy::serve_next(uint64_t number, Diagnostics& problems) {
-  if (!handle(queue_.slots[number % kCapacity], number, problems)) return false;
-  store_release<uint64_t>(handled_, number + 1);
-  return true;
-}
-
-bool Proxy::flush_all(Diagnostics& problems) {
-  for (const auto& lane : ports_.lanes) {
-    if (lane != nullptr && !lane->flush(problems)) return false;
+/// Some requests, or a part of one. A failed copy must not look like one that has been done: the
+/// count stays where it is.
+Proxy::Step Proxy::serve_some(bool& moved) {
+  for (uint32_t i = 0; i < kTurn && asked(number_); ++i) {
+    const Step step = handle(queue_.slots[number_ % kCapacity]);
+    moved |= step == Step::done || step == Step::part;
+    if (step != Step::done) return step;
+    store_release<uint64_t>(handled_, ++number_);
   }
-  return true;
+  return Step::done;
 }
 
-/// Until it is to stop; false: a copy has failed. It waits for copies only where no block runs, or
-/// where none has asked for anything for long: then so that a copy that has failed is found.
-bool Proxy::serve_all(Diagnostics& problems) {
-  Idle idle(awake_);
-  uint64_t number = 0;
-  for (;;) {
-    const bool stopping = stop_;  // asked first: what was asked for before it is done
-    if (asked(number)) {
-      if (!serve_next(number, problems)) return false;
-      ++number;
-      idle.reset();
-    } else if (settled_ != number && (stopping || waiting_ > 0 || idle.is_tired())) {
-      if (!flush_all(problems)) return false;
-      settled_ = number;
-    } else if (stopping) {
-      return true;
-    } else {
-      idle.rest();
+/// Copies are awaited only where no block runs, or where none has asked for anything for long: then
+/// so that a copy that has failed is found.
+ProxyThread::Turn Proxy::serve() {
+  const bool stopping = stop_;  // asked first: what was asked for before it is done
+  if (!bind()) return give_up();
+  bool moved = false;
+  const Step step = serve_some(moved);
+  if (step == Step::failed) return give_up();
+  if (moved) {
+    quiet_since_.reset();
+    flushing_ = false;
+    return ProxyThread::Turn::moved;
+  }
+  if (step == Step::no_room) return ProxyThread::Turn::idle;
+  if (settled_ != number_) {
+    return stopping || waiting_ > 0 || is_quiet() ? flush_some() : ProxyThread::Turn::idle;
+  }
+  return stopping ? ProxyThread::Turn::over : ProxyThread::Turn::idle;
+}
+
+bool Proxy::bind() {
+  if (!bound_) bound_ = device_->bind_thread(problems_);
+  return bound_;
+}
+
+// The clock costs more than a look at the queue, and the thread lets others run only after some
+// looks.
+bool Proxy::is_quiet() {
+  if (++looks_ % kLooks != 0) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!quiet_since_) quiet_since_ = now;
+  return now - *quiet_since_ >= awake_;
+}
+
+ProxyThread::Turn Proxy::flush_some() {
+  const bool begins = !std::exchange(flushing_, true);
+  if (begins) flushed_lanes_ = 0;
+  for (; flushed_lanes_ < ports_.lanes.size(); ++flushed_lanes_) {
+    Lane* const lane = ports_.lanes[flushed_lanes_].get();
+    const FlushState state = lane == nullptr ? FlushState::done : lane->try_flush(problems_);
+    if (state == FlushState::failed) return give_up();
+    if (state == FlushState::under_way) {
+      return begins ? ProxyThread::Turn::moved : ProxyThread::Turn::idle;
     }
   }
+  flushing_ = false;
+  settled_ = number_;
+  return ProxyThread::Turn::moved;
 }
 
-void Proxy::serve() {
-  Diagnostics problems;
-  if (!device_->bind_thread(problems) || !serve_all(problems)) {
-    fail_("the proxy cannot continue: " + problems.all().front().message);
-  }
+ProxyThread::Turn Proxy::give_up() {
+  fail_("the proxy cannot continue: " + problems_.all().front().message);
   ended_ = true;
+  return ProxyThread::Turn::over;
 }
 
 void Proxy::settle() {

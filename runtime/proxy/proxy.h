@@ -1,7 +1,8 @@
-// The proxy of a rank's port channels: a thread that does what running blocks ask for in the queue
-// (executor/launch.h), in order, each peer's over a lane of its own. Blocks name a peer's memory by
-// addresses; lanes take regions and offsets, so it need not be mapped here. It waits for no copy
-// while blocks may ask for more: lanes themselves report flushes to blocks, and signals to peers.
+// The proxy of a rank's port channels: what running blocks ask for in its queue (executor/launch.h)
+// is done by the thread of the device (proxy_thread.h), in order, each peer's over a lane of its
+// own. Blocks name a peer's memory by addresses; lanes take regions and offsets, so it need not be
+// mapped here. Nothing here waits for a copy, nor for a peer: lanes themselves report flushes to
+// blocks, and signals to peers; a lane without room is asked again at the next turn.
 #pragma once
 
 #include <atomic>
@@ -9,18 +10,18 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "executor/launch.h"
 #include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
+#include "runtime/proxy/proxy_thread.h"
 
 namespace mscclc {
 
-/// Thread safety: start(), settle() and the end of one are for one thread at a time; its own thread
-/// does the rest.
-class Proxy {
+/// Thread safety: start(), settle() and the end of one are for one thread at a time; the thread of
+/// the device does the rest.
+class Proxy final : public ProxyThread::Served {
  public:
   /// A channel of this rank, and where its signals go.
   struct Port {
@@ -39,23 +40,23 @@ class Proxy {
   };
   /// Requests that the queue holds: blocks wait when it is full.
   static constexpr uint64_t kCapacity = 256;
-  /// The copies of a call take milliseconds; the proxy should still be awake when the next call
-  /// posts its own.
-  static constexpr std::chrono::milliseconds kAwake{10};
+  /// Requests that it serves in a turn, so that others come to theirs.
+  static constexpr uint32_t kTurn = 32;
+  /// Looks for requests from one look at the clock to the next.
+  static constexpr uint32_t kLooks = 64;
 
   /// `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
   /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
   /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
-  /// peers may count on it. `awake`: how long nothing is asked of it before it sleeps, and
-  /// before that waits for the copies that it has begun, so that one that fails is found. nullptr:
-  /// reported.
+  /// peers may count on it. `awake`: how long nothing is asked of it before it looks whether the
+  /// copies that it has begun are done, so that one that fails is found. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports,
                                       uint64_t* claimed, uint64_t* flushed,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics,
-                                      std::chrono::microseconds awake = kAwake);
+                                      std::chrono::microseconds awake = ProxyThread::kAwake);
   /// Settles, then ends. REQUIRES: no block runs any more.
-  ~Proxy();
+  ~Proxy() override;
 
   /// Waits until all requests are done, copies included, or the proxy has given up: after that it
   /// touches no memory any more. REQUIRES: no block runs.
@@ -63,18 +64,27 @@ class Proxy {
   const device::PortQueue& queue() const { return queue_; }
 
  private:
+  /// What became of a request.
+  enum class Step : uint8_t {
+    done,
+    part,     ///< of a put
+    no_room,  ///< of the lane
+    failed
+  };
+
   explicit Proxy(std::chrono::microseconds awake) : awake_(awake) {}
-  void serve();
-  [[nodiscard]] bool serve_all(Diagnostics& problems);
-  [[nodiscard]] bool serve_next(uint64_t number, Diagnostics& problems);
-  [[nodiscard]] bool flush_all(Diagnostics& problems);
+  ProxyThread::Turn serve() override;
+  [[nodiscard]] bool bind();
+  Step serve_some(bool& moved);
   bool asked(uint64_t number) const;
-  [[nodiscard]] bool handle(const device::PortRequest& request, uint64_t number,
-                            Diagnostics& problems);
-  [[nodiscard]] bool put(const device::PortRequest& request, const Port& port,
-                         Diagnostics& problems);
+  [[nodiscard]] Step handle(const device::PortRequest& request);
+  [[nodiscard]] Step put(const device::PortRequest& request, const Port& port);
+  [[nodiscard]] Step signal(Port& port);
   [[nodiscard]] std::optional<RemotePlace> find(uint32_t peer, const void* address, uint64_t bytes,
                                                 Diagnostics& problems) const;
+  bool is_quiet();
+  ProxyThread::Turn flush_some();
+  ProxyThread::Turn give_up();
 
   const std::chrono::microseconds awake_;
   std::shared_ptr<Device> device_;
@@ -87,7 +97,18 @@ class Proxy {
   std::atomic<bool> ended_{false};
   std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
   std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included
-  std::thread thread_;
+
+  // The thread's own.
+  Diagnostics problems_;
+  bool bound_ = false;
+  uint64_t number_ = 0;       ///< of the request that is next
+  uint64_t given_ = 0;        ///< bytes of its put that the lane has taken
+  size_t flushed_lanes_ = 0;  ///< since the last request: so many of them are done
+  bool flushing_ = false;
+  uint32_t looks_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> quiet_since_;
+
+  std::shared_ptr<ProxyThread> thread_;  ///< goes first
 };
 
 }  // namespace mscclc

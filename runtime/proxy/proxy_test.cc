@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +14,7 @@
 #include "executor/launch.h"
 #include "executor/words.h"
 #include "runtime/memory/handle.h"
+#include "runtime/testing/named_threads.h"
 
 namespace mscclc {
 namespace {
@@ -38,29 +39,30 @@ class Orders {
     const std::lock_guard lock(mutex_);
     orders_.front()();
     orders_.pop_front();
-    changed_.notify_all();
   }
-  /// From now on all is done at once when somebody waits for it.
+  /// From now on all is done at once when somebody asks for it.
   void let_go() {
     const std::lock_guard lock(mutex_);
     free_ = true;
-    changed_.notify_all();
   }
   /// The copy engine has met an error: it does nothing more, and tells whoever waits.
   void break_down() {
     const std::lock_guard lock(mutex_);
     broken_ = true;
-    changed_.notify_all();
   }
-  /// False: the engine has broken down.
-  bool await_all() {
-    std::unique_lock lock(mutex_);
-    ++waits_;
-    changed_.wait(lock, [&] { return broken_ || free_ || orders_.empty(); });
-    if (broken_) return false;
+  /// Has all been done? Asked again and again until it has.
+  FlushState ask() {
+    const std::lock_guard lock(mutex_);
+    if (!asked_) ++waits_;
+    asked_ = true;
+    if (broken_) return FlushState::failed;
+    if (!free_ && !orders_.empty()) return FlushState::under_way;
     for (; !orders_.empty(); orders_.pop_front()) orders_.front()();
-    return true;
+    asked_ = false;
+    return FlushState::done;
   }
+  void set_room(uint64_t room) { room_ = room; }
+  uint64_t room() const { return room_; }
   /// How often somebody has begun to wait.
   int waits() const {
     const std::lock_guard lock(mutex_);
@@ -69,10 +71,10 @@ class Orders {
 
  private:
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<std::function<void()>> orders_;
-  bool free_ = false, broken_ = false;
+  bool free_ = false, broken_ = false, asked_ = false;
   int waits_ = 0;
+  std::atomic<uint64_t> room_ = Lane::kAnyRoom;
 };
 
 /// The thread that has taken a device as its own.
@@ -85,7 +87,7 @@ class HeldLane final : public Lane {
   bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
     if (bound != device_) return false;
     orders_->add([=] {
-      copy_words(to.region->data() + to.offset, static_cast<const uint8_t*>(from), bytes);
+      std::memcpy(to.region->data() + to.offset, from, bytes);  // parts of words, too
     });
     return true;
   }
@@ -98,10 +100,13 @@ class HeldLane final : public Lane {
     orders_->add([=] { store_release(count, value); });
     return true;
   }
-  bool flush(Diagnostics& diagnostics) override {
-    if (orders_->await_all()) return true;
-    diagnostics.error("test", {}, "the copy engine has broken down");
-    return false;
+  uint64_t room() override { return orders_->room(); }
+  FlushState try_flush(Diagnostics& diagnostics) override {
+    const FlushState state = orders_->ask();
+    if (state == FlushState::failed) {
+      diagnostics.error("test", {}, "the copy engine has broken down");
+    }
+    return state;
   }
 
  private:
@@ -190,14 +195,16 @@ bool comes(Test test) {
 
 /// A rank with a port to each of two peers, its proxy, and its only block.
 struct World {
-  explicit World(std::chrono::microseconds awake, bool can_bind = true) {
+  explicit World(std::chrono::microseconds awake,
+                 std::shared_ptr<HeldDevice> on = std::make_shared<HeldDevice>())
+      : device(std::move(on)) {
     Diagnostics diagnostics;
-    device->can_bind = can_bind;
     Proxy::Ports ports{{{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, {}, regions};
     for (uint32_t peer = 0; peer < 2; ++peer) {
       known.push_back(regions->add(peer, std::make_unique<View>(&arrived[peer])));
       known.push_back(regions->add(peer, std::make_unique<View>(&there[peer])));
       ports.lanes.push_back(device->open_lane({peer}, diagnostics));
+      lanes.push_back(device->lanes.back());
     }
     proxy = Proxy::start(
         device, std::move(ports), &claimed, flushed,
@@ -209,9 +216,9 @@ struct World {
     REQUIRE(proxy != nullptr);
   }
   ~World() {
-    for (const auto& lane : device->lanes) lane->let_go();
+    for (const auto& lane : lanes) lane->let_go();
   }
-  Orders& lane(uint32_t peer) { return *device->lanes[peer]; }
+  Orders& lane(uint32_t peer) { return *lanes[peer]; }
 
   /// Posts requests, all of which the proxy finds when it finds the first.
   void post(const std::vector<PortRequest>& requests) {
@@ -240,7 +247,8 @@ struct World {
   uint64_t handled() const { return load_acquire<uint64_t>(proxy->queue().handled); }
   uint64_t seen(const uint64_t& word) const { return load_acquire<uint64_t>(&word); }
 
-  std::shared_ptr<HeldDevice> device = std::make_shared<HeldDevice>();
+  const std::shared_ptr<HeldDevice> device;
+  std::vector<std::shared_ptr<Orders>> lanes;
   std::shared_ptr<RemoteRegions> regions = std::make_shared<RemoteRegions>();
   std::vector<std::unique_ptr<Memory>> known;  ///< to `regions`
   uint64_t claimed = 0, flushed[2] = {}, arrived[2] = {}, there[2] = {};
@@ -311,7 +319,9 @@ TEST_CASE("the proxy's thread takes its device before its first order") {
 }
 
 TEST_CASE("a proxy whose thread cannot take its device says so") {
-  World world(hours(1), false);
+  const auto device = std::make_shared<HeldDevice>();
+  device->can_bind = false;
+  World world(hours(1), device);
   REQUIRE(comes([&] { return world.failed.load(); }));
   CHECK(world.failure == "the proxy cannot continue: the device is gone");
 }
@@ -357,6 +367,93 @@ TEST_CASE("a copy that fails is found by who settles") {
   world.proxy->settle();
   CHECK(world.failed);
   CHECK(world.flushed[1] == 0);
+}
+
+size_t proxy_threads() { return testing::threads_named("mscclc-proxy"); }
+
+TEST_CASE("proxies of one device have one thread, those of another device another") {
+  REQUIRE(comes([] { return proxy_threads() == 0; }));
+  {
+    World first(hours(1));
+    World second(hours(1), first.device), third(hours(1), first.device);
+    CHECK(comes([] { return proxy_threads() == 1; }));
+    World elsewhere(hours(1));
+    CHECK(comes([] { return proxy_threads() == 2; }));
+    for (World* world : {&first, &second, &third, &elsewhere}) {
+      world->post({world->put(0), World::order(PortWhat::signal, 0)});
+      world->lane(0).let_go();
+      world->proxy->settle();
+      CHECK(world->there[0] == 77);
+    }
+    third.proxy.reset();
+    CHECK(proxy_threads() == 2);
+    first.proxy.reset();
+    second.post({second.put(1)});
+    REQUIRE(comes([&] { return second.lane(1).held() == 1; }));
+  }
+  CHECK(proxy_threads() == 0);
+}
+
+TEST_CASE("a lane without room, a flush that does not end and an end hold up no other proxy") {
+  World held(hours(1));
+  World other(hours(1), held.device);
+  held.lane(0).set_room(0);
+  held.post({held.put(0)});
+  other.post({other.put(0)});
+  REQUIRE(comes([&] { return other.handled() == 1; }));
+  CHECK(held.handled() == 0);
+  CHECK(held.lane(0).held() == 0);
+  held.lane(0).set_room(Lane::kAnyRoom);
+  REQUIRE(comes([&] { return held.handled() == 1; }));
+
+  std::thread ends([&] { held.proxy.reset(); });  // waits for the put that is held
+  CHECK(comes([&] { return held.lane(0).waits() == 1; }));
+  other.post({other.put(1)});
+  CHECK(comes([&] { return other.handled() == 2; }));
+  held.lane(0).let_go();
+  ends.join();
+  CHECK(held.there[0] == 77);
+  other.post({other.put(1)});
+  CHECK(comes([&] { return other.handled() == 3; }));
+}
+
+TEST_CASE("a proxy that fails leaves the others of its device alone") {
+  World broken(hours(1));
+  World other(hours(1), broken.device);
+  PortRequest wrong = broken.put(0);
+  wrong.to = reinterpret_cast<uint64_t>(&broken.source);
+  broken.post({wrong});
+  REQUIRE(comes([&] { return broken.failed.load(); }));
+  other.post({other.put(0)});
+  CHECK(comes([&] { return other.handled() == 1; }));
+  CHECK(!other.failed);
+  broken.proxy.reset();
+  other.post({other.put(1)});
+  CHECK(comes([&] { return other.handled() == 2; }));
+}
+
+TEST_CASE("a put that a lane takes in parts arrives whole, and others have turns between") {
+  World large(hours(1));
+  World other(hours(1), large.device);
+  large.lane(0).set_room(4);
+  large.source = (uint64_t{88} << 32) + 77;
+  large.post({large.put(0), World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return large.handled() == 2; }));
+  CHECK(large.lane(0).held() == 3);
+  large.lane(0).do_next();
+  CHECK(large.there[0] == 77);
+  large.lane(0).do_next();
+  CHECK(large.there[0] == (uint64_t{88} << 32) + 77);
+  large.lane(0).do_next();
+  CHECK(large.seen(large.arrived[0]) == 1);
+
+  // A queue that is never empty, and the other's single request.
+  large.lane(1).set_room(1);
+  for (int i = 0; i < 8; ++i) large.post({large.put(1)});
+  other.post({other.put(0)});
+  CHECK(comes([&] { return other.handled() == 1; }));
+  CHECK(comes([&] { return large.handled() == 10; }));
+  CHECK(large.lane(1).held() == 64);
 }
 
 /// What a thread of this process has used so far.

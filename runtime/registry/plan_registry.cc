@@ -74,6 +74,12 @@ class Picker {
       passed_over_.push_back({"all plans", "the selector wants none for this call"});
       return nullptr;
     }
+    if (wanted.kind != Selection::Kind::usual) {  // it may come from another language, as a number
+      diagnostics_.error(
+          "bad-selection", {},
+          fmt::format("the selector's answer for {} is none", request_text(request_)));
+      return nullptr;
+    }
     auto picked = registered();
     for (const auto& [path, folder] : plans_.folders) {
       if (picked == nullptr && !failed_) picked = ask(*folder);

@@ -7,10 +7,13 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/net/exposed_memory.h"
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_net.h"
 #include "runtime/verbs/port/port.h"
 
 namespace mscclc::verbs {
+
+/// So many bytes an order carries in itself: the processor reads them.
+constexpr uint32_t kInline = 64;
 
 /// Thread safety: immutable.
 class Adapter {

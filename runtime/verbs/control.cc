@@ -11,7 +11,7 @@
 namespace mscclc::verbs {
 namespace {
 
-constexpr std::string_view kMagic = "mscclcV1";
+constexpr std::string_view kMagic = "mscclcV2";
 constexpr size_t kMostBody = 1024;
 constexpr size_t kHead = 3;  ///< what it is, and the length of its body
 

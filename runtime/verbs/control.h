@@ -33,9 +33,11 @@ struct VerbsOffer {
 Bytes encode(const VerbsOffer& offer);
 [[nodiscard]] std::optional<VerbsOffer> decode_verbs_offer(std::span<const uint8_t> bytes);
 
-/// Where a message with a signal is put, one after the other. A queue has so many places.
+/// Where a message is put, one after the other. A queue has so many places.
 struct Record {
-  uint64_t memory = 0, offset = 0, value = 0;
+  uint64_t memory = 0, offset = 0;
+  uint64_t value = 0;  ///< of a signal
+  uint64_t bytes = 0;  ///< otherwise: so many have come to staging memory
 };
 constexpr uint32_t kRecords = 128;
 

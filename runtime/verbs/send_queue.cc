@@ -63,6 +63,7 @@ std::string SendQueue::text(uint64_t number) const {
     if (given.number != number) continue;
     if (given.what == Work::What::add) return "atomic add of a signal";
     if (given.what == Work::What::message) return "message of a signal";
+    if (given.what == Work::What::landing) return "message of a put";
     return fmt::format("RDMA write of {} bytes", given.bytes);
   }
   return "order";

@@ -8,19 +8,17 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/verbs/resources/resources.h"
+#include "runtime/verbs/adapter.h"
 
 namespace mscclc::verbs {
-
-/// So many bytes an order carries in itself.
-constexpr uint32_t kInline = 64;
 
 /// An order to a peer's memory.
 struct Work {
   enum class What : uint8_t {
     write,
-    add,     ///< an RDMA atomic: adds `value`
-    message  ///< a write with an immediate: the place that it names
+    add,      ///< an RDMA atomic: adds `value`
+    message,  ///< a signal as a write with an immediate: the place that it names
+    landing   ///< the same, for what was written to staging memory by the same queue
   };
   What what = What::write;
   bool carried = false;  ///< the bytes are in the order

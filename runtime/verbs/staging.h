@@ -23,6 +23,8 @@ class Staging {
   /// Room for order `number`. nullptr: there is none until others are done. REQUIRES: bytes <=
   /// kMost.
   [[nodiscard]] uint8_t* take(uint64_t bytes, uint64_t number);
+  /// Is there room for kMost bytes, in one order or two?
+  bool has_room_for_a_block() const { return used_ + 2 * kMost <= kBytes; }
   /// All orders before this one are done.
   void done_before(uint64_t number);
 

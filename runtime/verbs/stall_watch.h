@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "runtime/base/fd.h"
-#include "runtime/net/reactor.h"
+#include "runtime/net/threads/reactor.h"
 
 namespace mscclc::verbs {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/words.h"
-#include "runtime/net/broken.h"
+#include "runtime/net/sockets/broken.h"
 #include "runtime/verbs/control.h"
 #include "runtime/verbs/resources/completion_text.h"
 
@@ -20,15 +20,16 @@ namespace {
 class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
  public:
   VerbsEnd(uint32_t peer, std::shared_ptr<Adapter> adapter, std::shared_ptr<ExposedMemory> memory,
-           LaneFailed failed)
+           LaneFailed failed, std::unique_ptr<Arrivals> arrivals)
       : peer_(peer),
         adapter_(std::move(adapter)),
         memory_(std::move(memory)),
-        failed_(std::move(failed)) {
+        failed_(std::move(failed)),
+        arrivals_(std::move(arrivals)) {
     fill_random(key_);
     const auto held = net().reactor().hold();
     number_ = net().announce(*this);
-    offer_ = encode(VerbsOffer{adapter_->port().atomics, {net().address(), number_, key_}});
+    offer_ = encode(VerbsOffer{has_atomics(), {net().address(), number_, key_}});
   }
 
   ~VerbsEnd() override {
@@ -41,6 +42,9 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
 
  private:
   net::SocketNet& net() const { return *adapter_->net(); }
+  /// Not where memory may lie on a GPU: a count may be seen there, or in host memory, before what
+  /// the device has written to the GPU.
+  bool has_atomics() const { return adapter_->port().atomics && arrivals_ == nullptr; }
   const net::Key& key() const override { return key_; }
 
   bool take(Fd& socket, const net::Hello& hello, const net::Welcome& reply) override {
@@ -91,6 +95,8 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   /// What waits until so many signals have been carried out.
   void answer() {
     if (flush_at_ && *flush_at_ <= carried_out_) {
+      std::string why;
+      if (arrivals_ != nullptr && !arrivals_->settle(why)) return end(cannot_arrive(why));
       (void)line_->send(ControlMessage::flushed, *flush_at_);
       flush_at_.reset();
     }
@@ -106,6 +112,11 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
       why = fmt::format(
           "{} has no atomics, which MSCCLC_IBV_MODE=host needs; host-no-atomic does without them",
           adapter_->port().context->name());
+    }
+    if (why.empty() && theirs->mode == SignalMode::host && !has_atomics()) {
+      why =
+          "memory here is a GPU's, where a count that a device adds to may be seen before what it "
+          "has written; MSCCLC_IBV_MODE=host-no-atomic is for GPUs";
     }
     if (why.empty() && make_pairs(*theirs, ours, why)) {
       if (!line_->send(ControlMessage::ready, encode(ours))) end_break(EPIPE);
@@ -123,7 +134,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     if (events_ == nullptr) return false;
     if (messages && !make_records(queues, ours, why)) return false;
     const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                       (messages || !port.atomics ? 0 : IBV_ACCESS_REMOTE_ATOMIC);
+                       (messages || !has_atomics() ? 0 : IBV_ACCESS_REMOTE_ATOMIC);
     ours.mode = theirs.mode;
     ours.path = path_end(port);
     for (uint32_t i = 0; i < queues; ++i) {
@@ -199,7 +210,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     const uint32_t place = be32toh(come.imm_data);
     const bool known = (come.wc_flags & IBV_WC_WITH_IMM) != 0 && place < kRecords;
     std::string why = "a message that has no place there";
-    if (known && signal(records_[size_t{queue} * kRecords + place], why) &&
+    if (known && take_record(records_[size_t{queue} * kRecords + place], why) &&
         await_message(queue, why)) {
       ++carried_out_;
       return true;
@@ -208,17 +219,35 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     return false;
   }
 
-  bool signal(const Record& record, std::string& why) {
+  bool take_record(const Record& record, std::string& why) {
     const Record said = record;  // the peer can write it at any time
-    const auto piece = memory_->find(said.memory, said.offset, sizeof said.value);
-    const bool aligned = reinterpret_cast<uintptr_t>(piece.data) % sizeof said.value == 0;
-    if (piece.state == ExposedMemory::Piece::State::unknown || !aligned) {
-      why = fmt::format("{} bytes at byte {} of memory {}, which it may not write",
-                        sizeof said.value, said.offset, said.memory);
+    const bool signal = said.bytes == 0;
+    const uint64_t bytes = signal ? sizeof said.value : said.bytes;
+    const auto piece = memory_->find(said.memory, said.offset, bytes);
+    const bool here = piece.state == ExposedMemory::Piece::State::here;
+    const bool fits = signal ? reinterpret_cast<uintptr_t>(piece.data) % sizeof said.value == 0
+                             : !here || (piece.staging != nullptr && arrivals_ != nullptr);
+    if (piece.state == ExposedMemory::Piece::State::unknown || !fits) {
+      why = fmt::format("{} bytes at byte {} of memory {}, which it may not write", bytes,
+                        said.offset, said.memory);
       return false;
     }
-    if (piece.data != nullptr) store_release(piece.data, said.value);
-    return true;
+    if (!here) return true;
+    bool done = true;
+    if (!signal) {
+      done = arrivals_->land(piece, bytes, why);
+    } else if (arrivals_ != nullptr) {
+      done = arrivals_->signal(piece, said.value, why);
+    } else {
+      store_release(piece.data, said.value);
+    }
+    if (!done) why = "orders that cannot be carried out: " + why;
+    return done;
+  }
+
+  std::string cannot_arrive(const std::string& why) const {
+    return fmt::format("the lane of rank {} brings orders that cannot be carried out: {}", peer_,
+                       why);
   }
 
   void end_break(int error) {
@@ -251,6 +280,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   const std::shared_ptr<Adapter> adapter_;
   const std::shared_ptr<ExposedMemory> memory_;
   const LaneFailed failed_;
+  const std::unique_ptr<Arrivals> arrivals_;  ///< nullptr: all memory is the processor's
   net::Key key_{};
   uint64_t number_ = 0;
   bool taken_ = false;                 ///< a sender has come, or none may any more
@@ -260,16 +290,17 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   std::shared_ptr<const MemoryRegion> region_;  ///< of the records
   std::shared_ptr<CompletionQueue> events_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;
-  uint64_t carried_out_ = 0;                   ///< signals that came as messages
+  uint64_t carried_out_ = 0;                   ///< messages
   std::optional<uint64_t> flush_at_, bye_at_;  ///< wait for so many
 };
 
 }  // namespace
 
 std::unique_ptr<LaneEnd> await_verbs_lane(uint32_t peer, std::shared_ptr<Adapter> adapter,
-                                          std::shared_ptr<ExposedMemory> memory,
-                                          LaneFailed failed) {
-  return std::make_unique<VerbsEnd>(peer, std::move(adapter), std::move(memory), std::move(failed));
+                                          std::shared_ptr<ExposedMemory> memory, LaneFailed failed,
+                                          std::unique_ptr<Arrivals> arrivals) {
+  return std::make_unique<VerbsEnd>(peer, std::move(adapter), std::move(memory), std::move(failed),
+                                    std::move(arrivals));
 }
 
 }  // namespace mscclc::verbs

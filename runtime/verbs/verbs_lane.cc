@@ -13,9 +13,9 @@
 
 #include "executor/words.h"
 #include "runtime/base/deadline.h"
-#include "runtime/net/broken.h"
-#include "runtime/net/dial.h"
 #include "runtime/net/lane_state.h"
+#include "runtime/net/sockets/broken.h"
+#include "runtime/net/sockets/dial.h"
 #include "runtime/verbs/control.h"
 #include "runtime/verbs/resources/completion_text.h"
 #include "runtime/verbs/send_queue.h"
@@ -29,6 +29,8 @@ namespace {
 constexpr uint64_t kBlock = Staging::kMost;
 /// With so many orders that the device has not taken a lane takes no more.
 constexpr size_t kMostWaiting = 1024;
+/// It takes so many at once.
+constexpr size_t kMostBlocks = 16;
 /// Orders that a queue pair holds. As many as records: a record is free when its message is done.
 constexpr uint32_t kDepth = kRecords;
 constexpr size_t kPolled = 32;
@@ -66,6 +68,21 @@ class VerbsLane final : public Lane {
     net().close_later(line_->release());
   }
 
+  /// A put of n blocks may be n + 1 orders. (The first whose bytes must be staged may wait for the
+  /// device: what is put is not known here.)
+  uint64_t room() override {
+    const std::lock_guard lock(mutex_);
+    if (!state_.is_open() || state_.is_over()) return kAnyRoom;
+    push_all();
+    poll_all();
+    complete_some();
+    if (!state_.is_open()) return kAnyRoom;
+    if (waiting_.size() + kMostBlocks >= kMostWaiting) return 0;
+    if (staging_ == nullptr) return kMostBlocks * kBlock;
+    staging_->done_before(first_pending());
+    return staging_->has_room_for_a_block() ? kBlock : 0;
+  }
+
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     if (bytes == 0) return true;
@@ -86,6 +103,9 @@ class VerbsLane final : public Lane {
       if (!take_source(work, source, how.key, lock, diagnostics)) return false;
       if (state_.gone()) return true;
       order(work);
+      if (memory->device_key()->staged) {
+        order(message(Work::What::landing, {*memory->exposed(), at, 0, count}));
+      }
       source += count;
       at += count;
     }
@@ -98,7 +118,9 @@ class VerbsLane final : public Lane {
     std::unique_lock lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
-    order(mode_ == SignalMode::host ? add(*memory, count, value) : message(*memory, count, value));
+    order(mode_ == SignalMode::host
+              ? add(*memory, count, value)
+              : message(Work::What::message, {*memory->exposed(), count.offset, value}));
     return go_on(diagnostics);
   }
 
@@ -109,16 +131,14 @@ class VerbsLane final : public Lane {
     return go_on(diagnostics);
   }
 
-  bool flush(Diagnostics& diagnostics) override {
-    std::unique_lock lock(mutex_);
-    if (!go_on(diagnostics)) return false;
-    if (!state_.await_while(
-            lock, [&] { return !is_empty(); }, diagnostics))
-      return false;
-    if (state_.gone() || flushed_ >= messages_) return true;
-    if (!line_->send(ControlMessage::flush, messages_)) end_break(errno);
-    return state_.await_while(
-        lock, [&] { return flushed_ < messages_; }, diagnostics);
+  FlushState try_flush(Diagnostics& diagnostics) override {
+    const std::lock_guard lock(mutex_);
+    if (!go_on(diagnostics)) return FlushState::failed;
+    if (state_.is_open() && is_empty() && asked_ < messages_) {
+      asked_ = messages_;
+      if (!line_->send(ControlMessage::flush, messages_)) end_break(errno);
+    }
+    return state_.state_of_flush(!is_empty() || flushed_ < messages_, diagnostics);
   }
 
  private:
@@ -226,10 +246,11 @@ class VerbsLane final : public Lane {
     return nullptr;
   }
 
-  /// Where the bytes of an order come from. False: reported.
+  /// Where the bytes of an order come from: with a key the processor need not be able to read them.
+  /// False: reported.
   bool take_source(Work& work, const uint8_t* from, std::optional<uint32_t> key,
                    std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-    if (work.bytes <= kInline) {
+    if (!key && work.bytes <= kInline) {
       work.carried = true;
       std::memcpy(work.data.data(), from, work.bytes);
     } else if (key) {
@@ -271,11 +292,10 @@ class VerbsLane final : public Lane {
             .value = value - before};
   }
 
-  Work message(const NamedMemory& memory, const RemotePlace& count, uint64_t value) {
-    const Record record{*memory.exposed(), count.offset, value};
+  Work message(Work::What what, const Record& record) {
     const auto place = static_cast<uint32_t>(next_record_[latest_]++ % kRecords);
     ++messages_;
-    Work work{.what = Work::What::message,
+    Work work{.what = what,
               .carried = true,
               .key = records_.key,
               .bytes = sizeof record,
@@ -303,7 +323,7 @@ class VerbsLane final : public Lane {
   /// A signal follows what the other queue pairs have been given.
   bool may_push(const Waiting& next) const {
     if (!queues_[next.queue].has_room()) return false;
-    if (next.work.what == Work::What::write) return true;
+    if (next.work.what == Work::What::write || next.work.what == Work::What::landing) return true;
     for (size_t i = 0; i < queues_.size(); ++i) {
       if (i != next.queue && !queues_[i].is_empty()) return false;
     }
@@ -479,7 +499,8 @@ class VerbsLane final : public Lane {
   std::deque<Waiting> waiting_;        ///< the device has no room for them, or they wait for others
   std::deque<Completion> completions_;
   std::map<uint64_t, uint64_t> counts_;  ///< what was signalled last, by address
-  uint64_t messages_ = 0, flushed_ = 0;  ///< signals sent as messages; known to be carried out
+  /// Signals sent as messages; those that the peer was asked about; known to be carried out.
+  uint64_t messages_ = 0, asked_ = 0, flushed_ = 0;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/words.h"
-#include "runtime/net/dial.h"
+#include "runtime/net/sockets/dial.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/verbs/control.h"
 #include "runtime/verbs/testing/lane_world.h"

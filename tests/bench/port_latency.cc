@@ -33,8 +33,8 @@
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
 #include "runtime/memory/handle.h"
-#include "runtime/net/socket_end.h"
-#include "runtime/net/socket_lane.h"
+#include "runtime/net/sockets/socket_end.h"
+#include "runtime/net/sockets/socket_lane.h"
 #include "runtime/proxy/proxy.h"
 
 namespace {
@@ -78,7 +78,8 @@ class StampedLane final : public Lane {
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     return lane_->complete(count, value, diagnostics);
   }
-  bool flush(Diagnostics& diagnostics) override { return lane_->flush(diagnostics); }
+  uint64_t room() override { return lane_->room(); }
+  FlushState try_flush(Diagnostics& diagnostics) override { return lane_->try_flush(diagnostics); }
 
  private:
   const std::unique_ptr<Lane> lane_;

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "runtime/net/order_reader.h"
-#include "runtime/net/sender.h"
+#include "runtime/net/sockets/sender.h"
 
 namespace {
 

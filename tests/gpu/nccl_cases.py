@@ -9,6 +9,7 @@ alone. A line for each case that fails; the last line says how many passed and f
 import argparse
 import ctypes
 import sys
+import threading
 import traceback
 
 import torch
@@ -52,6 +53,7 @@ class Ranks:
         self.count = count
         self.comms = (P * count)()
         must(nccl.ncclCommInitAll(self.comms, count, None))
+        self.graphs = []
         self.streams = [torch.cuda.Stream(d) for d in range(count)]
         self.others = [torch.cuda.Stream(d) for d in range(count)]
 
@@ -94,15 +96,169 @@ class Ranks:
                 if code != 0:
                     cuda.cudaGetLastError()
         execs = [P() for _ in range(self.count)]
+        self.graphs.append((graphs, execs))
         for r in range(self.count):
             torch.cuda.set_device(r)
             runs(cuda.cudaGraphInstantiate(ctypes.byref(execs[r]), graphs[r], ctypes.c_ulonglong(0)))
         return graphs, execs
 
+    def destroy(self):
+        must(self.group(lambda r, comm: nccl.ncclCommDestroy(comm)))
+
+    def destroy_graphs(self):
+        """ncclCommDestroy() of NCCL's waits until the last graph of a communicator is gone."""
+        self.wait()
+        for graphs, execs in self.graphs:
+            for r in range(self.count):
+                torch.cuda.set_device(r)
+                if execs[r]:
+                    runs(cuda.cudaGraphExecDestroy(execs[r]))
+                if graphs[r]:
+                    runs(cuda.cudaGraphDestroy(graphs[r]))
+        self.graphs.clear()
+
     def launch(self, execs, streams=None):
         for r, s in enumerate(self.handles(streams)):
             torch.cuda.set_device(r)
             runs(cuda.cudaGraphLaunch(execs[r], P(s)))
+
+
+class Buffer:
+    """COUNT floats of any allocator on every rank: allocate(rank) gives an address, free() takes it."""
+
+    def __init__(self, ranks, allocate, free):
+        self.ranks, self.free = ranks, free
+        self.places = []
+        for r in range(ranks.count):
+            torch.cuda.set_device(r)
+            self.places.append(allocate(r))
+
+    def set(self, value):
+        source = torch.full((COUNT,), float(value))
+        for r, place in enumerate(self.places):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaMemcpy(place, P(source.data_ptr()), Z(4 * COUNT), 4))
+        self.ranks.wait()
+
+    def check(self, value):
+        got = torch.zeros(COUNT)
+        for r, place in enumerate(self.places):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaMemcpy(P(got.data_ptr()), place, Z(4 * COUNT), 4))
+            equal(got, float(value))
+
+    def all_reduce(self):
+        must(self.ranks.group(lambda r, comm: nccl.ncclAllReduce(
+            self.places[r], self.places[r], Z(COUNT), FLOAT, SUM, comm,
+            P(self.ranks.handles()[r]))))
+        self.ranks.wait()
+
+    def end(self):
+        for r, place in enumerate(self.places):
+            torch.cuda.set_device(r)
+            runs(self.free(place))
+
+
+def by(function, *more):
+    """What allocates 4 * COUNT bytes by a function of CUDA's or NCCL's."""
+    def allocate(rank):
+        place = P()
+        runs(function(ctypes.byref(place), Z(4 * COUNT), *more))
+        return place
+    return allocate
+
+
+def sums_in(ranks, allocators):
+    for allocate, free in allocators:
+        buffer = Buffer(ranks, allocate, free)
+        buffer.set(3)
+        buffer.all_reduce()
+        buffer.check(3 * ranks.count)
+        buffer.end()
+
+
+def host_and_managed(ranks):
+    sums_in(ranks, [(by(cuda.cudaHostAlloc, ctypes.c_uint(1)), cuda.cudaFreeHost),
+                    (by(cuda.cudaMallocManaged, ctypes.c_uint(1)), cuda.cudaFree)])
+
+
+def allocators(ranks):
+    sums_in(ranks, [(by(cuda.cudaMalloc), cuda.cudaFree),
+                    (by(cuda.cudaMallocAsync, P(0)), cuda.cudaFree),
+                    (by(nccl.ncclMemAlloc), nccl.ncclMemFree)])
+
+
+def many_elements(ranks):
+    count = 2**31 + 24
+    xs = [torch.full((count,), d + 1, dtype=torch.int8, device=f"cuda:{d}")
+          for d in range(ranks.count)]
+    ranks.wait()
+    must(ranks.group(lambda r, comm: nccl.ncclAllReduce(
+        P(xs[r].data_ptr()), P(xs[r].data_ptr()), Z(count), 0, SUM, comm, P(ranks.handles()[r]))))
+    ranks.wait()
+    for x in xs:
+        for part in x.split(2**28):
+            assert torch.all(part == ranks.count * (ranks.count + 1) // 2), "a wrong sum"
+
+
+def group_on_two_streams(ranks):
+    """A group is a point where all its streams meet."""
+    xs, ys = ranks.buffers(1, 1 << 22), ranks.buffers(2, 1 << 22)
+    seen = [ranks.buffers(0, 1 << 22) for _ in range(2)]
+    must(nccl.ncclGroupStart())
+    ranks.all_reduce(xs)
+    ranks.all_reduce(ys, ranks.handles(ranks.others))
+    must(nccl.ncclGroupEnd())
+    for to, what, streams in ((seen[0], ys, ranks.streams), (seen[1], xs, ranks.others)):
+        for r in range(ranks.count):
+            torch.cuda.set_device(r)
+            runs(cuda.cudaMemcpyAsync(P(to[r].data_ptr()), P(what[r].data_ptr()),
+                                      Z(to[r].nbytes), 3, P(streams[r].cuda_stream)))
+    ranks.wait()
+    for r in range(ranks.count):
+        equal(seen[0][r], 2.0 * ranks.count)
+        equal(seen[1][r], float(ranks.count))
+
+
+def graph_outlives(ranks):
+    """NCCL's communicators wait for their graphs when they are destroyed, ours do not."""
+    own = Ranks(ranks.count)
+    xs = own.buffers(1)
+    own.capture(lambda: must(own.all_reduce(xs)))
+    ended = threading.Thread(target=own.destroy)
+    ended.start()
+    ended.join(0.3)
+    own.destroy_graphs()
+    ended.join(20)
+    assert not ended.is_alive(), "ncclCommDestroy() has not returned"
+    must(ranks.all_reduce(xs))
+    ranks.wait()
+    equal(xs[0], float(ranks.count))
+
+
+def shrink_of_stuck(ranks):
+    """Rank 0's kernel waits for a rank that does not call."""
+    own = Ranks(ranks.count)
+    xs = own.buffers(1)
+    must(own.all_reduce(xs))
+    own.wait()
+    torch.cuda.set_device(0)
+    stream = P(own.handles()[0])
+    must(nccl.ncclAllReduce(P(xs[0].data_ptr()), P(xs[0].data_ptr()), Z(COUNT), FLOAT, SUM,
+                            P(own.comms[0]), stream))
+    others = (ctypes.c_int * (ranks.count - 1))(*range(1, ranks.count))
+    alone, shrink_abort = P(), 1
+    must(nccl.ncclCommShrink(P(own.comms[0]), others, ranks.count - 1, ctypes.byref(alone), None,
+                             shrink_abort))
+    runs(cuda.cudaStreamSynchronize(stream))
+    ys = own.buffers(5)
+    must(nccl.ncclAllReduce(P(ys[0].data_ptr()), P(ys[0].data_ptr()), Z(COUNT), FLOAT, SUM, alone,
+                            stream))
+    own.wait()
+    equal(ys[0], 5.0)
+    must(nccl.ncclCommDestroy(alone))
+    for comm in own.comms:
+        must(nccl.ncclCommAbort(P(comm)))
 
 
 def current_device(ranks):
@@ -312,10 +468,12 @@ def plan_and_fallback(ranks):
     equal(xs[0], float((2 * ranks.count ** 3) ** 2))
 
 
-CASES = [(66, current_device), (67, streams_in_turns), (68, default_streams),
+CASES = [(48, many_elements), (50, host_and_managed), (51, allocators), (56, group_on_two_streams),
+         (66, current_device), (67, streams_in_turns), (68, default_streams),
          (69, captured_collectives), (70, first_use_in_capture), (71, group_in_capture),
          (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not), (75, updated_graph),
-         (77, failed_capture), (78, plan_and_fallback)]
+         (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback)]
+OURS = [(35, shrink_of_stuck)]  # last: NCCL alone need not survive it
 
 
 def main():
@@ -326,15 +484,17 @@ def main():
     print(f"PyTorch {torch.__version__}, {front}, {options.ranks} GPUs", flush=True)
     ranks = Ranks(options.ranks)
     failed = 0
-    for number, case in CASES:
+    cases = CASES + (OURS if hasattr(nccl, "mscclc_nccl_front") else [])
+    for number, case in cases:
         try:
             case(ranks)
             print(f"case {number}: {case.__name__}", flush=True)
         except Exception:  # every case is tried
             failed += 1
             print(f"case {number}: {case.__name__} FAILED\n{traceback.format_exc()}", flush=True)
-    must(ranks.group(lambda r, comm: nccl.ncclCommDestroy(comm)))
-    print(f"{len(CASES) - failed} passed, {failed} failed")
+    ranks.destroy_graphs()
+    ranks.destroy()
+    print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

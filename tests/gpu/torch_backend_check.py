@@ -1,6 +1,6 @@
 """The backend of torch.distributed on GPUs, beside torch's NCCL backend in the same processes.
 
-    python3 tests/gpu/torch_backend_check.py [--ranks N] [--times]
+    python3 tests/gpu/torch_backend_check.py [--ranks N] [--times] [CHECK…]
 
 Starts N processes (default: as many as GPUs), a GPU each. Every collective is compared with NCCL's
 result: types, sizes, strides, reductions, asynchronous and not, groups, messages, coalesced calls,
@@ -10,9 +10,11 @@ last line says how many checks passed and failed.
 """
 
 import argparse
+import faulthandler
 import tempfile
 import time
 import traceback
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -166,6 +168,58 @@ def messages(ranks):
         equal(got, torch.ones(5, device="cuda"))
 
 
+def _cross(ranks, group, counts):
+    """Every rank sends all it has before it receives."""
+    n, rank = ranks.size, ranks.rank
+    works, found = [], []
+    for count in counts:
+        sent = torch.full((count,), float(rank + count), device="cuda")
+        works.append(dist.isend(sent, group=group, group_dst=(rank + 1) % n))
+    for count in counts:
+        found.append(torch.zeros(count, device="cuda"))
+        works.append(dist.irecv(found[-1], group=group, group_src=(rank - 1) % n))
+    for work in works:
+        work.wait()
+    return found
+
+
+def _check_crossed(ranks, found):
+    for one in found:
+        wanted = float((ranks.rank - 1) % ranks.size + one.numel())
+        equal(one, torch.full_like(one, wanted), f"crossing x {one.numel()}")
+
+
+def crossing(ranks):
+    """The first messages of their kinds, which wait for the other rank to load a plan."""
+    group = dist.new_group(backend="mscclc", timeout=timedelta(seconds=40))
+    for _ in range(3):
+        _check_crossed(ranks, _cross(ranks, group, (3, 1 << 20, 1000)))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = _cross(ranks, group, (3, 1000))
+    for _ in range(5):
+        for one in found:
+            one.zero_()
+        graph.replay()
+        _check_crossed(ranks, found)
+    torch.cuda.synchronize()
+    del graph
+    dist.destroy_process_group(group)
+
+
+def crossing_first_in_a_graph(ranks):
+    group = dist.new_group(backend="mscclc", timeout=timedelta(seconds=40))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = _cross(ranks, group, (3, 1000))
+    for _ in range(5):
+        graph.replay()
+        _check_crossed(ranks, found)
+    torch.cuda.synchronize()
+    del graph
+    dist.destroy_process_group(group)
+
+
 def coalesced(ranks):
     data = [torch.full((i + 1,), float(ranks.rank + 1), device="cuda") for i in range(4)]
     with dist._coalescing_manager(group=ranks.ours, device=torch.device("cuda", ranks.rank)):
@@ -255,8 +309,8 @@ def fully_sharded(ranks):
 
 
 CHECKS = [
-    collectives, reductions, strides_and_parts, asynchronous, messages, coalesced, graphs, data_parallel,
-    fully_sharded,
+    collectives, reductions, strides_and_parts, asynchronous, messages, crossing, coalesced, graphs,
+    data_parallel, fully_sharded, crossing_first_in_a_graph,
 ]  # fmt: skip
 
 
@@ -292,7 +346,8 @@ def times(ranks):
             print("; ".join(line), flush=True)
 
 
-def run(rank, size, folder, with_times, results):
+def run(rank, size, folder, with_times, names, results):
+    faulthandler.dump_traceback_later(90, repeat=True)  # a hang shows where it is
     torch.cuda.set_device(rank)
     dist.init_process_group(
         "nccl", init_method=f"file://{folder}/store", rank=rank, world_size=size,
@@ -301,6 +356,8 @@ def run(rank, size, folder, with_times, results):
     ranks = Ranks(rank, size)
     passed = failed = 0
     for check in CHECKS:
+        if names and check.__name__ not in names:
+            continue
         start = time.perf_counter()
         try:
             check(ranks)
@@ -315,16 +372,18 @@ def run(rank, size, folder, with_times, results):
         times(ranks)
     results.put((passed, failed))
     dist.destroy_process_group()
+    faulthandler.cancel_dump_traceback_later()
 
 
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     options.add_argument("--times", action="store_true")
+    options.add_argument("checks", nargs="*", help="default: all")
     given = options.parse_args()
     results = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(run, (given.ranks, folder, given.times, results), nprocs=given.ranks)
+        mp.spawn(run, (given.ranks, folder, given.times, given.checks, results), nprocs=given.ranks)
     counts = [results.get() for _ in range(given.ranks)]
     print(f"{sum(c[0] for c in counts)} passed, {sum(c[1] for c in counts)} failed")
     raise SystemExit(any(c[1] for c in counts))

@@ -14,7 +14,7 @@
 namespace mscclc {
 namespace {
 
-constexpr int kMutantsEach = 6;
+constexpr int kMutantsEach = 3;
 
 TEST_CASE("mutants are the same for the same seed, and all differ from the program") {
   const std::vector<MutateWorld> worlds = mutate_worlds();

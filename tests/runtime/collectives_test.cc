@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <numeric>
@@ -314,6 +315,18 @@ TEST_CASE("registered buffers are bound once") {
   CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
 }
 
+/// The whole library; counts how often it is asked.
+class CountedLibrary final : public PlanProvider {
+ public:
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
+                                         std::vector<PassedOver>* passed_over,
+                                         Diagnostics& diagnostics) override {
+    ++asked;
+    return whole_library()->pick(request, passed_over, diagnostics);
+  }
+  std::atomic<size_t> asked = 0;
+};
+
 /// Ranks that have met, for one thread.
 struct Ranks {
   std::vector<std::unique_ptr<Communicator>> communicators;
@@ -321,7 +334,8 @@ struct Ranks {
   std::vector<StreamHandle> streams;
   Diagnostics diagnostics;
 
-  explicit Ranks(uint32_t ranks) : communicators(ranks), collectives(ranks) {
+  explicit Ranks(uint32_t ranks, const std::shared_ptr<PlanProvider>& plans = whole_library())
+      : communicators(ranks), collectives(ranks) {
     auto bootstraps = make_in_process_bootstraps(ranks, testing::kPatience);
     std::vector<std::thread> threads;
     for (uint32_t r = 0; r < ranks; ++r) {
@@ -330,7 +344,7 @@ struct Ranks {
         communicators[r] =
             Communicator::create(std::move(bootstraps[r]), make_host_device(said), {}, said);
         if (communicators[r] == nullptr) return;
-        collectives[r] = Collectives::create(*communicators[r], whole_library(), {}, said);
+        collectives[r] = Collectives::create(*communicators[r], plans, {}, said);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -347,7 +361,8 @@ struct Ranks {
 };
 
 TEST_CASE("one thread drives several ranks") {
-  Ranks ranks(kRanks);
+  const auto plans = std::make_shared<CountedLibrary>();
+  Ranks ranks(kRanks, plans);
   std::vector<Buffer> in, out;
   std::vector<RankCall> calls;
   for (uint32_t r = 0; r < kRanks; ++r) {
@@ -373,9 +388,11 @@ TEST_CASE("one thread drives several ranks") {
                         .output = out[r].data + 4000},
                        ranks.streams[r]});
     }
+    plans->asked = 0;
     const bool done = call_together(calls, ranks.diagnostics);
     INFO(testing::text(ranks.diagnostics));
     REQUIRE(done);
+    CHECK(plans->asked == calls.size());
     for (uint32_t r = 0; r < kRanks; ++r) {
       REQUIRE(ranks.communicators[r]->synchronize(ranks.streams[r], ranks.diagnostics));
     }

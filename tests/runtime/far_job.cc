@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/api/host_device.h"
 #include "runtime/api/job.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/processes.h"
@@ -31,14 +30,14 @@ struct Pipe {
   int ends[2];
 };
 
-std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, std::chrono::seconds silence,
-                                Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe& ids,
+                                std::chrono::seconds silence, Diagnostics& diagnostics) {
   std::array<char, UniqueId::kMostText> text{};
   std::shared_ptr<Hub> hub;
   if (rank == 0) {
     auto job = host_job({.size = FarJob::kRanks,
                          .rank = 0,
-                         .interface = std::string("=") + FarNetwork::kInterface,
+                         .interface = place.interface,
                          .timeout = FarJob::kTimeout,
                          .silence = silence},
                         diagnostics);
@@ -56,11 +55,11 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const Pipe& ids, std::chrono::sec
             : nullptr;
 }
 
-std::string run_rank(uint32_t rank, const Pipe& ids, const RankBody& body,
+std::string run_rank(uint32_t rank, const FarPlace& place, const Pipe& ids, const RankBody& body,
                      std::chrono::seconds silence) {
   Diagnostics diagnostics;
-  auto bootstrap = meet(rank, ids, silence, diagnostics);
-  const std::shared_ptr<Device> device = make_host_device(diagnostics);
+  auto bootstrap = meet(rank, place, ids, silence, diagnostics);
+  const std::shared_ptr<Device> device = place.open(rank, diagnostics);
   std::unique_ptr<Communicator> communicator;
   if (bootstrap != nullptr) {
     communicator = Communicator::create(std::move(bootstrap), device, {.timeout = FarJob::kTimeout},
@@ -82,7 +81,12 @@ std::string drain(Pipe& pipe) {
 
 }  // namespace
 
-std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body,
+FarPlace place_in(const FarNetwork& network) {
+  return {.interface = std::string("=") + FarNetwork::kInterface,
+          .enter = [&network](uint32_t rank) { network.enter(rank / FarJob::kOnNode); }};
+}
+
+std::vector<std::string> run_far_ranks(const FarPlace& place, const RankBody& body,
                                        std::chrono::seconds silence) {
   ::setenv("MSCCLC_SILENCE", std::to_string(silence.count()).c_str(), 1);  // of lanes
   Pipe ids;
@@ -90,12 +94,14 @@ std::vector<std::string> run_far_ranks(FarNetwork& network, const RankBody& body
   Processes processes;
   for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
     processes.start([&] {
-      network.enter(rank / FarJob::kOnNode);
+      place.enter(rank);
       const size_t before = open_descriptors();
       std::string text =
-          run_rank(rank, ids, body, silence).substr(0, 4000);  // a pipe holds so much
+          run_rank(rank, place, ids, body, silence).substr(0, 4000);  // a pipe holds so much
       const size_t after = open_descriptors();
       if (after > before) text += fmt::format("it leaves {} descriptors open\n", after - before);
+      const uint64_t left = place.left ? place.left() : 0;
+      if (left > 0) text += fmt::format("it leaves {} regions, queue pairs and such\n", left);
       return ::write(said[rank].ends[1], text.data(), text.size()) < 0 ? 1 : 0;
     });
   }

@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <random>
 #include <thread>
 
 #include "runtime/testing/descriptors.h"
+#include "tests/runtime/fake_wire.h"
 #include "tests/runtime/far_job.h"
 
 namespace mscclc::testing {
@@ -43,13 +45,13 @@ std::vector<uint32_t> may_be_named(const FaultTrial& trial, uint32_t rank) {
 }
 
 /// The calls, of which the victim does not see the end if the moment comes before it.
-RankBody body_of(const FaultTrial& trial, FarNetwork& network) {
+RankBody body_of(const FaultTrial& trial, const std::atomic<uint64_t>& passed) {
   const RankBody calls = far_calls(trial.program, trial.sizes, trial.times);
   if (trial.kind != FaultKind::killed) return calls;
   return [&, calls](Communicator& communicator) {
     if (communicator.rank() == trial.victim) {
       std::thread([&] {
-        while (network.faults().passed < trial.moment) {
+        while (passed < trial.moment) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         ::raise(SIGKILL);
@@ -64,6 +66,27 @@ void set(FarNetwork::Faults& faults, const FaultTrial& trial) {
   faults.lost = trial.lost;
   faults.reordered = trial.reordered;
   if (trial.kind == FaultKind::cut) faults.cut_after = trial.moment;
+}
+
+void set(verbs::fake::Wire& wire, const FaultTrial& trial) {
+  wire.lost = trial.lost;
+  wire.again_us = trial.delay_us;
+  wire.silent = trial.silent;
+  if (trial.kind == FaultKind::cut) wire.cut_after = trial.moment;
+}
+
+std::vector<std::string> run_trial(const FaultTrial& trial, std::string& left_out) {
+  const auto silence = trial.kind == FaultKind::cut ? FarJob::kShort : FarJob::kLong;
+  if (trial.verbs) {
+    FakeWire wire;
+    set(wire.wire(), trial);
+    return run_far_ranks(wire.place(), body_of(trial, wire.wire().passed), silence);
+  }
+  FarNetwork network;
+  left_out = network.make(FarJob::kNodes);
+  if (!left_out.empty()) return {};
+  set(network.faults(), trial);
+  return run_far_ranks(network, body_of(trial, network.faults().passed), silence);
 }
 
 /// Judges what one rank has said.
@@ -90,7 +113,7 @@ uint64_t children() {
 
 }  // namespace
 
-FaultTrial draw_faults(uint64_t seed) {
+FaultTrial draw_faults(uint64_t seed, bool verbs) {
   std::mt19937_64 random(seed);
   const auto below = [&](uint64_t n) { return random() % n; };
   FaultTrial trial;
@@ -103,12 +126,25 @@ FaultTrial draw_faults(uint64_t seed) {
   trial.reordered = static_cast<uint32_t>(below(100));
   trial.victim = static_cast<uint32_t>(below(FarJob::kRanks));
   trial.moment = 50 + below(1000);
+  if (!verbs) return trial;
+  trial.verbs = true;
+  trial.delay_us = static_cast<uint32_t>(1000 + below(20'000));
+  trial.lost = static_cast<uint32_t>(below(100));
+  trial.moment = below(200);
+  trial.silent = trial.kind == FaultKind::cut && below(2) == 0;
   return trial;
 }
 
 std::string text(const FaultTrial& trial) {
   std::string sizes;
   for (const uint64_t bytes : trial.sizes) sizes += fmt::format(" {}", bytes);
+  if (trial.verbs) {
+    return fmt::format(
+        "{} over verbs: {}, {} calls of{} bytes, of 1000 orders {} sent again after "
+        "{} us; rank {}; moment {}{}",
+        kKinds[static_cast<size_t>(trial.kind)], trial.program, trial.times, sizes, trial.lost,
+        trial.delay_us, trial.victim, trial.moment, trial.silent ? "; devices say nothing" : "");
+  }
   return fmt::format(
       "{}: {}, {} calls of{} bytes, {} us late, of 1000 packets {} lost and {} reordered{}",
       kKinds[static_cast<size_t>(trial.kind)], trial.program, trial.times, sizes, trial.delay_us,
@@ -122,16 +158,10 @@ std::string text(const FaultTrial& trial) {
 FaultOutcome try_faults(const FaultTrial& trial) {
   FaultOutcome outcome;
   const size_t before = open_descriptors();
-  {
-    FarNetwork network;
-    outcome.left_out = network.make(FarJob::kNodes);
-    if (!outcome.left_out.empty()) return outcome;
-    set(network.faults(), trial);
-    const auto silence = trial.kind == FaultKind::cut ? FarJob::kShort : FarJob::kLong;
-    const std::vector<std::string> said = run_far_ranks(network, body_of(trial, network), silence);
-    outcome.right = true;
-    for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
-  }
+  const std::vector<std::string> said = run_trial(trial, outcome.left_out);
+  if (!outcome.left_out.empty()) return outcome;
+  outcome.right = true;
+  for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
   const uint64_t left = open_descriptors() - before + children();
   outcome.leaked += left;
   if (left > 0) outcome.wrong += fmt::format("{} descriptors or processes are left\n", left);

@@ -19,23 +19,28 @@ struct FaultTrial {
   uint32_t times = 1;                              ///< calls of each size
   uint32_t delay_us = 0, lost = 0, reordered = 0;  ///< as FarNetwork::Faults
   uint32_t victim = 0;                             ///< of a kill
-  uint64_t moment = 0;  ///< of a kill or cut, in packets that have passed
+  uint64_t moment = 0;  ///< of a kill or cut, in packets or orders that have passed
+  bool verbs = false;   ///< the lanes, with fake devices; otherwise sockets
+  bool silent = false;  ///< over verbs: once the network is cut, devices report no error
 };
 
 /// The same of the same seed.
-FaultTrial draw_faults(uint64_t seed);
+FaultTrial draw_faults(uint64_t seed, bool verbs = false);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {
-  bool right = false;           ///< the calls came to their end, before the fault or in spite of it
-  bool hung = false;            ///< a rank has not ended
-  uint64_t leaked = 0;          ///< descriptors and processes, of ranks and of who started them
+  bool right = false;  ///< the calls came to their end, before the fault or in spite of it
+  bool hung = false;   ///< a rank has not ended
+  /// Descriptors and processes, of ranks and of who started them; memory regions, queue pairs and
+  /// whatever else ranks have made of verbs.
+  uint64_t leaked = 0;
   uint32_t not_the_victim = 0;  ///< ranks whose first error names another rank that has ended
   std::string wrong;            ///< what should not be; "": nothing
   std::string left_out;         ///< why the system does not permit it
 };
 
-/// REQUIRES: no other thread runs, and no child process.
+/// REQUIRES: no other thread runs, and no child process; over verbs MSCCLC_IBV_SO is the fake
+/// library (runtime/verbs/fake).
 FaultOutcome try_faults(const FaultTrial& trial);
 
 }  // namespace mscclc::testing

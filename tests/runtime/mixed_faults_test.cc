@@ -7,9 +7,9 @@
 namespace mscclc {
 namespace {
 
-TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave nothing behind") {
+void try_some(bool verbs) {
   for (uint64_t seed = 0; seed < 9; ++seed) {
-    const testing::FaultTrial trial = testing::draw_faults(seed);
+    const testing::FaultTrial trial = testing::draw_faults(seed, verbs);
     INFO("seed " << seed << ", " << text(trial));
     const testing::FaultOutcome outcome = testing::try_faults(trial);
     if (!outcome.left_out.empty()) {
@@ -22,6 +22,12 @@ TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave n
     if (trial.kind == testing::FaultKind::lossy) CHECK(outcome.right);
   }
 }
+
+TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave nothing behind") {
+  try_some(false);
+}
+
+TEST_CASE("so do jobs over verbs, and leave no queue pairs and memory regions") { try_some(true); }
 
 }  // namespace
 }  // namespace mscclc

@@ -168,9 +168,11 @@ void check_leaving_a_node(int signal) {
     (void)runner.run(spec, diagnostics);
     return testing::text(diagnostics);
   };
-  testing::Timeouts timeouts;
-  timeouts.silence = std::chrono::seconds(3);
-  if (signal == SIGSTOP) timeouts.stopped = kVictim;
+  testing::Timeouts timeouts(std::chrono::seconds(120));
+  if (signal == SIGSTOP) {
+    timeouts.silence = std::chrono::seconds(3);
+    timeouts.stopped = kVictim;
+  }
   const auto ended = testing::processes(4, body, timeouts, {}, nodes_of(2));
   for (const uint32_t r : {0u, 2u, 3u}) {
     INFO("rank " << r << ": " << ended[r].said);

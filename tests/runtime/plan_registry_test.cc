@@ -1,7 +1,10 @@
 // Plans that are registered one by one: which goes first, adding and removing, selectors, paths.
 #include "runtime/api/plan_registry.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -348,6 +351,15 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   };
   CHECK(refusal(folder + ":nowhere") ==
         "cannot-read: cannot read 'nowhere': No such file or directory");
+  const std::string pipe = folder + "/pipe";  // that somebody has opened, and says nothing
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int silent = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  CHECK(refusal(pipe) ==
+        "cannot-read: cannot read '" + pipe + "': it is a pipe or a device, no file");
+  CHECK(refusal("/dev/zero") ==
+        "cannot-read: cannot read '/dev/zero': it is a pipe or a device, no file");
+  ::close(silent);
+  ::unlink(pipe.c_str());
   const std::string empty = scratch_folder("empty");
   CHECK(refusal(empty) == fmt::format("no-registry: '{}' has no plans (*.json)", empty));
   // One plan that is wrong, and none is taken.

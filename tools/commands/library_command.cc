@@ -30,17 +30,16 @@ struct LibraryOptions {
   bool programs = false;    ///< the library itself, once all its plans are proved
 };
 
-/// "allreduce_1shot-R4-FLL16-B8.json": short, and needs no shell quoting.
-std::string file_name(const LibraryRow& row) {
-  std::string name = fmt::format("{}-R{}", row.choice.program, row.min_ranks);
-  if (row.min_nodes != 1) name += fmt::format("-N{}", row.min_nodes);
-  if (row.root) name += fmt::format("-root{}", *row.root);
-  if (row.shift) name += fmt::format("-shift{}", *row.shift);
-  for (const auto& [key, value] : row.choice.params) {  // not what -R and -N say
-    if (!value.starts_with("ranks")) name += fmt::format("-{}{}", key, value);
-  }
-  return name + ".json";
+/// A call that a row of ours fits, of any size.
+LibraryCall call_of(const LibraryRow& row) {
+  return {.kind = row.kind,
+          .ranks = row.min_ranks,
+          .root = row.root.value_or(0),
+          .shift = row.shift.value_or(1),
+          .nodes = row.min_nodes};
 }
+
+std::string file_name(const LibraryRow& row) { return row.choice.plan_file(call_of(row)); }
 
 using Params = decltype(LibraryChoice::params);
 
@@ -152,12 +151,7 @@ class LibraryWriter {
   InputOptions program_of(const LibraryRow& row) const {
     InputOptions program{
         .file = library_.path_of(row.choice), .defines = {}, .diagnostics = options_.diagnostics};
-    const LibraryCall call{.kind = row.kind,
-                           .ranks = row.min_ranks,
-                           .root = row.root.value_or(0),
-                           .shift = row.shift.value_or(1),
-                           .nodes = row.min_nodes};
-    for (const auto& [key, value] : row.choice.defines(call)) {
+    for (const auto& [key, value] : row.choice.defines(call_of(row))) {
       program.defines.push_back(key + "=" + value);
     }
     return program;

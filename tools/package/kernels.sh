@@ -1,11 +1,12 @@
 #!/bin/bash
-# Plans of the library with kernels of their own, as packages hold them (docs/specialised.md):
+# Kernels of the library's plans, as packages hold them (docs/specialised.md):
 #
 #   kernels.sh OUT MSCCLC ARCHITECTURE OPTIONS...     with `mscclc library OPTIONS... --kernels ARCHITECTURE`
 #   kernels.sh OUT                                    none: the package has no GPU part
 #
-# OUT is a tar of a folder kernels/: README, which says what is there, and ARCHITECTURE/ with plans,
-# their table and their kernels. Where nothing can compile kernels, README says so, and the build too.
+# OUT is a tar of a folder kernels/: README, which says what is there, and ARCHITECTURE/ with the
+# kernels, without the plans, which are compiled into the libraries. Where nothing can compile kernels,
+# README says so, and the build too.
 set -euo pipefail
 out=$PWD/$1
 root=$(mktemp -d)
@@ -37,9 +38,10 @@ if ! said=$("$mscclc" library "$@" --kernels "$architecture" -o "$root/kernels/$
   echo "kernels.sh: $said" >&2
   exit 1
 fi
+rm "$root/kernels/$architecture"/*.json
 {
-  echo "Plans of the library with kernels of their own for $architecture, by mscclc library $*."
-  echo "Calls run in them where MSCCLC_PLAN_PATH names the folder $architecture here."
+  echo "Kernels for $architecture of plans of the library, made by mscclc library $*."
+  echo "libmscclc and libnccl.so.2 of this package run calls in them, unless MSCCLC_KERNEL_PATH names another folder."
   # Not how long it took here.
   grep 'files of kernels' <<< "$said" | sed 's/, made in [0-9.]* s//'
 } > "$root/kernels/README"

@@ -86,29 +86,43 @@ use_make() { # PREFIX
     fail "make: $(cat log.txt)"
 }
 
-# Plans with kernels of their own, one file beside each plan, or a word why there are none.
+# Kernels of the library's plans, or a word why there are none.
 look_at_kernels() { # FOLDER
-  local plan kernels=$1/sm_90
+  local files kernels=$1/sm_90
   if [[ ! -d $kernels ]]; then
     [[ $(< "$1/README") == *"The interpreter runs all plans." ]] || fail "kernels: $(ls -R "$1")"
     return
   fi
-  grep -q 'files of kernels for sm_90, [0-9]* bytes; 0 plans are left' "$1/README" ||
-    fail "README of the kernels: $(< "$1/README")"
-  [[ -s $kernels/library.json ]] || fail "plans without a table"
-  for plan in "$kernels"/*.json; do
-    [[ $plan == */library.json || -s ${plan%.json}.sm_90.cubin ]] || fail "no kernels beside $plan"
-  done
+  files=$(find "$kernels" -type f -size +0 -name '*.sm_90.cubin' | wc -l)
+  grep -q "^$files files of kernels for sm_90, [0-9]* bytes; 0 plans are left" "$1/README" ||
+    fail "README of the kernels, for $files files: $(< "$1/README")"
+  [[ -z $(find "$kernels" -type f -not -name '*.sm_90.cubin') ]] || fail "what else is in $kernels"
 }
 
-# As a package with the GPU part has them, here of a stand-in for nvcc: a job picks these plans. On a
-# device that runs no kernels of plans, or does not take these, the interpreter runs them.
-use_kernels() {
-  local said kernels=$work/kernels/sm_90
-  grep -q 'MSCCLC_KERNEL(.*f32)' "$kernels"/allreduce_1shot_ordered-*.sm_90.cubin || fail "kernels"
-  said=$(MSCCLC_PLAN_PATH=$kernels MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD,SELECT \
+# A job looks for kernels in the package that its library belongs to, and elsewhere if it is told so.
+find_kernels() { # PREFIX
+  local said
+  said=$(MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD example/example 2>&1) || fail "example: $said"
+  [[ $said == *"kernels of the library's plans lie in '$(realpath "$1")/share/mscclc/kernels'"* ]] ||
+    fail "where are kernels? $said"
+  said=$(MSCCLC_KERNEL_PATH=none MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD example/example 2>&1) ||
+    fail "example: $said"
+  [[ $said != *"kernels of the library's plans"* ]] || fail "there are kernels: $said"
+}
+
+# As a package with the GPU part has them, here of a stand-in for nvcc, beside their plans: a job picks
+# these plans. On a device that runs no kernels of plans, or does not take these, the interpreter runs them.
+use_kernels() { # PREFIX
+  local said folder=$PWD/plans_with_kernels
+  try plans "$1/bin/mscclc" library --ranks 2 --collective allreduce -o "$folder"
+  for plan in "$work"/kernels/sm_90/*.cubin; do
+    [[ -s $folder/$(basename "$plan" .sm_90.cubin).json ]] || fail "no plan has the kernels $plan"
+  done
+  cp "$work"/kernels/sm_90/*.cubin "$folder"
+  grep -q 'MSCCLC_KERNEL(.*f32)' "$folder"/allreduce_1shot_ordered-*.sm_90.cubin || fail "kernels"
+  said=$(MSCCLC_PLAN_PATH=$folder MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD,SELECT \
     example/example 2>&1) || fail "the example with kernels: $said"
-  [[ $said == *"$kernels/allreduce_1shot_ordered-"* ]] || fail "another plan: $said"
+  [[ $said == *"$folder/allreduce_1shot_ordered-"* ]] || fail "another plan: $said"
   [[ $said == *"the interpreter runs executable"*"runs no kernels of plans"* ]] ||
     fail "who ran it? $said"
 }
@@ -175,7 +189,8 @@ for prefix in "$work/tar/moved" "$work/deb/usr"; do
   use_cmake "$prefix"
   use_make "$prefix"
   look_at_kernels "$prefix/share/mscclc/kernels"
-  use_kernels
+  find_kernels "$prefix"
+  use_kernels "$prefix"
   use_nccl "$prefix"
   need_little "$prefix"
   lose_header "$prefix"

@@ -18,7 +18,7 @@ install -D -m 644 "$license" "$prefix/share/doc/mscclc/copyright"
 put share/mscclc/plans $plans
 version=$("$mscclc" --version | cut -d' ' -f2)
 
-# Plans with kernels of their own, by architecture, or why there are none (kernels.sh).
+# Kernels of the library's plans, by architecture, or why there are none (kernels.sh).
 tar --extract --file "$kernels" --directory "$prefix/share/mscclc" --no-same-owner
 
 # The library for C, and how CMake and pkg-config find it.

@@ -178,7 +178,12 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
   const Actor actor{event, &caller_[rank], event.process, event.time};
   const uint32_t input = part_of(rank, call).input;
-  for (const uint32_t buffer : {input + kInput, input + kOutput}) {
+  std::vector<uint32_t> touched = {input + kInput, input + kOutput};
+  const auto buffers = static_cast<uint32_t>(program_.ranks[rank].buffers.size());
+  for (uint32_t b = kFirstScratch; options_.scratch_is_callers && b < buffers; ++b) {
+    touched.push_back(b);
+  }
+  for (const uint32_t buffer : touched) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);

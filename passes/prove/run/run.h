@@ -39,6 +39,8 @@ struct RunOptions {
   bool empty = false;
   bool in_step = true;   ///< loops of a group wait for each other
   bool divides = false;  ///< the reduction may be avg
+  /// Between calls the caller may touch the scratch of its rank, too. Of one plan.
+  bool scratch_is_callers = false;
   /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part

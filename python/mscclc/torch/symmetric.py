@@ -13,7 +13,8 @@ served whatever is chosen.
 
 import torch
 
-from .adapter import load
+from ..errors import UsageError
+from .adapter import has_symmetric_memory, load
 
 __all__ = ["register"]
 
@@ -24,6 +25,10 @@ def register() -> None:
     """Makes the backend known to torch; the second time nothing."""
     global _registered
     if not _registered:
+        if not has_symmetric_memory():
+            raise UsageError(
+                f"symmetric memory needs torch 2.11 or later; this is torch {torch.__version__}"
+            )
         load()
         torch.ops.mscclc.register_symmetric_memory(torch.cuda.is_available())
         _registered = True

@@ -1,6 +1,7 @@
 // Where the ranks of a job look for its hub.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct Rendezvous {
   bool local = false;                 ///< it may listen at a unix socket of this machine
   bool served = false;                ///< it listens already: where nothing does, it is gone
   std::vector<Address> exactly = {};  ///< at one of these, as well
+  /// How long this rank waits for the others at a step, if that is less than the hub says; 0: as it
+  /// says.
+  std::chrono::milliseconds patience{0};
   static Rendezvous of(const UniqueId& id);
 };
 

@@ -427,6 +427,16 @@ TEST_CASE("a hub needs a descriptor for each rank") {
         "which may have 100");
   CHECK(diagnostics.all().front().notes.front().text == "'ulimit -n 101' raises the limit");
   CHECK(Hub::start(options, diagnostics));
+  low.rlim_cur = 63;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  Diagnostics unsized;
+  const auto none = Hub::start({.addresses = {Address::loopback(0)}, .timeout = 1s}, unsized);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_FALSE(none);
+  REQUIRE(unsized.has_errors());
+  CHECK(unsized.all().front().message ==
+        "the bootstrap needs 64 file descriptors in the process that runs its hub, which may have "
+        "63");
 }
 
 TEST_CASE("somebody has all unix sockets of a job that has a port, too") {

@@ -32,6 +32,7 @@ std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t 
   begin_joining_log();
   Rendezvous where = Rendezvous::of(id);
   where.served = true;
+  where.patience = timeout;
   return logged(join(where, rank, size, timeout, std::move(hub), diagnostics), rank, diagnostics);
 }
 

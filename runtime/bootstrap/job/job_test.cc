@@ -1,10 +1,13 @@
 // Jobs of processes and of threads that meet by a unique id.
 #include "runtime/api/job.h"
 
+#include <poll.h>
+
 #include <catch2/catch.hpp>
 #include <thread>
 
 #include "runtime/base/fd.h"
+#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/processes.h"
 
@@ -134,6 +137,51 @@ TEST_CASE("an id whose process has ended is an error at once") {
   CHECK_FALSE(join_job(id, 1, 2, 60s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-gone");
   CHECK(diagnostics.all().front().message.starts_with("rank 1 finds nothing at "));
+}
+
+// The thread sanitizer allows no threads in children of a process with threads.
+#ifndef __SANITIZE_THREAD__
+/// Nothing listens there.
+bool connects_in_vain(const Address& address) {
+  const Fd socket = begin_connect(address);
+  pollfd polled{socket.get(), POLLOUT, 0};
+  return ::poll(&polled, 1, 60'000) == 1 && connect_error(socket) == ECONNREFUSED;
+}
+
+TEST_CASE("a process makes an id, and its children are the ranks") {
+  Diagnostics diagnostics;
+  auto job = host_job({.size = 2, .interface = "=lo", .timeout = 60s}, diagnostics);
+  REQUIRE(job);
+  const UniqueId id = job->id;
+  keep_hub(id, std::move(job->hub));
+  testing::Signal go;
+  Processes processes;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    processes.start([&, rank] {
+      std::shared_ptr<Hub> hub = own_hub(id);
+      if (hub != nullptr) return 10;
+      const int result = run_rank(id, rank, 2, 3, std::move(hub));
+      return go.take() ? result : 11;
+    });
+  }
+  // Once all ranks have come nobody listens, though the children have the sockets, too.
+  while (!connects_in_vain(id.address)) std::this_thread::sleep_for(2ms);
+  REQUIRE(go.give());
+  REQUIRE(go.give());
+  for (size_t i = 0; i < 2; ++i) CHECK(processes.wait(i, 60s) == 0);
+  CHECK(own_hub(id) != nullptr);  // here it is still this process's
+  CHECK(own_hub(id) == nullptr);  // and now it has ended
+}
+#endif
+
+TEST_CASE("a rank waits no longer than it says itself") {
+  Diagnostics diagnostics;
+  const auto job = host_job({.size = 2, .one_machine = true, .timeout = 600s}, diagnostics);
+  REQUIRE(job);
+  CHECK_FALSE(join_job(job->id, 0, 2, 200ms, nullptr, diagnostics));
+  CHECK(diagnostics.all().front().code == "bootstrap-timeout");
+  CHECK(diagnostics.all().front().message ==
+        "rank 1 did not reach the bootstrap within 0.2 s (1 of 2 did)");
 }
 
 TEST_CASE("an id has the address of the interface that was asked for") {

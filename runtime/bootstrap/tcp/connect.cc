@@ -40,7 +40,11 @@ class Search {
   Search(const Rendezvous& where, uint32_t rank, uint32_t size, milliseconds timeout,
          Diagnostics& diagnostics)
       : where_(where),
-        hello_{.rank = rank, .size = size, .process = static_cast<uint32_t>(::getpid())},
+        hello_{.rank = rank,
+               .size = size,
+               .process = static_cast<uint32_t>(::getpid()),
+               .timeout_ms =
+                   static_cast<uint32_t>(std::min<int64_t>(where.patience.count(), UINT32_MAX))},
         timeout_(timeout),
         deadline_(Clock::now() + timeout),
         diagnostics_(diagnostics) {

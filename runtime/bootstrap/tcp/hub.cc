@@ -105,6 +105,7 @@ class EpollHub final : public Hub {
       deliver();
     }
     clients_.clear();
+    stop_listening();
   }
 
   /// A hub that was stopped as a whole knows nothing of the ranks: they may take it for dead. It
@@ -145,11 +146,11 @@ class EpollHub final : public Hub {
     closing_ = true;
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
-    const bool tells = meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_;
-    // They look no longer than the timeout.
-    const auto tell_time = std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
-    close_deadline_ = now_ + (tells ? tell_time : kGoodbyeTime);
-    if (!tells) listeners_.clear();
+    const SteadyTime end = end_of_telling();
+    const bool tells =
+        meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_ && now_ < end;
+    close_deadline_ = tells ? end : now_ + kGoodbyeTime;
+    if (!tells) stop_listening();
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       Client& client = (i++)->second;
@@ -159,6 +160,13 @@ class EpollHub final : public Hub {
         drop(key);
       }
     }
+  }
+
+  /// Ranks look no longer than the timeout, and those that are here have waited long enough by
+  /// their deadline.
+  SteadyTime end_of_telling() const {
+    const auto end = now_ + std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
+    return std::min(end, meeting_.deadline().value_or(end));
   }
 
   void say_closing(uint64_t key, Client& client) {
@@ -240,6 +248,16 @@ class EpollHub final : public Hub {
       watch(listeners_[i].socket.get(), kListenerKey + i, EPOLLIN, how);
     }
     listens_ = true;
+  }
+
+  /// A child of fork() may hold the sockets, too: closing them alone would let them listen on, and
+  /// leave them in the epoll set.
+  void stop_listening() {
+    for (const Listener& listener : listeners_) {
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.socket.get(), nullptr);
+      ::shutdown(listener.socket.get(), SHUT_RDWR);
+    }
+    listeners_.clear();
   }
 
   /// Where another hub of this job does, all is said there.
@@ -344,7 +362,7 @@ class EpollHub final : public Hub {
     if (hello->from != client.from.bytes() || hello->to != client.to.bytes()) {
       return refuse(key, client, wire::Refusal::other_ends);
     }
-    wire::Welcome welcome{.timeout_ms = static_cast<uint32_t>(options_.timeout.count()),
+    wire::Welcome welcome{.timeout_ms = static_cast<uint32_t>(meeting_.patience(*hello).count()),
                           .silence_ms = static_cast<uint32_t>(silence_.count()),
                           .hub_rank = options_.rank};
     welcome.proof = wire::hub_proof(options_.secret, said, welcome);
@@ -387,13 +405,13 @@ class EpollHub final : public Hub {
     }
     if (!meeting_.admit(*client.hello, at, now_)) {
       turn_away(key, client, *meeting_.failure());
-      if (closing_ && meeting_.all_heard()) listeners_.clear();
+      if (closing_ && meeting_.all_heard()) stop_listening();
       return;
     }
     client.rank = client.hello->rank;
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
-    if (meeting_.complete() || (closing_ && meeting_.all_heard())) listeners_.clear();
+    if (meeting_.complete() || (closing_ && meeting_.all_heard())) stop_listening();
     if (meeting_.complete() && options_.local && !closing_) listen_for_the_late();
     deliver();
     if (closing_) say_closing(key, client);
@@ -503,9 +521,11 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return true;
   diagnostics
       .error("too-few-descriptors", {},
-             fmt::format("the bootstrap of {} ranks needs {} file descriptors in the process that "
-                         "runs its hub, which may have {}",
-                         ranks, needed, limit.rlim_cur))
+             fmt::format(
+                 "{} needs {} file descriptors in the process that runs its hub, which may "
+                 "have {}",
+                 ranks == 0 ? "the bootstrap" : fmt::format("the bootstrap of {} ranks", ranks),
+                 needed, limit.rlim_cur))
       .notes.push_back({fmt::format("'ulimit -n {}' raises the limit", needed)});
   return false;
 }

@@ -51,12 +51,13 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
   member.state = State::present;
   member.where = where;
   member.process = hello.process;
+  member.patience = patience(hello);
   ++admitted_;
   if (failure_) {  // who comes late hears the same as the others
     messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
     return true;
   }
-  if (!deadline_) deadline_ = now + options_.timeout;
+  await_others(member, now);
   if (complete()) {
     deadline_.reset();
     send_all(wire::frame(wire::FrameKind::ready));
@@ -92,13 +93,13 @@ void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime n
   if (given_ == 0) {
     first_ = rank;
     step_name_ = gather.name;
-    deadline_ = now + options_.timeout;
   }
   if (gather.step != step_ || gather.name != step_name_) {
     return fail(FailureKind::mismatch,
                 fmt::format("rank {} is at '{}' (step {}), but rank {} is at '{}' (step {})", rank,
                             gather.name, gather.step, first_, step_name_, step_));
   }
+  await_others(member, now);
   member.given = true;
   ++given_;
   bytes_ += gather.data.size();
@@ -114,6 +115,18 @@ void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime n
   }
   if (given_ == members_.size()) finish_step();
   if (graph_) judge(now);
+}
+
+std::chrono::milliseconds RankMeeting::patience(const wire::Hello& hello) const {
+  const std::chrono::milliseconds own(hello.timeout_ms);
+  return own.count() == 0 ? options_.timeout : std::min(own, options_.timeout);
+}
+
+/// A rank has come to the present step. The first that has waited long enough ends it for all.
+void RankMeeting::await_others(const Member& member, SteadyTime now) {
+  if (deadline_ && *deadline_ <= now + member.patience) return;
+  deadline_ = now + member.patience;
+  limit_ = member.patience;
 }
 
 void RankMeeting::finish_step() {
@@ -201,7 +214,7 @@ void RankMeeting::distrust(uint32_t rank, const std::string& why) {
 void RankMeeting::tick(SteadyTime now) {
   if (graph_ && !failure_) judge(now);
   if (failure_ || !deadline_ || now < *deadline_) return;
-  const std::string limit = seconds_text(options_.timeout);
+  const std::string limit = seconds_text(limit_);
   if (complete()) {
     fail(FailureKind::timeout, missing(fmt::format("did not reach '{}' within {}, as rank {} did",
                                                    step_name_, limit, first_)));

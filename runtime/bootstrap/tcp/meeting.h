@@ -24,7 +24,7 @@ class RankMeeting {
   struct Options {
     uint32_t size = 0;                     ///< 0: what the first rank says
     uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
-    std::chrono::milliseconds timeout{0};  ///< of every step
+    std::chrono::milliseconds timeout{0};  ///< of every step: no rank waits longer
   };
   /// A frame for a rank.
   struct Message {
@@ -64,6 +64,8 @@ class RankMeeting {
   /// What came over its connection is not what it had sent.
   void distrust(uint32_t rank, const std::string& why);
   void tick(SteadyTime now);
+  /// How long this rank waits for the others at a step.
+  std::chrono::milliseconds patience(const wire::Hello& hello) const;
 
   /// All ranks have come, whatever became of them.
   bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
@@ -72,6 +74,9 @@ class RankMeeting {
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }
   const std::optional<wire::Failure>& failure() const { return failure_; }
+  /// Until when the ranks that have come wait for the others. nullopt: none waits, or none did when
+  /// the meeting failed.
+  std::optional<SteadyTime> deadline() const { return deadline_; }
   /// What is to be sent, in order.
   std::vector<Message> take_messages() { return std::exchange(messages_, {}); }
 
@@ -81,12 +86,14 @@ class RankMeeting {
     State state = State::absent;
     std::string where;
     uint32_t process = 0;
+    std::chrono::milliseconds patience{0};
     bool given = false;  ///< has come to the present step
     wire::Bytes data;
   };
 
   void send_all(const wire::Bytes& frame);
   void fail(wire::FailureKind kind, std::string why);
+  void await_others(const Member& member, SteadyTime now);
   void finish_step();
   std::optional<std::string> misfit(const wire::Hello& hello, const std::string& where) const;
   void judge(SteadyTime now);
@@ -97,6 +104,7 @@ class RankMeeting {
   std::vector<Member> members_;
   uint32_t admitted_ = 0, heard_ = 0;
   std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
+  std::chrono::milliseconds limit_{0};  ///< how long that one waits
   uint64_t step_ = 0;
   std::string step_name_;
   uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come

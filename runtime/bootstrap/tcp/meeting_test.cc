@@ -130,6 +130,25 @@ TEST_CASE("a job that cannot be") {
   CHECK(meeting.all_heard());
 }
 
+TEST_CASE("the first rank that has waited as long as it would ends the step for all") {
+  TestMeeting meeting(3);
+  CHECK(meeting.admit({.rank = 0, .size = 3}, "here", kStart));
+  CHECK(meeting.deadline() == kStart + 30s);
+  CHECK(meeting.admit({.rank = 1, .size = 3, .timeout_ms = 5000}, "here", kStart + 1s));
+  CHECK(meeting.deadline() == kStart + 6s);
+  meeting.tick(kStart + 5999ms);
+  CHECK_FALSE(meeting.failure());
+  meeting.tick(kStart + 6s);
+  REQUIRE(meeting.failure());
+  CHECK(meeting.failure()->why == "rank 2 did not reach the bootstrap within 5 s (2 of 3 did)");
+}
+
+TEST_CASE("no rank makes the others wait longer than the hub says") {
+  TestMeeting meeting(2);
+  CHECK(meeting.admit({.rank = 0, .size = 2, .timeout_ms = 90'000}, "here", kStart));
+  CHECK(meeting.deadline() == kStart + 30s);
+}
+
 TEST_CASE("a rank that says itself that there is no job is not waited for") {
   RankMeeting meeting({.size = 2, .hub_rank = 0, .timeout = 30s});
   for (int i = 0; i < 2; ++i) meeting.refuse_all("no such job");

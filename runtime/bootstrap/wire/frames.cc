@@ -61,7 +61,7 @@ Bytes frame(const Challenge& c) {
 Bytes frame(const Hello& h) {
   return make(FrameKind::hello, [&](ByteWriter& w) {
     w.bytes(kMagic).number(kVersion).number(h.rank).number(h.size).number(h.process);
-    w.bytes(h.nonce).bytes(h.key).bytes(h.from).bytes(h.to).bytes(h.proof);
+    w.number(h.timeout_ms).bytes(h.nonce).bytes(h.key).bytes(h.from).bytes(h.to).bytes(h.proof);
   });
 }
 
@@ -128,6 +128,7 @@ std::optional<Hello> read_hello(Payload payload) {
   h.rank = reader.number<uint32_t>();
   h.size = reader.number<uint32_t>();
   h.process = reader.number<uint32_t>();
+  h.timeout_ms = reader.number<uint32_t>();
   read_array(reader, h.nonce);
   read_array(reader, h.key);
   read_array(reader, h.from);

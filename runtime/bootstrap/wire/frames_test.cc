@@ -24,7 +24,7 @@ Bytes payload_of(const Bytes& frame, FrameKind kind) {
 }
 
 Hello hello() {
-  Hello h{.rank = 3, .size = 8, .process = 1234};
+  Hello h{.rank = 3, .size = 8, .process = 1234, .timeout_ms = 500};
   h.nonce.fill(7);
   h.key.fill(8);
   h.from.fill(3);
@@ -59,6 +59,7 @@ TEST_CASE("each frame is read back, and only whole") {
   CHECK(back->rank == 3);
   CHECK(back->size == 8);
   CHECK(back->process == 1234);
+  CHECK(back->timeout_ms == 500);
   CHECK(back->nonce == hello().nonce);
   CHECK(back->key == hello().key);
   CHECK(back->from == hello().from);

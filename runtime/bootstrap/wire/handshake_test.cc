@@ -26,8 +26,9 @@ TEST_CASE("a change of any word changes both proofs and both keys") {
       [](Meeting& m) { m.secret[15] ^= 1; },        [](Meeting& m) { m.challenge.nonce[0] ^= 1; },
       [](Meeting& m) { m.challenge.key[31] ^= 1; }, [](Meeting& m) { ++m.hello.rank; },
       [](Meeting& m) { ++m.hello.size; },           [](Meeting& m) { ++m.hello.process; },
-      [](Meeting& m) { m.hello.nonce[15] ^= 1; },   [](Meeting& m) { m.hello.key[0] ^= 1; },
-      [](Meeting& m) { m.hello.from[18] ^= 1; },    [](Meeting& m) { m.hello.to[17] ^= 1; },
+      [](Meeting& m) { ++m.hello.timeout_ms; },     [](Meeting& m) { m.hello.nonce[15] ^= 1; },
+      [](Meeting& m) { m.hello.key[0] ^= 1; },      [](Meeting& m) { m.hello.from[18] ^= 1; },
+      [](Meeting& m) { m.hello.to[17] ^= 1; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     INFO("change " << i);

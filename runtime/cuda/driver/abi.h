@@ -59,6 +59,7 @@ enum Attribute : int {
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,
   kCanUse64BitStreamMemOps = 122,
+  kDmaBufSupported = 124,
   kFabricSupported = 128,
   kMulticastSupported = 132,
 };
@@ -88,6 +89,9 @@ enum MemoryType : unsigned { kHostMemory = 1, kDeviceMemory = 2 };
 
 /// CUmemAllocationHandleType: bits.
 enum HandleType : int { kNoHandle = 0, kPosixFd = 1, kFabric = 8 };
+
+/// CUmemRangeHandleType.
+enum RangeHandleType : int { kDmaBufFd = 1 };
 
 enum : int { kLocationDevice = 1 };      ///< CUmemLocationType
 enum : int { kAllocationPinned = 1 };    ///< CUmemAllocationType

@@ -11,7 +11,7 @@ namespace {
 using GetProcAddress = abi::Result (*)(const char* symbol, void** function, int version,
                                        uint64_t flags, int* why_not);
 
-enum class Need { always, multicast, green };
+enum class Need { always, multicast, green, dma_buf };
 
 void* open_library(Diagnostics& diagnostics) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -10,8 +10,8 @@
 
 namespace mscclc::cuda {
 
-/// Functions that a driver lacks are null; load_driver() lets only those of multicast and of green
-/// contexts be so.
+/// Functions that a driver lacks are null; load_driver() lets only those of multicast, of green
+/// contexts and of dma-bufs be so.
 struct Driver {
 #define FUNCTION(name, version, need, parameters) abi::Result(*name) parameters = nullptr;
 #include "runtime/cuda/driver/functions.def"

@@ -48,6 +48,7 @@ bool is_safe_in_captures(std::string_view name) {
                                                    "DeviceGetName",
                                                    "DeviceGetAttribute",
                                                    "DeviceGetUuid",
+                                                   "DeviceGetPCIBusId",
                                                    "DeviceGetP2PAttribute",
                                                    "DeviceCanAccessPeer",
                                                    "CtxGetCurrent",
@@ -354,6 +355,9 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
     case abi::kCanUse64BitStreamMemOps:
       *value = options_.writes;
       return abi::kSuccess;
+    case abi::kDmaBufSupported:
+      *value = options_.dma_buf;
+      return abi::kSuccess;
     case abi::kFabricSupported:
       *value = options_.fabric;
       return abi::kSuccess;
@@ -373,6 +377,14 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
 abi::Result FakeDriver::DeviceGetUuid(abi::Uuid* uuid, abi::Ordinal device) {
   *uuid = {};
   uuid->bytes[15] = static_cast<unsigned char>(options_.alone ? process().id : device);
+  return abi::kSuccess;
+}
+
+// cuda:0 is 0000:01:00.0, and so on.
+abi::Result FakeDriver::DeviceGetPCIBusId(char* text, int bytes, abi::Ordinal device) {
+  const auto end = fmt::format_to_n(text, bytes - 1, "0000:{:02X}:00.0",
+                                    1 + (options_.alone ? process().id : device));
+  *end.out = 0;
   return abi::kSuccess;
 }
 

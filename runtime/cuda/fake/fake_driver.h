@@ -27,6 +27,10 @@
 
 namespace mscclc::cuda {
 
+/// An image of kernels that its ModuleLoadData() takes: a cubin that holds this text
+/// (fake_modules.cc).
+std::string fake_cubin(std::string_view text);
+
 struct FakeOptions {
   int devices = 2;
   bool mappings = true;  ///< virtual memory management
@@ -42,6 +46,7 @@ struct FakeOptions {
   int multiprocessors = 132;
   bool lossy = false;     ///< edges of captures have data: what is ahead is not told
   bool deferred = false;  ///< work on streams is done when someone waits for it
+  bool dma_buf = false;   ///< memory of GPUs can be given to network devices as a descriptor
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
   uint64_t memory = 1ull << 40;  ///< of a GPU, in bytes

@@ -1,6 +1,7 @@
 // The fake driver's virtual memory management: allocations, handles, mappings, and how they travel.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,46 @@ abi::Result FakeDriver::MemGetAllocationPropertiesFromHandle(abi::AllocationProp
   properties->type = abi::kAllocationPinned;
   properties->handle_types = found->second.memory->handle_types;
   properties->location = {abi::kLocationDevice, found->second.memory->device};
+  return abi::kSuccess;
+}
+
+FakeDriver::Physical::~Physical() {
+  if (shared == nullptr) return;
+  munmap(shared, bytes);
+  close(file);
+}
+
+int FakeDriver::Physical::share() {
+  if (shared == nullptr) {
+    file = memfd_create("fake dma-buf", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
+    void* const map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED) return -1;
+    std::memcpy(map, at(0), bytes);
+    shared = static_cast<uint8_t*>(map);
+    data = {};
+  }
+  return open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDWR | O_CLOEXEC);
+}
+
+// The descriptor stands for the range alone: where that begins in the file is where it is read
+// next.
+abi::Result FakeDriver::MemGetHandleForAddressRange(void* handle, abi::Address address,
+                                                    size_t bytes, abi::RangeHandleType type,
+                                                    unsigned long long flags) {
+  constexpr uint64_t kPage = 4096;
+  if (current_device() < 0) return misuse("exports without a context", abi::kInvalidContext);
+  if (type != abi::kDmaBufFd || flags != 0 || address % kPage != 0 || bytes % kPage != 0) {
+    return misuse("asks for a dma-buf of parts of pages", abi::kInvalidValue);
+  }
+  if (!options_.dma_buf) return abi::kNotSupported;
+  const auto mapping = find_range(process().mappings, address, bytes,
+                                  [](const MappingEntry& entry) { return entry.bytes; });
+  if (mapping == process().mappings.end()) return abi::kInvalidValue;
+  const int fd = mapping->second.memory->share();
+  if (fd < 0) return abi::kUnknown;
+  if (lseek(fd, static_cast<off_t>(address - mapping->first), SEEK_SET) < 0) return abi::kUnknown;
+  std::memcpy(handle, &fd, sizeof fd);
   return abi::kSuccess;
 }
 

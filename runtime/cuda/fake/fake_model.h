@@ -29,11 +29,20 @@ struct FakeDriver::Physical {
   uint64_t id = 0;  ///< of the buffer: comes only once
   std::unique_ptr<Team> team;
   std::vector<uint8_t> data;  ///< made when first touched: not zeros
+  uint8_t* shared = nullptr;  ///< the same, once there is a dma-buf: memory of a file
+  int file = -1;
 
+  Physical() = default;
+  Physical(const Physical&) = delete;
+  Physical& operator=(const Physical&) = delete;
+  ~Physical();
   uint8_t* at(uint64_t offset) {
+    if (shared != nullptr) return shared + offset;
     if (data.empty()) data.assign(bytes, 0xa5);
     return data.data() + offset;
   }
+  /// A descriptor of the memory, whose holders may map it; -1: there is none.
+  int share();
 };
 
 struct FakeDriver::HandleEntry {

@@ -1,5 +1,5 @@
-// The fake driver's modules: a cubin is a text that says for which GPUs it is, and names its
-// kernels, one a line:
+// The fake driver's modules: what a cubin holds is a text that says for which GPUs it is, and names
+// its kernels, one a line:
 //
 //   sm_90
 //   mscclc_..._f32
@@ -11,11 +11,23 @@
 #include "runtime/cuda/fake/fake_model.h"
 
 namespace mscclc::cuda {
+namespace {
+
+constexpr size_t kHeaderBytes = 64;
+
+}  // namespace
+
+std::string fake_cubin(std::string_view text) {
+  std::string cubin("\177ELF\2\1\1", 7);
+  cubin.resize(kHeaderBytes);  // no segments, no sections
+  cubin[18] = static_cast<char>(190);
+  return cubin.append(text);
+}
 
 abi::Result FakeDriver::ModuleLoadData(abi::Module* module, const void* image) {
   const int device = current_device();
   if (device < 0) return misuse("loads a module without a context", abi::kInvalidContext);
-  std::istringstream text(static_cast<const char*>(image));
+  std::istringstream text(static_cast<const char*>(image) + kHeaderBytes);
   std::string word;
   text >> word;
   if (word.rfind("sm_", 0) != 0) return abi::kInvalidImage;

@@ -98,6 +98,18 @@ abi::Result FakeDriver::StreamDestroy(abi::Stream stream) {
   return abi::kSuccess;
 }
 
+abi::Result FakeDriver::StreamQuery(abi::Stream stream) {
+  const auto found = process().streams.find(stream);
+  if (found == process().streams.end()) {
+    return misuse("asks about a stream that there is not", abi::kInvalidHandle);
+  }
+  if (found->second.device != current_device()) {
+    return misuse("asks about a stream of another context", abi::kInvalidHandle);
+  }
+  if (!run(found->second)) return abi::kIllegalAddress;
+  return found->second.work.empty() ? abi::kSuccess : abi::kNotReady;
+}
+
 abi::Result FakeDriver::StreamSynchronize(abi::Stream stream) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {

@@ -22,19 +22,30 @@ constexpr uint32_t kAsk = 1024;  ///< rests between questions whether all is ove
 class FarLane final : public Lane {
  public:
   FarLane(SharedContext context, std::unique_ptr<Memory> memory, std::unique_ptr<CopyQueue> queue,
-          std::unique_ptr<Lane> lane, std::function<bool()> over)
+          std::unique_ptr<Lane> lane, Reads reads, std::function<bool()> over)
       : context_(std::move(context)),
+        reads_(std::move(reads)),
         over_(std::move(over)),
         memory_(std::move(memory)),
         queue_(std::move(queue)),
         lane_(std::move(lane)) {}
+
+  /// A put of n pieces may begin and end within one, and so take n + 1 slots.
+  uint64_t room() override {
+    uint64_t free = 0;
+    while (free < kPieces && is_read((next_ + free) % kPieces)) ++free;
+    if (free < 2) return is_over() ? kAnyRoom : 0;
+    return std::min((free - 1) * kPiece, lane_->room());
+  }
 
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     if (bytes == 0) return true;
     const auto place = place_of(*context_, from, diagnostics);
     if (!place) return false;
-    if (*place == MemoryPlace::host) return lane_->put(to, from, bytes, diagnostics);
+    if (*place == MemoryPlace::host || (reads_ && reads_(from, bytes))) {
+      return lane_->put(to, from, bytes, diagnostics);
+    }
     return put_pieces(to, from, bytes, diagnostics);
   }
 
@@ -44,7 +55,7 @@ class FarLane final : public Lane {
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     return lane_->complete(count, value, diagnostics);
   }
-  bool flush(Diagnostics& diagnostics) override { return lane_->flush(diagnostics); }
+  FlushState try_flush(Diagnostics& diagnostics) override { return lane_->try_flush(diagnostics); }
 
  private:
   struct Piece {
@@ -86,10 +97,20 @@ class FarLane final : public Lane {
     return true;
   }
 
+  /// Has what was last put from there been sent?
+  bool is_read(uint64_t slot) const { return load_acquire<uint64_t>(&read_[slot]) == uses_[slot]; }
+
+  /// Asked while all slots are in use: would an order fail?
+  bool is_over() {
+    Diagnostics ignored;
+    return ++asked_room_ % kAsk == 0 &&
+           ((over_ && over_()) || !lane_->complete(&asked_, 1, ignored));
+  }
+
   /// Until what was last put from there has been sent.
   bool await_slot(uint32_t slot, Diagnostics& diagnostics) {
     Idle idle(kAwake);
-    for (uint32_t rests = 1; load_acquire<uint64_t>(&read_[slot]) != uses_[slot]; ++rests) {
+    for (uint32_t rests = 1; !is_read(slot); ++rests) {
       // A lane that has broken says why, rather than that its peer takes nothing.
       if (rests % kAsk == 0 && !lane_->complete(&asked_, 1, diagnostics)) return false;
       if (rests % kAsk == 0 && over_ && over_()) {
@@ -103,11 +124,13 @@ class FarLane final : public Lane {
   }
 
   const SharedContext context_;
+  const Reads reads_;
   const std::function<bool()> over_;
   std::unique_ptr<Memory> memory_;           ///< nullptr: nothing was put from the GPU so far
   std::array<uint64_t, kPieces> read_ = {};  ///< by slot: uses whose bytes have been sent
   std::array<uint64_t, kPieces> uses_ = {};  ///< by slot
   uint64_t asked_ = 0;
+  uint32_t asked_room_ = 0;  ///< so often, for nothing
   uint32_t next_ = 0;
   std::unique_ptr<CopyQueue> queue_;
   std::unique_ptr<Lane> lane_;  ///< last: it reads what is above
@@ -116,13 +139,15 @@ class FarLane final : public Lane {
 }  // namespace
 
 std::unique_ptr<Lane> make_far_lane(const SharedContext& context, std::unique_ptr<Lane> lane,
-                                    std::function<bool()> over, Diagnostics& diagnostics) {
+                                    Reads reads, OwnAllocations& own, std::function<bool()> over,
+                                    Diagnostics& diagnostics) {
   // Not when it is needed: the driver may wait for kernels then, and they for what is sent.
-  auto memory = allocate_pinned(context, kPieces * kPiece, "what goes to other nodes", diagnostics);
+  auto memory =
+      own.add(allocate_pinned(context, kPieces * kPiece, "what goes to other nodes", diagnostics));
   auto queue = memory == nullptr ? nullptr : CopyQueue::open(context, diagnostics);
   if (queue == nullptr) return nullptr;
   return std::make_unique<FarLane>(context, std::move(memory), std::move(queue), std::move(lane),
-                                   std::move(over));
+                                   std::move(reads), std::move(over));
 }
 
 }  // namespace mscclc::cuda

@@ -2,26 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "runtime/base/environment.h"
 #include "runtime/cuda/far/far_lane.h"
+#include "runtime/cuda/far/gpu_arrivals.h"
 #include "runtime/cuda/far/gpu_landing.h"
 #include "runtime/net/far_memory.h"
-#include "runtime/net/socket_end.h"
-#include "runtime/net/socket_lane.h"
+#include "runtime/net/sockets/socket_end.h"
+#include "runtime/net/sockets/socket_lane.h"
+#include "runtime/verbs/verbs_end.h"
+#include "runtime/verbs/verbs_lane.h"
 
 namespace mscclc::cuda {
 namespace {
 
 /// Between calls that follow one another the threads of lanes should not fall asleep.
 constexpr std::chrono::milliseconds kLanesAwake{10};
+constexpr uint32_t kProcessorsPerHand = 8, kMostHands = 4;
 
-bool takes_sockets(Diagnostics& diagnostics) {
+/// A thread copies for one connection; a few processors should be left to the application. Over
+/// verbs the sockets carry little.
+net::SocketOptions socket_options(bool over_verbs) {
+  net::SocketOptions options;
+  options.awake = kLanesAwake;
+  if (over_verbs) return options;
+  options.sends_apart = true;
+  options.hands = std::min(kMostHands, std::thread::hardware_concurrency() / kProcessorsPerHand);
+  return options;
+}
+
+/// As MSCCLC_LANE says. nullopt: reported.
+std::optional<bool> takes_verbs(Diagnostics& diagnostics) {
   const auto lane = Environment::of_process().text(Variable::MSCCLC_LANE, diagnostics);
-  if (!lane) return false;
-  if (*lane == "sockets") return true;
-  diagnostics.error("lane-failed", {},
-                    fmt::format("MSCCLC_LANE is {}: GPUs have lanes over sockets only", *lane));
-  return false;
+  if (!lane) return std::nullopt;
+  if (*lane == "sockets" || *lane == "verbs") return *lane == "verbs";
+  diagnostics.error("bad-variable", {},
+                    fmt::format("MSCCLC_LANE is {}; allowed are sockets and verbs", quoted(*lane)));
+  return std::nullopt;
+}
+
+/// "0000:3b:00.0"; "": the driver does not say.
+std::string pci_number(const PrimaryContext& context) {
+  char text[32] = {};
+  const auto result = context.driver().DeviceGetPCIBusId(text, sizeof text, context.ordinal());
+  return result == abi::kSuccess ? text : "";
 }
 
 }  // namespace
@@ -36,14 +62,44 @@ std::optional<MemoryPlace> place_of(const PrimaryContext& context, const void* a
   return known && type == abi::kDeviceMemory ? MemoryPlace::device : MemoryPlace::host;
 }
 
-bool FarNodes::expose(const void* address, uint64_t bytes, const std::shared_ptr<const void>& owner,
-                      MemoryHandle& handle, Diagnostics& diagnostics) {
+std::shared_ptr<const VerbsMemory::Exposed> FarNodes::register_memory(uint8_t* data, uint64_t bytes,
+                                                                      MemoryPlace place,
+                                                                      OwnAllocation* own,
+                                                                      MemoryHandle& handle,
+                                                                      Diagnostics& diagnostics) {
+  std::shared_ptr<const VerbsMemory::Exposed> exposed;
+  if (own != nullptr) {
+    const auto offset = static_cast<uint64_t>(data - own->memory().data());
+    exposed = std::static_pointer_cast<const VerbsMemory::Exposed>(
+        own->companions().get(verbs_->adapter()->port().context.get(), offset, bytes,
+                              [&] { return verbs_->expose(data, bytes, place, diagnostics); }));
+  } else {
+    exposed = verbs_->expose(data, bytes, place, diagnostics);
+    using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+    handle.keep = std::make_shared<const Both>(handle.keep, exposed);
+  }
+  return exposed;
+}
+
+bool FarNodes::expose(const void* address, uint64_t bytes, MemoryHandle& handle,
+                      Diagnostics& diagnostics) {
   const auto place = place_of(*context_, address, diagnostics);
-  if (!place) return false;
+  const auto over_verbs = takes_verbs(diagnostics);
+  if (!place || !over_verbs || (*over_verbs && !start(diagnostics))) return false;
   auto* const data = static_cast<uint8_t*>(const_cast<void*>(address));
+  const std::shared_ptr<OwnAllocation> own = own_->find(address, bytes);
+  FarPiece piece{.node = node_};
+  const uint8_t* staging = nullptr;
+  if (verbs_ != nullptr) {
+    const auto exposed = register_memory(data, bytes, *place, own.get(), handle, diagnostics);
+    if (exposed == nullptr) return false;
+    piece.device_key = exposed->key;
+    if (exposed->staging != nullptr) staging = exposed->staging->data();
+  }
+  const auto owner = own != nullptr ? std::shared_ptr<const void>(own) : handle.keep;
+  piece.id = exposed_->add(owner, data, bytes, *place, staging);
   Offer& offer = handle.offers.emplace_back(Offer{HandleKind::host_lane, {}});
-  const ExposedId id = exposed_->add(owner != nullptr ? owner : handle.keep, data, bytes, *place);
-  encode(FarPiece{.id = id, .node = node_}, offer.bytes);
+  encode(piece, offer.bytes);
   return true;
 }
 
@@ -61,20 +117,43 @@ bool FarNodes::reach(const MemoryHandle& handle, std::unique_ptr<Memory>& memory
 
 bool FarNodes::start(Diagnostics& diagnostics) {
   if (net_ != nullptr) return true;
-  auto options = net::read_socket_options(diagnostics);
-  if (!options || !takes_sockets(diagnostics)) return false;
-  options->awake = kLanesAwake;
-  options->sends_apart = true;
+  const auto over_verbs = takes_verbs(diagnostics);
+  if (!over_verbs) return false;
+  auto options = net::read_socket_options(diagnostics, socket_options(*over_verbs));
+  if (!options) return false;
+  if (!Environment::of_process().has(Variable::MSCCLC_SOCKET_CONNECTIONS)) {
+    options->connections = std::max(options->connections, options->hands);
+  }
   options->begin_thread = [context = context_](Diagnostics& problems) {
     return context->ok(context->driver().CtxSetCurrent(context->handle()),
                        fmt::format("make cuda:{} current", context->ordinal()), problems);
   };
   net_ = net::SocketNet::start(*options, diagnostics);
-  return net_ != nullptr;
+  if (net_ == nullptr || !*over_verbs || start_verbs(diagnostics)) return net_ != nullptr;
+  net_ = nullptr;
+  return false;
+}
+
+bool FarNodes::start_verbs(Diagnostics& diagnostics) {
+  auto options = verbs::read_verbs_options(diagnostics);
+  const auto disabled =
+      Environment::of_process().number(Variable::MSCCLC_FORCE_DISABLE_GDR, diagnostics);
+  if (!options || !disabled) return false;
+  options->gpu = pci_number(*context_);
+  auto adapter = verbs::Adapter::start(*options, net_, diagnostics);
+  if (adapter == nullptr) return false;
+  verbs_ = std::make_shared<VerbsMemory>(context_, std::move(adapter), *disabled == 0);
+  return true;
 }
 
 std::unique_ptr<LaneEnd> FarNodes::await_lane(const LanePeer& peer, Diagnostics& diagnostics) {
   if (!start(diagnostics)) return nullptr;
+  if (verbs_ != nullptr) {
+    auto arrivals = make_arrivals(context_, verbs_, diagnostics);
+    if (arrivals == nullptr) return nullptr;
+    return verbs::await_verbs_lane(peer.rank, verbs_->adapter(), exposed_, peer.failed,
+                                   std::move(arrivals));
+  }
   auto landing = make_landing(context_, diagnostics);
   if (landing == nullptr) return nullptr;
   return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, std::move(landing));
@@ -83,9 +162,28 @@ std::unique_ptr<LaneEnd> FarNodes::await_lane(const LanePeer& peer, Diagnostics&
 std::unique_ptr<Lane> FarNodes::open_lane(const LanePeer& peer, std::chrono::milliseconds timeout,
                                           Diagnostics& diagnostics) {
   if (!start(diagnostics)) return nullptr;
-  auto lane = net::open_socket_lane(peer, net_, timeout, diagnostics);
-  return lane == nullptr ? nullptr
-                         : make_far_lane(context_, std::move(lane), peer.over, diagnostics);
+  std::unique_ptr<Lane> lane;
+  Reads reads;
+  if (verbs_ == nullptr) {
+    lane = net::open_socket_lane(peer, net_, timeout, diagnostics);
+  } else {
+    const auto find = [context = context_, own = own_, verbs = verbs_](
+                          const void* from, uint64_t bytes) -> verbs::Source {
+      Diagnostics problems;
+      const auto allocation = own->find(from, bytes);
+      if (allocation == nullptr) return {};  // of another allocator, which may free it at any time
+      const auto place = place_of(*context, from, problems);
+      if (!place) return {.error = problems.all().front().message};
+      return verbs->source(*allocation, *place);
+    };
+    lane = verbs::open_verbs_lane(peer, verbs_->adapter(), find, timeout, diagnostics);
+    // Fewer bytes are read by the processor.
+    reads = [find](const void* from, uint64_t bytes) {
+      return bytes > verbs::kInline && find(from, bytes).key;
+    };
+  }
+  if (lane == nullptr) return nullptr;
+  return make_far_lane(context_, std::move(lane), std::move(reads), *own_, peer.over, diagnostics);
 }
 
 }  // namespace mscclc::cuda

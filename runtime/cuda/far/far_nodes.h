@@ -1,5 +1,5 @@
-// A GPU's ranks of other nodes: lanes over sockets to them and from them, and what they are told of
-// memory here.
+// A GPU's ranks of other nodes: lanes over sockets or verbs (MSCCLC_LANE) to them and from them,
+// and what they are told of memory here.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cuda/far/own_allocations.h"
+#include "runtime/cuda/far/verbs_memory.h"
 #include "runtime/cuda/memory/memory.h"
 #include "runtime/memory/handle.h"
 #include "runtime/net/exposed_memory.h"
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_net.h"
 
 namespace mscclc::cuda {
 
@@ -22,17 +24,17 @@ std::optional<MemoryPlace> place_of(const PrimaryContext& context, const void* a
 class FarNodes {
  public:
   /// `node`: where this rank is, a text that no other node has.
-  FarNodes(SharedContext context, std::string node)
-      : context_(std::move(context)), node_(std::move(node)) {}
+  /// `own`: what the device allocates.
+  FarNodes(SharedContext context, std::string node, std::shared_ptr<OwnAllocations> own)
+      : context_(std::move(context)), node_(std::move(node)), own_(std::move(own)) {}
 
   /// Some ranks are on other nodes.
   void join() { joined_ = true; }
   bool joined() const { return joined_; }
 
-  /// Adds to a handle what lanes need. `owner` keeps the memory; nullptr: as long as the handle's
-  /// `keep` lives it is there. False: reported.
-  [[nodiscard]] bool expose(const void* address, uint64_t bytes,
-                            const std::shared_ptr<const void>& owner, MemoryHandle& handle,
+  /// Adds to a handle what lanes need. Memory of other allocators is there as long as the handle's
+  /// `keep` lives. False: reported.
+  [[nodiscard]] bool expose(const void* address, uint64_t bytes, MemoryHandle& handle,
                             Diagnostics& diagnostics);
   /// Memory of another node, for lanes. `memory` stays nullptr if it is of this one. False:
   /// reported.
@@ -47,11 +49,18 @@ class FarNodes {
 
  private:
   [[nodiscard]] bool start(Diagnostics& diagnostics);
+  [[nodiscard]] bool start_verbs(Diagnostics& diagnostics);
+  /// Lets network devices write memory while it is there. nullptr: reported.
+  [[nodiscard]] std::shared_ptr<const VerbsMemory::Exposed> register_memory(
+      uint8_t* data, uint64_t bytes, MemoryPlace place, OwnAllocation* own, MemoryHandle& handle,
+      Diagnostics& diagnostics);
 
   const SharedContext context_;
   const std::string node_;
+  const std::shared_ptr<OwnAllocations> own_;
   bool joined_ = false;
   std::shared_ptr<net::SocketNet> net_;  ///< nullptr: not needed so far
+  std::shared_ptr<VerbsMemory> verbs_;   ///< nullptr: lanes go over sockets
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
 };
 

@@ -82,8 +82,18 @@ struct Nodes {
   bool signal(Memory& to, uint64_t offset, uint64_t value) {
     return lane->signal({&to, offset}, value, diagnostics);
   }
+  /// As blocks look at it; what is on a GPU only the driver may touch.
   std::vector<uint8_t> there(const Memory& memory, uint64_t offset, uint64_t bytes) {
-    return world.fake.bytes_at(address_of(memory.data()) + offset, bytes);
+    if (&memory != on_host.get()) {
+      return world.fake.bytes_at(address_of(memory.data()) + offset, bytes);
+    }
+    // Word by word, as it was written: what orders the two is a message, which no sanitizer sees.
+    std::vector<uint64_t> words;
+    for (uint64_t at = offset / 8 * 8; at < offset + bytes; at += 8) {
+      words.push_back(load_acquire<uint64_t>(memory.data() + at));
+    }
+    const auto* first = reinterpret_cast<const uint8_t*>(words.data()) + offset % 8;
+    return {first, first + bytes};
   }
   uint64_t word(const Memory& memory, uint64_t offset) {
     uint64_t value = 0;
@@ -94,7 +104,7 @@ struct Nodes {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (word(memory, offset) < value) {
       REQUIRE(std::chrono::steady_clock::now() < until);
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));  // others need the driver, too
     }
   }
   std::string text() const { return text_of(diagnostics); }

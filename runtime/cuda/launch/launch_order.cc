@@ -96,6 +96,7 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
   const Driver& driver = context_->driver();
   turn.stream = stream;
   turn.room = room_;
+  if (turn.stream_id != 0) return find_room(turn, diagnostics);
   int status = abi::kCaptureStatusNone;
   if (!context_->ok(
           driver.StreamGetCaptureInfo(stream, &status, &turn.capture, nullptr, nullptr, nullptr),

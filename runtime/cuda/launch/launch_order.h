@@ -49,14 +49,15 @@ class LaunchOrder {
   /// A launch that has its place.
   struct Turn {
     abi::Stream stream = nullptr;
-    uint64_t stream_id = 0;
+    uint64_t stream_id = 0;             ///< 0: still to be asked for
     uint64_t capture = 0;               ///< id; 0: none
     std::vector<abi::GraphNode> ahead;  ///< of the capture: what the launch will come after
     uint32_t blocks = 0;
     uint32_t room = 0;  ///< multiprocessors of the stream
   };
   /// Lets a stream wait for what `plan` must begin after, and sets `early`, `frees_next` and
-  /// `begun` of it. False: reported. REQUIRES: the context is current.
+  /// `begun` of it. `turn` may bring the id of a stream that is not captured. False: reported.
+  /// REQUIRES: the context is current.
   bool take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan, Turn& turn,
                  Diagnostics& diagnostics);
   /// The launch has been made. False: reported.

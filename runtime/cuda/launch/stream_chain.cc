@@ -58,7 +58,7 @@ bool CudaStreamChain::follow_captured(const Capture& capture, Diagnostics& diagn
 }
 
 bool CudaStreamChain::wait_for_all(Diagnostics& diagnostics) {
-  event_ = OwnEvent::create(context_, diagnostics);
+  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
   const OutsideCapture outside(context_->driver());
   return event_ != nullptr &&
          context_->ok(context_->driver().CtxSynchronize(), kAttempt, diagnostics);
@@ -127,21 +127,25 @@ bool CudaStreamChain::move_record(const Capture& capture, const Stream& before,
 
 bool CudaStreamChain::follow(StreamHandle stream, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
+  *known_ = {};
   if (!current.is_set(diagnostics) || !find(stream, now_, diagnostics)) return false;
+  *known_ = {now_.handle, now_.id};
   if (now_.capture != 0) {
     const Capture& taken = capture(now_.capture);
     if (taken.end.handle != nullptr) return follow_captured(taken, diagnostics);
     return replays_ == Replays::ignored || begin_graph(diagnostics);
   }
-  if (in_graphs_) return event_->delay(now_.handle, diagnostics);
-  if (last_ == 0 || last_ == now_.id) return true;
-  return event_ == nullptr ? wait_for_all(diagnostics) : event_->delay(now_.handle, diagnostics);
+  const bool elsewhere = last_ != 0 && last_ != now_.id;
+  if (elsewhere && !marked_) return wait_for_all(diagnostics);
+  return (!elsewhere && !in_graphs_) || event_->delay(now_.handle, diagnostics);
 }
 
 bool CudaStreamChain::put_last(StreamHandle, Diagnostics& diagnostics) {
+  *known_ = {};
   if (now_.capture != 0) return put_last_captured(capture(now_.capture), diagnostics);
   last_ = now_.id;
-  return event_ == nullptr || event_->record(now_.handle, diagnostics);
+  marked_ = event_ != nullptr;
+  return !marked_ || event_->record(now_.handle, diagnostics);
 }
 
 }  // namespace mscclc::cuda

@@ -25,10 +25,18 @@
 
 namespace mscclc::cuda {
 
+/// A stream that is not captured, and its id: what a chain has asked the driver, the launch that
+/// comes next need not ask again. id 0: nothing is known.
+struct KnownStream {
+  abi::Stream handle = nullptr;
+  uint64_t id = 0;
+};
+
 class CudaStreamChain final : public StreamChain {
  public:
-  CudaStreamChain(SharedContext context, Replays replays)
-      : context_(std::move(context)), replays_(replays) {}
+  /// `known`: gets what follow() has found.
+  CudaStreamChain(SharedContext context, Replays replays, std::shared_ptr<KnownStream> known)
+      : context_(std::move(context)), replays_(replays), known_(std::move(known)) {}
 
   bool follow(StreamHandle stream, Diagnostics& diagnostics) override;
   bool put_last(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -63,9 +71,11 @@ class CudaStreamChain final : public StreamChain {
 
   const SharedContext context_;
   const Replays replays_;
+  const std::shared_ptr<KnownStream> known_;
   Stream now_;                            ///< of the last follow()
   uint64_t last_ = 0;                     ///< id of the stream of the last call; 0: there was none
   std::unique_ptr<OwnEvent> event_;       ///< its end; nullptr: there has been one stream only
+  bool marked_ = false;                   ///< the event marks the end of the last call
   std::map<uint64_t, Capture> captures_;  ///< by id, which grow
   bool in_graphs_ = false;                ///< some graph waits for the event, and records it
 };

@@ -174,6 +174,72 @@ TEST_CASE("a replay is ordered, too, where the driver does not say what calls en
   world.check_clean();
 }
 
+TEST_CASE("a capture between calls of two streams does not part them") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    gpu.call(0);
+    (void)gpu.graph();
+    gpu.call(1);  // waits for the host: the capture's event does not mark the first one's end
+    CHECK(world.fake.calls("CtxSynchronize") == 1);
+    gpu.call(0);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(1) == 1);
+    CHECK(gpu.run(0) == 2);
+    CHECK(world.fake.calls("CtxSynchronize") == 1);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("what a call asks of the driver, before and after the first capture") {
+  World world;
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    const std::vector<std::string> functions = {"StreamGetCaptureInfo", "StreamGetId",
+                                                "StreamWaitEvent",      "EventRecord",
+                                                "EventQuery",           "StreamIsCapturing"};
+    const auto counts = [&] {
+      std::vector<uint64_t> calls;
+      for (const std::string& function : functions) calls.push_back(world.fake.calls(function));
+      return calls;
+    };
+    const auto calls_of_one = [&] {
+      gpu.call(0);  // the first on a stream finds its multiprocessors
+      const std::vector<uint64_t> before = counts();
+      gpu.call(0);
+      std::vector<uint64_t> calls = counts();
+      for (size_t i = 0; i < calls.size(); ++i) calls[i] -= before[i];
+      return calls;
+    };
+    CHECK(calls_of_one() == std::vector<uint64_t>{1, 1, 0, 0, 0, 0});
+    (void)gpu.graph();
+    CHECK(calls_of_one() == std::vector<uint64_t>{1, 1, 1, 1, 0, 0});
+  }
+  world.check_clean();
+}
+
+TEST_CASE("a launch believes nothing that a chain has found out for another") {
+  World world;
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    const auto launch = [&](int stream) {
+      const uint64_t before = world.fake.calls("StreamGetId");
+      REQUIRE(gpu.device->launch({.blocks = 1, .threads = 128, .most_blocks = 132, .ranks_here = 1},
+                                 gpu.streams[stream], gpu.diagnostics));
+      return world.fake.calls("StreamGetId") - before;
+    };
+    REQUIRE(gpu.chain->follow(gpu.streams[0], gpu.diagnostics));
+    CHECK(launch(1) == 1);
+    REQUIRE(gpu.chain->follow(gpu.streams[0], gpu.diagnostics));
+    CHECK(launch(0) == 0);
+    CHECK(launch(0) == 1);
+    REQUIRE(gpu.chain->follow(gpu.streams[0], gpu.diagnostics));
+    REQUIRE(gpu.chain->put_last(gpu.streams[0], gpu.diagnostics));
+    CHECK(launch(0) == 1);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("where replays are ignored graphs have no events, and calls no end") {
   World world({.deferred = true});
   {

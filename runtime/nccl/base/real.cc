@@ -10,6 +10,7 @@
 #include "ir/base/read_file.h"
 #include "runtime/base/environment.h"
 #include "runtime/nccl/base/device.h"
+#include "runtime/nccl/base/report.h"
 
 // A copy of this library under another name is known by it.
 extern "C" __attribute__((visibility("default"))) const char mscclc_nccl_front[] = "mscclc";
@@ -95,6 +96,7 @@ Found find_real() {
     if (found.real != nullptr) return found;
     found.why += (found.why.empty() ? "" : "; ") + why;
   }
+  if (!named.empty()) warn_of_setting("MSCCLC_NCCL: " + found.why);
   if (found.why.empty()) {
     found.why = "there is no NCCL to fall back to: set MSCCLC_NCCL to its libnccl.so.2";
   }
@@ -114,6 +116,11 @@ RealOfProcess& real_of_process() {
 }  // namespace
 
 constinit thread_local int InsideReal::depth_ = 0;
+
+bool is_no_file(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
 
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps) {
@@ -140,6 +147,7 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
   };
   const std::string remedy = "it is mscclc's own; set MSCCLC_NCCL to NVIDIA's libnccl.so.2";
   if (same_file(path, own_file())) return refuse(remedy);
+  if (is_no_file(path)) return refuse("it is no file");
   const InsideReal inside;
   void* handle = ::dlopen(unused_spelling(path).c_str(), kLoadFlags);
   if (handle == nullptr) return refuse(::dlerror());

@@ -5,18 +5,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
+#include <optional>
+#include <set>
 
+#include "ir/diagnostics/printable.h"
+#include "runtime/base/blame.h"
 #include "runtime/base/environment.h"
+#include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc::nccl {
 namespace {
 
 constexpr std::array<std::string_view, 4> kSubsystems = {"INIT", "COLL", "ENV", "REG"};
-constexpr std::array<std::string_view, 5> kLevels = {"", "VERSION", "WARN", "INFO", "TRACE"};
+constexpr std::array<std::string_view, 6> kLevels = {"NONE", "VERSION", "WARN",
+                                                     "INFO", "ABORT",   "TRACE"};
 enum Level : int { kOff, kVersion, kWarn, kInfo };
 constexpr size_t kMostErrorText = 1024;  ///< with the zero: NCCL's own limit
 
@@ -30,6 +38,7 @@ struct Reporting {
   std::string host;
   std::mutex mutex;  ///< of what follows
   std::string last_error;
+  std::set<std::string> warnings;
 };
 Reporting& reporting() {
   static Reporting* const process = new Reporting;
@@ -42,11 +51,17 @@ std::string setting(const Environment& environment, Variable variable) {
   return environment.has(variable) ? environment.text(variable, ignored).value_or("") : "";
 }
 
-int level_of(const std::string& name) {
-  for (size_t i = 1; i < kLevels.size(); ++i) {
-    if (kLevels[i] == name) return static_cast<int>(i);
-  }
-  return kOff;
+/// In NCCL's settings the case of letters does not matter.
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
+/// nullopt: there is none of this name.
+std::optional<int> level_of(const std::string& name) {
+  const auto found = std::find(kLevels.begin(), kLevels.end(), upper(name));
+  if (found == kLevels.end()) return std::nullopt;
+  return static_cast<int>(found - kLevels.begin());
 }
 
 uint32_t subsystems_of(std::string_view list) {
@@ -70,6 +85,7 @@ Reporting& ready() {
 
 void write_line(std::string_view line) {
   const int output = reporting().output;
+  const QuietWrites quiet;
   while (!line.empty()) {
     const ssize_t written = ::write(output, line.data(), line.size());
     if (written <= 0) return;  // a log that nobody takes stops nothing
@@ -82,20 +98,47 @@ void write_line(std::string_view level, int device, std::string_view text) {
                          ::syscall(SYS_gettid), device, level, text));
 }
 
+void warn_once(const std::string& text) {
+  Reporting& p = reporting();
+  const std::lock_guard lock(p.mutex);
+  if (p.warnings.insert(text).second) write_line("WARN", -1, text);
+}
+
+/// NCCL_DEBUG_FILE.
+void open_output(const std::string& file) {
+  const std::string name = expand_file_name(file, std::nullopt);
+  // Not to wait for the reader of a pipe: neither here nor when it is full.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
+  const int output = name.empty() ? -1 : ::open(name.c_str(), kFlags, 0644);
+  if (output >= 0) {
+    reporting().output = output;
+    return;
+  }
+  const std::string why = name.empty()     ? "allowed are %h, %p and %%"
+                          : errno == ENXIO ? "it is a pipe with no reader"
+                                           : error_text(errno);
+  warn_once(fmt::format("NCCL_DEBUG_FILE is {}: {}: lines go to standard output",
+                        mscclc::quoted(file), why));
+}
+
 }  // namespace
 
 void read_debug_settings() {
   Reporting& p = reporting();
   const Environment environment = Environment::of_process();
   p.host = host_name();
-  p.level = level_of(setting(environment, Variable::NCCL_DEBUG));
-  const std::string list = setting(environment, Variable::NCCL_DEBUG_SUBSYS);
+  const std::string name = setting(environment, Variable::NCCL_DEBUG);
+  const std::optional<int> level = name.empty() ? kOff : level_of(name);
+  p.level = level.value_or(kOff);
+  const std::string list = upper(setting(environment, Variable::NCCL_DEBUG_SUBSYS));
   p.subsystems = subsystems_of(list.empty() ? "INIT,ENV" : list);
   const std::string file = setting(environment, Variable::NCCL_DEBUG_FILE);
-  const std::string name = expand_file_name(file, std::nullopt);
-  if (p.level == kOff || name.empty()) return;
-  const int output = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (output >= 0) p.output = output;
+  if (!level) {
+    warn_once(
+        fmt::format("NCCL_DEBUG is {}; known are VERSION, WARN, INFO and TRACE: nothing is written",
+                    mscclc::quoted(name)));
+  }
+  if (p.level != kOff && !file.empty()) open_output(file);
 }
 
 bool informs(Subsystem subsystem) {
@@ -130,6 +173,40 @@ ncclResult_t fail(ncclResult_t code, std::string_view what, const Diagnostics& d
   std::string text = render_text(diagnostics, Sources{});
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return fail(code, fmt::format("{}: {}", what, text));
+}
+
+ncclResult_t result_of(const Diagnostics& diagnostics) {
+  const auto& all = diagnostics.all();
+  const auto first = std::find_if(
+      all.begin(), all.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
+  if (first == all.end()) return ncclInternalError;
+  switch (blame_of(first->code)) {
+    case Blame::argument:
+      return ncclInvalidArgument;
+    case Blame::usage:
+    case Blame::no_plan:
+    case Blame::not_proved:
+    case Blame::aborted:
+      return ncclInvalidUsage;
+    case Blame::peer:
+    case Blame::timeout:
+      return ncclRemoteError;
+    case Blame::memory:
+    case Blame::system:
+      return ncclSystemError;
+    case Blame::internal:
+      break;
+  }
+  return ncclInternalError;
+}
+
+ncclResult_t fail(std::string_view what, const Diagnostics& diagnostics) {
+  return fail(result_of(diagnostics), what, diagnostics);
+}
+
+void warn_of_setting(const std::string& text) {
+  (void)ready();
+  warn_once(text);
 }
 
 const char* last_error() {

@@ -34,6 +34,13 @@ void announce_version(int version);
 /// The same with the errors of `diagnostics`.
 [[nodiscard]] ncclResult_t fail(ncclResult_t code, std::string_view what,
                                 const Diagnostics& diagnostics);
+/// The same with the code that stands for the first of them.
+[[nodiscard]] ncclResult_t fail(std::string_view what, const Diagnostics& diagnostics);
+/// NCCL's code for the first error; ncclInternalError if there is none.
+ncclResult_t result_of(const Diagnostics& diagnostics);
+/// Writes a WARN line, once a process for each text, whatever NCCL_DEBUG says: a setting has no
+/// effect, where NCCL, too, takes any.
+void warn_of_setting(const std::string& text);
 /// ncclGetLastError(): the last text of the process; valid until the thread asks again.
 const char* last_error();
 /// ncclGetErrorString(): NCCL's own words.

@@ -15,6 +15,7 @@
 #include "runtime/nccl/calls/compare.h"
 #include "runtime/nccl/calls/lane.h"
 #include "runtime/nccl/calls/message_calls.h"
+#include "runtime/nccl/calls/real_calls.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -58,29 +59,31 @@ std::optional<CollectiveCall> for_plans(const Call& call) {
                         .output = call.receive};
 }
 
-/// REQUIRES: the communicator's mutex is held.
-ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+/// Finds out who serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
+void find_server(Comm& comm, Prepared& prepared) {
   const Call& call = *prepared.call;
+  if (is_message(call) && serves_messages(comm)) return;  // message_calls.h
   const StreamHandle stream = stream_of(comm, call);
   const auto wanted = for_plans(call);
   if (comm.ranks == 1 && wanted) {
-    prepared.plan = std::make_unique<Copy>(*comm.device, call.send, call.receive,
+    prepared.plan = std::make_unique<Copy>(comm, stream, call.send, call.receive,
                                            call.count * info(wanted->dtype).bytes);
-    return ncclSuccess;
+    return;
   }
-  std::string what = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
+  prepared.who = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
+  if (!wanted || comm.plans == nullptr) return;
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
-  if (!wanted || comm.plans == nullptr ||
-      !comm.plans->serves(*wanted, comm.device->is_capturing(stream), logged ? &what : nullptr)) {
-    return prepare_real(comm, call, what);
-  }
+  prepared.plan = comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream),
+                                    logged ? &prepared.who : nullptr);
+}
+
+ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+  const Call& call = *prepared.call;
+  if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.who);
   Diagnostics diagnostics;
-  prepared.plan = comm.plans->prepare(*wanted, stream, diagnostics);
-  if (prepared.plan == nullptr) return fail(ncclSystemError, name(call.kind), diagnostics);
-  if (comm.profiler != nullptr) {
-    prepared.plan_name = comm.plans->plan_of(*wanted, comm.device->is_capturing(stream));
-  }
-  say_who_serves(comm, call, what);
+  if (!prepared.plan->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
+  if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
+  say_who_serves(comm, call, prepared.who);
   return ncclSuccess;
 }
 
@@ -114,14 +117,16 @@ bool may_wait(Lane& lane) {
   const std::lock_guard lock(comm.mutex);
   if (comm.compares_calls || messages_may_wait(lane)) return true;
   return std::any_of(lane.calls.begin(), lane.calls.end(), [&](const Prepared& prepared) {
-    const auto wanted = for_plans(*prepared.call);
-    const StreamHandle stream = stream_of(comm, *prepared.call);
     if (is_message(*prepared.call) && serves_messages(comm)) return false;
-    if (comm.ranks == 1 && wanted) return false;
-    const bool planned = wanted && comm.plans != nullptr &&
-                         comm.plans->serves(*wanted, comm.device->is_capturing(stream), nullptr);
-    return planned ? comm.plans->waits_for_ranks(*wanted, stream) : comm.real == nullptr;
+    return prepared.plan != nullptr ? prepared.plan->waits_for_ranks() : comm.real == nullptr;
   });
+}
+
+void find_servers(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    const std::lock_guard lock(lane.comm->mutex);
+    for (Prepared& prepared : lane.calls) find_server(*lane.comm, prepared);
+  }
 }
 
 /// The last error of the lanes.
@@ -156,66 +161,6 @@ ncclResult_t prepare_all(std::vector<Lane>& lanes) {
   return result_of(lanes);
 }
 
-/// A call of the real NCCL, with its communicator and its reduction.
-ncclResult_t call_real(const RealNccl& real, ncclComm_t comm, const Call& c, ncclRedOp_t op) {
-  switch (c.kind) {
-    case CallKind::allreduce:
-      return real.AllReduce(c.send, c.receive, c.count, c.type, op, comm, c.stream);
-    case CallKind::broadcast:
-      return real.Broadcast(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
-    case CallKind::reduce:
-      return real.Reduce(c.send, c.receive, c.count, c.type, op, c.root, comm, c.stream);
-    case CallKind::allgather:
-      return real.AllGather(c.send, c.receive, c.count, c.type, comm, c.stream);
-    case CallKind::reducescatter:
-      return real.ReduceScatter(c.send, c.receive, c.count, c.type, op, comm, c.stream);
-    case CallKind::alltoall:
-      if (real.AlltoAll == nullptr) break;
-      return real.AlltoAll(c.send, c.receive, c.count, c.type, comm, c.stream);
-    case CallKind::gather:
-      if (real.Gather == nullptr) break;
-      return real.Gather(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
-    case CallKind::scatter:
-      if (real.Scatter == nullptr) break;
-      return real.Scatter(c.send, c.receive, c.count, c.type, c.root, comm, c.stream);
-    case CallKind::send:
-      if (real.Send == nullptr) break;
-      return real.Send(c.send, c.count, c.type, c.root, comm, c.stream);
-    case CallKind::recv:
-      if (real.Recv == nullptr) break;
-      return real.Recv(c.receive, c.count, c.type, c.root, comm, c.stream);
-    case CallKind::other:
-      return c.make(real, comm);
-  }
-  return fail(ncclInvalidUsage, fmt::format("{}: NCCL {} has no such call", name(c.kind),
-                                            version_text(real.version)));
-}
-
-ncclResult_t call_real(const Call& call) {
-  const RealNccl& real = *real_nccl();
-  const ncclComm_t comm = call.comm->real;
-  if (comm == nullptr) return fail(ncclInvalidUsage, "the communicator is aborted");
-  if (call.config != nullptr) {
-    if (const auto result = call_with_config(real, comm, call)) return *result;
-  }
-  if (call.reduction == nullptr) return call_real(real, comm, call, call.op);
-  if (real.RedOpCreatePreMulSum == nullptr) {
-    return fail(ncclInvalidUsage, "NCCL has no ncclRedOpCreatePreMulSum()");
-  }
-  const Reduction& reduction = *call.reduction;
-  uint64_t value = reduction.value;
-  void* const scalar =
-      reduction.residence == kNcclScalarDevice ? reduction.address : static_cast<void*>(&value);
-  ncclRedOp_t op = 0;
-  ncclResult_t result =
-      real.RedOpCreatePreMulSum(&op, scalar, reduction.type, reduction.residence, comm);
-  if (result != ncclSuccess) return result;
-  result = call_real(real, comm, call, op);
-  // Legal before the call has run: NCCL has copied what it needs.
-  const ncclResult_t destroyed = real.RedOpDestroy(op, comm);
-  return result == ncclSuccess ? destroyed : result;
-}
-
 /// The profiler's events of a call that a plan serves. nullopt: there is no profiler.
 std::optional<CallEvents> profile(Lane& lane, const Prepared& prepared) {
   Comm& comm = *lane.comm;
@@ -237,6 +182,14 @@ std::optional<CallEvents> profile(Lane& lane, const Prepared& prepared) {
                                                      .plan = prepared.plan_name.c_str()});
 }
 
+/// A message in a graph runs in its way's order of calls, and must keep that of its communicator.
+bool launch_in_order(Comm& comm, const Prepared& prepared, Diagnostics& diagnostics) {
+  if (!is_message(*prepared.call)) return prepared.plan->launch(diagnostics);
+  const StreamHandle stream = stream_of(comm, *prepared.call);
+  return comm.order->follow(stream, diagnostics) && prepared.plan->launch(diagnostics) &&
+         comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics);
+}
+
 ncclResult_t try_launch_plans(Lane& lane) {
   Comm& comm = *lane.comm;
   const std::lock_guard lock(comm.mutex);
@@ -248,15 +201,12 @@ ncclResult_t try_launch_plans(Lane& lane) {
       if (result != ncclSuccess) return result;
       continue;
     }
-    const StreamHandle stream = stream_of(comm, *prepared.call);
-    ncclResult_t result = join_messages(lane);
-    if (result == ncclSuccess) result = begin_call(comm, stream, false);
+    const ncclResult_t joined = join_messages(lane);
+    if (joined != ncclSuccess) return joined;
     Diagnostics diagnostics;
-    if (result == ncclSuccess && !prepared.plan->launch(stream, diagnostics)) {
-      result = fail(ncclSystemError, name(prepared.call->kind), diagnostics);
+    if (!launch_in_order(comm, prepared, diagnostics)) {
+      return fail(name(prepared.call->kind), diagnostics);
     }
-    if (result == ncclSuccess) result = end_call(comm, stream);
-    if (result != ncclSuccess) return result;
   }
   return lane.next == lane.calls.size() ? join_messages(lane) : ncclSuccess;
 }
@@ -284,7 +234,7 @@ ncclResult_t launch_real(Lane& lane) {
     lane.gave_real = true;
     // Messages go on together, whoever serves them; another call waits for those before it.
     ncclResult_t result = is_message(call) ? ncclSuccess : join_messages(lane);
-    if (result == ncclSuccess) result = begin_call(comm, lane.real_stream, true);
+    if (result == ncclSuccess) result = begin_real_call(comm, lane.real_stream);
     if (result == ncclSuccess) result = call_real(call);
     if (result != ncclSuccess && result != ncclInProgress) return result;
   }
@@ -311,7 +261,7 @@ ncclResult_t launch_real(std::vector<Lane>& lanes) {
     // NCCL joins the streams of a group, so the last one stands for all.
     if (!std::exchange(lane.gave_real, false) || ended != ncclSuccess) continue;
     const std::lock_guard lock(lane.comm->mutex);
-    ended = end_call(*lane.comm, lane.real_stream);
+    ended = end_real_call(*lane.comm, lane.real_stream);
     if (ended == ncclSuccess && is_done(lane)) ended = join_messages(lane);
   }
   return result == ncclSuccess ? ended : result;
@@ -374,8 +324,7 @@ ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
     Diagnostics diagnostics;
     if (!comm.communicator->synchronize(comm.null_stream, diagnostics) ||
         (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
-      comm.async_error = ncclRemoteError;
-      return fail(ncclRemoteError, "the calls of stream 0", diagnostics);
+      return comm.async_error = fail("the calls of stream 0", diagnostics);
     }
   }
   return ncclSuccess;
@@ -397,6 +346,15 @@ ncclResult_t check_captures(std::vector<Lane>& lanes) {
                 fmt::format("of the {} streams of a communicator's calls in one group, {} are "
                             "captured in a graph: it must be all or none",
                             streams.size(), captured));
+  }
+  return ncclSuccess;
+}
+
+/// Another thread, or the group itself, may have ended a communicator since the call was asked for.
+ncclResult_t check_stages(const std::vector<Lane>& lanes) {
+  for (const Lane& lane : lanes) {
+    const ncclResult_t result = check_stage(*lane.comm, "at the end of its group a call finds");
+    if (result != ncclSuccess) return result;
   }
   return ncclSuccess;
 }
@@ -447,8 +405,12 @@ const char* name(CallKind kind) {
 
 ncclResult_t make_calls(std::vector<Call>& calls) {
   std::vector<Lane> lanes = make_lanes(calls);
-  ncclResult_t result = check_captures(lanes);
-  if (result == ncclSuccess) result = prepare_all(lanes);
+  ncclResult_t result = check_stages(lanes);
+  if (result == ncclSuccess) result = check_captures(lanes);
+  if (result == ncclSuccess) {
+    find_servers(lanes);
+    result = prepare_all(lanes);
+  }
   if (result == ncclSuccess) result = join_streams(lanes);
   if (result == ncclSuccess) result = launch_all(lanes);
   if (result == ncclSuccess) result = join_streams(lanes);

@@ -33,14 +33,13 @@ ncclResult_t Group::end() {
   return --depth_ > 0 ? ncclSuccess : finish();
 }
 
-ncclResult_t Group::drop(size_t& calls) {
+ncclResult_t Group::drop(std::vector<Call>& calls) {
   if (depth_ == 0) {
     return fail(ncclInvalidUsage, "ncclGroupSimulateEnd: there was no ncclGroupStart()");
   }
-  calls = calls_.size();
   if (--depth_ > 0) return ncclSuccess;
-  jobs_.clear();
-  calls_.clear();
+  for (Job& job : std::exchange(jobs_, {})) job.cancel();
+  calls = std::exchange(calls_, {});
   return std::exchange(error_, ncclSuccess);
 }
 

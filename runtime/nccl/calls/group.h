@@ -28,8 +28,9 @@ class Group {
   /// Ends the group: at the outermost one, does all that was asked for. If anything has failed in
   /// it, nothing is done, and the last error is the result.
   ncclResult_t end();
-  /// Ends it without doing anything: ncclGroupSimulateEnd(). `calls`: how many were asked for.
-  ncclResult_t drop(size_t& calls);
+  /// Ends it without doing anything: ncclGroupSimulateEnd(). `calls`: at the outermost end, those
+  /// that were asked for.
+  ncclResult_t drop(std::vector<Call>& calls);
   bool is_open() const { return depth_ > 0; }
 
   /// Makes the group fail. Returns the code.

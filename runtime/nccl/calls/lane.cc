@@ -20,9 +20,7 @@ ncclResult_t make_real_on_its_device(Comm& comm) {
   return diagnostics.has_errors() ? fail(ncclSystemError, "cannot fall back", diagnostics) : result;
 }
 
-bool may_mix(const Comm& comm) {
-  return comm.plans != nullptr && (comm.facts.has_real || comm.messages != nullptr);
-}
+bool may_mix(const Comm& comm) { return comm.plans != nullptr || comm.ranks == 1; }
 
 }  // namespace
 
@@ -55,17 +53,18 @@ ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) 
   return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;
 }
 
-ncclResult_t begin_call(Comm& comm, StreamHandle stream, bool real) {
+ncclResult_t begin_real_call(Comm& comm, StreamHandle stream) {
   if (!may_mix(comm)) return ncclSuccess;
   Diagnostics diagnostics;
-  bool ordered = comm.order->follow(stream, diagnostics);
   // To the real NCCL, streams of the host mean nothing.
-  if (ordered && real && comm.on_host) ordered = comm.device->synchronize(stream, diagnostics);
-  return ordered ? ncclSuccess
-                 : fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
+  if (comm.order->follow(stream, diagnostics) &&
+      (!comm.on_host || comm.device->synchronize(stream, diagnostics))) {
+    return ncclSuccess;
+  }
+  return fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);
 }
 
-ncclResult_t end_call(Comm& comm, StreamHandle stream) {
+ncclResult_t end_real_call(Comm& comm, StreamHandle stream) {
   Diagnostics diagnostics;
   if (!may_mix(comm) || comm.order->put_last(stream, diagnostics)) return ncclSuccess;
   return fail(ncclUnhandledCudaError, "cannot keep the order of streams", diagnostics);

@@ -13,8 +13,11 @@ namespace mscclc::nccl {
 
 struct Prepared {
   Call* call = nullptr;
-  std::unique_ptr<PreparedCall> plan;  ///< nullptr: the real NCCL makes it
-  std::string plan_name = {};          ///< set where there is a profiler
+  std::unique_ptr<ServedCall> plan;  ///< nullptr: the real NCCL makes it
+  std::string who = {};              ///< who serves it and why, for the log; "": nobody asks
+  std::string plan_name = {};        ///< set where there is a profiler
+  /// A message's plan before it is prepared; nullptr: not asked for yet, or there is none.
+  std::unique_ptr<ServedCall> found = {};
   Way* way = nullptr;  ///< a message by a plan, which runs on its stream; nullptr: on the caller's
 };
 
@@ -31,16 +34,21 @@ struct Lane {
 };
 
 /// What stays on a rank.
-class Copy final : public PreparedCall {
+class Copy final : public ServedCall {
  public:
-  Copy(Device& device, const void* from, void* to, uint64_t bytes)
-      : device_(device), from_(from), to_(to), bytes_(bytes) {}
-  bool launch(StreamHandle stream, Diagnostics& diagnostics) override {
-    return from_ == to_ || device_.copy(to_, from_, bytes_, stream, diagnostics);
+  /// The communicator must outlive it.
+  Copy(Comm& comm, StreamHandle stream, const void* from, void* to, uint64_t bytes)
+      : comm_(comm), stream_(stream), from_(from), to_(to), bytes_(bytes) {}
+  std::string plan() const override { return "copy"; }
+  bool launch(Diagnostics& diagnostics) override {
+    return comm_.order->follow(stream_, diagnostics) &&
+           (from_ == to_ || comm_.device->copy(to_, from_, bytes_, stream_, diagnostics)) &&
+           comm_.order->put_last(stream_, diagnostics);
   }
 
  private:
-  Device& device_;
+  Comm& comm_;
+  const StreamHandle stream_;
   const void* const from_;
   void* const to_;
   const uint64_t bytes_;
@@ -56,9 +64,9 @@ void say_who_serves(const Comm& comm, const Call& call, const std::string& who);
 /// communicator yet.
 [[nodiscard]] ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why);
 
-/// Puts a call after the communicator's earlier ones, where neither plans nor NCCL do so
-/// themselves: between the two. REQUIRES, as end_call(): the communicator's mutex is held.
-[[nodiscard]] ncclResult_t begin_call(Comm& comm, StreamHandle stream, bool real);
-[[nodiscard]] ncclResult_t end_call(Comm& comm, StreamHandle stream);
+/// Puts a call of the real NCCL after those that plans serve; what it serves itself it keeps in
+/// order. REQUIRES, as end_real_call(): the communicator's mutex is held.
+[[nodiscard]] ncclResult_t begin_real_call(Comm& comm, StreamHandle stream);
+[[nodiscard]] ncclResult_t end_real_call(Comm& comm, StreamHandle stream);
 
 }  // namespace mscclc::nccl

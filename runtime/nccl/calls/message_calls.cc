@@ -60,22 +60,28 @@ bool leaves_to_real(const Comm& comm, const WayCalls& way) {
   return way.capturing && comm.real != nullptr;
 }
 
+/// False: no plan serves the message.
+bool find_plan(const Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
+  if (prepared.found != nullptr) return true;
+  const Call& call = *prepared.call;
+  prepared.who = "there are no plans";
+  if (way.plans == nullptr) return false;
+  const bool logged = informs(Subsystem::coll) || comm.requires_plans;
+  const StreamHandle stream = calls.capturing ? stream_of(comm, call) : way.stream;
+  prepared.found = way.plans->serve(as_broadcast(call), stream, calls.capturing,
+                                    logged ? &prepared.who : nullptr);
+  return prepared.found != nullptr;
+}
+
 ncclResult_t prepare_message(Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
   const Call& call = *prepared.call;
-  const CollectiveCall wanted = as_broadcast(call);
-  std::string what = "there are no plans";
-  const bool logged = informs(Subsystem::coll) || comm.requires_plans;
-  if (way.plans == nullptr ||
-      !way.plans->serves(wanted, calls.capturing, logged ? &what : nullptr)) {
-    return prepare_real(comm, call, what);
-  }
+  if (!find_plan(comm, calls, way, prepared)) return prepare_real(comm, call, prepared.who);
   Diagnostics diagnostics;
-  const StreamHandle stream = calls.capturing ? stream_of(comm, call) : way.stream;
-  prepared.plan = way.plans->prepare(wanted, stream, diagnostics);
-  if (prepared.plan == nullptr) return fail(ncclRemoteError, name(call.kind), diagnostics);
+  if (!prepared.found->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
+  prepared.plan = std::move(prepared.found);
   if (!calls.capturing) prepared.way = &way;
-  if (comm.profiler != nullptr) prepared.plan_name = way.plans->plan_of(wanted, calls.capturing);
-  say_who_serves(comm, call, what);
+  if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
+  say_who_serves(comm, call, prepared.who);
   return ncclSuccess;
 }
 
@@ -100,11 +106,10 @@ ncclResult_t prepare_way(Comm& comm, const WayCalls& calls) {
 
 bool waits(const Comm& comm, const WayCalls& calls) {
   if (leaves_to_real(comm, calls)) return false;
-  const Way* const way = comm.messages->find(calls.from, calls.to);
-  if (way == nullptr) return true;
-  return way->plans != nullptr &&
-         std::any_of(calls.calls.begin(), calls.calls.end(), [&](const Prepared* prepared) {
-           return way->plans->waits_for_ranks(as_broadcast(*prepared->call), way->stream);
+  Way* const way = comm.messages->find(calls.from, calls.to);
+  return way == nullptr ||
+         std::any_of(calls.calls.begin(), calls.calls.end(), [&](Prepared* prepared) {
+           return find_plan(comm, calls, *way, *prepared) && prepared->found->waits_for_ranks();
          });
 }
 
@@ -156,7 +161,8 @@ ncclResult_t settle_own_messages(Lane& lane) {
       return fail(ncclInvalidUsage, fmt::format("rank {} sends {} bytes to itself, and receives {}",
                                                 comm.rank, bytes, bytes_of_message(receive)));
     }
-    prepared.plan = std::make_unique<Copy>(*comm.device, send.send, receive.receive, bytes);
+    prepared.plan = std::make_unique<Copy>(comm, stream_of(comm, *prepared.call), send.send,
+                                           receive.receive, bytes);
     say_who_serves(comm, *prepared.call, "a copy");
     other.call = nullptr;
   }
@@ -239,12 +245,11 @@ ncclResult_t launch_message(Lane& lane, const Prepared& message) {
   const StreamHandle stream = stream_of(comm, *message.call);
   Diagnostics diagnostics;
   if (comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics) &&
-      comm.order->follow(message.way->stream, diagnostics) &&
-      message.plan->launch(message.way->stream, diagnostics)) {
+      comm.order->follow(message.way->stream, diagnostics) && message.plan->launch(diagnostics)) {
     lane.under_way.push_back(&message);
     return ncclSuccess;
   }
-  return fail(ncclSystemError, name(message.call->kind), diagnostics);
+  return fail(name(message.call->kind), diagnostics);
 }
 
 ncclResult_t join_messages(Lane& lane) {

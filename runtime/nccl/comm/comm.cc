@@ -1,6 +1,7 @@
 #include "runtime/nccl/comm/comm.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -43,15 +44,32 @@ class HandleSpace {
 };
 
 /// Never destroyed: what runs while the process ends may still ask.
-struct Process {
-  HandleSpace handles;
+HandleSpace& handles() {
+  static HandleSpace* const handles = new HandleSpace;
+  return *handles;
+}
+
+struct Table {
   std::shared_mutex mutex;
   std::unordered_map<ncclComm_t, CommPointer> comms;
 };
-Process& process() {
-  static Process* const process = new Process;
-  return *process;
+/// How many forks there were on the way to this process, since it made its first communicator.
+std::atomic<uint32_t> forks{0};
+
+/// What the process has made. After a fork the child has none of the threads that its parent's
+/// communicators live by, and of a mutex it cannot know who held it: it begins with a table of its
+/// own, and never touches the other.
+std::atomic<Table*>& table_of_process() {
+  static std::atomic<Table*> table = [] {
+    (void)::pthread_atfork(nullptr, nullptr, [] {
+      ++forks;
+      table_of_process() = new Table;
+    });
+    return new Table;
+  }();
+  return table;
 }
+Table& table() { return *table_of_process(); }
 
 }  // namespace
 
@@ -65,42 +83,60 @@ Comm::~Comm() {
 }
 
 ncclComm_t add_comm(const CommPointer& comm) {
-  const std::lock_guard lock(process().mutex);
-  comm->handle = process().handles.next();
-  if (comm->handle != nullptr) process().comms.emplace(comm->handle, comm);
+  comm->handle = handles().next();
+  comm->forks = forks;
+  if (comm->handle != nullptr) put_back_comm(comm);
   return comm->handle;
 }
 
+void put_back_comm(const CommPointer& comm) {
+  const std::lock_guard lock(table().mutex);
+  table().comms.emplace(comm->handle, comm);
+}
+
 CommPointer find_comm(ncclComm_t handle) {
-  const std::shared_lock lock(process().mutex);
-  const auto found = process().comms.find(handle);
-  return found == process().comms.end() ? nullptr : found->second;
+  const std::shared_lock lock(table().mutex);
+  const auto found = table().comms.find(handle);
+  return found == table().comms.end() ? nullptr : found->second;
 }
 
 CommPointer remove_comm(ncclComm_t handle) {
-  const std::lock_guard lock(process().mutex);
-  const auto found = process().comms.find(handle);
-  if (found == process().comms.end()) return nullptr;
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().comms.find(handle);
+  if (found == table().comms.end()) return nullptr;
   CommPointer comm = std::move(found->second);
-  process().comms.erase(found);
+  table().comms.erase(found);
   return comm;
 }
 
-bool is_our_handle(ncclComm_t handle) { return process().handles.has(handle); }
+bool is_our_handle(ncclComm_t handle) { return handles().has(handle); }
 
 CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& result) {
-  const auto refuse = [&](ncclResult_t code, const char* why) {
-    result = fail(code, fmt::format("{}: {}", function, why));
-    return nullptr;
-  };
   CommPointer comm = find_comm(handle);
   if (comm == nullptr) {
-    return refuse(ncclInvalidArgument,
-                  handle == nullptr ? "the communicator is NULL" : "there is no such communicator");
+    result = fail(ncclInvalidArgument,
+                  fmt::format("{}: {}", function,
+                              handle == nullptr ? "the communicator is NULL"
+                              : is_our_handle(handle)
+                                  ? "the communicator is destroyed, or was made before this "
+                                    "process was forked"
+                                  : "there is no such communicator"));
+    return nullptr;
   }
-  switch (comm->stage) {
+  result = check_stage(*comm, function);
+  return result == ncclSuccess ? comm : nullptr;
+}
+
+ncclResult_t check_stage(const Comm& comm, const char* function) {
+  const auto refuse = [&](ncclResult_t code, const char* why) {
+    return fail(code, fmt::format("{}: {}", function, why));
+  };
+  if (comm.forks != forks) {
+    return refuse(ncclInvalidUsage, "the communicator was made before this process was forked");
+  }
+  switch (comm.stage) {
     case Stage::ready:
-      return comm;
+      return ncclSuccess;
     case Stage::making:
       return refuse(ncclInvalidArgument, "the communicator is not ready: ncclInProgress");
     case Stage::failed:
@@ -111,6 +147,8 @@ CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& r
       return refuse(ncclInvalidUsage, "the communicator is revoked");
     case Stage::aborted:
       return refuse(ncclInvalidUsage, "the communicator is aborted");
+    case Stage::destroyed:
+      return refuse(ncclInvalidUsage, "the communicator is destroyed");
   }
   return refuse(ncclInternalError, "the communicator is at no stage");
 }

@@ -22,7 +22,7 @@
 namespace mscclc::nccl {
 
 /// What becomes of a communicator, in this order; `failed` instead of `ready`.
-enum class Stage : uint8_t { making, ready, failed, finalized, revoked, aborted };
+enum class Stage : uint8_t { making, ready, failed, finalized, revoked, aborted, destroyed };
 
 /// A reduction that was made at run time. Calls hold it, so it may be destroyed at any time.
 struct Reduction {
@@ -57,6 +57,7 @@ struct JobFacts {
 /// `making`.
 struct Comm {
   ncclComm_t handle = nullptr;
+  uint32_t forks = 0;  ///< that led to the process that made it: in its children it is of no use
   uint32_t rank = 0, ranks = 0;
   int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
   bool on_host = false;
@@ -79,8 +80,8 @@ struct Comm {
   std::unique_ptr<Messages> messages;          ///< set once; nullptr: plans serve none
   std::unique_ptr<Profiler> profiler;          ///< nullptr: there is none
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
-  /// Of all calls that plans or the real NCCL make: each orders its own, but not the other's.
-  std::unique_ptr<StreamChain> order;
+  /// Of all calls that plans or the real NCCL make.
+  std::shared_ptr<StreamChain> order;
   uint32_t children = 0;  ///< rendezvous that were made, which gives each its own name
 
   std::mutex tables;  ///< of what follows
@@ -99,12 +100,16 @@ ncclComm_t add_comm(const CommPointer& comm);
 CommPointer find_comm(ncclComm_t handle);
 /// Takes it from its callers. nullptr: as find_comm().
 CommPointer remove_comm(ncclComm_t handle);
+/// Gives it back to its callers: what remove_comm() was for is not done.
+void put_back_comm(const CommPointer& comm);
 /// True of handles that we gave out, also of communicators that are gone.
 bool is_our_handle(ncclComm_t handle);
 
 /// The communicator of a call, in NCCL's order of checks: there is such a one; it is not revoked;
 /// it is ready. nullptr: `result` says what to answer.
 CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& result);
+/// ncclSuccess: it is ready; else what to answer to a call of `function`.
+[[nodiscard]] ncclResult_t check_stage(const Comm& comm, const char* function);
 
 /// Waits until the real NCCL has done what it says is in progress, or the communicator is aborted.
 ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result);

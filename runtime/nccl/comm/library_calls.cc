@@ -25,17 +25,29 @@ std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
   return *plans;
 }
 
-class LaunchedByCollectives final : public PreparedCall {
+class ServedByPlan final : public ServedCall {
  public:
-  LaunchedByCollectives(Collectives& collectives, ReadyCall call)
-      : collectives_(collectives), call_(std::move(call)) {}
-  bool launch(StreamHandle, Diagnostics& diagnostics) override {
-    return collectives_.launch(call_, diagnostics);
+  ServedByPlan(Collectives& collectives, const CollectiveCall& call, PlanChoice choice,
+               StreamHandle stream)
+      : collectives_(collectives), call_(call), choice_(std::move(choice)), stream_(stream) {}
+  std::string plan() const override {
+    return choice_.picked == nullptr ? "copy" : choice_.picked->name;
+  }
+  bool waits_for_ranks() override { return collectives_.waits_for_ranks(call_, choice_); }
+  bool prepare(Diagnostics& diagnostics) override {
+    ready_ = collectives_.prepare(call_, choice_, stream_, diagnostics);
+    return static_cast<bool>(ready_);
+  }
+  bool launch(Diagnostics& diagnostics) override {
+    return collectives_.launch(ready_, diagnostics);
   }
 
  private:
   Collectives& collectives_;
-  const ReadyCall call_;
+  const CollectiveCall call_;
+  const PlanChoice choice_;  ///< empty: it needs no plan
+  const StreamHandle stream_;
+  ReadyCall ready_;
 };
 
 /// One line of reasons.
@@ -56,40 +68,28 @@ class LibraryCalls final : public PlanCalls {
   explicit LibraryCalls(std::unique_ptr<Collectives> collectives)
       : collectives_(std::move(collectives)) {}
 
-  bool serves(const CollectiveCall& call, bool capturing, std::string* what) override {
-    if (!collectives_->needs_plan(call)) {
-      if (what != nullptr) *what = "a copy";
-      return true;
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    PlanChoice choice;
+    if (collectives_->needs_plan(call)) {
+      std::vector<PassedOver> passed_over;
+      Diagnostics diagnostics;
+      choice = collectives_->choose_once(call, capturing, what == nullptr ? nullptr : &passed_over,
+                                         diagnostics);
+      if (choice.picked == nullptr) {
+        if (what != nullptr) *what = why_not(passed_over, diagnostics);
+        return nullptr;
+      }
+      if (what != nullptr) {
+        *what = fmt::format("plan '{}', {}", choice.picked->name, choice.picked->why);
+      }
+    } else if (what != nullptr) {
+      *what = "a copy";
     }
-    std::vector<PassedOver> passed_over;
-    Diagnostics diagnostics;
-    const auto picked = collectives_->choose(call, capturing,
-                                             what == nullptr ? nullptr : &passed_over, diagnostics);
-    if (what == nullptr) return picked != nullptr;
-    *what = picked != nullptr ? fmt::format("plan '{}', {}", picked->name, picked->why)
-                              : why_not(passed_over, diagnostics);
-    return picked != nullptr;
-  }
-
-  std::string plan_of(const CollectiveCall& call, bool capturing) override {
-    if (!collectives_->needs_plan(call)) return "copy";
-    Diagnostics ignored;  // prepare() reports it
-    const auto picked = collectives_->choose(call, capturing, nullptr, ignored);
-    return picked == nullptr ? "" : picked->name;
-  }
-
-  bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) override {
-    return collectives_->waits_for_ranks(call, stream);
+    return std::make_unique<ServedByPlan>(*collectives_, call, std::move(choice), stream);
   }
 
   bool launches_wait() const override { return collectives_->launches_wait(); }
-
-  std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call, StreamHandle stream,
-                                        Diagnostics& diagnostics) override {
-    ReadyCall ready = collectives_->prepare(call, stream, diagnostics);
-    if (!ready) return nullptr;
-    return std::make_unique<LaunchedByCollectives>(*collectives_, std::move(ready));
-  }
 
  private:
   const std::unique_ptr<Collectives> collectives_;

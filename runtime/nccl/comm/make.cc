@@ -203,12 +203,12 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr) return failed(ncclSystemError, "cannot make a stream");
   }
-  comm.order = comm.device->chain_streams(Replays::ignored, diagnostics);
+  const bool ordered = comm.facts.orders_replays && !comm.facts.wants_real;
+  comm.order =
+      comm.device->chain_streams(ordered ? Replays::ordered : Replays::ignored, diagnostics);
   if (comm.order == nullptr) return failed(ncclSystemError, "cannot order streams");
   if (!comm.facts.wants_real) {
-    const CollectivesOptions options{
-        .most_blocks = comm.facts.most_blocks,
-        .replays = comm.facts.orders_replays ? Replays::ordered : Replays::ignored};
+    const CollectivesOptions options{.most_blocks = comm.facts.most_blocks, .chain = comm.order};
     comm.plans = make_plan_calls(*comm.communicator, options, diagnostics);
   }
   if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");

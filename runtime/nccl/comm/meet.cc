@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "runtime/api/job.h"
@@ -18,32 +16,6 @@ namespace {
 
 /// In the place of an id's text: "NCCL_COMM_ID" and host:port.
 constexpr std::string_view kByEnvironment = "NCCL_COMM_ID=";
-
-/// Hubs that serve ids of this process: kept here until a rank of it joins, and then by the ranks
-/// of this process, the last of which closes it. Never destroyed: their threads may outlive main().
-struct Hubs {
-  struct Entry {
-    std::shared_ptr<Hub> unused;
-    std::weak_ptr<Hub> hub;
-  };
-  std::mutex mutex;
-  std::map<std::string, Entry> by_id;
-};
-Hubs& hubs() {
-  static Hubs* const hubs = new Hubs;
-  return *hubs;
-}
-
-/// nullptr: another process serves it.
-std::shared_ptr<Hub> join_hub(const std::string& id) {
-  const std::lock_guard lock(hubs().mutex);
-  std::erase_if(hubs().by_id, [](const auto& entry) { return entry.second.hub.expired(); });
-  const auto found = hubs().by_id.find(id);
-  if (found == hubs().by_id.end()) return nullptr;
-  std::shared_ptr<Hub> hub = found->second.hub.lock();
-  found->second.unused.reset();
-  return hub;
-}
 
 std::string text_of(const ncclUniqueId& id) {
   return {id.internal, ::strnlen(id.internal, sizeof id.internal)};
@@ -141,8 +113,7 @@ bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
   std::optional<HostedJob> job = host_job(*options, diagnostics);
   if (!job) return false;
   const std::string text = job->id.text();
-  const std::lock_guard lock(hubs().mutex);
-  hubs().by_id.emplace(text, Hubs::Entry{job->hub, job->hub});
+  keep_hub(job->id, std::move(job->hub));
   return write_text(text, id, diagnostics);
 }
 
@@ -155,7 +126,7 @@ std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank, uin
   const auto parsed = UniqueId::parse(text, diagnostics);
   const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
   if (!options) return nullptr;
-  return join_job(*parsed, rank, ranks, options->timeout, join_hub(text), diagnostics);
+  return join_job(*parsed, rank, ranks, options->timeout, own_hub(*parsed), diagnostics);
 }
 
 bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {

@@ -11,32 +11,34 @@
 
 namespace mscclc::nccl {
 
-/// A call that waits for no rank any more.
-class PreparedCall {
+/// A call that is served without the real NCCL.
+class ServedCall {
  public:
-  virtual ~PreparedCall() = default;
-  /// Puts it on the stream that it was prepared for; does not wait.
-  [[nodiscard]] virtual bool launch(StreamHandle stream, Diagnostics& diagnostics) = 0;
+  virtual ~ServedCall() = default;
+  /// The plan's name; "copy" if it needs none.
+  virtual std::string plan() const = 0;
+  /// True if prepare() would wait for other ranks.
+  virtual bool waits_for_ranks() { return false; }
+  /// Makes it ready to be launched. False: reported.
+  [[nodiscard]] virtual bool prepare(Diagnostics&) { return true; }
+  /// Puts it on the stream that it was found for, after the communicator's earlier calls; does not
+  /// wait. REQUIRES: prepare().
+  [[nodiscard]] virtual bool launch(Diagnostics& diagnostics) = 0;
 };
 
 /// Thread safety: the communicator's, one thread at a time.
 class PlanCalls {
  public:
   virtual ~PlanCalls() = default;
-  /// True if a plan serves the call, or it needs none: decided by facts of all ranks alone. `what`,
-  /// if any: gets one line, the plan and why it is the choice, or why there is none.
-  virtual bool serves(const CollectiveCall& call, bool capturing, std::string* what) = 0;
-  /// The name of the plan that serves a call; "copy" if it needs none.
-  virtual std::string plan_of(const CollectiveCall& /*call*/, bool /*capturing*/) { return ""; }
-  /// True if prepare() would wait for other ranks.
-  virtual bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream) = 0;
-  /// True if PreparedCall::launch() waits for other ranks after all, to compare calls
+  /// Finds the plan for a call, once for all that is to come. nullptr: none serves it; only facts
+  /// of all ranks decide. `what`, if any: gets one line, the plan and why it is the choice, or why
+  /// there is none. The call and its memory are not looked at. Local.
+  [[nodiscard]] virtual std::unique_ptr<ServedCall> serve(const CollectiveCall& call,
+                                                          StreamHandle stream, bool capturing,
+                                                          std::string* what) = 0;
+  /// True if ServedCall::launch() waits for other ranks after all, to compare calls
   /// (MSCCLC_CHECK_CALLS).
   virtual bool launches_wait() const = 0;
-  /// Makes a call ready that is served. nullptr: reported.
-  [[nodiscard]] virtual std::unique_ptr<PreparedCall> prepare(const CollectiveCall& call,
-                                                              StreamHandle stream,
-                                                              Diagnostics& diagnostics) = 0;
 };
 
 }  // namespace mscclc::nccl

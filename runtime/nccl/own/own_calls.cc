@@ -10,6 +10,7 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/coll_config.h"
 #include "runtime/nccl/calls/group.h"
+#include "runtime/nccl/calls/real_calls.h"
 #include "runtime/nccl/own/own.h"
 
 namespace mscclc::nccl {
@@ -31,6 +32,28 @@ bool has_root(CallKind kind) {
 
 bool reduces(CallKind kind) {
   return kind == CallKind::allreduce || kind == CallKind::reduce || kind == CallKind::reducescatter;
+}
+
+/// True if one of the buffers has `count` elements for every rank.
+bool has_rows(CallKind kind) {
+  switch (kind) {
+    case CallKind::allgather:
+    case CallKind::reducescatter:
+    case CallKind::alltoall:
+    case CallKind::gather:
+    case CallKind::scatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// No GPU addresses more: such a count is a mistake, and its bytes may not even be a number.
+constexpr uint64_t kMostBytes = uint64_t{1} << 44;
+
+bool is_too_large(const Call& call, Dtype dtype) {
+  const uint64_t rows = has_rows(call.kind) ? call.comm->ranks : 1;
+  return call.count > kMostBytes / rows / info(dtype).bytes;
 }
 
 bool is_point_to_point(CallKind kind) { return kind == CallKind::send || kind == CallKind::recv; }
@@ -63,7 +86,11 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
   if (has_root(call.kind) && (call.root < 0 || call.root >= static_cast<int>(call.comm->ranks))) {
     return refuse(fmt::format("there is no rank {} among {}", call.root, call.comm->ranks));
   }
-  if (!dtype_of(call.type)) return refuse(fmt::format("there is no type {}", call.type));
+  const auto dtype = dtype_of(call.type);
+  if (!dtype) return refuse(fmt::format("there is no type {}", call.type));
+  if (is_too_large(call, *dtype)) {
+    return refuse(fmt::format("{} elements are more than any memory holds", call.count));
+  }
   if (reduces(call.kind)) return find_reduction(function, call);
   return ncclSuccess;
 }
@@ -190,16 +217,21 @@ ncclResult_t GroupEnd() { return Group::of_thread().end(); }
 ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
   const bool wrong = info != nullptr && (info->size < sizeof(size_t) + 2 * sizeof(int) ||
                                          info->magic != MSCCLC_NCCL_SIM_INFO_MAGIC);
-  size_t calls = 0;
+  std::vector<Call> calls;
   const ncclResult_t result = Group::of_thread().drop(calls);
   if (result != ncclSuccess) return result;
   if (wrong) {
     return fail(ncclInvalidArgument,
                 "ncclGroupSimulateEnd: info was not made with NCCL_SIM_INFO_INITIALIZER");
   }
-  // Nobody has measured these plans here: no estimate is better than one that is made up.
-  if (info != nullptr && info->size >= sizeof *info)
-    info->estimatedTime = calls == 0 ? 0.0f : -1.0f;
+  if (info == nullptr) return ncclSuccess;
+  // By NCCL's model, for plans, too: it has one for every machine, and plans are picked where they
+  // take less. Without it no estimate is better than one that is made up.
+  if (!calls.empty() && real_estimates(calls)) {
+    const InsideReal inside;
+    return estimate_by_real(calls, *info);
+  }
+  if (info->size >= sizeof *info) info->estimatedTime = calls.empty() ? 0.0f : -1.0f;
   return ncclSuccess;
 }
 

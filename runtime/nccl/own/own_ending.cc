@@ -39,7 +39,7 @@ void look(Comm& comm) {
   Diagnostics diagnostics;
   if (!comm.communicator->check(diagnostics) ||
       (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
-    comm.async_error = fail(ncclRemoteError, "a communicator", diagnostics);
+    comm.async_error = fail("a communicator", diagnostics);
     return;
   }
   const ncclComm_t real = comm.real;
@@ -109,7 +109,11 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
   comm->stage = Stage::finalized;
   if (!comm->blocking) comm->async_error = ncclInProgress;
   return Group::of_thread().add(Job{.run = [comm] { return finalize(comm); },
-                                    .cancel = [comm] { comm->stage = Stage::ready; },
+                                    .cancel =
+                                        [comm] {
+                                          comm->stage = Stage::ready;
+                                          comm->async_error = ncclSuccess;
+                                        },
                                     .blocking = comm->blocking});
 }
 
@@ -127,9 +131,11 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
     ncclResult_t result = finalizes ? flush(*comm) : ncclSuccess;
     const ncclResult_t closed = close_comm(*comm, comm->stage == Stage::revoked);
     if (result == ncclSuccess) result = closed;
+    comm->stage = Stage::destroyed;  // calls of the same group find it so
     return result;
   };
-  return Group::of_thread().add(Job{.run = run, .cancel = [] {}, .blocking = true});
+  return Group::of_thread().add(
+      Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .blocking = true});
 }
 
 ncclResult_t CommAbort(ncclComm_t handle) {

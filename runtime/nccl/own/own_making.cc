@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/in_process.h"
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment.h"
@@ -29,7 +30,12 @@ ncclResult_t invalid(const std::string& why) {
 bool is_blocking(const Config& config) {
   Diagnostics ignored;
   const auto set = Environment::of_process().text(Variable::NCCL_COMM_BLOCKING, ignored);
-  return set && !set->empty() ? *set != "0" : config.is_blocking();
+  if (!set || set->empty()) return config.is_blocking();
+  if (*set == "0" || *set == "1") return *set == "1";
+  warn_of_setting(
+      fmt::format("NCCL_COMM_BLOCKING is {}; allowed are 0 and 1: configurations say it",
+                  mscclc::quoted(*set)));
+  return config.is_blocking();
 }
 
 /// A new communicator, and its handle in `*handle`.
@@ -87,15 +93,17 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
 
 /// The devices of ncclCommInitAll(). Empty: reported.
 std::vector<int> devices_of(int count, const int* list) {
+  if (runs_on_host()) return std::vector<int>(static_cast<size_t>(count), 0);
   Diagnostics diagnostics;
   const int there = count_devices(diagnostics);
   std::vector<int> devices;
-  for (int i = 0; i < count; ++i) devices.push_back(list != nullptr ? list[i] : i);
-  if (runs_on_host()) return std::vector<int>(static_cast<size_t>(count), 0);
-  for (const int device : devices) {
-    if (device >= 0 && device < there) continue;
-    (void)invalid(fmt::format("ncclCommInitAll: there is no device {}", device));
-    return {};
+  for (int i = 0; i < count; ++i) {
+    const int device = list != nullptr ? list[i] : i;
+    if (device < 0 || device >= there) {
+      (void)invalid(fmt::format("ncclCommInitAll: there is no device {}", device));
+      return {};
+    }
+    devices.push_back(device);
   }
   return devices;
 }
@@ -275,6 +283,10 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
   }
   *made = nullptr;
+  if (static_cast<uint32_t>(count) >= parent->ranks) {
+    return invalid(
+        fmt::format("ncclCommShrink: {} of {} ranks cannot be excluded", count, parent->ranks));
+  }
   std::sort(excluded, excluded + count);
   const bool outside = excluded[0] < 0 || excluded[count - 1] >= static_cast<int>(parent->ranks);
   if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {

@@ -175,7 +175,22 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* data, size_t bytes, int access) {
     errno = ENOMEM;
     return nullptr;
   }
-  return fake::made(fake::Regions::of_process().add(domain, data, bytes, access));
+  const auto address = reinterpret_cast<uint64_t>(data);
+  const fake::FakeVerbs& state = fake::state();
+  auto* memory = static_cast<uint8_t*>(data);
+  if (address >= state.gpu_begin && address < state.gpu_end) {
+    memory = state.peermem != nullptr ? state.peermem(address, bytes) : nullptr;
+    errno = EFAULT;
+    if (memory == nullptr) return nullptr;
+  }
+  return fake::made(fake::Regions::of_process().add(domain, data, bytes, access, memory));
+}
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, uint64_t offset, size_t bytes, uint64_t address, int file,
+                          int access) {
+  if (fake::fails("reg_dmabuf_mr")) return nullptr;
+  ibv_mr* const mr =
+      fake::Regions::of_process().add_file(domain, file, offset, bytes, address, access);
+  return mr == nullptr ? nullptr : fake::made(mr);
 }
 int ibv_dereg_mr(ibv_mr* region) {
   --fake::state().objects;

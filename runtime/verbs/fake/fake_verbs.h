@@ -1,6 +1,7 @@
 // A libibverbs for tests, opened by MSCCLC_IBV_SO: devices whose queue pairs reach those of other
 // processes of this machine over unix sockets, and that fail when asked to. It does what devices
 // do: sources are read after the order, keys and bounds are checked, a message waits for a receive.
+// Of RDMA reads there are those of one byte.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,15 @@
 #include <string>
 
 namespace mscclc::verbs::fake {
+
+/// What joins devices of several processes, and goes wrong: in memory that these share.
+struct Wire {
+  std::atomic<uint64_t> passed{0};              ///< orders so far
+  std::atomic<uint64_t> cut_after{UINT64_MAX};  ///< orders; then no device gets an answer any more
+  std::atomic<bool> silent{false};              ///< once cut, devices report no error either
+  std::atomic<uint32_t> lost{0};                ///< so many of 1000 orders are sent again,
+  std::atomic<uint32_t> again_us{0};            ///< after so long
+};
 
 /// What the devices are, and what fails. Changes hold for what is asked of the library later.
 struct FakeVerbs {
@@ -20,10 +30,17 @@ struct FakeVerbs {
   std::string failing_call;  ///< such as "create_qp"
   int error = 12;            ///< with which it fails
   uint64_t most_registered = UINT64_MAX;  ///< bytes in one region
+  uint64_t gpu_begin = 0, gpu_end = 0;  ///< addresses of GPUs' memory, which nothing here can read
+  /// Where that memory is, if nvidia-peermem is loaded.
+  uint8_t* (*peermem)(uint64_t address, uint64_t bytes) = nullptr;
+  /// What is written to a dma-buf is seen only once one is read, as on a PCI bus that is slow.
+  bool posted = false;
+  std::atomic<int64_t> reads{0};          ///< RDMA reads that were carried out
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
   std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)
   std::atomic<int64_t> hanging_order{0};  ///< likewise: it and those after it are never done
+  Wire* wire = nullptr;                   ///< nullptr: nothing goes wrong on the way
 };
 
 }  // namespace mscclc::verbs::fake

@@ -2,11 +2,13 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -49,7 +51,13 @@ bool receive_all(int socket, void* to, size_t bytes) {
   return true;
 }
 
+/// It brings back what is there, or was.
+bool answers(uint32_t opcode) {
+  return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_RDMA_READ;
+}
+
 ibv_wc_opcode completed(ibv_wr_opcode opcode) {
+  if (opcode == IBV_WR_RDMA_READ) return IBV_WC_RDMA_READ;
   return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? IBV_WC_FETCH_ADD : IBV_WC_RDMA_WRITE;
 }
 
@@ -62,18 +70,39 @@ Regions& Regions::of_process() {
   return regions;
 }
 
-ibv_mr* Regions::add(ibv_pd* domain, void* data, size_t bytes, int access) {
+ibv_mr* Regions::add(ibv_pd* domain, void* data, size_t bytes, int access, uint8_t* memory) {
   const std::lock_guard lock(mutex_);
   const uint32_t key = next_++ << 8 | 0x5a;
   Region& region = regions_[key];
   region.mr = {domain->context, domain, data, bytes, 0, key, key};
   region.access = access;
+  region.memory = memory;
   return &region.mr;
 }
 
-void Regions::remove(ibv_mr* region) {
+ibv_mr* Regions::add_file(ibv_pd* domain, int file, uint64_t offset, size_t bytes, uint64_t address,
+                          int access) {
+  // The fake driver says so where in its file the dma-buf begins (runtime/cuda/fake).
+  const off_t begin = ::lseek(file, 0, SEEK_CUR);
+  if (begin < 0) return nullptr;
+  const size_t mapped = offset + bytes;
+  void* const map = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, begin);
+  if (map == MAP_FAILED) return nullptr;
+  ibv_mr* const mr = add(domain, reinterpret_cast<void*>(address), bytes, access,
+                         static_cast<uint8_t*>(map) + offset);
   const std::lock_guard lock(mutex_);
-  regions_.erase(region->lkey);
+  Region& region = regions_[mr->lkey];
+  region.map = map;
+  region.mapped = mapped;
+  return mr;
+}
+
+void Regions::remove(ibv_mr* mr) {
+  const std::lock_guard lock(mutex_);
+  settle();
+  const Region& region = regions_[mr->lkey];
+  if (region.map != nullptr) ::munmap(region.map, region.mapped);
+  regions_.erase(mr->lkey);
 }
 
 uint8_t* Regions::find(ibv_pd* domain, uint32_t key, uint64_t address, uint64_t bytes, int access) {
@@ -84,7 +113,22 @@ uint8_t* Regions::find(ibv_pd* domain, uint32_t key, uint64_t address, uint64_t 
   const bool inside = address >= begin && address - begin <= region.mr.length &&
                       bytes <= region.mr.length - (address - begin);
   if (!inside || (region.access & access) != access) return nullptr;
-  return static_cast<uint8_t*>(region.mr.addr) + (address - begin);
+  return region.memory + (address - begin);
+}
+
+void Regions::write(uint32_t key, uint8_t* to, const std::vector<uint8_t>& bytes) {
+  if (fake::state().posted && regions_[key].map != nullptr) {
+    posted_.push_back({key, to, bytes});
+  } else {
+    copy_words(to, bytes.data(), bytes.size());
+  }
+}
+
+void Regions::settle() {
+  for (const Posted& posted : posted_) {
+    copy_words(posted.to, posted.bytes.data(), posted.bytes.size());
+  }
+  posted_.clear();
 }
 
 void Completions::push(const ibv_wc& come) {
@@ -190,8 +234,12 @@ void Pair::run_orders() {
     hang_if_asked(lock);
     if (stop_) return;
     const Order order = orders_.front();
+    const bool passes = failed || pass_wire(lock);
+    if (stop_) return;
     lock.unlock();
-    const ibv_wc_status status = failed ? IBV_WC_WR_FLUSH_ERR : carry_out(order);
+    const ibv_wc_status status = failed    ? IBV_WC_WR_FLUSH_ERR
+                                 : !passes ? IBV_WC_RETRY_EXC_ERR
+                                           : carry_out(order);
     lock.lock();
     if (stop_) return;
     orders_.pop_front();
@@ -203,6 +251,21 @@ void Pair::run_orders() {
 void Pair::hang_if_asked(std::unique_lock<std::mutex>& lock) {
   std::atomic<int64_t>& order = fake::state().hanging_order;
   if (order > 0 && --order == 0) changed_.wait(lock, [this] { return stop_; });
+}
+
+/// What is lost is sent again after a while. False: it has been in vain.
+bool Pair::pass_wire(std::unique_lock<std::mutex>& lock) {
+  Wire* const wire = fake::state().wire;
+  if (wire == nullptr) return true;
+  if (wire->passed++ >= wire->cut_after) {
+    if (wire->silent) changed_.wait(lock, [this] { return stop_; });
+    return false;
+  }
+  static thread_local std::minstd_rand random{std::random_device()()};
+  if (random() % 1000 < wire->lost) {
+    changed_.wait_for(lock, std::chrono::microseconds(wire->again_us), [this] { return stop_; });
+  }
+  return true;
 }
 
 void Pair::complete(const ibv_send_wr& order, ibv_wc_status status) {
@@ -228,7 +291,8 @@ ibv_wc_status Pair::carry_out(const Order& order) {
   head.key = atomic ? order.order.wr.atomic.rkey : order.order.wr.rdma.rkey;
   head.address = atomic ? order.order.wr.atomic.remote_addr : order.order.wr.rdma.remote_addr;
   head.add = atomic ? order.order.wr.atomic.compare_add : 0;
-  head.bytes = atomic ? 0 : order.source.length;
+  const bool answered = answers(head.opcode);
+  head.bytes = answered ? 0 : order.source.length;
   std::vector<uint8_t> bytes = order.carried;
   if (bytes.size() < head.bytes) {
     Regions& regions = Regions::of_process();
@@ -240,13 +304,14 @@ ibv_wc_status Pair::carry_out(const Order& order) {
   }
   uint64_t old = 0;
   const ibv_wc_status status = give(head, bytes, old);
-  if (status != IBV_WC_SUCCESS || !atomic) return status;
+  if (status != IBV_WC_SUCCESS || !answered) return status;
+  const uint64_t length = atomic ? sizeof old : order.source.length;
   Regions& regions = Regions::of_process();
   const std::lock_guard lock(regions.mutex());
   uint8_t* const to =
-      regions.find(pd, order.source.lkey, order.source.addr, sizeof old, IBV_ACCESS_LOCAL_WRITE);
-  if (to == nullptr) return IBV_WC_LOC_PROT_ERR;
-  store_release(to, old);
+      regions.find(pd, order.source.lkey, order.source.addr, length, IBV_ACCESS_LOCAL_WRITE);
+  if (to == nullptr || length > sizeof old) return IBV_WC_LOC_PROT_ERR;
+  copy_words(to, reinterpret_cast<const uint8_t*>(&old), length);
   return IBV_WC_SUCCESS;
 }
 
@@ -306,35 +371,51 @@ bool Pair::is_for_me(const Head& head) const {
 
 Pair::Answer Pair::take(const Head& head, const std::vector<uint8_t>& bytes) {
   const bool atomic = head.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-  const int access = atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_WRITE;
+  const bool read = head.opcode == IBV_WR_RDMA_READ;
+  const int access = atomic ? IBV_ACCESS_REMOTE_ATOMIC
+                     : read ? IBV_ACCESS_REMOTE_READ
+                            : IBV_ACCESS_REMOTE_WRITE;
   Answer answer{IBV_WC_SUCCESS, 0};
+  const bool message = head.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+  if (message && !await_receive()) return {IBV_WC_REM_OP_ERR, 0};
   {
     Regions& regions = Regions::of_process();
     const std::lock_guard lock(regions.mutex());
-    uint8_t* const to =
-        regions.find(pd, head.key, head.address, atomic ? sizeof head.add : bytes.size(), access);
+    uint8_t* const to = regions.find(pd, head.key, head.address,
+                                     atomic ? sizeof head.add
+                                     : read ? 1
+                                            : bytes.size(),
+                                     access);
     if (to == nullptr || (access_ & static_cast<unsigned>(access)) == 0) {
       return {IBV_WC_REM_ACCESS_ERR, 0};
     }
-    if (!atomic) {
-      copy_words(to, bytes.data(), bytes.size());
+    if (read) {
+      ++fake::state().reads;
+      regions.settle();
+      answer.old = *to;
+    } else if (!atomic) {
+      regions.write(head.key, to, bytes);
     } else if (head.address % sizeof head.add != 0) {
       return {IBV_WC_REM_INV_REQ_ERR, 0};
     } else {
       answer.old = shared_word<uint64_t>(to).fetch_add(head.add);
     }
   }
-  if (head.opcode == IBV_WR_RDMA_WRITE_WITH_IMM && !take_receive(head)) {
-    return {IBV_WC_REM_OP_ERR, 0};
-  }
+  if (message) take_receive(head);
   return answer;
 }
 
-/// Waits for a receive, as a sender does that asks again for ever. False: the pair ends.
-bool Pair::take_receive(const Head& head) {
+/// Waits for a receive, as a sender does that asks again for ever: nothing is written until there
+/// is one. False: the pair ends.
+bool Pair::await_receive() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stop_ || !receives_.empty(); });
-  if (stop_) return false;
+  return !stop_;
+}
+
+/// REQUIRES: await_receive().
+void Pair::take_receive(const Head& head) {
+  const std::lock_guard lock(mutex_);
   ibv_wc come{};
   come.wr_id = receives_.front();
   come.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
@@ -344,7 +425,6 @@ bool Pair::take_receive(const Head& head) {
   come.qp_num = qp_num;
   receives_.pop_front();
   static_cast<Completions*>(wanted_.recv_cq)->push(come);
-  return true;
 }
 
 }  // namespace mscclc::verbs::fake

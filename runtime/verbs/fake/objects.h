@@ -22,21 +22,38 @@ FakeVerbs& state();
 class Regions {
  public:
   static Regions& of_process();
-  ibv_mr* add(ibv_pd* domain, void* data, size_t bytes, int access);
+  /// `memory`: where the bytes are, which keys' holders find at `data`.
+  ibv_mr* add(ibv_pd* domain, void* data, size_t bytes, int access, uint8_t* memory);
+  /// A dma-buf, mapped here; nullptr: errno says why.
+  ibv_mr* add_file(ibv_pd* domain, int file, uint64_t offset, size_t bytes, uint64_t address,
+                   int access);
   void remove(ibv_mr* region);
   /// Where `bytes` bytes at `address` are, if the key allows `access` there; nullptr: it does not.
   /// REQUIRES: mutex().
   uint8_t* find(ibv_pd* domain, uint32_t key, uint64_t address, uint64_t bytes, int access);
+  /// Writes to a region. REQUIRES: find() has found `to` there; mutex().
+  void write(uint32_t key, uint8_t* to, const std::vector<uint8_t>& bytes);
+  /// What was written to dma-bufs is there. REQUIRES: mutex().
+  void settle();
   std::mutex& mutex() { return mutex_; }
 
  private:
   struct Region {
     ibv_mr mr;
     int access;
+    uint8_t* memory;
+    void* map = nullptr;  ///< of a dma-buf
+    size_t mapped = 0;
+  };
+  struct Posted {
+    uint32_t key;
+    uint8_t* to;
+    std::vector<uint8_t> bytes;
   };
   std::mutex mutex_;
   uint32_t next_ = 1;
   std::map<uint32_t, Region> regions_;
+  std::vector<Posted> posted_;
 };
 
 struct Channel : ibv_comp_channel {
@@ -86,6 +103,7 @@ class Pair : public ibv_qp {
 
   void run_orders();
   void hang_if_asked(std::unique_lock<std::mutex>& lock);
+  bool pass_wire(std::unique_lock<std::mutex>& lock);
   ibv_wc_status carry_out(const Order& order);
   bool reach_peer();
   ibv_wc_status give(const Head& head, const std::vector<uint8_t>& bytes, uint64_t& old);
@@ -93,7 +111,8 @@ class Pair : public ibv_qp {
   void serve();
   Answer take(const Head& head, const std::vector<uint8_t>& bytes);
   bool is_for_me(const Head& head) const;
-  bool take_receive(const Head& head);
+  bool await_receive();
+  void take_receive(const Head& head);
 
   const ibv_qp_init_attr wanted_;
   std::mutex mutex_;

@@ -30,6 +30,8 @@ struct VerbsOptions {
   uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
   uint8_t retries = 7;                     ///< so often it is asked for again
   uint32_t prefer = 0;  ///< which of several ports that fit: their number modulo how many there are
+  std::string gpu = {};        ///< whose lanes: its PCI number; the nearest port is taken
+  std::string sysfs = "/sys";  ///< where the system shows what is near
 };
 
 /// As the process's environment says. nullopt: reported (bad-variable).

@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include "runtime/verbs/port/pci.h"
+
 namespace mscclc::verbs {
 namespace {
 
@@ -175,6 +177,14 @@ void examine_device(const Library& library, ibv_device* device, const VerbsOptio
   }
 }
 
+/// Which of several: a GPU's lanes use a port that is near.
+const Port& choose(const std::vector<Port>& usable, const VerbsOptions& options) {
+  if (options.gpu.empty()) return usable[options.prefer % usable.size()];
+  std::vector<std::string> devices;
+  for (const Port& port : usable) devices.push_back(port.context->name());
+  return usable[take_nearest(PciTree(options.sysfs), options.gpu, devices)];
+}
+
 }  // namespace
 
 std::string Port::text() const { return port_text(*context, number); }
@@ -192,7 +202,7 @@ std::optional<Port> choose_port(const Library& library, const VerbsOptions& opti
   for (ibv_device* device : devices.all()) examine_device(library, device, options, found);
   const bool all_named_are_usable = !options.devices.names() || found.not_usable.empty();
   if (!found.usable.empty() && all_named_are_usable) {
-    return found.usable[options.prefer % found.usable.size()];
+    return choose(found.usable, options);
   }
   if (devices.all().empty()) {
     why = "this machine has no InfiniBand or RoCE device (ibv_devices lists them)";

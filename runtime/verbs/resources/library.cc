@@ -31,6 +31,8 @@ std::optional<Library> load_library(const std::string& file, std::string& why) {
   MSCCLC_VERBS_FUNCTIONS(FIND)
 #undef FIND
   if (!find(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
+  library.reg_dmabuf_mr =
+      reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(opened, "ibv_reg_dmabuf_mr"));
   return library;
 }
 

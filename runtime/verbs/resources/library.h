@@ -37,6 +37,7 @@ struct Library {
   MSCCLC_VERBS_FUNCTIONS(MEMBER)
 #undef MEMBER
   decltype(&::_ibv_query_gid_ex) query_gid_ex = nullptr;
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = nullptr;  ///< nullptr: the library is too old
 
   /// All of a port's attributes; 0, or an error of the system.
   int query_port_attributes(ibv_context* context, uint8_t port, ibv_port_attr& to) const;

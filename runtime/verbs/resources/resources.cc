@@ -53,6 +53,24 @@ std::shared_ptr<const MemoryRegion> MemoryRegion::make(std::shared_ptr<Protectio
   return nullptr;
 }
 
+std::shared_ptr<const MemoryRegion> MemoryRegion::make_of_dma_buf(
+    std::shared_ptr<ProtectionDomain> domain, const Fd& file, uint64_t offset, void* data,
+    uint64_t bytes, int access, std::string& why) {
+  const Context& context = *domain->context();
+  if (context.library().reg_dmabuf_mr == nullptr) {
+    why = "libibverbs has no ibv_reg_dmabuf_mr: it is too old";
+    return nullptr;
+  }
+  ibv_mr* const region = context.library().reg_dmabuf_mr(
+      domain->get(), offset, bytes, reinterpret_cast<uintptr_t>(data), file.get(), access);
+  if (region != nullptr) {
+    return std::shared_ptr<const MemoryRegion>(new MemoryRegion(std::move(domain), region));
+  }
+  why =
+      fmt::format("{} takes no dma-buf of {} bytes: {}", context.name(), bytes, error_text(errno));
+  return nullptr;
+}
+
 MemoryRegion::~MemoryRegion() { domain_->context()->library().dereg_mr(region_); }
 
 std::shared_ptr<CompletionQueue> CompletionQueue::make(std::shared_ptr<Context> context,

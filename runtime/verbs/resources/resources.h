@@ -62,6 +62,11 @@ class MemoryRegion {
   [[nodiscard]] static std::shared_ptr<const MemoryRegion> make(
       std::shared_ptr<ProtectionDomain> domain, void* data, uint64_t bytes, int access,
       std::string& why);
+  /// A dma-buf, such as a GPU's memory: `bytes` bytes from `offset` on, which keys' holders find at
+  /// `data`. The descriptor is not needed any more then.
+  [[nodiscard]] static std::shared_ptr<const MemoryRegion> make_of_dma_buf(
+      std::shared_ptr<ProtectionDomain> domain, const Fd& file, uint64_t offset, void* data,
+      uint64_t bytes, int access, std::string& why);
   ~MemoryRegion();
   MemoryRegion(const MemoryRegion&) = delete;
   MemoryRegion& operator=(const MemoryRegion&) = delete;

@@ -47,6 +47,10 @@ fake::FakeVerbs* reset_fake() {
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
   state->failing_order = state->hanging_order = 0;
+  state->gpu_begin = state->gpu_end = 0;
+  state->peermem = nullptr;
+  state->posted = false;
+  state->reads = 0;
   return state;
 }
 

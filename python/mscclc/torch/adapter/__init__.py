@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from typing import Sequence
 
 import torch
 
@@ -31,56 +32,79 @@ def load() -> None:
     if _loaded:
         return
     library()
-    places = [os.environ.get("TORCH_MSCCLC_ADAPTER"), _HERE]
-    for place in filter(None, places):
-        path = os.path.join(place, _name())
-        if os.path.exists(path):
-            torch.ops.load_library(path)
-            _loaded = True
-            return
+    torch.ops.load_library(path())
+    _loaded = True
+
+
+def build(folder: str = _HERE, compiler: str = "g++") -> str:
+    """Builds the adapter for the torch that is installed; the path of the library."""
+    return compile_sources("adapter", os.path.join(folder, name()), [], compiler)
+
+
+def path() -> str:
+    """The adapter of this version of torch; UsageError where there is none."""
+    for place in filter(None, [os.environ.get("TORCH_MSCCLC_ADAPTER"), _HERE]):
+        found = os.path.join(place, name())
+        if os.path.exists(found):
+            return found
     raise UsageError(
         f"there is no adapter for torch {torch.__version__}; this builds it, with g++:"
         " python3 -m mscclc.torch.adapter"
     )
 
 
-def build(folder: str = _HERE, compiler: str = "g++") -> str:
-    """Builds the adapter for the torch that is installed; the path of the library."""
-    target = os.path.join(folder, _name())
+def name() -> str:
+    """What the library is called."""
+    return f"libmscclc_torch-{version_of_torch()}.so"
+
+
+def version_of_torch() -> str:
+    """Its minor version, say 2.11."""
+    return re.match(r"[0-9]+[.][0-9]+", torch.__version__)[0]
+
+
+def has_symmetric_memory() -> bool:
+    """Whether this version of torch takes our symmetric memory: since 2.11."""
+    return tuple(map(int, version_of_torch().split("."))) >= (2, 11)
+
+
+def compile_sources(part: str, target: str, more: Sequence[str], compiler: str = "g++") -> str:
+    """Makes a library of the sources in the folder `part` of mscclc.torch, against torch and
+    libmscclc, with more arguments for the compiler; its path."""
     of_torch = os.path.dirname(torch.__file__)
-    sources = sorted(name for name in os.listdir(_HERE) if name.endswith(".cc"))
+    folder = os.path.join(os.path.dirname(_HERE), part)
+    sources = sorted(name for name in os.listdir(folder) if name.endswith(".cc"))
+    if not has_symmetric_memory():
+        sources = [name for name in sources if not name.startswith(("symmetric_", "signal_pad"))]
     with tempfile.TemporaryDirectory() as scratch:
         # Sources include one another by their paths in the repository. They are compiled as one,
         # since most of the time goes into torch's headers.
         os.mkdir(os.path.join(scratch, "python"))
         os.symlink(_PACKAGE, os.path.join(scratch, "python", "mscclc"))
-        whole, built = os.path.join(scratch, "whole.cc"), os.path.join(scratch, "adapter.so")
+        whole, built = os.path.join(scratch, "whole.cc"), os.path.join(scratch, "built.so")
         with open(whole, "w", encoding="utf-8") as file:
-            for name in sources:
-                file.write(f'#include "python/mscclc/torch/adapter/{name}"\n')
+            for source in sources:
+                file.write(f'#include "python/mscclc/torch/{part}/{source}"\n')
         command = [
             compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-o", built, whole,
             "-I", scratch, "-I", _folder_of_header(),
             "-isystem", os.path.join(of_torch, "include"),
             "-isystem", os.path.join(of_torch, "include", "torch", "csrc", "api", "include"),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-            path_of_library(),
+            *more, path_of_library(),
             "-L", os.path.join(of_torch, "lib"), "-lc10", "-ltorch_cpu",
+            f"-Wl,-soname,{os.path.basename(target)}",
             "-Wl,--no-undefined", "-Wl,--as-needed", "-s",
         ]  # fmt: skip
         try:
             subprocess.run(command, check=True)
         except FileNotFoundError:
-            raise UsageError(f"there is no {compiler}, which builds the adapter") from None
+            raise UsageError(f"there is no {compiler}, which builds {target}") from None
         except subprocess.CalledProcessError as error:
-            raise UsageError(f"{compiler} does not build the adapter: see above") from error
+            raise UsageError(f"{compiler} does not build {target}: see above") from error
         shutil.copy(built, target + ".part")
         os.replace(target + ".part", target)  # processes may have the old one loaded
     return target
-
-
-def _name():
-    return f"libmscclc_torch-{re.match(r'[0-9]+[.][0-9]+', torch.__version__)[0]}.so"
 
 
 def _folder_of_header():

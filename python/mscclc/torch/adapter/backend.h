@@ -30,8 +30,9 @@ class MscclcBackend : public c10d::Backend {
   bool supportsCoalescing() const override { return true; }
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
-  void setTimeout(std::chrono::milliseconds timeout) override;
-  c10::intrusive_ptr<Options> getBackendOptions() override;
+  // Virtual in some versions of torch only, and so without `override`.
+  void setTimeout(std::chrono::milliseconds timeout);
+  c10::intrusive_ptr<Options> getBackendOptions();
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   c10d::ErrorType getError() override;

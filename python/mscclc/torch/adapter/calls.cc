@@ -152,6 +152,13 @@ void broadcast(const Runner& run, const at::Tensor& tensor, int root) {
   if (run.comm.rank() != root) data.put_back();
 }
 
+bool broadcast_waits(const Runner& run, const at::Tensor& tensor, int root) {
+  // Where the buffers lie does not matter.
+  mscclc_call_t call = moving(MSCCLC_BROADCAST, tensor, nullptr, nullptr);
+  call.root = static_cast<uint32_t>(root);
+  return run.comm.waits(call, run.stream);
+}
+
 void all_gather(const Runner& run, const at::Tensor& output, const at::Tensor& input) {
   const Written target(output);
   const at::Tensor source = plain(input);

@@ -20,6 +20,8 @@ using Tensors = std::vector<at::Tensor>;
 void all_reduce(const Runner& run, const at::Tensor& tensor, const c10d::ReduceOp& op);
 void reduce(const Runner& run, const at::Tensor& tensor, int root, const c10d::ReduceOp& op);
 void broadcast(const Runner& run, const at::Tensor& tensor, int root);
+/// Whether that would wait for other ranks on the host.
+bool broadcast_waits(const Runner& run, const at::Tensor& tensor, int root);
 
 void all_gather(const Runner& run, const at::Tensor& output, const at::Tensor& input);
 /// An output for each rank; their sizes may differ.

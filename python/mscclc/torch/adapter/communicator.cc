@@ -72,6 +72,13 @@ void Communicator::call(const mscclc_call_t& call, mscclc_stream_t stream) {
   if (host) check_result(mscclc_stream_synchronize(comm_, host_stream_));
 }
 
+bool Communicator::waits(const mscclc_call_t& call, mscclc_stream_t stream) {
+  if (comm_ == nullptr) return true;
+  int32_t waits = 0;
+  check_result(mscclc_waits(comm_, &call, stream, &waits));
+  return waits != 0;
+}
+
 mscclc_memory_t* Communicator::allocate(size_t bytes) {
   mscclc_memory_t* memory = nullptr;
   check_result(mscclc_memory_create(comm_, bytes, &memory));

@@ -40,6 +40,8 @@ class Communicator {
   void create();
   /// Queues a call on a stream of the device; on the host device it waits for it.
   void call(const mscclc_call_t& call, mscclc_stream_t stream);
+  /// True if call() would wait for other ranks on the host.
+  bool waits(const mscclc_call_t& call, mscclc_stream_t stream);
   /// Throws what has gone wrong in calls that were queued.
   void check() const;
   /// Ends all calls of all ranks. Any thread.

@@ -5,6 +5,8 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "python/mscclc/torch/adapter/older_torch.h"
+
 namespace mscclc::torch_adapter {
 namespace {
 
@@ -46,60 +48,23 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
 }  // namespace
 
 c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
-  TORCH_CHECK(getpid() == process_, request.about.name,
-              ": the process group is of the process before fork()");
   auto work = c10::make_intrusive<HostWork>(request.about,
                                             [comm = std::weak_ptr(comm_)](const std::string& why) {
                                               if (const auto alive = comm.lock()) alive->abort(why);
                                             });
-  {
-    const std::lock_guard lock(queue_->mutex);
-    TORCH_CHECK(!queue_->closed, request.about.name, ": the process group was shut down");
-    queue_->waiting.push_back({std::move(request), work});
-    if (!thread_.joinable()) {
-      thread_ = std::thread([queue = queue_, comm = comm_] { work_through(*queue, *comm); });
-    }
-  }
-  queue_->changed.notify_one();
-  return work;
-}
-
-void HostLane::work_through(Queue& queue, Communicator& comm) {
-  for (;;) {
-    Queued next;
-    {
-      std::unique_lock lock(queue.mutex);
-      queue.changed.wait(lock, [&] { return queue.closed || !queue.waiting.empty(); });
-      if (queue.waiting.empty()) return;
-      next = std::move(queue.waiting.front());
-      queue.waiting.pop_front();
-    }
+  const std::string name = request.about.name;
+  const bool posted = worker_.post([request = std::move(request), work, comm = comm_] {
     std::exception_ptr error;
     try {
-      run(next.request, comm, nullptr);
+      run(request, *comm, nullptr);
     } catch (...) {
       error = std::current_exception();
     }
-    next.work->end(error);
-  }
-}
-
-void HostLane::close() {
-  if (getpid() != process_) {
-    if (thread_.joinable()) thread_.detach();
-    return;
-  }
-  {
-    const std::lock_guard lock(queue_->mutex);
-    queue_->closed = true;
-  }
-  queue_->changed.notify_one();
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();  // the hook of a future has let go of the group
-  } else {
-    thread_.join();
-  }
+    work->end(error);
+  });
+  TORCH_CHECK(posted, name,
+              ": the process group was shut down, or is of the process before fork()");
+  return work;
 }
 
 DeviceLane::DeviceLane(Membership membership, c10::Device device)
@@ -110,6 +75,7 @@ DeviceLane::DeviceLane(Membership membership, c10::Device device)
 void DeviceLane::connect() {
   const c10::DeviceGuard guard(device_);
   const std::lock_guard lock(mutex_);
+  worker_.wait_until_idle();
   comm_->create();
 }
 
@@ -120,23 +86,50 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   TORCH_CHECK(!closed_, request.about.name, ": the process group was shut down");
   const c10::Stream current = impl.getStream(device_);
   if (!request.async) {
-    run(request, *comm_, current.native_handle());
+    worker_.wait_until_idle();
+    run(request, *comm_, native_handle_of(current));
     return nullptr;
   }
   c10::Event ready(device_.type());
   ready.record(current);
+  auto work = c10::make_intrusive<DeviceWork>(request.about, comm_, device_);
+  if (!worker_.is_idle() ||
+      (request.waits && request.waits(Runner{*comm_, native_handle_of(current)}))) {
+    submit_later(std::move(request), std::move(ready), work);
+    return work;
+  }
   ready.block(own_);
   const c10::StreamGuard on_own(own_);
-  run(request, *comm_, own_.native_handle());
-  for (const at::Tensor& tensor : request.about.tensors) {
-    impl.recordDataPtrOnStream(tensor.storage().data_ptr(), own_);
-  }
-  return c10::make_intrusive<DeviceWork>(std::move(request.about), comm_, device_);
+  run(request, *comm_, native_handle_of(own_));
+  work->queued(own_);
+  return work;
+}
+
+void DeviceLane::submit_later(Request request, c10::Event ready,
+                              c10::intrusive_ptr<DeviceWork> work) {
+  const std::string name = request.about.name;
+  auto shared = std::make_shared<c10::Event>(std::move(ready));  // a task can be copied
+  const bool posted = worker_.post([request = std::move(request), ready = std::move(shared), work,
+                                    comm = comm_, device = device_, own = own_] {
+    try {
+      const c10::DeviceGuard guard(device);
+      ready->block(own);
+      const c10::StreamGuard on_own(own);
+      run(request, *comm, native_handle_of(own));
+      work->queued(own);
+    } catch (...) {
+      work->refused(std::current_exception());
+    }
+  });
+  TORCH_CHECK(posted, name, ": the process group is of the process before fork()");
 }
 
 void DeviceLane::close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  worker_.close();
 }
 
 }  // namespace mscclc::torch_adapter

@@ -1,19 +1,16 @@
 // Lanes: where collectives of a communicator run, one after the other. On the host device a thread
-// runs them; on a GPU they are queued on streams, by the caller.
+// runs them; on a GPU they are queued on streams, by the caller, or, if that would make it wait for
+// a rank that may wait for this one, by a thread.
 #pragma once
 
-#include <unistd.h>
-
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "python/mscclc/torch/adapter/communicator.h"
 #include "python/mscclc/torch/adapter/work.h"
+#include "python/mscclc/torch/adapter/worker.h"
 
 namespace mscclc::torch_adapter {
 
@@ -33,6 +30,9 @@ struct Request {
   std::function<void(const Runner&)> body = {};
   /// What another backend does instead, where no plan serves; empty: nothing.
   std::function<void()> instead = {};
+  /// On a GPU: true if the body would wait for other ranks on the host, which must not keep the
+  /// caller. Empty: it may keep it.
+  std::function<bool(const Runner&)> waits = {};
 };
 
 class Lane {
@@ -60,28 +60,12 @@ class Lane {
 class HostLane final : public Lane {
  public:
   using Lane::Lane;
-  ~HostLane() override { close(); }
-
   c10::intrusive_ptr<c10d::Work> submit(Request request) override;
   void connect() override {}
-  void close() override;
+  void close() override { worker_.close(); }
 
  private:
-  struct Queued {
-    Request request;
-    c10::intrusive_ptr<HostWork> work;
-  };
-  struct Queue {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<Queued> waiting;
-    bool closed = false;
-  };
-  static void work_through(Queue& queue, Communicator& comm);
-
-  const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  std::thread thread_;              ///< since the first submit()
-  const pid_t process_ = getpid();  ///< a child of fork() has no such thread
+  Worker worker_;
 };
 
 class DeviceLane final : public Lane {
@@ -93,10 +77,14 @@ class DeviceLane final : public Lane {
   void close() override;
 
  private:
+  /// The same by the worker, and after all that it has.
+  void submit_later(Request request, c10::Event ready, c10::intrusive_ptr<DeviceWork> work);
+
   std::mutex mutex_;  ///< the threads of autograd make calls, too
   const c10::Device device_;
   const c10::Stream own_;  ///< of collectives that are async
   bool closed_ = false;
+  Worker worker_;  ///< while it has something to do, nobody else uses the communicator
 };
 
 }  // namespace mscclc::torch_adapter

@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "python/mscclc/torch/adapter/backend.h"
+#include "python/mscclc/torch/adapter/older_torch.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -36,7 +37,7 @@ void make_backend(const std::string& given, const std::string& made, const std::
     others.emplace(device.type(), from->getBackend(device.type()));
   }
   const auto backend =
-      c10::make_intrusive<MscclcBackend>(from->getStore(), from->getRank(), from->getSize(), group,
+      c10::make_intrusive<MscclcBackend>(store_of(*from), from->getRank(), from->getSize(), group,
                                          std::chrono::milliseconds(timeout_ms), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
   for (const c10::DeviceType type : kTypes) {

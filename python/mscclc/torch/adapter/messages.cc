@@ -39,9 +39,11 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
       return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
     }
   }
-  const int peer = sends ? where.to : where.from;
-  // Both directions, so that two ranks that send to each other first do not wait for ever.
-  connect({{where.device, getRank(), peer}, {where.device, peer, getRank()}});
+  // Two ranks may send to each other first: a rank that waited here for the other one to receive
+  // would wait for ever.
+  request.waits = [tensor = tensors[0]](const Runner& run) {
+    return broadcast_waits(run, tensor, 0);
+  };
   return submit(where, std::move(request));
 }
 

@@ -69,16 +69,53 @@ DeviceWork::DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Dev
       comm_(std::move(comm)),
       device_(device),
       ended_(device.type()),
-      future_(make_future({device})) {
-  ended_.record(current_stream(device));
+      future_(make_future({device})) {}
+
+void DeviceWork::queued(const c10::Stream& stream) {
+  const c10::impl::VirtualGuardImpl impl(device_.type());
+  for (const at::Tensor& tensor : about_.tensors) {
+    impl.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ended_.record(stream);
+    is_queued_ = true;
+  }
+  cv_.notify_all();
   future_->markCompleted(c10::IValue(about_.outputs));  // it waits for the stream, too
 }
 
-bool DeviceWork::isCompleted() { return ended_.query() || exception() != nullptr; }
+void DeviceWork::refused(std::exception_ptr error) {
+  {
+    const std::lock_guard lock(mutex_);
+    exception_ = error;
+    is_queued_ = true;
+  }
+  cv_.notify_all();
+  future_->setError(error);
+}
+
+void DeviceWork::wait_until_queued() {
+  std::unique_lock lock(mutex_);
+  cv_.wait(lock, [&] { return is_queued_; });
+  if (exception_) std::rethrow_exception(exception_);
+}
+
+bool DeviceWork::isCompleted() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_queued_ && (exception_ || ended_.query())) return true;
+  }
+  return exception() != nullptr;
+}
 
 bool DeviceWork::isSuccess() const { return exception() == nullptr; }
 
 std::exception_ptr DeviceWork::exception() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (exception_) return exception_;
+  }
   try {
     comm_->check();
     return nullptr;
@@ -93,6 +130,7 @@ bool DeviceWork::wait(std::chrono::milliseconds) {
 }
 
 void DeviceWork::synchronize() {
+  wait_until_queued();
   comm_->check();
   ended_.block(current_stream(device_));
   if (opType_ != c10d::OpType::BARRIER) return;

@@ -3,6 +3,7 @@
 
 #include <ATen/core/ivalue.h>
 #include <c10/core/Event.h>
+#include <c10/core/Stream.h>
 
 #include <functional>
 #include <memory>
@@ -48,11 +49,15 @@ class HostWork : public c10d::Work {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-/// A collective on a stream of a device.
+/// A collective on a stream of a device, or one that a thread is about to put there.
 class DeviceWork : public c10d::Work {
  public:
-  /// The current stream of the device is the one on which it was queued.
   DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Device device);
+
+  /// Called by the thread that has put it on a stream, which is its current one.
+  void queued(const c10::Stream& stream);
+  /// The same where it could not be put there.
+  void refused(std::exception_ptr error);
 
   bool isCompleted() override;
   bool isSuccess() const override;
@@ -66,11 +71,15 @@ class DeviceWork : public c10d::Work {
   uint64_t getSequencenumber() const override { return about_.sequence; }
 
  private:
-  About about_;
+  /// Until it is on the stream; throws why it is not.
+  void wait_until_queued();
+
+  const About about_;
   const std::shared_ptr<Communicator> comm_;
   const c10::Device device_;
-  c10::Event ended_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  c10::Event ended_;        ///< once it is queued
+  bool is_queued_ = false;  ///< or refused: then `exception_` says why. Guarded by `mutex_`
+  const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
 /// Several works as one.

@@ -6,7 +6,7 @@
 #include "runtime/api/lane.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/landing.h"
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_net.h"
 
 namespace mscclc::net {
 

@@ -1,4 +1,4 @@
-#include "runtime/net/dial.h"
+#include "runtime/net/sockets/dial.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 
 #include "runtime/base/deadline.h"
 #include "runtime/bootstrap/address/sockets.h"
-#include "runtime/net/broken.h"
+#include "runtime/net/sockets/broken.h"
 
 namespace mscclc::net {
 namespace {

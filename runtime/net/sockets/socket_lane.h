@@ -3,14 +3,14 @@
 // order; signals and flushes wait, at the far end, for what the other connections brought before.
 //
 // Orders are sent by whoever gives them as far as the sockets have room; the reactor's thread goes
-// on when they have room again.
+// on when they have room again. Long puts are sent by hands (hands.h), where there are some.
 #pragma once
 
 #include <chrono>
 #include <memory>
 
 #include "runtime/api/lane.h"
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_net.h"
 
 namespace mscclc::net {
 

@@ -1,7 +1,6 @@
-#include "runtime/net/sender.h"
+#include "runtime/net/sockets/sender.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,64 +9,56 @@
 namespace mscclc::net {
 namespace {
 
-constexpr size_t kOrdersAtOnce = 16;
 constexpr uint64_t kBytesInARow = 1 << 20;
 constexpr uint8_t kZeros[Order::kWord] = {};
 
-/// Parts of one message, less what of them has been sent.
-class Parts {
- public:
-  explicit Parts(uint64_t skip) : skip_(skip) {}
-  void add(const void* from, uint64_t bytes) {
-    const uint64_t skipped = std::min(skip_, bytes);
-    skip_ -= skipped;
-    if (bytes == skipped) return;
-    auto* at = static_cast<uint8_t*>(const_cast<void*>(from)) + skipped;
-    parts_[count_++] = {at, static_cast<size_t>(bytes - skipped)};
-  }
-  ssize_t send(const Fd& socket) {
-    msghdr message{};
-    message.msg_iov = parts_;
-    message.msg_iovlen = count_;
-    return ::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  }
-
- private:
-  uint64_t skip_;
-  iovec parts_[3 * kOrdersAtOnce];
-  size_t count_ = 0;
-};
-
 }  // namespace
+
+void Batch::add(const void* from, uint64_t bytes) {
+  const uint64_t skipped = std::min(skip_, bytes);
+  skip_ -= skipped;
+  if (bytes == skipped) return;
+  auto* at = static_cast<uint8_t*>(const_cast<void*>(from)) + skipped;
+  parts_[count_++] = {at, static_cast<size_t>(bytes - skipped)};
+}
+
+ssize_t Batch::send(const Fd& socket) {
+  msghdr message{};
+  message.msg_iov = parts_;
+  message.msg_iovlen = count_;
+  return ::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 void Sender::push(const Order& order, const uint8_t* from) {
   queue_.push_back({order, from});
+  bytes_ += queue_.back().bytes();
   ++pushed_;
 }
 
-ssize_t Sender::send_front() {
-  Parts parts(begun_);
-  const size_t orders = std::min(queue_.size(), kOrdersAtOnce);
+Batch Sender::batch() const {
+  Batch batch(begun_);
+  const size_t orders = std::min(queue_.size(), Batch::kMostOrders);
   for (size_t i = 0; i < orders; ++i) {
     const Queued& queued = queue_[i];
-    parts.add(&queued.order, sizeof queued.order);
-    parts.add(queued.from, queued.bytes());
-    parts.add(kZeros, Order::padding(queued.bytes()));
+    batch.add(&queued.order, sizeof queued.order);
+    batch.add(queued.from, queued.bytes());
+    batch.add(kZeros, Order::padding(queued.bytes()));
   }
-  return parts.send(socket_);
+  return batch;
 }
 
 void Sender::take_sent(uint64_t bytes) {
   begun_ += bytes;
   while (!queue_.empty() && begun_ >= queue_.front().wire_bytes()) {
     begun_ -= queue_.front().wire_bytes();
+    bytes_ -= queue_.front().bytes();
     queue_.pop_front();
   }
 }
 
 bool Sender::send_some() {
   for (uint64_t sent = 0; !queue_.empty() && sent < kBytesInARow;) {
-    const ssize_t n = send_front();
+    const ssize_t n = batch().send(socket_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno == EAGAIN;
     take_sent(static_cast<uint64_t>(n));
@@ -107,6 +98,7 @@ std::optional<Sender::Answer> Sender::next_answer() {
 
 void Sender::close_writing() {
   queue_.clear();
+  bytes_ = 0;
   ::shutdown(socket_.get(), SHUT_WR);
 }
 

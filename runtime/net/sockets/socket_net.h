@@ -14,7 +14,8 @@
 #include "runtime/bootstrap/address/address.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/lane_wire.h"
-#include "runtime/net/reactor.h"
+#include "runtime/net/threads/hands.h"
+#include "runtime/net/threads/reactor.h"
 
 namespace mscclc::net {
 
@@ -27,11 +28,14 @@ struct SocketOptions {
   std::chrono::microseconds awake{0};
   /// What is sent has a thread of its own: both ways are then as fast as one.
   bool sends_apart = false;
+  /// Threads that send long puts, and as many that receive them.
+  uint32_t hands = 0;
   /// Called first in each thread of lanes. False: reported, and no lanes are to be had.
-  std::function<bool(Diagnostics& diagnostics)> begin_thread = {};
+  BeginThread begin_thread = {};
 };
-/// As the process's environment says. nullopt: reported (bad-variable).
-[[nodiscard]] std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics);
+/// As the process's environment says, else `options`. nullopt: reported (bad-variable).
+[[nodiscard]] std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics,
+                                                               SocketOptions options = {});
 
 /// Thread safety: from any thread. What it calls it calls under the reactor's hold().
 class SocketNet {
@@ -59,6 +63,9 @@ class SocketNet {
   Reactor& reactor() const { return *reactor_; }
   /// For lanes from here to others.
   Reactor& sends() const { return sends_ != nullptr ? *sends_ : *reactor_; }
+  /// For long puts; nullptr: the reactors' threads do all.
+  Hands* sending_hands() const { return sending_.get(); }
+  Hands* receiving_hands() const { return receiving_.get(); }
 
   /// The lane's number, from now until withdraw(). REQUIRES: the reactor's hold(), in all of these.
   uint64_t announce(Taker& taker);
@@ -83,6 +90,7 @@ class SocketNet {
   };
 
   explicit SocketNet(const SocketOptions& options) : options_(options) {}
+  bool start_threads(Diagnostics& diagnostics);
   bool listen(Diagnostics& diagnostics);
   void accept_all();
   void greet(Fd socket);
@@ -101,6 +109,7 @@ class SocketNet {
   bool paused_ = false;  ///< no descriptors were left: the listener waits for the next tick
   Strangers strangers_;
   std::list<Closing> closing_;
+  std::unique_ptr<Hands> sending_, receiving_;
   std::unique_ptr<Reactor> sends_;    ///< nullptr: not apart
   std::unique_ptr<Reactor> reactor_;  ///< last: its thread uses all this
 };

@@ -15,6 +15,8 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/fd.h"
+#include "runtime/net/threads/lane_thread.h"
+#include "runtime/net/threads/soon.h"
 
 namespace mscclc::net {
 
@@ -25,18 +27,18 @@ class Reactor {
   /// Stands for a descriptor with its handler; never used again. 0: none.
   using Token = uint64_t;
 
-  /// Called first in the thread. False: reported.
-  using Begin = std::function<bool(Diagnostics& diagnostics)>;
-
   /// `awake`: how long nothing comes before it sleeps. `begin`: empty, or what its thread is to do
   /// first. nullptr: reported (lane-failed, no-thread, or what `begin` reports).
   [[nodiscard]] static std::unique_ptr<Reactor> start(std::chrono::microseconds awake,
-                                                      const Begin& begin, Diagnostics& diagnostics);
+                                                      const BeginThread& begin,
+                                                      Diagnostics& diagnostics);
   /// REQUIRES: not called by a handler.
   ~Reactor();
 
   /// While it lives no handler runs. Handlers must not ask for it: they run under it.
   [[nodiscard]] std::unique_lock<std::mutex> hold();
+  /// The same for threads that do the work of handlers: handlers do not let them go first.
+  [[nodiscard]] std::unique_lock<std::mutex> take_turn() { return lock_soon(mutex_); }
   /// Waits for `events` of a descriptor, which must stay open until it is removed. 0: the system
   /// refuses; errno says why. REQUIRES: hold().
   [[nodiscard]] Token add(const Fd& fd, uint32_t events, Handler handler);

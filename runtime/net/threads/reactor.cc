@@ -1,11 +1,8 @@
-#include "runtime/net/reactor.h"
+#include "runtime/net/threads/reactor.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <future>
-
-#include "runtime/base/quiet_thread.h"
 
 namespace mscclc::net {
 namespace {
@@ -15,7 +12,7 @@ constexpr int kMostAtOnce = 64;
 
 }  // namespace
 
-std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const Begin& begin,
+std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const BeginThread& begin,
                                         Diagnostics& diagnostics) {
   std::unique_ptr<Reactor> reactor(new Reactor(awake));
   reactor->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
@@ -29,17 +26,9 @@ std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const B
                       fmt::format("cannot wait for sockets: {}", error_text(errno)));
     return nullptr;
   }
-  Diagnostics problems;
-  const auto begun = std::make_shared<std::promise<bool>>();  // its thread may outlast this call
-  reactor->thread_ = quiet_thread("mscclc-net", [&problems, begin, begun, r = reactor.get()] {
-    const bool good = !begin || begin(problems);
-    begun->set_value(good);
-    if (good) r->run();
-  });
-  if (!has_started(reactor->thread_, "lanes over sockets", diagnostics)) return nullptr;
-  if (begun->get_future().get()) return reactor;
-  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-  return nullptr;
+  reactor->thread_ = begin_lane_thread(
+      "mscclc-net", begin, [r = reactor.get()] { r->run(); }, diagnostics);
+  return reactor->thread_.joinable() ? std::move(reactor) : nullptr;
 }
 
 Reactor::~Reactor() {
@@ -109,7 +98,7 @@ void Reactor::run() {
                                          : ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
     // A mutex is not fair: without this who wants to hold it would wait as long as data comes.
     while (wanted_ > 0) std::this_thread::yield();
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 != kWaker) dispatch(events[i].data.u64, events[i].events);
     }

@@ -1,6 +1,6 @@
 // Lanes over sockets between two ends of one process, over loopback: what arrives, who is told what
 // goes wrong, and what strangers at the door get.
-#include "runtime/net/socket_lane.h"
+#include "runtime/net/sockets/socket_lane.h"
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -17,9 +17,9 @@
 
 #include "executor/words.h"
 #include "runtime/bootstrap/address/sockets.h"
-#include "runtime/net/dial.h"
 #include "runtime/net/order_reader.h"
-#include "runtime/net/socket_end.h"
+#include "runtime/net/sockets/dial.h"
+#include "runtime/net/sockets/socket_end.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/relay.h"
 #include "runtime/testing/told.h"
@@ -42,11 +42,12 @@ class Window final : public NamedMemory {
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
 struct World {
   /// `alert`: threads that ask for a while before they sleep, and one that only sends.
-  explicit World(uint32_t connections = 3, bool alert = false) {
+  explicit World(uint32_t connections = 3, bool alert = false, uint32_t hands = 0) {
     const SocketOptions options{.interface = "=lo",
                                 .connections = connections,
                                 .awake = milliseconds(alert ? 5 : 0),
-                                .sends_apart = alert};
+                                .sends_apart = alert,
+                                .hands = hands};
     far = SocketNet::start(options, diagnostics);
     near = SocketNet::start(options, diagnostics);
     INFO(text());
@@ -131,19 +132,21 @@ void check_counts(World& world) {
 }
 
 TEST_CASE("a count comes after what was put before it") {
-  for (const uint32_t connections : {1u, 2u, 5u}) {
-    World world(connections, connections == 2);
-    world.open();
-    check_counts(world);
-    world.lane.reset();
-    world.end.reset();
-    CHECK(world.text() == "");
-    CHECK(world.far_told.text() + world.near_told.text() == "");
+  for (const uint32_t hands : {0u, 2u}) {
+    for (const uint32_t connections : {1u, 2u, 5u}) {
+      World world(connections, connections == 2, hands);
+      world.open();
+      check_counts(world);
+      world.lane.reset();
+      world.end.reset();
+      CHECK(world.text() == "");
+      CHECK(world.far_told.text() + world.near_told.text() == "");
+    }
   }
 }
 
-TEST_CASE("a count comes after what was put before it, however the network cuts the bytes") {
-  World world(3);
+void check_cuts(uint32_t hands) {
+  World world(3, false, hands);
   world.open_over_relay();
   for (const size_t most : {size_t{4093}, size_t{10'007}, size_t{60'000}}) {
     world.relay->dribble(most);
@@ -154,16 +157,22 @@ TEST_CASE("a count comes after what was put before it, however the network cuts 
                             world.diagnostics));
     }
     CHECK(world.lane->signal(world.at(8), most, world.diagnostics));
+    uint64_t own = 0;  // until then the bytes are the lane's
+    CHECK(world.lane->complete(&own, most, world.diagnostics));
     await_count(world, 8, most);
+    while (load_acquire<uint64_t>(&own) != most) std::this_thread::yield();
     for (uint64_t i = 0; i < 4; ++i) {
       CHECK(std::equal(all[i].begin(), all[i].end(), world.data() + 4096 + (i << 20)));
     }
   }
 }
 
-// The later put wins, on whichever connection; and counts never go back.
-TEST_CASE("puts to one place, and counts, keep their order") {
-  World world(4);
+TEST_CASE("a count comes after what was put before it, however the network cuts the bytes") {
+  for (const uint32_t hands : {0u, 3u}) check_cuts(hands);
+}
+
+void check_order(uint32_t hands) {
+  World world(4, false, hands);
   world.open();
   std::vector<std::vector<uint8_t>> all;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -176,6 +185,11 @@ TEST_CASE("puts to one place, and counts, keep their order") {
   CHECK(world.lane->flush(world.diagnostics));
   CHECK(world.word(0) == 200);
   CHECK(std::equal(all.back().begin(), all.back().end(), world.data() + 262'000 - 8 * (199 % 5)));
+}
+
+// The later put wins, on whichever connection; and counts never go back.
+TEST_CASE("puts to one place, and counts, keep their order") {
+  for (const uint32_t hands : {0u, 3u}) check_order(hands);
 }
 
 TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
@@ -215,8 +229,8 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
   }
 }
 
-TEST_CASE("a far end that goes in good order needs no more, however much is put") {
-  World world;
+void check_leave(uint32_t hands) {
+  World world(3, hands > 0, hands);
   world.open();
   const std::vector<uint8_t> bytes(kBytes);
   world.end.reset();
@@ -233,17 +247,41 @@ TEST_CASE("a far end that goes in good order needs no more, however much is put"
   CHECK(world.word(0) == 0);
 }
 
+TEST_CASE("a far end that goes in good order needs no more, however much is put") {
+  for (const uint32_t hands : {0u, 2u}) check_leave(hands);
+}
+
+// Its hands are in the middle of a put then.
+TEST_CASE("ends of a lane go while much is on its way") {
+  for (const bool far_first : {true, false}) {
+    World world(4, false, 4);
+    world.open();
+    const std::vector<uint8_t> bytes(kBytes);
+    for (int i = 0; i < 20; ++i) {
+      CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
+    }
+    if (far_first) world.end.reset();
+    world.lane.reset();
+    if (far_first) CHECK(world.far_told.text() == "");
+    CHECK(world.text() == "");
+  }
+}
+
+void check_cut(uint64_t after, uint32_t hands) {
+  World world(3, false, hands);
+  world.open_over_relay();
+  const std::vector<uint8_t> bytes(kBytes);
+  world.relay->cut_after(world.relay->passed() + after);
+  while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics) &&
+         world.lane->flush(world.diagnostics)) {
+  }
+  CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: its "));
+  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+}
+
 TEST_CASE("a connection that is cut is reported at both ends") {
   for (const uint64_t after : {0, 1000, 3'000'000}) {
-    World world;
-    world.open_over_relay();
-    const std::vector<uint8_t> bytes(kBytes);
-    world.relay->cut_after(world.relay->passed() + after);
-    while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics) &&
-           world.lane->flush(world.diagnostics)) {
-    }
-    CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: its "));
-    CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+    for (const uint32_t hands : {0u, 2u}) check_cut(after, hands);
   }
 }
 
@@ -259,8 +297,8 @@ TEST_CASE("a connection that is cut while nobody asks for anything is reported a
 
 // What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, then
 // waits.
-TEST_CASE("an order that waits for its peer ends with the communicator") {
-  World world(2);
+void check_over(uint32_t hands) {
+  World world(2, false, hands);
   world.open_over_relay();
   world.relay->hold_after(0);
   const std::vector<uint8_t> bytes(kBytes);
@@ -278,6 +316,10 @@ TEST_CASE("an order that waits for its peer ends with the communicator") {
   CHECK(puts > 10);  // it did not wait for the peer at each
   CHECK(world.text() == "error: rank 3 takes no orders, and the communicator has failed\n");
   CHECK(!world.lane->flush(world.diagnostics));
+}
+
+TEST_CASE("an order that waits for its peer ends with the communicator") {
+  for (const uint32_t hands : {0u, 2u}) check_over(hands);
 }
 
 TEST_CASE("a lane to nobody, and to somebody else") {

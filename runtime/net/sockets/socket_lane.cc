@@ -1,4 +1,4 @@
-#include "runtime/net/socket_lane.h"
+#include "runtime/net/sockets/socket_lane.h"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -9,29 +9,37 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "executor/words.h"
 #include "ir/diagnostics/printable.h"
-#include "runtime/net/broken.h"
-#include "runtime/net/dial.h"
 #include "runtime/net/lane_state.h"
 #include "runtime/net/order_reader.h"
-#include "runtime/net/sender.h"
+#include "runtime/net/sockets/broken.h"
+#include "runtime/net/sockets/dial.h"
+#include "runtime/net/sockets/sender.h"
+#include "runtime/net/threads/hands.h"
+#include "runtime/net/threads/soon.h"
 
 namespace mscclc::net {
 namespace {
 
-/// Memory of the peer is cut into blocks of so many bytes; each has its connection.
-constexpr uint64_t kBlock = OrderReader::kMostPut;
+/// Memory of the peer is cut into blocks of so many bytes; each has its connection. Short ones let
+/// several connections share a message of middle length; each costs the far end a copy.
+constexpr uint64_t kBlock = 64 << 10;
+static_assert(kBlock <= OrderReader::kMostPut);
 /// With so many orders in its queues a lane takes no more until some are sent.
-constexpr uint64_t kMostQueued = 1024;
+constexpr uint64_t kMostQueued = 4096;
+/// How long a hand waits for more orders of a connection.
+constexpr std::chrono::microseconds kLinger{20};
 
 class SocketLane final : public Lane {
  public:
   SocketLane(std::vector<Fd> sockets, const LanePeer& peer, std::shared_ptr<SocketNet> net)
       : state_(peer), net_(std::move(net)) {
     for (Fd& socket : sockets) {
-      lines_.push_back(std::make_unique<Line>(Sender(std::move(socket), sockets.size())));
+      lines_.push_back(
+          std::make_unique<Line>(lines_.size(), Sender(std::move(socket), sockets.size())));
     }
   }
 
@@ -50,9 +58,10 @@ class SocketLane final : public Lane {
   }
 
   ~SocketLane() override {
+    await_hands();
     const auto held = net_->sends().hold();
     forget_all();
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     if (!state_.is_open() || queued() > 0) return;  // the far end sees that it was cut off
     for (auto& line : lines_) {
       line->sender.push({.what = Order::bye});
@@ -60,11 +69,16 @@ class SocketLane final : public Lane {
     }
   }
 
+  uint64_t room() override {
+    const auto lock = lock_soon(mutex_);
+    return queued() >= kMostQueued && state_.is_open() && !state_.is_over() ? 0 : kAnyRoom;
+  }
+
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     if (bytes == 0) return true;
     const auto memory = id_of(to, bytes, diagnostics);
-    std::unique_lock lock(mutex_);
+    auto lock = lock_soon(mutex_);
     if (!memory || !await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     const auto* source = static_cast<const uint8_t*>(from);
@@ -87,7 +101,7 @@ class SocketLane final : public Lane {
   }
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     if (!state_.is_whole(diagnostics)) return false;
     Completion completion{count, value, {}};
     for (const auto& line : lines_) completion.orders.push_back(line->sender.pushed());
@@ -96,21 +110,30 @@ class SocketLane final : public Lane {
     return true;
   }
 
-  bool flush(Diagnostics& diagnostics) override {
-    const uint64_t number = flushes_ + 1;
-    if (!order({.what = Order::flush, .value = number}, diagnostics)) return false;
-    flushes_ = number;
-    std::unique_lock lock(mutex_);
-    return state_.await_while(
-        lock, [&] { return answered_ < number; }, diagnostics);
+  FlushState try_flush(Diagnostics& diagnostics) override {
+    if (!flushes_all_) {
+      if (room() == 0) return FlushState::under_way;
+      if (!order({.what = Order::flush, .value = flushes_ + 1}, diagnostics)) {
+        return FlushState::failed;
+      }
+      ++flushes_;
+      flushes_all_ = true;
+    }
+    const auto lock = lock_soon(mutex_);
+    const FlushState state = state_.state_of_flush(answered_ < flushes_, diagnostics);
+    flushes_all_ = state == FlushState::under_way;
+    return state;
   }
 
  private:
   struct Line {
-    explicit Line(Sender sender) : sender(std::move(sender)) {}
+    Line(size_t number, Sender with) : index(number), sender(std::move(with)) {}
+    const size_t index;
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
+    bool carried = false;  ///< a hand sends, and nobody else
+    int error = 0;         ///< that it has found
   };
   /// A count of this rank to be set when so many orders of each connection have been sent.
   struct Completion {
@@ -132,7 +155,7 @@ class SocketLane final : public Lane {
 
   /// An order that is carried out after all that were given before it.
   bool order(const Order& last, Diagnostics& diagnostics) {
-    std::unique_lock lock(mutex_);
+    auto lock = lock_soon(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     Sender& sender = lines_[latest_]->sender;
@@ -160,23 +183,96 @@ class SocketLane final : public Lane {
   }
 
   bool send_all(Diagnostics& diagnostics) {
+    flushes_all_ = false;  // something was ordered
     for (auto& line : lines_) send_some(*line);
     complete_some();
     return state_.is_whole(diagnostics);
   }
 
   void send_some(Line& line) {
-    if (!state_.is_open() || !line.sender.wants_write()) return;
-    if (!line.sender.send_some()) {
-      const int error = errno;
+    if (!state_.is_open() || line.carried || !line.sender.wants_write()) return;
+    const bool long_enough = line.sender.bytes() >= Hands::kLeastBytes;
+    if ((long_enough || line.sender.signals()) && hand_over(line)) return;
+    if (line.error != 0 || !line.sender.send_some()) {
+      const int error = line.error != 0 ? line.error : errno;
       listen(line);  // it may have said why
       if (!state_.gone()) break_off(error);
       return;
     }
+    watch_room(line);
+  }
+
+  void watch_room(Line& line) {
     const bool waits = line.sender.wants_write();
     if (waits == line.waits_for_room) return;
     line.waits_for_room = waits;
     net_->sends().change(line.sender.socket(), line.token, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+
+  bool hand_over(Line& line) {
+    if (net_->sending_hands() == nullptr || ending_ || line.error != 0) return false;
+    line.carried = true;
+    if (line.waits_for_room) {
+      line.waits_for_room = false;
+      net_->sends().change(line.sender.socket(), line.token, EPOLLIN);
+    }
+    net_->sending_hands()->give(state_.peer() + line.index, [this, &line] { carry(line); });
+    return true;
+  }
+
+  /// On a hand's thread: sends what there is and what comes soon, until there is no room for long.
+  /// What comes while it sends goes together.
+  void carry(Line& line) {
+    auto moved = std::chrono::steady_clock::now();
+    for (auto lock = lock_soon(mutex_);;) {
+      if (!state_.is_open() || ending_) return let_go(line);
+      if (!line.sender.wants_write()) {
+        if (std::chrono::steady_clock::now() - moved > kLinger) return let_go(line);
+        lock.unlock();
+        std::this_thread::yield();
+        lock = lock_soon(mutex_);
+        continue;
+      }
+      Batch batch = line.sender.batch();
+      lock.unlock();
+      const ssize_t sent = batch.send(line.sender.socket());
+      const int error = sent < 0 ? errno : 0;
+      const auto now = std::chrono::steady_clock::now();
+      lock = lock_soon(mutex_);
+      if (sent >= 0) {
+        moved = now;
+        line.sender.take_sent(static_cast<uint64_t>(sent));
+        complete_some();
+        state_.announce("");
+      } else if (error != EINTR && error != EAGAIN) {
+        line.error = error;
+        return let_go(line);
+      } else if (now - moved > Hands::kPatience) {
+        return let_go(line);
+      }
+    }
+  }
+
+  /// The reactor's thread goes on where there is more to do.
+  void let_go(Line& line) {
+    line.carried = false;
+    if (!state_.is_open()) {
+      line.sender.close_writing();
+    } else {
+      watch_room(line);
+    }
+    state_.announce("");
+  }
+
+  void await_hands() {
+    auto lock = lock_soon(mutex_);
+    ending_ = true;
+    const auto carried = [](const auto& line) { return line->carried; };
+    while (std::any_of(lines_.begin(), lines_.end(), carried)) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock = lock_soon(mutex_);
+    }
   }
 
   void complete_some() {
@@ -219,14 +315,20 @@ class SocketLane final : public Lane {
     close_writing();
   }
   void close_writing() {
-    for (auto& line : lines_) line->sender.close_writing();
+    for (auto& line : lines_) {
+      if (!line->carried) {
+        line->sender.close_writing();
+      } else {  // the hand still reads what is queued
+        ::shutdown(line->sender.socket().get(), SHUT_WR);
+      }
+    }
   }
 
   /// On the reactor's thread: something has come, or there is room again.
   void attend(Line& line) {
     std::string why;
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = lock_soon(mutex_);
       if (state_.is_open()) {
         listen(line);
         send_some(line);
@@ -249,6 +351,8 @@ class SocketLane final : public Lane {
   size_t latest_ = 0;  ///< the connection of the latest put
   std::deque<Completion> completions_;
   uint64_t flushes_ = 0, answered_ = 0;
+  bool flushes_all_ = false;  ///< the latest flush is under way, and nothing was ordered since
+  bool ending_ = false;
 };
 
 }  // namespace

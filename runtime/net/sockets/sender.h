@@ -2,6 +2,8 @@
 // Never waits.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -12,6 +14,23 @@
 #include "runtime/net/lane_wire.h"
 
 namespace mscclc::net {
+
+/// The beginning of what a sender is to send, as parts of one message.
+class Batch {
+ public:
+  static constexpr size_t kMostOrders = 16;
+
+  /// `skip`: bytes that have been sent before.
+  explicit Batch(uint64_t skip) : skip_(skip) {}
+  void add(const void* from, uint64_t bytes);
+  /// Bytes that there was room for; -1: errno says why.
+  [[nodiscard]] ssize_t send(const Fd& socket);
+
+ private:
+  uint64_t skip_;
+  iovec parts_[3 * kMostOrders];
+  size_t count_ = 0;
+};
 
 class Sender {
  public:
@@ -25,9 +44,17 @@ class Sender {
   uint64_t pushed() const { return pushed_; }
   uint64_t sent() const { return pushed_ - queue_.size(); }
   bool wants_write() const { return !queue_.empty(); }
+  /// Bytes of all puts in the queue.
+  uint64_t bytes() const { return bytes_; }
+  /// Is the last of the queue a signal? Others may follow soon.
+  bool signals() const { return !queue_.empty() && queue_.back().order.what == Order::signal; }
   /// Sends what there is room for, but at most about a MiB. False: the connection broke; errno says
   /// why.
   [[nodiscard]] bool send_some();
+  /// The same in two steps: the first of the queue, which a thread may send while others push, and
+  /// what has come of that.
+  Batch batch() const;
+  void take_sent(uint64_t bytes);
 
   struct Answer {
     uint64_t number = 0;
@@ -51,13 +78,10 @@ class Sender {
     uint64_t bytes() const { return from == nullptr ? 0 : order.value; }
     uint64_t wire_bytes() const { return sizeof order + bytes() + Order::padding(bytes()); }
   };
-  [[nodiscard]] ssize_t send_front();
-  void take_sent(uint64_t bytes);
-
   std::vector<uint64_t> known_;
   Fd socket_;
   std::deque<Queued> queue_;
-  uint64_t pushed_ = 0;
+  uint64_t pushed_ = 0, bytes_ = 0;
   uint64_t begun_ = 0;  ///< bytes of the first of the queue that have been sent
   Bytes answers_;       ///< what has come of the next one
   bool ended_ = false;

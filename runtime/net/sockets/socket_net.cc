@@ -1,4 +1,4 @@
-#include "runtime/net/socket_net.h"
+#include "runtime/net/sockets/socket_net.h"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <iterator>
 #include <thread>
+#include <tuple>
 
 #include "runtime/base/environment.h"
 #include "runtime/bootstrap/address/sockets.h"
@@ -35,31 +36,49 @@ bool discard(const Fd& socket) {
 
 }  // namespace
 
-std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics) {
+std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics, SocketOptions options) {
   const Environment environment = Environment::of_process();
-  SocketOptions options;
   if (environment.has(Variable::MSCCLC_SOCKET_IFNAME)) {
     const auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
     if (!interface) return std::nullopt;
     options.interface = *interface;
   }
   const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
-  const auto connections = environment.number(Variable::MSCCLC_SOCKET_CONNECTIONS, diagnostics);
-  if (!silence || !connections) return std::nullopt;
+  if (!silence) return std::nullopt;
   options.dead = std::chrono::seconds(*silence);
-  options.connections = static_cast<uint32_t>(*connections);
+  const auto read = [&](Variable variable, uint32_t& to) {
+    if (!environment.has(variable)) return true;
+    const auto number = environment.number(variable, diagnostics);
+    if (number) to = static_cast<uint32_t>(*number);
+    return number.has_value();
+  };
+  if (!read(Variable::MSCCLC_SOCKET_CONNECTIONS, options.connections) ||
+      !read(Variable::MSCCLC_SOCKET_THREADS, options.hands)) {
+    return std::nullopt;
+  }
   return options;
 }
 
 std::shared_ptr<SocketNet> SocketNet::start(const SocketOptions& options,
                                             Diagnostics& diagnostics) {
   std::shared_ptr<SocketNet> net(new SocketNet(options));
-  if (options.sends_apart)
-    net->sends_ = Reactor::start(options.awake, options.begin_thread, diagnostics);
-  if (options.sends_apart && net->sends_ == nullptr) return nullptr;
-  net->reactor_ = Reactor::start(options.awake, options.begin_thread, diagnostics);
-  if (net->reactor_ == nullptr || !net->listen(diagnostics)) return nullptr;
+  if (!net->start_threads(diagnostics) || !net->listen(diagnostics)) return nullptr;
   return net;
+}
+
+bool SocketNet::start_threads(Diagnostics& diagnostics) {
+  const auto& [awake, begin] = std::tie(options_.awake, options_.begin_thread);
+  if (options_.hands > 0) {
+    sending_ = Hands::start(options_.hands, awake, begin, diagnostics);
+    receiving_ = Hands::start(options_.hands, awake, begin, diagnostics);
+    if (sending_ == nullptr || receiving_ == nullptr) return false;
+  }
+  if (options_.sends_apart) {
+    sends_ = Reactor::start(awake, begin, diagnostics);
+    if (sends_ == nullptr) return false;
+  }
+  reactor_ = Reactor::start(awake, begin, diagnostics);
+  return reactor_ != nullptr;
 }
 
 bool SocketNet::listen(Diagnostics& diagnostics) {
@@ -94,6 +113,7 @@ SocketNet::~SocketNet() {
   while (!done() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  receiving_.reset();  // a hand that has done its work may still let go of the reactor
 }
 
 uint64_t SocketNet::announce(Taker& taker) {

@@ -1,4 +1,4 @@
-#include "runtime/net/socket_end.h"
+#include "runtime/net/sockets/socket_end.h"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <vector>
 
-#include "runtime/net/broken.h"
 #include "runtime/net/order_reader.h"
+#include "runtime/net/sockets/broken.h"
+#include "runtime/net/threads/hands.h"
 
 namespace mscclc::net {
 namespace {
 
 /// After so many reads other sockets have their turn.
 constexpr int kReadsInARow = 8;
+constexpr int kTurns = 256;  ///< of a hand
 
 /// Sends a few bytes if there is room for them.
 bool send_now(const Fd& socket, const void* bytes, size_t count) {
@@ -24,12 +27,31 @@ bool send_now(const Fd& socket, const void* bytes, size_t count) {
          static_cast<ssize_t>(count);
 }
 
+ssize_t receive(const Fd& socket, std::span<uint8_t> room) {
+  return ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+}
+
+/// To take bytes away makes the system acknowledge them at once, which takes longer than to copy
+/// them. So short orders are looked at, carried out, and then dropped.
+constexpr size_t kLook = 4 << 10;
+ssize_t look(const Fd& socket, std::span<uint8_t> room) {
+  return ::recv(socket.get(), room.data(), std::min(kLook, room.size()), MSG_DONTWAIT | MSG_PEEK);
+}
+/// False: they are not there any more.
+bool drop(const Fd& socket, ssize_t bytes) {
+  uint8_t dropped[kLook];
+  return ::recv(socket.get(), dropped, static_cast<size_t>(bytes), MSG_DONTWAIT) == bytes;
+}
+
 /// All but its construction and end runs on the reactor's thread.
 class SocketEnd final : public LaneEnd, private SocketNet::Taker {
  public:
   SocketEnd(uint32_t peer, std::shared_ptr<SocketNet> net, std::shared_ptr<ExposedMemory> memory,
             LaneFailed failed, std::unique_ptr<Landing> landing)
-      : peer_(peer), net_(std::move(net)), failed_(std::move(failed)) {
+      : peer_(peer),
+        net_(std::move(net)),
+        failed_(std::move(failed)),
+        looks_first_(net_->options().awake.count() > 0) {
     lane_.memory = std::move(memory);
     lane_.landing = std::move(landing);
     fill_random(key_);
@@ -39,7 +61,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
 
   ~SocketEnd() override {
-    const auto held = net_->reactor().hold();
+    const auto held = await_hands();
     net_->withdraw(number_);
     for (auto& connection : connections_) {
       if (connection == nullptr || !connection->socket.valid()) continue;
@@ -50,11 +72,18 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
 
  private:
   struct Connection {
-    Connection(IncomingLane& lane, uint32_t index) : reader(lane, index) {}
+    Connection(IncomingLane& lane, uint32_t number) : index(number), reader(lane, number) {}
+    const uint32_t index;
     Fd socket;  ///< invalid: done with
     Reactor::Token token = 0;
     OrderReader reader;
-    bool waits = false;  ///< for other connections: it is not read
+    bool waits = false;    ///< for other connections: it is not read
+    bool carried = false;  ///< a hand reads it, and nobody else
+
+    /// On a hand's thread, without the reactor's hold: receives what there is of the put under way.
+    /// 0: orders can be carried out; else what recv() has come to: EAGAIN where nothing has come
+    /// for long, EPIPE at the stream's end.
+    int carry();
   };
 
   const Key& key() const override { return key_; }
@@ -90,19 +119,70 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
 
   void read(Connection& connection, uint32_t events) {
+    if (connection.carried) return;
     if (connection.waits) {  // what still comes there is not read; so it can only have broken
       if ((events & (EPOLLERR | EPOLLHUP)) != 0) broke(connection);
       return;
     }
     for (int i = 0; i < kReadsInARow && connection.socket.valid() && !connection.waits; ++i) {
+      if (hand_over(connection)) return;
       const auto room = connection.reader.room();
-      const ssize_t n = ::recv(connection.socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+      bool looked = looks_first_ && connection.reader.coming() == 0;
+      ssize_t n = looked ? look(connection.socket, room) : receive(connection.socket, room);
+      if (looked && static_cast<size_t>(n) == std::min(kLook, room.size())) {  // more has come
+        looked = false;
+        n = receive(connection.socket, room);
+      }
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) return end_break(n == 0 ? 0 : errno);
       connection.reader.received(static_cast<size_t>(n));
       if (!go_on(connection)) return;
+      if (looked && connection.socket.valid() && !drop(connection.socket, n)) {
+        return end_break(errno);
+      }
       wake_waiting();
+      if (looked || static_cast<size_t>(n) < room.size()) return;  // no more has come
+    }
+  }
+
+  bool hand_over(Connection& connection) {
+    Hands* const hands = net_->receiving_hands();
+    if (hands == nullptr || connection.reader.coming() < Hands::kLeastBytes) return false;
+    connection.carried = true;
+    net_->reactor().change(connection.socket, connection.token, 0);
+    hands->give(number_ + connection.index, [this, &connection] { carry(connection); });
+    return true;
+  }
+
+  /// On a hand's thread: reads the connection until nothing comes, or it has had its turn.
+  void carry(Connection& connection) {
+    for (int turns = 1;; ++turns) {
+      const int error = connection.carry();
+      const auto held = net_->reactor().take_turn();
+      connection.carried = false;
+      if (ending_) return;
+      if (broken_) return let_go(connection);
+      if (error != 0 && error != EAGAIN) return end_break(error == EPIPE ? 0 : error);
+      if (!go_on(connection)) return;
+      wake_waiting();
+      if (broken_ || !connection.socket.valid()) return;
+      if (connection.waits || error == EAGAIN || turns == kTurns) {
+        return net_->reactor().change(connection.socket, connection.token,
+                                      connection.waits ? 0u : EPOLLIN);
+      }
+      connection.carried = true;
+    }
+  }
+
+  [[nodiscard]] std::unique_lock<std::mutex> await_hands() {
+    const auto carried = [](const auto& c) { return c != nullptr && c->carried; };
+    for (;;) {
+      auto held = net_->reactor().hold();
+      ending_ = true;
+      if (std::none_of(connections_.begin(), connections_.end(), carried)) return held;
+      held.unlock();
+      std::this_thread::yield();
     }
   }
 
@@ -167,7 +247,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     for (auto& connection : connections_) {
       if (connection == nullptr || !connection->socket.valid()) continue;
       (void)send_now(connection->socket, refusal, sizeof refusal);
-      let_go(*connection);
+      if (!connection->carried) let_go(*connection);  // else the hand does
     }
     failed_(why);
   }
@@ -180,14 +260,35 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   const uint32_t peer_;
   const std::shared_ptr<SocketNet> net_;
   const LaneFailed failed_;
+  const bool looks_first_;
   IncomingLane lane_{{}, [this](uint32_t connection, uint64_t number) {
                        return send_now(connections_[connection]->socket, &number, sizeof number);
                      }};
   Key key_{};
   uint64_t number_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;  ///< nullptr: has not come yet
-  bool broken_ = false;
+  bool broken_ = false, ending_ = false;
 };
+
+int SocketEnd::Connection::carry() {
+  auto moved = std::chrono::steady_clock::now();
+  for (;;) {
+    const auto room = reader.room();
+    const ssize_t n = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (n == 0) return EPIPE;
+    if (n > 0) {
+      reader.received(static_cast<size_t>(n));
+      if (reader.coming() > 0) reader.take();
+      if (reader.coming() == 0) return 0;
+      moved = std::chrono::steady_clock::now();
+    } else if (errno == EAGAIN) {
+      if (std::chrono::steady_clock::now() - moved > Hands::kPatience) return EAGAIN;
+      std::this_thread::yield();
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+}
 
 }  // namespace
 

@@ -1,0 +1,32 @@
+"""The backend of TorchComms in C++, for those who have TorchComms' sources.
+
+    python3 -m mscclc.torch.comms SOURCES [FOLDER]
+
+builds libmscclc_torchcomms-2.11.so, say, with g++ (11 or later): from the sources of the TorchComms
+that is installed, whose headers its wheel lacks, and with the adapter, which must have been built.
+TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC names the library; new_comm("mscclc", …) then takes it instead of
+the backend in Python.
+"""
+
+import importlib.util
+import os
+
+from ...errors import UsageError
+from .. import adapter
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build(sources: str, folder: str = _HERE) -> str:
+    """Builds the library; its path. `sources` is the folder that has comms/torchcomms."""
+    header = os.path.join("comms", "torchcomms", "TorchCommBackend.hpp")
+    if not os.path.exists(os.path.join(sources, header)):
+        raise UsageError(f"{sources} has no {header}: it must be the folder of TorchComms' sources")
+    installed = importlib.util.find_spec("torchcomms")  # not imported: that would need no sources
+    if installed is None:
+        raise UsageError("torchcomms is not installed")
+    places = [os.path.dirname(installed.origin), os.path.dirname(adapter.path())]
+    more = ["-isystem", os.path.abspath(sources), os.path.join(places[0], "libtorchcomms.so")]
+    more += [adapter.path(), *(f"-Wl,-rpath,{os.path.abspath(place)}" for place in places)]
+    name = f"libmscclc_torchcomms-{adapter.version_of_torch()}.so"
+    return adapter.compile_sources("comms", os.path.join(folder, name), more)

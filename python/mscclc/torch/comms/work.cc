@@ -1,0 +1,189 @@
+#include "python/mscclc/torch/comms/work.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "python/mscclc/torch/comms/captures.h"
+
+namespace mscclc::torch_comms {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(1);
+
+}  // namespace
+
+// ---- Failures ----
+
+void Failures::forget_hooks() {
+  const std::lock_guard lock(mutex_);
+  hooks_ = nullptr;
+}
+
+void Failures::report(const std::exception& error) {
+  if (!ends_) throw;
+  {
+    const std::lock_guard lock(mutex_);
+    if (hooks_) hooks_();
+  }
+  std::fprintf(stderr,
+               "mscclc: communicator '%s' has failed, which ends the process"
+               " (abort_process_on_timeout_or_error): %s\n",
+               name_.c_str(), error.what());
+  std::abort();
+}
+
+// ---- CommsWork ----
+
+CommsWork::CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
+                     std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures)
+    : work_(std::move(work)),
+      device_(device),
+      timeout_(timeout),
+      failures_(std::move(failures)),
+      on_stream_(device.type()) {
+  setStatus(WorkStatus::INPROGRESS);
+  if (work_ == nullptr)
+    on_stream_.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+}
+
+void CommsWork::end(WorkStatus status) {
+  const std::lock_guard lock(mutex_);
+  if (this->status() == WorkStatus::INPROGRESS) setStatus(status);
+}
+
+void CommsWork::wait_for(std::chrono::milliseconds timeout) {
+  if (work_ == nullptr) return;
+  try {
+    work_->wait(timeout);
+  } catch (const c10::DistBackendError& error) {
+    end(WorkStatus::ERROR);
+    failures_->report(error);
+  } catch (...) {
+    end(WorkStatus::ERROR);
+    throw;
+  }
+}
+
+void CommsWork::order() {
+  wait_for(timeout_);
+  if (device_.is_cpu()) end(WorkStatus::COMPLETED);
+}
+
+void CommsWork::wait() {
+  runWaitPreHooks();
+  order();
+  runWaitPostHooks();
+}
+
+void CommsWork::waitBlocking() {
+  wait_for(timeout_);
+  if (!device_.is_cpu()) {
+    c10::Event here(device_.type());
+    here.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+    here.synchronize();
+  }
+  end(WorkStatus::COMPLETED);
+}
+
+bool CommsWork::has_ended() {
+  if (status() != WorkStatus::INPROGRESS) return true;
+  if (work_ == nullptr ? !on_stream_.query() : !work_->isCompleted()) return false;
+  if (work_ == nullptr || work_->isSuccess()) {
+    end(WorkStatus::COMPLETED);
+    return true;
+  }
+  end(WorkStatus::ERROR);
+  try {
+    std::rethrow_exception(work_->exception());
+  } catch (const c10::DistBackendError& error) {
+    try {
+      failures_->report(error);
+    } catch (const std::exception&) {  // wait() says it
+    }
+  } catch (...) {
+  }
+  return true;
+}
+
+void CommsWork::is_late() {
+  end(WorkStatus::TIMEDOUT);
+  try {
+    C10_THROW_ERROR(DistBackendError, "mscclc: a call has not ended within " +
+                                          std::to_string(timeout_.count()) + " ms");
+  } catch (const c10::DistBackendError& error) {
+    try {
+      failures_->report(error);
+    } catch (const std::exception&) {
+      work_->abort();  // so that wait() says it, on all ranks
+    }
+  }
+}
+
+// ---- Watch ----
+
+Watch::~Watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  if (!thread_.joinable()) return;
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Watch::add(c10::intrusive_ptr<CommsWork> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    works_.push_back(std::move(work));
+    if (works_.size() == 1) oldest_since_ = std::chrono::steady_clock::now();
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  }
+  changed_.notify_all();
+}
+
+std::deque<c10::intrusive_ptr<CommsWork>> Watch::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(works_, {});
+}
+
+void Watch::run() {
+  relax_captures();
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (works_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const auto oldest = works_.front();
+    const auto since = oldest_since_;
+    lock.unlock();
+    const bool ended = look_at(*oldest, since);
+    lock.lock();
+    if (!ended) {
+      changed_.wait_for(lock, kLook, [this] { return ends_; });
+    } else if (!works_.empty() && works_.front() == oldest) {
+      works_.pop_front();
+      oldest_since_ = std::chrono::steady_clock::now();
+    }
+  }
+}
+
+bool Watch::look_at(CommsWork& work, std::chrono::steady_clock::time_point since) {
+  const c10::DeviceGuard guard(work.device());
+  if (work.has_ended()) return true;
+  // What a GPU waits for may be its own: there the library says what takes too long.
+  if (!work.device().is_cpu()) return false;
+  if (std::chrono::steady_clock::now() - since <= work.getTimeout()) return false;
+  work.is_late();
+  return true;
+}
+
+}  // namespace mscclc::torch_comms

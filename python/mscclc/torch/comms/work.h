@@ -1,0 +1,95 @@
+// Works of TorchComms over those of torch.distributed, and who notices that they have ended.
+#pragma once
+
+#include <c10/core/Event.h>
+
+#include <comms/torchcomms/TorchWork.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+namespace mscclc::torch_comms {
+
+/// What happens when a call of a communicator has failed, or takes too long. From any thread.
+class Failures {
+ public:
+  /// `hooks` are called before the process ends.
+  Failures(std::string name, std::function<void()> hooks)
+      : name_(std::move(name)), hooks_(std::move(hooks)) {}
+
+  /// From now on a failure ends the process.
+  void end_the_process() { ends_ = true; }
+  /// The communicator is gone.
+  void forget_hooks();
+  /// What has just been caught: throws it again, or ends the process.
+  [[noreturn]] void report(const std::exception& error);
+
+ private:
+  const std::string name_;
+  std::mutex mutex_;
+  std::function<void()> hooks_;
+  std::atomic<bool> ends_{false};
+};
+
+/// A call. Its status is COMPLETED when the device is done.
+class CommsWork final : public torch::comms::TorchWork {
+ public:
+  /// Has begun. `work` is nullptr for a call that is on the current stream of a GPU.
+  CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
+            std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures);
+
+  /// On the host until it has ended; on a GPU, orders the current stream after it.
+  void wait() override;
+  /// The same, without the hooks of waits.
+  void order();
+  /// Until the device is done.
+  void waitBlocking() override;
+  void hostSynchronize() override { waitBlocking(); }
+  std::chrono::milliseconds getTimeout() const override { return timeout_; }
+
+  /// For the thread that watches: true if it has ended, well or not.
+  bool has_ended();
+  /// The same: it takes longer than its timeout.
+  void is_late();
+  const c10::Device& device() const { return device_; }
+
+ private:
+  void end(WorkStatus status);
+  void wait_for(std::chrono::milliseconds timeout);
+
+  const c10::intrusive_ptr<c10d::Work> work_;
+  const c10::Device device_;
+  const std::chrono::milliseconds timeout_;
+  const std::shared_ptr<Failures> failures_;
+  c10::Event on_stream_;  ///< where there is no work
+  std::mutex mutex_;      ///< guards the status
+};
+
+/// Looks after the works of a communicator: notices the end of each, and on the host that it is
+/// late. A work has as long as its timeout says since those before it have ended.
+class Watch {
+ public:
+  ~Watch();
+  void add(c10::intrusive_ptr<CommsWork> work);
+  /// Those that have not ended, the oldest first; it looks after them no more.
+  std::deque<c10::intrusive_ptr<CommsWork>> take();
+
+ private:
+  void run();
+  /// True if it has ended.
+  static bool look_at(CommsWork& work, std::chrono::steady_clock::time_point since);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<c10::intrusive_ptr<CommsWork>> works_;
+  std::chrono::steady_clock::time_point oldest_since_;
+  bool ends_ = false;
+  std::thread thread_;  ///< since the first work
+};
+
+}  // namespace mscclc::torch_comms

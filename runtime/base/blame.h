@@ -1,0 +1,26 @@
+// What an error lies in, by its code: interfaces to other languages have result codes for that, but
+// not for every diagnostic.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace mscclc {
+
+enum class Blame : uint8_t {
+  argument,    ///< of the call
+  usage,       ///< calls that do not go together, here or on several ranks
+  no_plan,     ///< none serves the call
+  not_proved,  ///< a program or plan is wrong
+  peer,        ///< another rank
+  timeout,     ///< of ranks that wait for one another
+  aborted,     ///< somebody here ended it
+  memory,      ///< or another resource that ran out
+  system,      ///< the machine
+  internal,    ///< this library
+};
+
+/// Of a diagnostic's code.
+Blame blame_of(std::string_view code);
+
+}  // namespace mscclc

@@ -1,0 +1,82 @@
+#include "runtime/cuda/far/gpu_arrivals.h"
+
+#include <deque>
+
+#include "executor/words.h"
+#include "runtime/cuda/far/copy_queue.h"
+#include "runtime/verbs/flush_read.h"
+
+namespace mscclc::cuda {
+namespace {
+
+class GpuArrivals final : public verbs::Arrivals {
+ public:
+  GpuArrivals(std::shared_ptr<VerbsMemory> memory, std::unique_ptr<CopyQueue> queue)
+      : memory_(std::move(memory)), queue_(std::move(queue)) {}
+
+  bool land(const ExposedMemory::Piece& piece, uint64_t bytes, std::string& why) override {
+    Diagnostics problems;
+    if (!queue_->copy(piece.data, piece.staging, bytes, problems)) return fail(problems, why);
+    keep(piece.owner);
+    return true;
+  }
+
+  bool signal(const ExposedMemory::Piece& count, uint64_t value, std::string& why) override {
+    if (!flush(why)) return false;
+    if (count.place == MemoryPlace::host && queue_->is_done(queue_->begun())) {
+      store_release(count.data, value);
+      return true;
+    }
+    Diagnostics problems;
+    if (!queue_->set(count.data, value, problems)) return fail(problems, why);
+    keep(count.owner);
+    return true;
+  }
+
+  bool settle(std::string& why) override {
+    Diagnostics problems;
+    return queue_->wait(queue_->begun(), problems) || fail(problems, why);
+  }
+
+ private:
+  struct Kept {
+    std::shared_ptr<const void> owner;
+    uint64_t until;  ///< number of the queue
+  };
+
+  /// What the network device has written to the GPU so far is there.
+  bool flush(std::string& why) {
+    const auto direct = memory_->any_direct();
+    if (!direct) return true;
+    if (flush_ == nullptr) flush_ = verbs::FlushRead::make(*memory_->adapter(), why);
+    return flush_ != nullptr && flush_->run(direct->address, direct->region->remote_key(), why);
+  }
+
+  /// What was begun last needs it.
+  void keep(std::shared_ptr<const void> owner) {
+    while (!kept_.empty() && queue_->is_done(kept_.front().until)) kept_.pop_front();
+    kept_.push_back({std::move(owner), queue_->begun()});
+  }
+
+  static bool fail(const Diagnostics& problems, std::string& why) {
+    why = problems.all().empty() ? "a copy has failed" : problems.all().front().message;
+    return false;
+  }
+
+  const std::shared_ptr<VerbsMemory> memory_;
+  std::unique_ptr<verbs::FlushRead> flush_;  ///< nullptr: not needed so far
+  std::deque<Kept> kept_;
+  std::unique_ptr<CopyQueue> queue_;  ///< last: waits for copies of what is kept
+};
+
+}  // namespace
+
+std::unique_ptr<verbs::Arrivals> make_arrivals(const SharedContext& context,
+                                               std::shared_ptr<VerbsMemory> memory,
+                                               Diagnostics& diagnostics) {
+  auto queue = CopyQueue::open(context, diagnostics);
+  if (queue == nullptr) return nullptr;
+  return std::make_unique<GpuArrivals>(std::move(memory), std::move(queue));
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,17 @@
+// What lanes over verbs bring for a GPU: what a network device has written there is made visible by
+// a read of its own, and what has come to staging memory is copied; then counts are set.
+#pragma once
+
+#include <memory>
+
+#include "runtime/cuda/far/verbs_memory.h"
+#include "runtime/verbs/arrivals.h"
+
+namespace mscclc::cuda {
+
+/// nullptr: reported.
+[[nodiscard]] std::unique_ptr<verbs::Arrivals> make_arrivals(const SharedContext& context,
+                                                             std::shared_ptr<VerbsMemory> memory,
+                                                             Diagnostics& diagnostics);
+
+}  // namespace mscclc::cuda

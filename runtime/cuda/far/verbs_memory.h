@@ -1,0 +1,75 @@
+// What network devices know of memory of one rank whose device is a GPU: the GPU's own, and pinned
+// host memory.
+//
+// A GPU's memory is registered as a dma-buf where the driver, libibverbs and the network device
+// support that; otherwise by its address if nvidia-peermem is loaded. Where neither is possible, or
+// MSCCLC_FORCE_DISABLE_GDR says so, peers write to pinned staging memory of the same size, from
+// which the GPU copies what has come (verbs::Arrivals).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/far/own_allocations.h"
+#include "runtime/cuda/memory/memory.h"
+#include "runtime/net/exposed_memory.h"
+#include "runtime/verbs/adapter.h"
+#include "runtime/verbs/verbs_lane.h"
+
+namespace mscclc::cuda {
+
+/// Thread safety: from any thread.
+class VerbsMemory {
+ public:
+  /// `direct`: may network devices reach the GPU's memory by themselves?
+  VerbsMemory(SharedContext context, std::shared_ptr<verbs::Adapter> adapter, bool direct)
+      : context_(std::move(context)), adapter_(std::move(adapter)), direct_(direct) {}
+
+  const std::shared_ptr<verbs::Adapter>& adapter() const { return adapter_; }
+
+  struct Exposed {
+    DeviceKey key;
+    std::unique_ptr<Memory> staging;  ///< nullptr: peers write the memory itself
+    std::shared_ptr<const verbs::MemoryRegion> region;
+  };
+  /// Lets peers write memory while the result lives. nullptr: reported. The first time that staging
+  /// is needed is a warning (gpu-memory-staged).
+  [[nodiscard]] std::shared_ptr<const Exposed> expose(uint8_t* data, uint64_t bytes,
+                                                      MemoryPlace place, Diagnostics& diagnostics);
+  /// How the network device reads memory of an allocation.
+  [[nodiscard]] verbs::Source source(OwnAllocation& allocation, MemoryPlace place);
+
+  /// GPU memory that peers write by themselves.
+  struct Direct {
+    std::shared_ptr<const verbs::MemoryRegion> region;
+    uint64_t address;
+  };
+  /// Any of it. nullopt: there is none.
+  std::optional<Direct> any_direct();
+
+ private:
+  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> make_direct(uint8_t* data,
+                                                                       uint64_t bytes, int access,
+                                                                       std::string& why) const;
+  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> by_dma_buf(uint8_t* data, uint64_t bytes,
+                                                                      int access,
+                                                                      std::string& why) const;
+  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> by_address(uint8_t* data, uint64_t bytes,
+                                                                      int access,
+                                                                      std::string& why) const;
+  [[nodiscard]] std::shared_ptr<const Exposed> stage(uint64_t bytes, const std::string& why,
+                                                     Diagnostics& diagnostics);
+
+  const SharedContext context_;
+  const std::shared_ptr<verbs::Adapter> adapter_;
+  const bool direct_;
+  std::mutex mutex_;  ///< for what follows
+  bool said_ = false;
+  std::vector<std::pair<std::weak_ptr<const verbs::MemoryRegion>, uint64_t>> directs_;
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,88 @@
+#include "runtime/proxy/proxy_thread.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "runtime/base/idle.h"
+#include "runtime/base/quiet_thread.h"
+
+namespace mscclc {
+namespace {
+
+/// A child of fork() has none of its parent's threads.
+using ThreadKey = std::tuple<pid_t, std::vector<uint8_t>, const Device*>;
+
+ThreadKey key_of(const Device& device) {
+  std::vector<uint8_t> room = device.room();
+  const Device* const alone = room.empty() ? &device : nullptr;
+  return {::getpid(), std::move(room), alone};
+}
+
+}  // namespace
+
+std::shared_ptr<ProxyThread> ProxyThread::of(const Device& device, Diagnostics& diagnostics) {
+  static std::mutex mutex;
+  static std::map<ThreadKey, std::weak_ptr<ProxyThread>> threads;
+  const std::lock_guard lock(mutex);
+  std::erase_if(threads, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<ProxyThread>& known = threads[key_of(device)];
+  if (auto running = known.lock()) return running;
+  std::shared_ptr<ProxyThread> made(new ProxyThread);
+  made->thread_ = quiet_thread("mscclc-proxy", [thread = made.get()] { thread->run(); });
+  if (!has_started(made->thread_, "the proxy of port channels", diagnostics)) return nullptr;
+  known = made;
+  return made;
+}
+
+ProxyThread::~ProxyThread() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void ProxyThread::add(Served& served) {
+  const std::lock_guard lock(mutex_);
+  new_.push_back(&served);
+  has_new_.store(true, std::memory_order_release);
+}
+
+void ProxyThread::take_new() {
+  if (!has_new_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  served_.insert(served_.end(), new_.begin(), new_.end());
+  new_.clear();
+  has_new_ = false;
+}
+
+bool ProxyThread::serve_all() {
+  bool moved = false;
+  for (size_t i = 0; i < served_.size();) {
+    Served& served = *served_[i];
+    const Turn turn = served.serve();
+    moved |= turn == Turn::moved;
+    if (turn != Turn::over) {
+      ++i;
+      continue;
+    }
+    served_.erase(served_.begin() + static_cast<ptrdiff_t>(i));
+    served.over_.store(true, std::memory_order_release);  // last: it may be destroyed now
+  }
+  return moved;
+}
+
+void ProxyThread::run() {
+  Idle idle(kAwake);
+  while (!stop_) {
+    take_new();
+    if (serve_all()) {
+      idle.reset();
+    } else {
+      idle.rest();
+    }
+  }
+}
+
+}  // namespace mscclc

@@ -1,0 +1,22 @@
+// Threads of this process, by their names.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace mscclc::testing {
+
+/// How many threads of this process have this name. Any thread.
+inline size_t threads_named(std::string_view name) {
+  size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::getline(std::ifstream(task.path() / "comm"), line);
+    count += line == name ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace mscclc::testing
