@@ -2,25 +2,13 @@
 
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+// The configurations of the sanitizers define these (.bazelrc).
+#if defined(MSCCLC_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#define MSCCLC_ASAN 1
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(MSCCLC_TSAN)
 #include <sanitizer/tsan_interface.h>
-#define MSCCLC_TSAN 1
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(MSCCLC_ASAN)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#define MSCCLC_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer) && !defined(MSCCLC_TSAN)
-#include <sanitizer/tsan_interface.h>
-#define MSCCLC_TSAN 1
-#endif
 #endif
 
 #if defined(MSCCLC_TSAN)

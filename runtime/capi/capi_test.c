@@ -481,7 +481,7 @@ static void processes(void) {
 
 /* A parent makes the id, and its children are the ranks. The thread sanitizer allows no threads in
  * children of a process with threads. */
-#ifndef __SANITIZE_THREAD__
+#ifndef MSCCLC_TSAN
 static void children_of_who_made_the_id(void) {
   mscclc_unique_id_t made;
   int status = 0;
@@ -786,7 +786,7 @@ static void without_communicators(void) {
 
 int main(void) {
   processes();
-#ifndef __SANITIZE_THREAD__
+#ifndef MSCCLC_TSAN
   children_of_who_made_the_id();
 #endif
   setenv("MSCCLC_DEBUG", "INFO", 1);

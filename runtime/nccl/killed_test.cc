@@ -136,7 +136,7 @@ void check_killed_peer(const Fails& fails) {
 }
 
 // The thread sanitizer allows no threads in children of a process with threads.
-#ifndef __SANITIZE_THREAD__
+#ifndef MSCCLC_TSAN
 /// A rank by an id of its parent.
 int makes_and_destroys(const ncclUniqueId& id, int rank) {
   ncclComm_t comm = nullptr;

@@ -140,7 +140,7 @@ TEST_CASE("an id whose process has ended is an error at once") {
 }
 
 // The thread sanitizer allows no threads in children of a process with threads.
-#ifndef __SANITIZE_THREAD__
+#ifndef MSCCLC_TSAN
 /// Nothing listens there.
 bool connects_in_vain(const Address& address) {
   const Fd socket = begin_connect(address);

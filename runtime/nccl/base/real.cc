@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kMarker = "mscclc_nccl_front";
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(MSCCLC_ASAN) || defined(MSCCLC_TSAN)
 // Sanitizers must find their own malloc first. The depth guard then stands alone.
 constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
 #else

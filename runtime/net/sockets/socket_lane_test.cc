@@ -462,7 +462,7 @@ TEST_CASE("who has nothing to do uses no processor") {
 
 // The sanitizer of undefined behaviour looks at memory through descriptors, of which there are
 // none.
-#ifndef __SANITIZE_ADDRESS__
+#ifndef MSCCLC_ASAN
 TEST_CASE("a rank without descriptors for its peers says so at once") {
   World world(1);
   rlimit limit{};

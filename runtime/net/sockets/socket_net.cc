@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kSecondsToProve = 5;
 constexpr size_t kMostStrangers = 256;
+constexpr int kAcceptAtOnce = 16;
 constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
 
@@ -95,7 +96,7 @@ bool SocketNet::listen(Diagnostics& diagnostics) {
   }
   address_.set_port(local_port(listener_));
   const auto held = reactor_->hold();
-  listening_ = reactor_->add(listener_, EPOLLIN, [this](uint32_t) { accept_all(); });
+  listening_ = reactor_->add(listener_, EPOLLIN, [this](uint32_t) { accept_some(); });
   const auto ticking = reactor_->add(timer_, EPOLLIN, [this](uint32_t) { tick(); });
   return (listening_ != 0 && ticking != 0) ||
          refuse_net(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
@@ -133,8 +134,9 @@ void SocketNet::close_later(Fd socket) {
   if (closing->token == 0) closing_.erase(closing);  // the system has no room to wait for it
 }
 
-void SocketNet::accept_all() {
-  for (;;) {
+// A few at once, for who connects all the time would keep the thread from its lanes, and from its end.
+void SocketNet::accept_some() {
+  for (int i = 0; i < kAcceptAtOnce; ++i) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.valid()) {
       greet(std::move(socket));

@@ -92,7 +92,7 @@ class SocketNet {
   explicit SocketNet(const SocketOptions& options) : options_(options) {}
   bool start_threads(Diagnostics& diagnostics);
   bool listen(Diagnostics& diagnostics);
-  void accept_all();
+  void accept_some();
   void greet(Fd socket);
   void hear(Strangers::iterator stranger);
   void decide(Strangers::iterator stranger);
