@@ -14,6 +14,12 @@ _JOINED = "//tools:joined"
 
 _PRECOMPILED = "//tools:precompiled"
 
+# Headers that are parsed before: what nearly all include, and that with Catch2's.
+_PARSED = {
+    "common": "precompiled",
+    "test": "precompiled_for_tests",
+}
+
 # What g++ 12 takes for errors inside of the standard library, once it comes precompiled.
 _GUESSES = [
     "-Wno-array-bounds",
@@ -26,7 +32,7 @@ _GUESSES = [
 ]
 
 # What a test may have without being compiled alone; the rest could make its object another.
-_SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "timeout"]
+_SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "target_compatible_with", "timeout"]
 
 # g++ takes all that #line names for headers, whose types should have no parts from an anonymous
 # namespace.
@@ -88,19 +94,19 @@ def _join(name, srcs, testonly, ending):
         "//conditions:default": files,
     })
 
-def _with_common_headers(srcs, kwargs):
-    """The arguments of a target with these C++ sources, and the headers that g++ has parsed before."""
+def _with_common_headers(srcs, kwargs, kind = "common"):
+    """The arguments of a target with these C++ sources, and the headers that are parsed before them."""
     cxx = type(srcs) == "list" and [s for s in srcs if s.endswith(".cc")]
     if not cxx or [s for s in srcs if s.endswith(".c")] or native.package_name().startswith("third_party"):
         return kwargs
     return dict(
         kwargs,
         copts = kwargs.get("copts", []) + select({
-            _PRECOMPILED: ["-include", "tools/build_rules/precompiled.h"] + _GUESSES,
+            _PRECOMPILED: ["-include", "tools/build_rules/%s.h" % _PARSED[kind]] + _GUESSES,
             "//conditions:default": [],
         }),
         deps = kwargs.get("deps", []) + select({
-            _PRECOMPILED: ["//tools/build_rules:common_headers"],
+            _PRECOMPILED: ["//tools/build_rules:%s_headers" % kind],
             "//conditions:default": [],
         }),
     )
@@ -133,7 +139,7 @@ def joined_tests(apart):
             linkstatic = True,
             tags = ["manual"],
             testonly = True,
-            **_with_common_headers(files, {"deps": [":%s_deps" % t for t in tests]})
+            **_with_common_headers(files, {"deps": [":%s_deps" % t for t in tests]}, "test")
         )
 
 def _object_of(test):
@@ -172,7 +178,8 @@ def cc_test(name, **kwargs):
             deps = deps if shared else [],
         )
     if not shared:
-        kwargs = _with_common_headers(srcs, kwargs)
+        catch = type(deps) == "list" and "//third_party:catch2_main" in deps
+        kwargs = _with_common_headers(srcs, kwargs, "test" if catch else "common")
         if type(srcs) == "list":
             kwargs["srcs"] = _join(name, srcs, True, "_test.cc")
         native.cc_test(name = name, **kwargs)

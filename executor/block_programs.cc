@@ -33,6 +33,13 @@ uint8_t* put(uint8_t* to, const T* from, size_t count) {
   return to + count * sizeof(T);
 }
 
+/// `base` and `count` elements on, worked out as a number: a plan that has none, or whose memory is
+/// on another machine, has a null base, and nobody reads there.
+template <class T>
+T* moved(T* base, uint64_t count) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base) + count * sizeof(T));
+}
+
 }  // namespace
 
 WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
@@ -149,11 +156,11 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
     const uint64_t lines = base.copies > 1 ? base.copy_stride / device::kCopyLine : 0;
     good_ &= lines >> 32 == 0 && base.copies <= 0xffff;
     const bool packets = (operand.flags & device::kPackets) != 0;
-    const auto begin = reinterpret_cast<uint64_t>(base.address + offset);
-    if (!packets) note_begin(begin);
+    uint8_t* begin = moved(base.address, offset);
+    if (!packets) note_begin(reinterpret_cast<uint64_t>(begin));
     if (base.copies > 2) uses_ |= device::kUsesCopies;
-    operands_.push_back({base.address + offset, static_cast<uint32_t>(lines),
-                         static_cast<uint16_t>(base.copies), static_cast<uint16_t>(operand.flags)});
+    operands_.push_back({begin, static_cast<uint32_t>(lines), static_cast<uint16_t>(base.copies),
+                         static_cast<uint16_t>(operand.flags)});
     extras_.push_back({port ? operand.channel : device::kNoChannel, units,
                        multicast == nullptr ? nullptr : multicast + offset});
   }
@@ -311,9 +318,10 @@ StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
       return channel_target(index);
     case StepKind::release:
     case StepKind::acquire:
-      return {places_.semaphores + index, index, device::kNoSlot, 0};
+      return {moved(places_.semaphores, index), index, device::kNoSlot, 0};
     case StepKind::barrier:
-      return {reinterpret_cast<uint64_t*>(places_.barriers + index), index, device::kNoSlot, 0};
+      return {reinterpret_cast<uint64_t*>(moved(places_.barriers, index)), index, device::kNoSlot,
+              0};
     case StepKind::sync:
     case StepKind::pipeline:
     case StepKind::copy:

@@ -1,4 +1,4 @@
-"""Headers that g++ has parsed once for a configuration, in place of once for each file."""
+"""Headers that the compiler has parsed once for a configuration, in place of once for each file."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -15,8 +15,8 @@ def _precompiled_headers_impl(ctx):
     header = ctx.actions.declare_file(name + ".h")
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
 
-    # g++ looks for x.h.gch beside x.h, and takes what fits in a folder of this name: its macros are
-    # others without optimisation.
+    # g++ and clang look for x.h.gch beside x.h, and take what fits in a folder of this name: its macros
+    # are others without optimisation.
     parsed = []
     for variant, flags in [("optimised", []), ("unoptimised", ["-O0", "-U_FORTIFY_SOURCE"])]:
         out = ctx.actions.declare_file("%s.h.gch/%s" % (name, variant))
@@ -26,6 +26,7 @@ def _precompiled_headers_impl(ctx):
             output_file = out.path,
             source_file = ctx.file.header.path,
             use_pic = True,
+            quote_include_directories = depset(["."]),
             user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + flags +
                                  ["-x", "c++-header"],
         )
@@ -44,7 +45,7 @@ def _precompiled_headers_impl(ctx):
                 action_name = CPP_COMPILE_ACTION_NAME,
                 feature_configuration = features,
             ),
-            inputs = depset([ctx.file.header], transitive = [toolchain.all_files]),
+            inputs = depset([ctx.file.header] + ctx.files.srcs, transitive = [toolchain.all_files]),
             mnemonic = "PrecompileHeaders",
             outputs = [out],
         )
@@ -56,6 +57,7 @@ precompiled_headers = rule(
     doc = "Makes NAME.h of a header, which compilations that include it take as parsed.",
     attrs = {
         "header": attr.label(allow_single_file = [".h"]),
+        "srcs": attr.label_list(allow_files = [".h"], doc = "Headers of ours that it includes."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

@@ -373,7 +373,7 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
   const auto job =
       ranks_of({{"MSCCLC_TIMEOUT", "600"},
                 {"MSCCLC_WORLD_SIZE", "3"},
-                {"MSCCLC_ID", "mscclc1/" + far + "/41234/5f0c7a3e9d6b48a1b2c3d4e5f6071829"}},
+                {"MSCCLC_ID", fmt::format("mscclc1/{}/41234/{:032x}", far, ::getpid())}},
                "MSCCLC_RANK", 3);
   testing::Processes processes;
   for (const Values& values : job) {

@@ -112,12 +112,12 @@ using namespace mscclc::nccl;
   return queue(comm, stream, &RealNccl::name, "nccl" #name,                           \
                [=](auto function, ncclComm_t comm) -> result { return function arguments; });
 
-#define API(since, how, result, name, parameters, arguments)                             \
-  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters {      \
-    return guarded<result>("nccl" #name,                                                 \
-                           [&]() -> result { ANSWER_##how(result, name, arguments) });   \
-  }                                                                                      \
-  extern "C" __attribute__((weak, nothrow, alias("pnccl" #name), visibility("default"))) \
+#define API(since, how, result, name, parameters, arguments)                           \
+  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters {    \
+    return guarded<result>("nccl" #name,                                               \
+                           [&]() -> result { ANSWER_##how(result, name, arguments) }); \
+  }                                                                                    \
+  extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))        \
   result nccl##name parameters;
 #include "runtime/nccl/abi/api.def"
 #undef API
