@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <latch>
 #include <set>
 #include <thread>
 
@@ -283,6 +285,44 @@ TEST_CASE("the host can abort") {
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: enough\n"));
   CHECK_THAT(said[0], Catch::Contains("waits for signal 1 at 'ch[0]'"));
   CHECK(said[1] == "error: rank 1: enough\n");
+}
+
+TEST_CASE("a rank that has aborted hears so from every step") {
+  const auto plan = plan_to_break("allreduce_allpairs", "2");
+  const auto body = [&](Communicator& communicator) {
+    Diagnostics loading;
+    const auto executable =
+        communicator.load(plan, {.max_bytes = 4096, .zero_copy = true}, loading);
+    if (executable == nullptr) return testing::text(loading);
+    if (communicator.rank() == 0) return std::string();
+    communicator.abort("enough");
+    std::vector<float> memory(2048);
+    Diagnostics binding, reloading;
+    CHECK_FALSE(executable->bind(
+        {.bytes = 4096, .input = memory.data(), .output = memory.data() + 1024}, binding));
+    CHECK(testing::text(binding) == "error: rank 1: enough\n");
+    CHECK(communicator.load(plan, {}, reloading) == nullptr);
+    return testing::text(reloading);
+  };
+  CHECK(testing::threads(2, body)[1] == "error: rank 1: enough\n");
+}
+
+TEST_CASE("a step that waits for others ends with the abort of its own rank") {
+  const auto plan = plan_to_break("allreduce_2shot", "2");
+  std::latch over(1);
+  const auto body = [&](Communicator& communicator) {
+    if (communicator.rank() == 0) {
+      over.wait();  // it is there, and never loads
+      return std::string();
+    }
+    std::thread other([&] { communicator.abort("enough"); });
+    Diagnostics diagnostics;
+    CHECK(communicator.load(plan, {}, diagnostics) == nullptr);
+    other.join();
+    over.count_down();
+    return testing::text(diagnostics);
+  };
+  CHECK(testing::threads(2, body, kLongWait)[1] == "error: rank 1: enough\n");
 }
 
 /// A ring in which all wait for one another, one rank of which is stopped in the middle.
