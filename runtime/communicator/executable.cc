@@ -650,6 +650,7 @@ BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
+bool Executable::bind_waits(const CallOptions& call) { return state_->bind_waits(call); }
 bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->group->one_thread, diagnostics);
   if (!visit) return false;

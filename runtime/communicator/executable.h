@@ -71,6 +71,8 @@ struct Executable::State {
   [[nodiscard]] bool load(Diagnostics& diagnostics);
   [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CallOptions& options,
                                                        Diagnostics& diagnostics);
+  /// Executable::bind_waits().
+  bool bind_waits(const CallOptions& options);
   [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
                             Diagnostics& diagnostics);
   /// Puts copies and launch of a call on a stream.
