@@ -270,6 +270,24 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
   two.close();
 }
 
+TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only") {
+  const Behind behind(kStandIn, true);
+  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
+  {
+    Ranks ranks(2);
+    TwoWindows two(ranks);
+    two.open(8, kNcclWinCollSymmetric);
+    std::vector<int> outside(2 * two.kPart);
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      int* const to = r == 0 ? two.at(0, 1) : outside.data();
+      return ncclAllGather(two.at(r, 0), to, two.kPart, kInt32, comm, nullptr);
+    }) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::EndsWith(", in symmetric windows"));
+    two.close();
+  }
+  ::unsetenv("MSCCLC_CHECK_CALLS");
+}
+
 TEST_CASE("the window that was registered last is what lies there") {
   const Behind behind(kStandIn, true);
   WindowCounts::serve_all();
