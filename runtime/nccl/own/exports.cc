@@ -112,15 +112,23 @@ using namespace mscclc::nccl;
   return queue(comm, stream, &RealNccl::name, "nccl" #name,                           \
                [=](auto function, ncclComm_t comm) -> result { return function arguments; });
 
-#define API(since, how, result, name, parameters, arguments)                             \
-  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters {      \
-    return guarded<result>("nccl" #name,                                                 \
-                           [&]() -> result { ANSWER_##how(result, name, arguments) });   \
-  }                                                                                      \
-  extern "C" __attribute__((weak, nothrow, alias("pnccl" #name), visibility("default"))) \
+// g++ asks that an alias says what it finds out of its target; to clang that is another type.
+#ifdef __clang__
+#define ALIAS_OF(target) alias(target)
+#else
+#define ALIAS_OF(target) nothrow, alias(target)
+#endif
+
+#define API(since, how, result, name, parameters, arguments)                           \
+  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters {    \
+    return guarded<result>("nccl" #name,                                               \
+                           [&]() -> result { ANSWER_##how(result, name, arguments) }); \
+  }                                                                                    \
+  extern "C" __attribute__((weak, ALIAS_OF("pnccl" #name), visibility("default")))     \
   result nccl##name parameters;
 #include "runtime/nccl/abi/api.def"
 #undef API
+#undef ALIAS_OF
 
 #undef ANSWER_own
 #undef ANSWER_pass
