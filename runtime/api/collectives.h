@@ -11,9 +11,9 @@
 // an alltoall in place must be in place on all ranks.
 //
 // When ranks wait for one another. A call waits for the other ranks on the host only if it is the
-// first to need its plan, or binds registered buffers that it has not met; otherwise it returns
-// when the work is queued. One thread that drives several ranks therefore makes their calls with
-// call_together().
+// first to need its plan, or the first whose registered buffers its plan joins at a switch;
+// otherwise it returns when the work is queued. One thread that drives several ranks therefore
+// makes their calls with call_together().
 //
 // Order. Calls of one communicator run in the order in which they are made, whatever their streams.
 // In a capture the same holds for the calls of that capture. A graph is replayed after the calls
@@ -59,7 +59,8 @@ struct CollectiveCall {
   const void* input = nullptr;
   void* output = nullptr;
   /// A promise: both are inside buffers of Collectives::register_buffer(), at the same offsets
-  /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root.
+  /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root. Only
+  /// MSCCLC_CHECK_CALLS looks whether it is kept: data would go elsewhere in these buffers.
   bool registered = false;
   /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
   std::span<const uint64_t> counts = {};

@@ -112,6 +112,9 @@ struct CallOptions {
   /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
+  /// Zero copy: a promise that the buffers lie in registered ones, on all ranks in the same at the
+  /// same offsets. bind() then is local, where bind_waits() does not say otherwise.
+  bool symmetric = false;
   bool operator==(const CallOptions&) const = default;
 };
 
@@ -165,8 +168,12 @@ class Executable {
 
   /// Fits the plan to a call. Collective if binds_together(), else local.
   [[nodiscard]] BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
-  /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers.
+  /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers. Of
+  /// symmetric calls only those are for which bind_waits().
   bool binds_together() const;
+  /// True if bind() would wait for the other ranks, for the same calls on all of them: of symmetric
+  /// ones the first whose buffers the plan joins at a switch. Local.
+  bool bind_waits(const CallOptions& call);
   /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
   [[nodiscard]] bool launch(const BoundCall& binding, StreamHandle stream,
                             Diagnostics& diagnostics);

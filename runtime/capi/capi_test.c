@@ -664,10 +664,28 @@ static void groups(void) {
   for (uint32_t r = 0; r < kRanks; ++r) OK(mscclc_stream_destroy(comms[r], streams[r]));
 }
 
+/* Whatever the rank that has called it does then. */
+static void ended_by_own_abort(mscclc_comm_t *comm) {
+  mscclc_comm_t *child = NULL;
+  mscclc_stream_t stream;
+  uint64_t number;
+  int32_t word = 1;
+  mscclc_result_t said[4];
+  OK(mscclc_stream_create(comm, &stream));
+  said[0] = mscclc_allreduce(comm, &word, &word, 1, MSCCLC_I32, MSCCLC_SUM, stream);
+  said[1] = mscclc_register(comm, &word, 4, &number);
+  said[2] = mscclc_comm_split(comm, 0, 0, &child, NULL);
+  said[3] = mscclc_stream_synchronize(comm, stream);
+  for (int i = 0; i < 4; ++i) CHECK(said[i] == MSCCLC_ABORTED);
+  CHECK(strcmp(mscclc_last_error(), "error: rank 1: enough") == 0);
+  OK(mscclc_stream_destroy(comm, stream));
+}
+
 static void aborted(void) {
   OK(mscclc_comm_abort(comms[1], "enough"));
   CHECK(mscclc_comm_async_error(comms[1]) == MSCCLC_ABORTED);
   CHECK(strcmp(mscclc_last_error(), "error: rank 1: enough") == 0);
+  ended_by_own_abort(comms[1]);
   for (uint32_t r = 0; r < kRanks; ++r) OK(mscclc_comm_destroy(comms[r]));
 }
 

@@ -175,6 +175,7 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
 
 mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part,
                       mscclc_comm_t** child, Diagnostics& diagnostics) {
+  if (parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
   Bootstrap& bootstrap = parent.communicator->bootstrap();
   const Wish wish{color, key, this_machine()};
   const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);

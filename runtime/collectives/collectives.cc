@@ -253,15 +253,21 @@ std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveC
   return std::nullopt;
 }
 
+CallOptions Collectives::State::options_of(const CollectiveCall& planned,
+                                           uint64_t row_pitch) const {
+  return {.bytes = message_bytes(planned, communicator.size()),
+          .dtype = planned.dtype,
+          .op = planned.op,
+          .accumulate = planned.accumulate,
+          .input = planned.input,
+          .output = planned.output,
+          .row_pitch = row_pitch,
+          .symmetric = planned.registered};
+}
+
 BoundCall Collectives::State::bind(const CollectiveCall& planned, uint64_t row_pitch,
                                    Executable& executable, Diagnostics& diagnostics) {
-  const CallOptions options{.bytes = message_bytes(planned, communicator.size()),
-                            .dtype = planned.dtype,
-                            .op = planned.op,
-                            .accumulate = planned.accumulate,
-                            .input = planned.input,
-                            .output = planned.output,
-                            .row_pitch = row_pitch};
+  const CallOptions options = options_of(planned, row_pitch);
   if (!executable.binds_together()) return executable.bind(options, diagnostics);
   const auto key = key_of(planned, row_pitch, executable, diagnostics);
   if (!key) {
@@ -337,7 +343,7 @@ bool Collectives::State::waits_for_ranks(const CollectiveCall& planned, const Pl
     uint64_t row_pitch = 0;
     const CollectiveCall piece = piece_of(planned, range, row_pitch);
     const auto key = key_of(piece, row_pitch, *executable, ignored);
-    return !key || !registered.call(*key);
+    return !key || (!registered.call(*key) && executable->bind_waits(options_of(piece, row_pitch)));
   });
 }
 

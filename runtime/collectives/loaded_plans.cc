@@ -21,7 +21,9 @@ constexpr uint64_t kMostDivided = 16;
 LoadedPlans::Plan& LoadedPlans::plan_of(const PickedPlan& picked) {
   const auto found = plans_.find(picked.plan.get());
   if (found != plans_.end()) return found->second;
-  Plan plan{picked.plan, use_of(*picked.plan).sentinel, {}, {}};
+  // Where no rank's ops address another's buffers, nothing is staged, and zero copy means nothing.
+  const auto memory = memory_of(*picked.plan, {.max_bytes = piece_bytes_});
+  Plan plan{picked.plan, use_of(*picked.plan).sentinel, !memory || memory->staging > 0, {}, {}};
   return plans_.emplace(picked.plan.get(), std::move(plan)).first->second;
 }
 
@@ -52,9 +54,7 @@ Executable* LoadedPlans::find(const PickedPlan& picked, const Need& need) {
   for (const Variant& v : plan.variants) {
     if (v.options.max_bytes < need.bytes) continue;
     if (plan.by_width && info(v.options.dtype).bytes != info(need.dtype).bytes) continue;
-    // Where no rank's ops address another's buffers, zero copy means nothing.
-    const bool either = v.options.zero_copy && !v.executable->binds_together();
-    if (v.options.zero_copy == need.zero_copy || either) return v.executable.get();
+    if (v.options.zero_copy == (need.zero_copy && plan.stages)) return v.executable.get();
   }
   return nullptr;
 }
@@ -67,7 +67,7 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need,
   // The provider has seen to the plan's proof, whatever MSCCLC_PROOF says: load() finds it known.
   const LoadOptions options{.max_bytes = std::min(picked.max_bytes, room),
                             .dtype = need.dtype,
-                            .zero_copy = need.zero_copy,
+                            .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,
                             .plan_file = picked.file};
   auto executable = communicator_.load(picked.plan, options, diagnostics);

@@ -44,6 +44,7 @@ class LoadedPlans {
   struct Plan {
     std::shared_ptr<const Program> program;  ///< its address does not come again
     bool by_width;                           ///< it serves elements of one width only
+    bool stages;                             ///< zero copy is another way to load it
     std::optional<uint64_t> most[2] = {};    ///< most_at_once(): staged, zero copy
     std::vector<Variant> variants;
   };

@@ -1,5 +1,6 @@
 #include "runtime/collectives/registered_calls.h"
 
+#include <ranges>
 #include <utility>
 
 namespace mscclc {
@@ -28,7 +29,7 @@ bool RegisteredCalls::remove(uint64_t number) {
 
 std::optional<RegisteredCalls::Place> RegisteredCalls::find(const void* at) const {
   const auto* byte = static_cast<const uint8_t*>(at);
-  for (const auto& [number, buffer] : buffers_) {
+  for (const auto& [number, buffer] : std::views::reverse(buffers_)) {
     if (byte < buffer.address || byte >= buffer.address + buffer.bytes) continue;
     return Place{number, static_cast<uint64_t>(byte - buffer.address)};
   }

@@ -1,6 +1,7 @@
 // Buffers that all ranks have registered, and the calls that are bound to them. Binding such a call
-// is a step of all ranks, so what is kept must be the same on all of them: a call is known by the
-// numbers of its buffers and the offsets in them, which ranks have in common, not by its pointers.
+// may be a step of all ranks, so what is kept must be the same on all of them: a call is known by
+// the numbers of its buffers and the offsets in them, which ranks have in common, not by its
+// pointers.
 #pragma once
 
 #include <compare>
@@ -39,7 +40,7 @@ class RegisteredCalls {
   const RegisteredBuffer* buffer(uint64_t number) const;
   /// Forgets a buffer and its calls. False: there is none.
   bool remove(uint64_t number);
-  /// nullopt: no memory is registered there.
+  /// In the buffer that was registered last. nullopt: no memory is registered there.
   std::optional<Place> find(const void* at) const;
 
   /// Empty: none is kept.

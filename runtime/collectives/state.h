@@ -95,6 +95,7 @@ struct Collectives::State {
                            CollectiveCall& planned, ReadyPiece& ready, Diagnostics& diagnostics);
   void place_rows(const CollectiveCall& call, const CallRange& range, uint8_t* sent,
                   uint8_t* received, ReadyPiece& ready) const;
+  CallOptions options_of(const CollectiveCall& planned, uint64_t row_pitch) const;
   [[nodiscard]] BoundCall bind(const CollectiveCall& planned, uint64_t row_pitch,
                                Executable& executable, Diagnostics& diagnostics);
   std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& planned, uint64_t row_pitch,

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
 
 #include "runtime/base/environment.h"
 #include "runtime/communicator/executable.h"
@@ -34,8 +37,11 @@ class Binder {
         places_(executable.places) {}
 
   std::shared_ptr<BoundCall::State> run();
+  /// True if run() would wait for the other ranks.
+  bool waits();
 
  private:
+  std::shared_ptr<BoundCall::State> run_symmetric();
   std::shared_ptr<BoundCall::State> run_together();
   std::shared_ptr<BoundCall::State> try_together();
   std::shared_ptr<BoundCall::State> make();
@@ -53,6 +59,8 @@ class Binder {
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages);
   std::optional<uint64_t> buffer_of(const Switches::Members& members, uint32_t side) const;
+  bool place_symmetric();
+  std::set<std::pair<uint64_t, Switches::Members>> buffers_to_join() const;
   bool join_buffers();
   uint8_t* address(uint32_t rank, uint32_t buffer);
   std::optional<Switches::Spot> spot(uint32_t rank, uint32_t buffer) const;
@@ -228,7 +236,8 @@ RankPlaces Binder::staged_places(uint32_t rank) const {
 bool Binder::place_registered(uint32_t side, bool& registered) {
   bool stale = false;
   const uint64_t needed = callers_bytes(side);
-  for (const auto& [number, buffer] : x_.group->buffers) {
+  // The last one first: where others lie, too, it is what the memory was registered for.
+  for (const auto& [number, buffer] : std::views::reverse(x_.group->buffers)) {
     const uint8_t* at = pointers_[side];
     if (at < buffer->address || at >= buffer->address + buffer->bytes) continue;
     const auto offset = static_cast<uint64_t>(at - buffer->address);
@@ -316,25 +325,36 @@ std::optional<uint64_t> Binder::buffer_of(const Switches::Members& members, uint
   return first.buffer;
 }
 
-// Collective: joins registered buffers at the plan's switches when a call is the first to use them
-// there. All ranks know all places, so they agree on what there is to do.
-bool Binder::join_buffers() {
-  Group& group = *x_.group;
+/// What a call is the first to use at the plan's switches. All ranks know all places, so it is the
+/// same on all of them.
+std::set<std::pair<uint64_t, Switches::Members>> Binder::buffers_to_join() const {
+  std::set<std::pair<uint64_t, Switches::Members>> found;
   for (const Switches::Members& members : x_.switches.teams()) {
     for (const uint32_t side : {kInput, kOutput}) {
       const auto number = buffer_of(members, side);
-      if (!number || !group.joined.emplace(*number, members).second) continue;
-      const auto found = group.buffers.find(*number);
-      SwitchRegion region{nullptr, 0};
-      if (found != group.buffers.end() && found->second->bytes > 0) {
-        region = {found->second->address, found->second->bytes};
+      if (number && x_.group->joined.count({*number, members}) == 0) {
+        found.emplace(*number, members);
       }
-      std::unique_ptr<SwitchTeam> team;
-      if (!group.device->join_switch(*group.bootstrap, members, {region}, team, diagnostics_)) {
-        return false;
-      }
-      if (found != group.buffers.end()) found->second->teams[members] = std::move(team);
     }
+  }
+  return found;
+}
+
+// Collective: joins registered buffers at the plan's switches.
+bool Binder::join_buffers() {
+  Group& group = *x_.group;
+  for (const auto& [number, members] : buffers_to_join()) {
+    group.joined.emplace(number, members);
+    const auto found = group.buffers.find(number);
+    SwitchRegion region{nullptr, 0};
+    if (found != group.buffers.end() && found->second->bytes > 0) {
+      region = {found->second->address, found->second->bytes};
+    }
+    std::unique_ptr<SwitchTeam> team;
+    if (!group.device->join_switch(*group.bootstrap, members, {region}, team, diagnostics_)) {
+      return false;
+    }
+    if (found != group.buffers.end()) found->second->teams[members] = std::move(team);
   }
   return true;
 }
@@ -574,9 +594,46 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 }
 
 std::shared_ptr<BoundCall::State> Binder::run() {
-  if (x_.collective_bind()) return run_together();
+  if (x_.collective_bind()) return options_.symmetric ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
   for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
+  return make();
+}
+
+bool Binder::waits() {
+  if (!x_.collective_bind() || !options_.symmetric) return x_.collective_bind();
+  if (x_.switches.teams().empty()) return false;
+  return prepare() && place_symmetric() && !buffers_to_join().empty();
+}
+
+/// This rank's places stand for those of all others. Of sides that only their own rank's ops touch
+/// nobody asks.
+bool Binder::place_symmetric() {
+  const auto ranks = static_cast<uint32_t>(places_.size());
+  places_.assign(ranks, {});
+  for (const uint32_t side : {kInput, kOutput}) {
+    bool staged = false, registered = true;
+    for (uint32_t r = 0; r < ranks; ++r) staged = staged || x_.stages(r, side);
+    if (!staged) continue;
+    if (!place_registered(side, registered)) return false;
+    const BufferPlace own = places_[x_.rank].side[side];
+    if (!registered) {
+      return refuse(diagnostics_, "outside-buffer",
+                    fmt::format("the {} of rank {} does not lie in one registered buffer",
+                                name_of(side), x_.rank));
+    }
+    facts_.symmetric.side[side] = own;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      places_[r].side[side] = x_.stages(r, side) ? own : BufferPlace{};
+    }
+  }
+  return true;
+}
+
+// Joining at a switch is for all ranks together, and so is the call that is the first to need it.
+std::shared_ptr<BoundCall::State> Binder::run_symmetric() {
+  if (!prepare() || !place_symmetric()) return nullptr;
+  if (!buffers_to_join().empty()) return run_together();
   return make();
 }
 
@@ -615,6 +672,11 @@ std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& cal
   auto made = Binder(*this, call, diagnostics).run();
   if (made != nullptr) calls.keep(call, made);
   return made;
+}
+
+bool Executable::State::bind_waits(const CallOptions& call) {
+  Diagnostics ignored;  // bind() reports it
+  return Binder(*this, call, ignored).waits();
 }
 
 }  // namespace mscclc

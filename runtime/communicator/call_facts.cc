@@ -12,6 +12,10 @@ using Placement = CallFacts::Placement;
 
 constexpr size_t kMostName = 256;
 
+const BufferPlace& place_of(const CallFacts& facts, Side side) {
+  return facts.symmetric.side[side == Side::input ? 0 : 1];
+}
+
 /// What two calls differ in; nullptr: they are the same.
 const char* difference(const CallFacts& a, const CallFacts& b) {
   if (a.executable != b.executable) return "the plan";
@@ -21,6 +25,9 @@ const char* difference(const CallFacts& a, const CallFacts& b) {
   if (a.dtype != b.dtype) return "the type";
   if (a.reduce != b.reduce) return "the reduction";
   if (a.accumulate != b.accumulate) return "the type to add up in";
+  for (const Side side : {Side::input, Side::output}) {
+    if (place_of(a, side) != place_of(b, side)) return "where registered buffers lie";
+  }
   if (a.placement == Placement::free || b.placement == Placement::free) return nullptr;
   return a.placement == b.placement ? nullptr : "whether it is in place";
 }
@@ -32,6 +39,12 @@ std::string text_of(const CallFacts& facts) {
   if (facts.row_pitch != 0) text += fmt::format(", rows {} bytes apart", facts.row_pitch);
   if (facts.reduce != ReduceOp::call) {
     text += fmt::format(", {} in {}", name(facts.reduce), info(facts.accumulate).name);
+  }
+  for (const Side side : {Side::input, Side::output}) {
+    const BufferPlace& place = place_of(facts, side);
+    if (place.kind != BufferPlace::Kind::registered) continue;
+    text += fmt::format(", {} at byte {} of registered buffer {}",
+                        side == Side::input ? "input" : "output", place.offset, place.buffer);
   }
   if (facts.placement == Placement::free) return text;
   return text + (facts.placement == Placement::in_place ? ", in place" : ", out of place");
@@ -67,6 +80,7 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to) {
       .number(static_cast<uint8_t>(facts.placement))
       .number(static_cast<uint16_t>(plan.size()))
       .text(plan);
+  encode(facts.symmetric, to);
 }
 
 bool decode(std::span<const uint8_t>& from, CallFacts& facts) {
@@ -83,7 +97,7 @@ bool decode(std::span<const uint8_t>& from, CallFacts& facts) {
   }
   facts.plan = reader.text(reader.number<uint16_t>());
   from = reader.rest();
-  return reader.good();
+  return reader.good() && decode(from, facts.symmetric);
 }
 
 bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,

@@ -9,6 +9,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
+#include "runtime/communicator/placement.h"
 
 namespace mscclc {
 
@@ -26,6 +27,8 @@ struct CallFacts {
   ReduceOp reduce = ReduceOp::call;
   Dtype accumulate = Dtype::f32;
   Placement placement = Placement::free;
+  /// Of symmetric calls: where buffers lie that any rank's ops address at others.
+  RankPlaces symmetric;
 };
 
 void encode(const CallFacts& facts, std::vector<uint8_t>& to);

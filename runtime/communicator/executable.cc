@@ -30,6 +30,11 @@ bool stages_any(const PeerAccess& access, const LoadOptions& options, uint32_t s
   return false;
 }
 
+std::string options_text(const Executable::State::Loaded& loaded) {
+  return fmt::format("for {} bytes at most, elements of {} bytes{}", loaded.max_bytes,
+                     loaded.element, loaded.zero_copy ? ", zero copy" : "");
+}
+
 uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank].blocks; }
 
 }  // namespace
@@ -297,27 +302,43 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
   return true;
 }
 
+bool Executable::State::read_loaded(ByteReader& message, Loaded& loaded,
+                                    Diagnostics& diagnostics) const {
+  loaded.hash = message.text(hash_.size());
+  loaded.max_bytes = message.number<uint64_t>();
+  loaded.element = message.number<uint32_t>();
+  loaded.zero_copy = message.number<uint8_t>() != 0;
+  return message.good() || refuse(diagnostics, "bad-message", "a peer's message is cut off");
+}
+
+// All ranks compare the same messages: they all go on, or none does, and nobody has to be told.
+bool Executable::State::same_plans(const std::vector<std::vector<uint8_t>>& messages,
+                                   Diagnostics& diagnostics) const {
+  Loaded first;
+  for (uint32_t r = 0; r < messages.size(); ++r) {
+    ByteReader reader(messages[r]);
+    Loaded loaded;
+    if (!read_loaded(reader, loaded, diagnostics)) return false;
+    if (r == 0) first = loaded;
+    if (loaded == first) continue;
+    if (loaded.hash != first.hash) {
+      return refuse(diagnostics, "plan-differs",
+                    fmt::format("ranks load different plans: the hash of rank 0's is {}, that of "
+                                "rank {}'s {}",
+                                first.hash, r, loaded.hash));
+    }
+    return refuse(diagnostics, "options-differ",
+                  fmt::format("ranks load the plan differently: rank 0 {}, rank {} {}",
+                              options_text(first), r, options_text(loaded)));
+  }
+  return true;
+}
+
 bool Executable::State::connect_peer(uint32_t peer, std::span<const uint8_t> message,
                                      Diagnostics& diagnostics) {
   ByteReader reader(message);
-  const std::string hash(reader.text(hash_.size()));
-  const auto max_bytes = reader.number<uint64_t>();
-  const auto width = reader.number<uint32_t>();
-  const auto zero_copy = reader.number<uint8_t>() != 0;
-  if (!reader.good()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
-  if (hash != hash_) {
-    return refuse(diagnostics, "plan-differs",
-                  fmt::format("rank {} has loaded another plan: its hash is {}, here it is {}",
-                              peer, hash, hash_));
-  }
-  if (max_bytes != options.max_bytes || width != element || zero_copy != options.zero_copy) {
-    return refuse(
-        diagnostics, "options-differ",
-        fmt::format("rank {} has loaded the plan for {} bytes at most, elements of {} bytes{}; "
-                    "here it is {}, {}{}",
-                    peer, max_bytes, width, zero_copy ? ", zero copy" : "", options.max_bytes,
-                    element, options.zero_copy ? ", zero copy" : ""));
-  }
+  Loaded loaded;
+  if (!read_loaded(reader, loaded, diagnostics)) return false;
   if (!take_lane_offer(peer, reader, diagnostics)) return false;
   const bool apart = reader.number<uint8_t>() != 0;
   if (!reader.good()) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
@@ -518,7 +539,10 @@ bool Executable::State::load(Diagnostics& diagnostics) {
   std::vector<uint8_t> message;
   const bool able = prepare(diagnostics) && describe(message, diagnostics);
   std::vector<std::vector<uint8_t>> messages;
-  if (!group->exchange(able, message, "load a plan", messages, diagnostics)) return false;
+  if (!group->exchange(able, message, "load a plan", messages, diagnostics) ||
+      !same_plans(messages, diagnostics)) {
+    return false;
+  }
   const bool connected = connect(messages, diagnostics) && write_program(diagnostics) &&
                          start_proxy(diagnostics) &&
                          group->device->write(contexts, &context, sizeof context, diagnostics);
@@ -626,6 +650,7 @@ BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
+bool Executable::bind_waits(const CallOptions& call) { return state_->bind_waits(call); }
 bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->group->one_thread, diagnostics);
   if (!visit) return false;

@@ -71,6 +71,8 @@ struct Executable::State {
   [[nodiscard]] bool load(Diagnostics& diagnostics);
   [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CallOptions& options,
                                                        Diagnostics& diagnostics);
+  /// Executable::bind_waits().
+  bool bind_waits(const CallOptions& options);
   [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
                             Diagnostics& diagnostics);
   /// Puts copies and launch of a call on a stream.
@@ -143,6 +145,15 @@ struct Executable::State {
   std::unique_ptr<OwnKernels> own_kernels;  ///< nullptr: the interpreter runs all calls
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
+  /// What ranks must load alike.
+  struct Loaded {
+    std::string hash;
+    uint64_t max_bytes = 0;
+    uint32_t element = 0;
+    bool zero_copy = false;
+    bool operator==(const Loaded&) const = default;
+  };
+
   bool stages(uint32_t rank, uint32_t side) const { return access.stages(rank, side); }
 
  private:
@@ -167,6 +178,11 @@ struct Executable::State {
   [[nodiscard]] PoolPiece take_shared(uint64_t bytes, const std::string& what,
                                       Diagnostics& diagnostics);
   [[nodiscard]] bool describe(std::vector<uint8_t>& message, Diagnostics& diagnostics);
+  /// Takes what a rank loads from the front of its message.
+  [[nodiscard]] bool read_loaded(ByteReader& message, Loaded& loaded,
+                                 Diagnostics& diagnostics) const;
+  [[nodiscard]] bool same_plans(const std::vector<std::vector<uint8_t>>& messages,
+                                Diagnostics& diagnostics) const;
   [[nodiscard]] bool connect(const std::vector<std::vector<uint8_t>>& messages,
                              Diagnostics& diagnostics);
   [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,

@@ -38,6 +38,7 @@ struct BufferPlace {
   Kind kind = Kind::own;  ///< own: only its rank knows where
   uint64_t buffer = 0;    ///< registered: which; staging: that of which side
   uint64_t offset = 0;
+  bool operator==(const BufferPlace&) const = default;
 };
 
 /// Both buffers of a rank.

@@ -23,6 +23,11 @@ bool Failure::is_open() const {
   return !concluded_ && (code_.empty() || code_ == "hang" || code_ == "peer-failed");
 }
 
+bool Failure::is_own() const {
+  const std::lock_guard lock(mutex_);
+  return !code_.empty() && code_ != "hang" && code_ != "peer-failed";
+}
+
 void Failure::conclude(const std::string& verdict) {
   const std::lock_guard lock(mutex_);
   if (code_ != "hang" && code_ != "peer-failed") return;

@@ -26,6 +26,9 @@ class Failure {
   void conclude(const std::string& verdict);
   /// True if conclude() has something to find out.
   bool is_open() const;
+  /// True if this rank has ended the communicator: abort(), or something that failed here. The
+  /// reason is all that is to say, then.
+  bool is_own() const;
   bool happened() const { return happened_.load(std::memory_order_acquire); }
   /// True if no wait of this rank lasts any longer: after set(), or when a block has given up.
   bool waits_end() const;

@@ -36,11 +36,9 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
     const std::string text = text_of(last_error(diagnostics));
     message.insert(message.end(), text.begin(), text.end());
   }
-  Diagnostics failure;
-  if (!bootstrap->all_gather(message, what, all, failure)) {
-    // What this rank was not able to do is mostly what came of that: the cause comes first.
-    if (!able) std::swap(failure, diagnostics);
-    for (const Diagnostic& d : failure.all()) diagnostics.add(d);
+  Diagnostics said;
+  if (!bootstrap->all_gather(message, what, all, said)) {
+    report_broken(able, std::move(said), diagnostics);
     return false;
   }
   bool all_able = able;
@@ -54,6 +52,18 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
     if (good) all[r].erase(all[r].begin());
   }
   return all_able;
+}
+
+// Of what this rank has ended itself, its bootstrap knows only that it has given up.
+void Group::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const {
+  if (failure != nullptr && failure->is_own()) {
+    said = {};
+    const std::string code = failure->report(said)->code;
+    if (!able && last_error(diagnostics)->code == code) return;  // it was asked before
+  }
+  // What this rank was not able to do is mostly what came of that: the cause comes first.
+  if (!able) std::swap(said, diagnostics);
+  for (const Diagnostic& d : said.all()) diagnostics.add(d);
 }
 
 bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {

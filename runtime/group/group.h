@@ -120,6 +120,10 @@ struct Group {
   void fail(const Diagnostics& diagnostics);
 
  private:
+  /// An exchange did not come about, as the bootstrap says. `able`: this rank could do its part;
+  /// otherwise `diagnostics` hold why not.
+  void report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const;
+
   /// Streams on which calls may still run; nobody has waited for them by the communicator.
   std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;

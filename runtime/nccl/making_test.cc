@@ -289,13 +289,41 @@ TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
   CHECK(y[1] == 4);
 }
 
+TEST_CASE("an id that is none is an argument's error, at once") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id;
+  std::memset(&id, 0x5a, sizeof id);
+  auto comm = reinterpret_cast<ncclComm_t>(1);
+  CHECK(ncclCommInitRank(&comm, 2, id, 0) == ncclInvalidArgument);
+  CHECK(comm == nullptr);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::StartsWith("ncclCommInitRank: error: this is not a unique id: "));
+  std::memset(&id, 0, sizeof id);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;  // even where callers do not wait
+  CHECK(ncclCommInitRankConfig(&comm, 2, id, 0, config.get()) == ncclInvalidArgument);
+  REQUIRE(ncclGroupStart() == ncclSuccess);
+  CHECK(ncclCommInitRankScalable(&comm, 2, 0, 1, &id, nullptr) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+}
+
+TEST_CASE("an id that nobody serves is a remote error") {
+  const Behind behind(kStandIn, false);
+  ncclUniqueId id{};
+  std::strcpy(id.internal, "mscclc1/127.0.0.1/1/00000000000000000000000000000000");
+  ::setenv("MSCCLC_TIMEOUT", "1", 1);
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRank(&comm, 2, id, 0) == ncclRemoteError);
+  ::setenv("MSCCLC_TIMEOUT", "120", 1);
+}
+
 TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
   const Behind behind(kStandIn, false);
   ncclUniqueId wrong;
   ::setenv("NCCL_COMM_ID", "nowhere", 1);
   REQUIRE(ncclGetUniqueId(&wrong) == ncclSuccess);
   ncclComm_t comm = nullptr;
-  CHECK(ncclCommInitRank(&comm, 1, wrong, 0) == ncclRemoteError);
+  CHECK(ncclCommInitRank(&comm, 1, wrong, 0) == ncclInvalidArgument);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
   const int port = 20000 + ::getpid() % 20000;
   ::setenv("NCCL_COMM_ID", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
@@ -430,8 +458,13 @@ TEST_CASE("growing that is refused [case-36]") {
   std::vector<ncclComm_t> grown(2);
   CHECK(ranks.together([&](int r, ncclComm_t one) {
     return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
-  }) == ncclRemoteError);
+  }) == ncclInvalidArgument);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
+  std::memset(&id, 0x5a, sizeof id);
+  CHECK(ncclCommGrow(nullptr, 3, &id, 2, &made, nullptr) == ncclInvalidArgument);
+  CHECK(ranks.together([&](int r, ncclComm_t one) {
+    return ncclCommGrow(one, 3, r == 0 ? &id : nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
   CHECK(grown == std::vector<ncclComm_t>(2));
   CHECK(sum_of(ranks.comms) == 3);
 }

@@ -46,6 +46,13 @@ class ShortCalls final : public PlanCalls {
     return call.count < 1000 ? library_->serve(call, stream, capturing, what) : nullptr;
   }
   bool launches_wait() const override { return library_->launches_wait(); }
+  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
+                                              Diagnostics& diagnostics) override {
+    return library_->register_memory(address, bytes, diagnostics);
+  }
+  void deregister_memory(const SharedMemory& memory) override {
+    library_->deregister_memory(memory);
+  }
 
  private:
   const std::unique_ptr<PlanCalls> library_;

@@ -167,6 +167,28 @@ TEST_CASE("a call stays inside what peers have registered, whatever they say") {
   CHECK(ended[1].said == "error: rank 0 cannot bind a call: " + why);
 }
 
+TEST_CASE("a symmetric call outside of registered buffers is refused") {
+  const auto plan = plan_of("allgather_direct");
+  CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {
+          Diagnostics diagnostics, outside;
+          const auto loaded =
+              communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+          if (loaded == nullptr) return testing::text(diagnostics);
+          const Buffers buffers(communicator, diagnostics);
+          CallOptions call = buffers.call(1024);
+          call.symmetric = true;
+          call.output = buffers.memory->data() + Buffers::kAll - 1023;
+          if (loaded->bind_waits(call) || loaded->bind(call, outside)) return "it is bound";
+          const std::string said = testing::text(outside);
+          return said == fmt::format(
+                             "error: the output of rank {} does not lie in one registered "
+                             "buffer\n",
+                             communicator.rank())
+                     ? ""
+                     : said;
+        }) == "");
+}
+
 TEST_CASE("staging that a refused bind has offered is offered again") {
   const auto plan = plan_of("allgather_direct");
   CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {
@@ -278,6 +300,31 @@ TEST_CASE("MSCCLC_CHECK_CALLS names the first call that differs") {
              }),
              Catch::StartsWith("refused\nerror: ranks launch different calls, which differ in the "
                                "plan: rank 0 has call 2 of 'allreduce_ring'"));
+}
+
+TEST_CASE("MSCCLC_CHECK_CALLS names symmetric calls that are not") {
+  const Checked checked;
+  const auto plan = plan_of("allgather_direct");
+  const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto loaded =
+        communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+    if (loaded == nullptr) return testing::text(diagnostics);
+    const Buffers buffers(communicator, diagnostics);
+    CallOptions call = buffers.call(1024);
+    call.symmetric = true;
+    call.output = buffers.memory->data() + kMost + 16 * communicator.rank();
+    const BoundCall bound = loaded->bind(call, diagnostics);
+    if (!bound || loaded->launch(bound, nullptr, diagnostics)) return "it is launched";
+    return testing::text(diagnostics);
+  });
+  CHECK_THAT(said[0],
+             Catch::StartsWith("error: ranks launch different calls, which differ in where "
+                               "registered buffers lie: rank 0 has call 1 of "
+                               "'allgather_direct' (load 1), 1024 bytes of f32"));
+  CHECK_THAT(said[0], Catch::Contains(", output at byte 1048576 of registered buffer 0"));
+  CHECK_THAT(said[0], Catch::Contains(", output at byte 1048592 of registered buffer 0"));
+  CHECK(said[1] == said[0]);
 }
 
 TEST_CASE("MSCCLC_CHECK_CALLS names a rank that makes fewer calls") {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <latch>
 #include <numeric>
 #include <thread>
 
@@ -311,6 +312,41 @@ TEST_CASE("registered buffers are bound once") {
       return "deregistered twice, or never";
     }
     return collectives.use().cached == 0 ? "" : "calls of a buffer that has gone are kept";
+  };
+  CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
+// Rank 1 makes its second call when rank 0 has made its own, with buffers that no call has had.
+TEST_CASE("calls in registered buffers wait for no other rank") {
+  std::latch made(1);
+  const auto body = [&](Collectives& collectives) -> std::string {
+    Communicator& communicator = collectives.communicator();
+    const uint32_t rank = communicator.rank();
+    Diagnostics diagnostics;
+    constexpr uint64_t kCount = 1 << 20;
+    Buffer buffer(communicator, 8 * kCount, diagnostics);
+    if (!collectives.register_buffer(buffer.data, 32 * kCount, diagnostics))
+      return "not registered";
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    CollectiveCall call{.kind = Kind::allgather, .count = kCount, .dtype = Dtype::i32};
+    call.registered = true;
+    for (int i = 0; i < 2; ++i) {
+      call.input = buffer.data + i * 4 * kCount;
+      call.output = buffer.data + (i * 4 + 1) * kCount;
+      buffer.data[i * 4 * kCount + 7] = value(rank, i);
+      if (i == 1 && rank == 1) made.wait();
+      const bool waits = collectives.waits_for_ranks(call, stream);
+      const bool done = collectives.call(call, stream, diagnostics);
+      if (i == 1 && rank == 0) made.count_down();
+      if (!done) return testing::text(diagnostics);
+      if (waits != (i == 0)) return "it waits, or does not for its plan";
+      if (!communicator.synchronize(stream, diagnostics)) return testing::text(diagnostics);
+      for (uint32_t r = 0; r < 2; ++r) {
+        if (buffer.data[(i * 4 + 1 + r) * kCount + 7] != value(r, i)) return "wrong";
+      }
+    }
+    communicator.device().destroy_stream(stream);
+    return collectives.use().cached == 2 ? "" : "no call of registered buffers";
   };
   CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
 }

@@ -128,7 +128,7 @@ std::vector<cuda::abi::Address> switch_addresses(const device::LaunchPlan& plan)
 
 /// Calls of a plan with a switch on registered buffers, whose bytes are the rank + 1.
 std::string use_switch(World& world, Communicator& communicator,
-                       const std::shared_ptr<const Program>& plan,
+                       const std::shared_ptr<const Program>& plan, bool symmetric,
                        std::map<std::thread::id, std::vector<cuda::abi::Address>>& seen) {
   Diagnostics d;
   Device& device = communicator.device();
@@ -141,11 +141,14 @@ std::string use_switch(World& world, Communicator& communicator,
   const std::vector<uint8_t> bytes(3072, static_cast<uint8_t>(communicator.rank() + 1));
   bool good = device.write(memory->device(kOutput), bytes.data(), bytes.size(), d);
   for (const uint64_t size : {3072, 1536}) {
-    const BoundCall call = loaded->bind({.bytes = size,
-                                         .dtype = Dtype::f32,
-                                         .input = memory->device(kInput),
-                                         .output = memory->device(kOutput)},
-                                        d);
+    const CallOptions options{.bytes = size,
+                              .dtype = Dtype::f32,
+                              .input = memory->device(kInput),
+                              .output = memory->device(kOutput),
+                              .symmetric = symmetric};
+    // The first call joins the buffer, for which ranks wait in any case.
+    if (loaded->bind_waits(options) != (!symmetric || size == 3072)) return "it waits, or not";
+    const BoundCall call = loaded->bind(options, d);
     good = good && call && loaded->launch(call, stream, d) && communicator.synchronize(stream, d);
   }
   device.destroy_stream(stream);
@@ -171,7 +174,8 @@ TEST_CASE("registered buffers are joined at a switch, once") {
     t.program.launch.threads = 128;
     plan = std::make_shared<const Program>(std::move(t.program));
   }
-  for (const bool asked : {true, false}) {
+  for (const auto& [asked, symmetric] :
+       {std::pair{true, false}, std::pair{true, true}, std::pair{false, false}}) {
     World world({.devices = 3, .multicast = true});
     std::map<std::thread::id, std::vector<cuda::abi::Address>> seen;
     world.on_launch = [&](const device::LaunchPlan& launch) {
@@ -182,7 +186,10 @@ TEST_CASE("registered buffers are joined at a switch, once") {
     {
       cuda::ContextKeeper keeper;
       const std::string said = run_on_gpus(
-          world, keeper, 3, [&](Communicator& c) { return use_switch(world, c, plan, seen); },
+          world, keeper, 3,
+          [&, symmetric = symmetric](Communicator& c) {
+            return use_switch(world, c, plan, symmetric, seen);
+          },
           asked);
       if (asked) {
         CHECK(said == "");

@@ -34,6 +34,7 @@ enum {
   kNcclScalarHostImmediate = 1, /* copied when the reduction is made */
   kNcclSplitNoColor = -1,
   kNcclShrinkAbort = 1,
+  kNcclWinCollSymmetric = 1,
   kNcclUndefinedInt = INT_MIN
 };
 #define MSCCLC_NCCL_MAGIC 0xcafebeefu          /* of ncclConfig_t */

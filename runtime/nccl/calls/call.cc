@@ -16,6 +16,7 @@
 #include "runtime/nccl/calls/lane.h"
 #include "runtime/nccl/calls/message_calls.h"
 #include "runtime/nccl/calls/real_calls.h"
+#include "runtime/nccl/calls/window_calls.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -64,7 +65,7 @@ void find_server(Comm& comm, Prepared& prepared) {
   const Call& call = *prepared.call;
   if (is_message(call) && serves_messages(comm)) return;  // message_calls.h
   const StreamHandle stream = stream_of(comm, call);
-  const auto wanted = for_plans(call);
+  auto wanted = for_plans(call);
   if (comm.ranks == 1 && wanted) {
     prepared.plan = std::make_unique<Copy>(comm, stream, call.send, call.receive,
                                            call.count * info(wanted->dtype).bytes);
@@ -72,6 +73,7 @@ void find_server(Comm& comm, Prepared& prepared) {
   }
   prepared.who = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
+  wanted->registered = lies_in_windows(comm, call);
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
   prepared.plan = comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream),
                                     logged ? &prepared.who : nullptr);
@@ -350,6 +352,20 @@ ncclResult_t check_captures(std::vector<Lane>& lanes) {
   return ncclSuccess;
 }
 
+/// Plans get to know the windows of the group, once the real NCCL has made them. Ranks wait for one
+/// another there, so each has a thread.
+ncclResult_t finish_windows(std::vector<Lane>& lanes, ncclResult_t launched) {
+  const auto registers = [](const Lane& lane) {
+    return std::any_of(lane.calls.begin(), lane.calls.end(),
+                       [](const Prepared& prepared) { return prepared.call->window.has_value(); });
+  };
+  if (std::none_of(lanes.begin(), lanes.end(), registers)) return launched;
+  for (Lane& lane : lanes) lane.result = launched;
+  if (lanes.size() > 1) return on_threads(lanes, share_windows);
+  share_windows(lanes[0]);
+  return launched;
+}
+
 /// Another thread, or the group itself, may have ended a communicator since the call was asked for.
 ncclResult_t check_stages(const std::vector<Lane>& lanes) {
   for (const Lane& lane : lanes) {
@@ -412,7 +428,7 @@ ncclResult_t make_calls(std::vector<Call>& calls) {
     result = prepare_all(lanes);
   }
   if (result == ncclSuccess) result = join_streams(lanes);
-  if (result == ncclSuccess) result = launch_all(lanes);
+  if (result == ncclSuccess) result = finish_windows(lanes, launch_all(lanes));
   if (result == ncclSuccess) result = join_streams(lanes);
   if (result == ncclSuccess) result = finish_null_streams(lanes);
   return result;

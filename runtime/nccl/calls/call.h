@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/nccl/base/real.h"
@@ -25,6 +26,13 @@ enum class CallKind : uint8_t {
   other  ///< that only the real NCCL knows: Call::make
 };
 
+/// A symmetric window that a call registers.
+struct WindowCall {
+  void* buffer = nullptr;
+  size_t bytes = 0;
+  ncclWindow_t* window = nullptr;  ///< the caller's: set when the call is made
+};
+
 struct Call {
   CommPointer comm;
   CallKind kind = CallKind::other;
@@ -41,6 +49,7 @@ struct Call {
   std::shared_ptr<const std::vector<uint8_t>> config = nullptr;
   /// Of kind other.
   std::function<ncclResult_t(const RealNccl&, ncclComm_t)> make = {};
+  std::optional<WindowCall> window = {};  ///< of kind other
 };
 
 /// "allreduce".

@@ -8,6 +8,7 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/nccl/base/report.h"
+#include "runtime/nccl/calls/window_calls.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -18,16 +19,17 @@ bool is_collective(const Call& call) {
 
 /// What all ranks must say alike. A pre-multiplied sum has another handle, and may have another
 /// scalar, on each rank.
-std::string text_of(const Call& call) {
+std::string text_of(const Comm& comm, const Call& call) {
   const std::string op = call.reduction == nullptr ? std::to_string(call.op) : "of PreMulSum";
-  return fmt::format("{} count {} datatype {} op {} root {}", name(call.kind), call.count,
-                     call.type, op, call.root);
+  return fmt::format("{} count {} datatype {} op {} root {}{}", name(call.kind), call.count,
+                     call.type, op, call.root,
+                     lies_in_windows(comm, call) ? ", in symmetric windows" : "");
 }
 
-std::vector<uint8_t> describe(const std::vector<const Call*>& calls) {
+std::vector<uint8_t> describe(const Comm& comm, const std::vector<const Call*>& calls) {
   std::string text;
   for (const Call* call : calls) {
-    if (is_collective(*call)) text += text_of(*call) + '\n';
+    if (is_collective(*call)) text += text_of(comm, *call) + '\n';
   }
   return {text.begin(), text.end()};
 }
@@ -44,7 +46,7 @@ std::string first_difference(const std::vector<uint8_t>& text, const std::vector
 }  // namespace
 
 ncclResult_t compare_calls(Comm& comm, const std::vector<const Call*>& calls) {
-  const std::vector<uint8_t> own = describe(calls);
+  const std::vector<uint8_t> own = describe(comm, calls);
   if (own.empty() || comm.ranks == 1) return ncclSuccess;
   std::vector<std::vector<uint8_t>> all;
   Diagnostics diagnostics;

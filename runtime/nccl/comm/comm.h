@@ -18,6 +18,7 @@
 #include "runtime/nccl/comm/messages.h"
 #include "runtime/nccl/comm/plan_calls.h"
 #include "runtime/nccl/comm/profiler.h"
+#include "runtime/nccl/comm/windows.h"
 
 namespace mscclc::nccl {
 
@@ -82,6 +83,7 @@ struct Comm {
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
   /// Of all calls that plans or the real NCCL make.
   std::shared_ptr<StreamChain> order;
+  Windows windows;        ///< that plans reach
   uint32_t children = 0;  ///< rendezvous that were made, which gives each its own name
 
   std::mutex tables;  ///< of what follows

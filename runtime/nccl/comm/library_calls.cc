@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -90,6 +91,21 @@ class LibraryCalls final : public PlanCalls {
   }
 
   bool launches_wait() const override { return collectives_->launches_wait(); }
+
+  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
+                                              Diagnostics& diagnostics) override {
+    const auto number = collectives_->register_buffer(address, bytes, diagnostics);
+    if (!number) return std::nullopt;
+    SharedMemory memory{*number, bytes};
+    for (uint32_t rank = 0; rank < collectives_->communicator().size(); ++rank) {
+      const auto there = collectives_->registered(*number, rank, diagnostics);
+      memory.bytes = std::min(memory.bytes, there ? there->bytes : 0);
+    }
+    return memory;
+  }
+  void deregister_memory(const SharedMemory& memory) override {
+    (void)collectives_->deregister_buffer(memory.number);
+  }
 
  private:
   const std::unique_ptr<Collectives> collectives_;

@@ -187,7 +187,10 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
     return failed(ncclUnhandledCudaError, "cannot open the device");
   }
   std::unique_ptr<Bootstrap> bootstrap = meet(diagnostics);
-  if (bootstrap == nullptr) return failed(ncclRemoteError, "the ranks do not meet");
+  if (bootstrap == nullptr) {
+    const bool argument = result_of(diagnostics) == ncclInvalidArgument;  // an id of ncclCommGrow()
+    return failed(argument ? ncclInvalidArgument : ncclRemoteError, "the ranks do not meet");
+  }
   const ncclResult_t agreed = exchange_facts(comm, *bootstrap, environment);
   if (agreed != ncclSuccess) return agreed;
   comm.communicator = Communicator::create(std::move(bootstrap), comm.device, {}, diagnostics);

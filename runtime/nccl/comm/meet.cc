@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment.h"
@@ -55,25 +56,37 @@ std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics&
   return made;
 }
 
-std::unique_ptr<Bootstrap> meet_at(std::string_view place, uint32_t rank, uint32_t ranks,
-                                   Diagnostics& diagnostics) {
-  const size_t colon = place.rfind(':');
+/// "host:port".
+struct Place {
+  std::string_view host;
   uint16_t port = 0;
-  const std::string_view digits = colon == place.npos ? "" : place.substr(colon + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size() || colon == 0) {
-    diagnostics.error("bad-variable", {},
-                      fmt::format("NCCL_COMM_ID is '{}'; allowed is host:port", place));
-    return nullptr;
-  }
+};
+
+std::optional<Place> read_place(std::string_view text, Diagnostics& diagnostics) {
+  const size_t colon = text.rfind(':');
+  Place place{text.substr(0, colon)};
+  const std::string_view digits = colon == text.npos ? "" : text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (whole && !place.host.empty()) return place;
+  diagnostics.error("bad-variable", {},
+                    fmt::format("NCCL_COMM_ID is {}; allowed is host:port", mscclc::quoted(text)));
+  return std::nullopt;
+}
+
+std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_t ranks,
+                                   Diagnostics& diagnostics) {
+  const auto place = read_place(text, diagnostics);
+  if (!place) return nullptr;
   auto rank_there = launched(rank, ranks, diagnostics);
   if (!rank_there) return nullptr;
   Diagnostics ignored;
   const std::string secret =
       Environment::of_process().text(Variable::MSCCLC_SECRET, ignored).value_or("");
-  rank_there->where.host = place.substr(0, colon);
-  rank_there->where.ports = {port};
-  rank_there->where.secret = stretch(secret + std::string(place));
+  rank_there->where.host = place->host;
+  rank_there->where.ports = {place->port};
+  rank_there->where.secret = stretch(secret + std::string(text));
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -115,6 +128,12 @@ bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
   const std::string text = job->id.text();
   keep_hub(job->id, std::move(job->hub));
   return write_text(text, id, diagnostics);
+}
+
+bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics) {
+  const std::string text = text_of(id);
+  if (!text.starts_with(kByEnvironment)) return UniqueId::parse(text, diagnostics).has_value();
+  return read_place(std::string_view(text).substr(kByEnvironment.size()), diagnostics).has_value();
 }
 
 std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank, uint32_t ranks,

@@ -15,6 +15,10 @@ namespace mscclc::nccl {
 /// Makes an id, and starts the hub that serves it in this process. False: reported.
 [[nodiscard]] bool make_id(ncclUniqueId& id, Diagnostics& diagnostics);
 
+/// Whether ranks could meet by it at all: it is made like those of make_id(). Local. False:
+/// reported (bad-unique-id, or bad-variable for what NCCL_COMM_ID was).
+[[nodiscard]] bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics);
+
 /// Collective, of `ranks` ranks with the same id. nullptr: reported.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank,
                                                     uint32_t ranks, Diagnostics& diagnostics);

@@ -2,7 +2,9 @@
 // onto a stream. Tests put others in its place.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ir/diagnostics/diagnostic.h"
@@ -26,6 +28,12 @@ class ServedCall {
   [[nodiscard]] virtual bool launch(Diagnostics& diagnostics) = 0;
 };
 
+/// Memory that all ranks have registered together.
+struct SharedMemory {
+  uint64_t number = 0;  ///< which registration
+  uint64_t bytes = 0;   ///< the least of any rank
+};
+
 /// Thread safety: the communicator's, one thread at a time.
 class PlanCalls {
  public:
@@ -39,6 +47,12 @@ class PlanCalls {
   /// True if ServedCall::launch() waits for other ranks after all, to compare calls
   /// (MSCCLC_CHECK_CALLS).
   virtual bool launches_wait() const = 0;
+  /// Collective: lets plans reach memory of all ranks, for calls that are `registered`. nullopt:
+  /// some rank cannot; reported, or there are no plans that could.
+  [[nodiscard]] virtual std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
+                                                                    Diagnostics& diagnostics) = 0;
+  /// Local; before the memory is freed.
+  virtual void deregister_memory(const SharedMemory& memory) = 0;
 };
 
 }  // namespace mscclc::nccl

@@ -83,6 +83,10 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
   if (ranks < 1 || rank < 0 || rank >= ranks) {
     return invalid(fmt::format("{}: there is no rank {} among {}", function, rank, ranks));
   }
+  Diagnostics diagnostics;
+  if (!check_id(id, diagnostics)) {
+    return Group::of_thread().fail_with(fail(ncclInvalidArgument, function, diagnostics));
+  }
   const auto r = static_cast<uint32_t>(rank), n = static_cast<uint32_t>(ranks);
   CommPointer made = new_comm(r, n, current_ordinal(), *settings, comm);
   if (made == nullptr) return fail(ncclSystemError, "there are no handles left");

@@ -59,6 +59,13 @@ bool is_foreign(ncclComm_t comm) {
   return comm != nullptr && !is_our_handle(comm) && real_nccl() != nullptr;
 }
 
+/// Plans reach it no more.
+void forget_window(Comm& comm, ncclWindow_t window) {
+  const std::lock_guard lock(comm.mutex);
+  const auto memory = comm.windows.take(window);
+  if (memory && comm.plans != nullptr) comm.plans->deregister_memory(*memory);
+}
+
 bool has_local_registration() {
   const char* const set = std::getenv("NCCL_LOCAL_REGISTER");
   return set == nullptr || std::string_view(set) != "0";
@@ -163,6 +170,7 @@ ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncc
   call.make = [buffer, bytes, window, flags](const RealNccl& real, ncclComm_t made) {
     return real.CommWindowRegister(made, buffer, bytes, window, flags);
   };
+  if ((flags & kNcclWinCollSymmetric) != 0) call.window = WindowCall{buffer, bytes, window};
   return Group::of_thread().add(std::move(call));
 }
 
@@ -174,6 +182,7 @@ ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   if (real == nullptr || real_nccl()->CommWindowDeregister == nullptr) {
     return invalid_memory(ncclInvalidArgument, "ncclCommWindowDeregister: there is no such window");
   }
+  if (found != nullptr) forget_window(*found, window);
   const InsideReal inside;
   return real_nccl()->CommWindowDeregister(real, window);
 }
