@@ -10,6 +10,10 @@ from .errors import LibraryError, UsageError
 NAME = "libmscclc.so.0"
 HOST = -1
 DTYPE_DEFAULT = -1
+KINDS = {
+    "allreduce": 1, "reduce": 2, "allgather": 3, "gather": 4, "reducescatter": 5, "alltoall": 6,
+    "alltoallv": 7, "broadcast": 8, "scatter": 9, "sendrecv": 10, "barrier": 11,
+}  # fmt: skip
 
 
 class UniqueId(Structure):
@@ -78,7 +82,6 @@ class Request(Structure):
 # mscclc_selector_fn
 Selector = CFUNCTYPE(c_int32, c_void_p, POINTER(Request), POINTER(c_char))
 
-_BUFFERS = [c_void_p, c_void_p, c_void_p, c_uint64, c_int32]  # comm, input, output, count, dtype
 _FUNCTIONS = {
     "mscclc_unique_id": [POINTER(UniqueId)],
     "mscclc_comm_create": [
@@ -100,11 +103,7 @@ _FUNCTIONS = {
         c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(c_size_t),
     ],
     "mscclc_deregister": [c_void_p, c_uint64],
-    "mscclc_allreduce": [*_BUFFERS, c_int32, c_void_p],
-    "mscclc_allgather": [*_BUFFERS, c_void_p],
-    "mscclc_reducescatter": [*_BUFFERS, c_int32, c_void_p],
-    "mscclc_alltoall": [*_BUFFERS, c_void_p],
-    "mscclc_broadcast": [*_BUFFERS, c_uint32, c_void_p],
+    "mscclc_collective": [c_void_p, POINTER(Call), c_void_p],
     "mscclc_barrier": [c_void_p, c_void_p],
     "mscclc_registry_default": [POINTER(c_void_p)],
     "mscclc_registry_destroy": [c_void_p],

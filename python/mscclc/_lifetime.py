@@ -29,17 +29,28 @@ class Lifetime:
         self._users = 0
         self._ended = False
         self._unneeded = []
+        self._shared = {}  # registration: where its memory begins and ends
 
-    def hold(self):
+    def hold(self, registration, address, bytes):
         """Memory is in use."""
         with self._lock:
             self._users += 1
+            self._shared[registration] = (address, address + bytes)
+
+    def shares(self, buffer):
+        """Whether a buffer lies in memory that is in use, and so is registered."""
+        if not self._shared or not buffer.address:
+            return False
+        end = buffer.address + buffer.bytes
+        with self._lock:
+            return any(first <= buffer.address and end <= last for first, last in self._shared.values())
 
     def let_go(self, registration, memory):
         """It is not any more. Any thread: an open communicator frees it when it is used next."""
         if sys.is_finalizing() or os.getpid() != self._process or self._handle is None:
             return
         with self._lock:
+            del self._shared[registration]
             self._unneeded.append((registration, memory))
             self._users -= 1
             last = self._ended and self._users == 0

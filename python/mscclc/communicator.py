@@ -10,7 +10,7 @@ import os
 import threading
 from typing import Any, Callable, Optional
 
-from ._library import DTYPE_DEFAULT, HOST, Call, Config, UniqueId, check, library
+from ._library import DTYPE_DEFAULT, HOST, KINDS, Call, Config, UniqueId, check, library
 from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
@@ -82,6 +82,9 @@ class Communicator:
     `__cuda_array_interface__`, and are contiguous and of the communicator's device. Their element
     type is that of the call, or `dtype` says it. On a GPU calls are queued on `stream`, a
     cudaStream_t as an int, of which 0 is the default stream; on the host there is no stream.
+
+    `symmetric=True` promises that both buffers lie in SymmetricMemory of this communicator, and are
+    the same parts of it on all ranks: then they are used where they lie, without copies.
     """
 
     def __init__(
@@ -166,42 +169,50 @@ class Communicator:
 
     def allreduce(
         self, input: Any, output: Any = None, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None,
+        stream: Optional[int] = None, symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets the reduction of all inputs; without an output in place."""
         source, target, number = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes, "input and output differ in size")
         count = source.bytes // number[1]
-        return self._launch("mscclc_allreduce", source, target, count, number, stream, _op(op))
+        return self._launch(
+            "allreduce", source, target, count, number, stream, op=_op(op), symmetric=symmetric
+        )
 
     def allgather(
-        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
-    ) -> Work:
+        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
+        symmetric: bool = False,
+    ) -> Work:  # fmt: skip
         """Every rank gets the inputs of all."""
         source, target, number = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes * self.size, "the output is not an input of each rank")
         count = source.bytes // number[1]
-        return self._launch("mscclc_allgather", source, target, count, number, stream)
+        return self._launch(
+            "allgather", source, target, count, number, stream, symmetric=symmetric
+        )
 
     def reducescatter(
         self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None,
+        stream: Optional[int] = None, symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets its part of the reduction of all inputs."""
         source, target, number = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
         count = target.bytes // number[1]
-        return self._launch("mscclc_reducescatter", source, target, count, number, stream, _op(op))
+        return self._launch(
+            "reducescatter", source, target, count, number, stream, op=_op(op), symmetric=symmetric
+        )
 
     def alltoall(
-        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
-    ) -> Work:
+        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
+        symmetric: bool = False,
+    ) -> Work:  # fmt: skip
         """Every rank gets its part of every input."""
         source, target, number = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes, "input and output differ in size")
         _needs(source.bytes % (self.size * number[1]) == 0, "not as many elements for each rank")
         count = source.bytes // number[1] // self.size
-        return self._launch("mscclc_alltoall", source, target, count, number, stream)
+        return self._launch("alltoall", source, target, count, number, stream, symmetric=symmetric)
 
     def broadcast(
         self, buffer: Any, root: int = 0, dtype: Optional[str] = None, stream: Optional[int] = None
@@ -209,7 +220,7 @@ class Communicator:
         """Every rank gets the buffer of rank `root`."""
         source, target, number = self._buffers(buffer, None, dtype)
         count = source.bytes // number[1]
-        return self._launch("mscclc_broadcast", source, target, count, number, stream, root)
+        return self._launch("broadcast", source, target, count, number, stream, root=root)
 
     def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
         """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
@@ -315,14 +326,18 @@ class Communicator:
         _needs(self._device != HOST, "the host device has no streams")
         return ctypes.c_void_p(stream)
 
-    def _launch(self, function, source, target, count, number, stream, *more):
-        call = getattr(library(), function)
-        check(
-            call(
-                self._own(), source.address, target.address, count, number[0], *more,
-                self._queue(stream),
-            )
+    def _launch(
+        self, kind, source, target, count, number, stream, op=_OPS["sum"], root=0, symmetric=False
+    ):  # fmt: skip
+        handle = self._own()
+        for one in (source, target) if symmetric else ():
+            _needs(self._lifetime.shares(one), "a buffer is not in the communicator's symmetric memory")
+        call = Call(
+            size=ctypes.sizeof(Call), kind=KINDS[kind], dtype=number[0], op=op,
+            accumulate=DTYPE_DEFAULT, root=root, registered=symmetric, count=count,
+            input=source.address, output=target.address,
         )  # fmt: skip
+        check(library().mscclc_collective(handle, ctypes.byref(call), self._queue(stream)))
         return Work(self, (source, target), stream)
 
 

@@ -11,14 +11,11 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
-from ._library import Selector, check, library
+from ._library import KINDS, Selector, check, library
 from .buffers import DTYPES
 from .errors import UsageError
 
-_KINDS = {
-    1: "allreduce", 2: "reduce", 3: "allgather", 4: "gather", 5: "reducescatter", 6: "alltoall",
-    7: "alltoallv", 8: "broadcast", 9: "scatter", 10: "sendrecv", 11: "barrier",
-}  # fmt: skip
+_KIND_OF = {number: name for name, number in KINDS.items()}
 _OPS = {1: "sum", 2: "min", 3: "max", 4: "prod", 5: "avg"}
 _DTYPE_OF = {number: name for name, (number, _) in DTYPES.items()}
 _USUAL, _PLAN, _NONE = 0, 1, 2
@@ -106,7 +103,7 @@ def _answering(selector):
 
 def _request_of(request):
     return Request(
-        _KINDS.get(request.kind, str(request.kind)), _DTYPE_OF.get(request.dtype, "?"),
+        _KIND_OF.get(request.kind, str(request.kind)), _DTYPE_OF.get(request.dtype, "?"),
         _OPS.get(request.op), request.ranks, request.nodes, request.root, bool(request.in_place),
         request.bytes, bool(request.capturing), request.architecture, request.tag.decode(),
     )  # fmt: skip

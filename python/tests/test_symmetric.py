@@ -3,12 +3,27 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
 import mscclc
 from mscclc import symmetric
 from rank_processes import PATIENCE, run, start
+
+
+def loads(ranks, body):
+    """What the ranks of a program that prints "fine" log of the plans that they load."""
+    with tempfile.TemporaryDirectory() as folder:
+        debug = {"MSCCLC_DEBUG": "INFO", "MSCCLC_DEBUG_SUBSYS": "LOAD"}
+        found = run(ranks, body, MSCCLC_DEBUG_FILE=os.path.join(folder, "%p"), **debug)
+        if found != ["fine"] * ranks:
+            raise AssertionError(found)
+        lines = []
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name)) as log:
+                lines += [line for line in log if " executable " in line]
+        return lines
 
 
 class Memory(unittest.TestCase):
@@ -86,6 +101,69 @@ class Memory(unittest.TestCase):
             print(list(memory.buffer(1 - rank).cast("f")))
         """
         self.assertEqual(run(2, body), ["[1.0, 2.0]"] * 2)
+
+    def test_collectives_use_it_where_it_lies(self):
+        """Whole, in parts, in place and not: plans are loaded for zero copy, and no others."""
+        body = """if 1:
+            count = 1 << 20                                   # plans that read peers' buffers
+            def floats_of(memory, first, many):
+                return memory.buffer().cast("f")[first : first + many]
+            def each(name, *buffers):
+                getattr(comm, name)(*buffers, symmetric=True).wait()
+            def rows(wanted):
+                return b"".join((floats(one) * (count // ranks)).tobytes() for one in wanted)
+            memory = mscclc.SymmetricMemory(4 * (2 * ranks + 1) * count, comm)
+            some, more = floats_of(memory, 5, count), floats_of(memory, ranks * count, ranks * count)
+            some[:] = floats(rank + 1) * count
+            each("allreduce", some)
+            assert some.tobytes() == rows([sum(range(ranks + 1))] * ranks)
+            some[:] = floats(rank + 1) * count
+            each("allgather", some, more)
+            assert [more[one * count + 7] for one in range(ranks)] == list(range(1, ranks + 1))
+            each("allgather", more[rank * count : (rank + 1) * count], more)
+            each("reducescatter", more, some)
+            assert some.tobytes() == rows([(rank + 1) * ranks] * ranks)
+            some[:] = floats(rank + 1) * count
+            each("alltoall", some, more[:count])
+            assert more[:count].tobytes() == rows(range(1, ranks + 1))
+            print("fine")
+        """
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                log = loads(ranks, body.replace("1 << 20", f"{ranks} << 19"))
+                self.assertNotEqual(log, [])
+                self.assertEqual([line for line in log if "zero copy" not in line], [])
+
+    def test_without_the_promise_they_copy(self):
+        """Ranks may give any parts of it then."""
+        body = """if 1:
+            count = 1 << 20
+            memory = mscclc.SymmetricMemory(8 * count, comm)
+            part = memory.buffer().cast("f")[rank * count : (rank + 1) * count]
+            part[:] = floats(rank + 1) * count
+            comm.allreduce(part).wait()
+            assert part[0] == part[-1] == 3
+            print("fine")
+        """
+        self.assertEqual([line for line in loads(2, body) if "zero copy" in line], [])
+
+    def test_a_promise_that_is_not_kept(self):
+        body = """if 1:
+            memory = mscclc.SymmetricMemory(8, comm)
+            part = memory.buffer().cast("f")
+            def refused(input, output):
+                try:
+                    comm.allgather(input, output, symmetric=True)
+                except mscclc.UsageError as error:
+                    return "symmetric memory" in str(error)
+            assert refused(floats(1), part) and refused(part[:1], floats(0) * 2)
+            memory.close()
+            del memory, part
+            plain = floats(1)
+            comm.allreduce(plain).wait()                      # all goes on
+            print(plain[0])
+        """
+        self.assertEqual(run(2, body), ["2.0"] * 2)
 
 
 class Lifetimes(unittest.TestCase):

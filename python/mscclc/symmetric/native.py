@@ -10,10 +10,10 @@ from ..errors import UsageError
 class _Mapping:
     """What all ranks have registered; it lives as long as somebody has a view of it."""
 
-    def __init__(self, comm, registration, memory, keep):
+    def __init__(self, comm, registration, address, bytes, memory, keep):
         self._lifetime = comm._lifetime
         self._registration, self._memory, self._keep = registration, memory, keep
-        self._lifetime.hold()
+        self._lifetime.hold(registration, address or 0, bytes)
 
     def __del__(self):
         self._lifetime.let_go(self._registration, self._memory)
@@ -81,7 +81,7 @@ def _share(comm, address, bytes, memory, keep):
     except BaseException:
         library().mscclc_memory_release(memory)
         raise
-    mapping = _Mapping(comm, registration.value, memory, keep)
+    mapping = _Mapping(comm, registration.value, address, bytes, memory, keep)
     addresses = []
     for rank in range(comm.size):
         there, size = ctypes.c_void_p(), ctypes.c_size_t()

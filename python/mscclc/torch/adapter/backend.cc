@@ -90,7 +90,16 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
   return about;
 }
 
+SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
+  if (!has_symmetric_memory_ || !where.device.is_cpu() || where.from >= 0) return {};
+  SymmetricBuffers buffers{.possible = true};
+  const FindSymmetric find = find_symmetric;
+  for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
+  return buffers;
+}
+
 MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
+  request.symmetric = symmetric(where, request.about.tensors);
   WorkPtr work = lane(where)->submit(std::move(request));
   const std::lock_guard lock(mutex_);
   if (coalescing_ && work != nullptr) coalesced_.push_back(work);

@@ -38,6 +38,8 @@ class MscclcBackend : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
+  /// The group makes memory of the host symmetric. On all ranks between the same calls.
+  void expect_symmetric_memory() { has_symmetric_memory_ = true; }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr allreduce_coalesced(Tensors& tensors,
@@ -87,6 +89,8 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(const Where& where, Request request);
   WorkPtr submit(Request request);
   std::shared_ptr<Lane> lane(const Where& where);
+  /// What of a collective's tensors is symmetric, so far.
+  SymmetricBuffers symmetric(const Where& where, const Tensors& tensors) const;
   /// Connects them all at once.
   void connect(const std::vector<Where>& places);
   /// exchange_counts(), now.
@@ -103,6 +107,8 @@ class MscclcBackend : public c10d::Backend {
   const std::string keys_;  ///< what begins the keys of this backend
   std::chrono::milliseconds timeout_;
   const Others others_;
+
+  std::atomic<bool> has_symmetric_memory_{false};
 
   std::mutex mutex_;  ///< guards what follows
   std::map<Where, std::shared_ptr<Lane>> lanes_;

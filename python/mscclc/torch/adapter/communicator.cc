@@ -72,6 +72,12 @@ void Communicator::call(const mscclc_call_t& call, mscclc_stream_t stream) {
   if (host) check_result(mscclc_stream_synchronize(comm_, host_stream_));
 }
 
+void Communicator::call(mscclc_call_t call, mscclc_stream_t stream,
+                        const SymmetricBuffers& symmetric) {
+  registered_.prepare(call, symmetric, *this);
+  this->call(call, stream);
+}
+
 bool Communicator::waits(const mscclc_call_t& call, mscclc_stream_t stream) {
   if (comm_ == nullptr) return true;
   int32_t waits = 0;

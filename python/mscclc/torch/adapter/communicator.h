@@ -10,6 +10,8 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "python/mscclc/torch/adapter/zero_copy.h"
+
 namespace mscclc::torch_adapter {
 
 /// No plan serves a call. It is thrown before anything was changed, on all ranks alike.
@@ -40,6 +42,8 @@ class Communicator {
   void create();
   /// Queues a call on a stream of the device; on the host device it waits for it.
   void call(const mscclc_call_t& call, mscclc_stream_t stream);
+  /// The same; symmetric memory is used where it lies.
+  void call(mscclc_call_t call, mscclc_stream_t stream, const SymmetricBuffers& symmetric);
   /// True if call() would wait for other ranks on the host.
   bool waits(const mscclc_call_t& call, mscclc_stream_t stream);
   /// Throws what has gone wrong in calls that were queued.
@@ -75,6 +79,7 @@ class Communicator {
   std::atomic<mscclc_comm_t*> comm_{nullptr};
   mscclc_stream_t host_stream_ = nullptr;
   std::atomic<bool> given_up_{false};
+  RegisteredRanges registered_;
   std::mutex aborting_;  ///< guards why_, and that an abort meets a communicator that lives
   std::string why_;
 };

@@ -35,7 +35,7 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
   try {
     comm.create();
     try {
-      request.body(Runner{comm, stream});
+      request.body(Runner{comm, stream, request.symmetric});
     } catch (const NoPlan&) {
       if (!request.instead) throw;
       request.instead();
@@ -94,7 +94,8 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   ready.record(current);
   auto work = c10::make_intrusive<DeviceWork>(request.about, comm_, device_);
   if (!worker_.is_idle() ||
-      (request.waits && request.waits(Runner{*comm_, native_handle_of(current)}))) {
+      (request.waits &&
+       request.waits(Runner{*comm_, native_handle_of(current), request.symmetric}))) {
     submit_later(std::move(request), std::move(ready), work);
     return work;
   }

@@ -14,13 +14,15 @@
 
 namespace mscclc::torch_adapter {
 
-/// A communicator and the stream for calls. Operations on tensors between the calls run in their
-/// order: the host's have ended when a call returns, and a GPU's are on the current stream.
+/// A communicator, the stream for calls, and what of their buffers is symmetric. Operations on
+/// tensors between the calls run in their order: the host's have ended when a call returns, and a
+/// GPU's are on the current stream.
 struct Runner {
   Communicator& comm;
   mscclc_stream_t stream;
+  const SymmetricBuffers& symmetric;
 
-  void operator()(const mscclc_call_t& call) const { comm.call(call, stream); }
+  void operator()(const mscclc_call_t& call) const { comm.call(call, stream, symmetric); }
 };
 
 /// A collective: what it is called, and what it does.
@@ -33,6 +35,7 @@ struct Request {
   /// On a GPU: true if the body would wait for other ranks on the host, which must not keep the
   /// caller. Empty: it may keep it.
   std::function<bool(const Runner&)> waits = {};
+  SymmetricBuffers symmetric = {};
 };
 
 class Lane {

@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "python/mscclc/torch/adapter/backend.h"
 #include "python/mscclc/torch/adapter/signal_pad.h"
 
 namespace mscclc::torch_adapter {
@@ -35,6 +36,14 @@ Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& devi
           .timeout = kProcessGroupDefaultTimeout};
 }
 
+/// What serves the group on a device; nullptr: nothing does.
+c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c10::Device& device) {
+  for (const c10::Device& served : group.getDeviceTypes()) {
+    if (served.type() == device.type()) return group.getBackend(device.type());
+  }
+  return nullptr;
+}
+
 /// Teams by group and device, while somebody has them. Never destroyed, as Python may end last.
 struct Teams {
   std::mutex mutex;
@@ -52,13 +61,23 @@ Teams& all_teams() {
 
 SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                              c10::Device device)
-    : group_(group), device_(device), comm_(membership_of_team(*group, device)) {
+    : group_(group),
+      backend_(backend_of(*group, device)),
+      device_(device),
+      comm_(membership_of_team(*group, device)) {
   const c10::DeviceGuard guard(device);
   comm_.create();
+  const auto backend = backend_.lock();
+  auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
+  if (ours != nullptr && device.is_cpu()) ours->expect_symmetric_memory();
 }
 
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {
   return group_.lock() == group;
+}
+
+bool SymmetricTeam::is_served_by(const c10d::Backend& backend) const {
+  return backend_.lock().get() == &backend;
 }
 
 std::shared_ptr<SymmetricTeam> SymmetricTeam::of(
@@ -234,12 +253,38 @@ void MscclcSymmetricAllocator::free(void* address) {
 
 std::shared_ptr<MscclcSymmetricAllocator::Block> MscclcSymmetricAllocator::find(
     const void* address) {
-  const auto at = reinterpret_cast<uintptr_t>(address);
   const std::lock_guard lock(mutex_);
+  return find_locked(address);
+}
+
+std::shared_ptr<MscclcSymmetricAllocator::Block> MscclcSymmetricAllocator::find_locked(
+    const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
   const auto after = blocks_.upper_bound(at);
   if (after == blocks_.begin()) return nullptr;
   const auto& [begin, block] = *std::prev(after);
   return at - begin < block->piece.bytes ? block : nullptr;
+}
+
+void MscclcSymmetricAllocator::note(Block& block, const SymmetricMapping& mapping) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(block.shared, [](const Sharing& with) { return with.team.expired(); });
+  block.shared.push_back({mapping.shared_team(), mapping.number()});
+}
+
+void MscclcSymmetricAllocator::find_symmetric_of(const at::Tensor& tensor,
+                                                 const c10d::Backend& backend,
+                                                 std::vector<SymmetricRange>& found) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<Block> block = find_locked(tensor.const_data_ptr());
+  if (block == nullptr) return;
+  for (const Sharing& with : block->shared) {
+    const auto team = with.team.lock();
+    if (team == nullptr || !team->is_served_by(backend)) continue;
+    const SymmetricPiece& piece = block->piece;
+    found.push_back({with.number, piece.address(), piece.bytes, piece.memory, block});
+    return;
+  }
 }
 
 size_t MscclcSymmetricAllocator::get_alloc_size(void* address) {
@@ -261,6 +306,7 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
     known = {};
     known.mapping = std::make_shared<SymmetricMapping>(
         SymmetricTeam::of(process_group, block->piece.device), block->piece);
+    note(*block, *known.mapping);
   }
   const auto offset = static_cast<size_t>(static_cast<uint8_t*>(address) - block->piece.address());
   auto& handle = known.handles[offset];

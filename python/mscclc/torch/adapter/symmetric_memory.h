@@ -25,6 +25,8 @@ class SymmetricTeam {
 
   /// A group of the same name may have come in its place.
   bool is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const;
+  /// Whether calls of the group on the team's device are made by this backend.
+  bool is_served_by(const c10d::Backend& backend) const;
   int rank() const { return comm_.rank(); }
   int ranks() const { return comm_.ranks(); }
   const c10::Device& device() const { return device_; }
@@ -38,6 +40,7 @@ class SymmetricTeam {
 
  private:
   const c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
+  const c10::weak_intrusive_ptr<c10d::Backend> backend_;  ///< of the group; expired: none
   const c10::Device device_;
   std::mutex mutex_;
   Communicator comm_;
@@ -63,6 +66,9 @@ class SymmetricMapping {
   SymmetricMapping& operator=(const SymmetricMapping&) = delete;
 
   SymmetricTeam& team() const { return *team_; }
+  const std::shared_ptr<SymmetricTeam>& shared_team() const { return team_; }
+  /// What all ranks call it.
+  uint64_t number() const { return buffers_.number; }
   const SymmetricPiece& piece() const { return piece_; }
   const std::vector<void*>& buffers() const { return buffers_.seen; }
   const std::vector<void*>& pads() const { return pads_.seen; }
@@ -131,6 +137,9 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
   bool has_multicast_support(int) override { return false; }
   c10::DeviceType supported_device_type() override { return type_; }
   std::string name() override { return "MSCCLC"; }
+  /// FindSymmetric of this allocator's memory.
+  void find_symmetric_of(const at::Tensor& tensor, const c10d::Backend& backend,
+                         std::vector<SymmetricRange>& found);
 
  private:
   /// What a group knows of an allocation.
@@ -138,14 +147,22 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
     std::shared_ptr<SymmetricMapping> mapping;
     std::map<size_t, c10::intrusive_ptr<MscclcSymmetricMemory>> handles;  ///< by offset
   };
+  /// A team that has an allocation, and what its ranks call that.
+  struct Sharing {
+    std::weak_ptr<SymmetricTeam> team;
+    uint64_t number = 0;
+  };
   struct Block {
     SymmetricPiece piece;
     std::string group;  ///< that it was allocated for; "": any
     std::mutex mutex;   ///< guards `known`
     std::map<std::string, Known> known;
+    std::vector<Sharing> shared;  ///< the allocator's mutex guards it
   };
   Communicator& device(int index);
   std::shared_ptr<Block> find(const void* address);
+  std::shared_ptr<Block> find_locked(const void* address);
+  void note(Block& block, const SymmetricMapping& mapping);
 
   const c10::DeviceType type_;
   std::mutex mutex_;  ///< guards what follows

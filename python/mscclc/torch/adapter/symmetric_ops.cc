@@ -21,9 +21,15 @@ const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::Dev
   return type == c10::kCPU ? *host : *gpu;
 }
 
+void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backend,
+                           std::vector<SymmetricRange>& found) {
+  symmetric_allocator(tensor.device().type())->find_symmetric_of(tensor, backend, found);
+}
+
 /// A name stands for one allocator: that of GPUs, where there are any. On the host, where torch has
 /// none, ours serves whatever is chosen.
 void register_symmetric_memory(bool gpus) {
+  find_symmetric = find_symmetric_memory;
   if (!symmetric::has_allocator(c10::kCPU)) {
     symmetric::register_allocator(c10::kCPU, symmetric_allocator(c10::kCPU));
   }

@@ -1,0 +1,67 @@
+// Calls on memory that the ranks of a group have made symmetric: they use it where it lies.
+//
+// What a rank gives to a call is known to that rank alone. So where a group has symmetric memory at
+// all, its ranks tell one another before a call where their buffers lie, and use them only if all
+// give the same parts. That is for the host device: it would make the host wait for each call of a
+// GPU.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <mscclc.h>
+
+#include <atomic>
+#include <memory>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+namespace mscclc::torch_adapter {
+
+class Communicator;
+
+/// Memory of this rank that its group has made symmetric.
+struct SymmetricRange {
+  uint64_t number = 0;  ///< what all ranks call it; not 0
+  uint8_t* begin = nullptr;
+  size_t bytes = 0;
+  std::shared_ptr<mscclc_memory_t> memory;
+  std::weak_ptr<const void> in_use;  ///< until the memory is freed
+
+  bool has(const void* at) const {
+    const auto* byte = static_cast<const uint8_t*>(at);
+    return byte >= begin && byte < begin + bytes;
+  }
+};
+
+/// What of a call's tensors was symmetric when it was made.
+struct SymmetricBuffers {
+  bool possible = false;  ///< the same on all ranks; false: there is no such memory, as all know
+  std::vector<SymmetricRange> ranges;
+};
+
+/// Looks up one tensor: adds the range in which it lies, if the group of `backend` knows that.
+using FindSymmetric = void (*)(const at::Tensor& tensor, const c10d::Backend& backend,
+                               std::vector<SymmetricRange>& found);
+/// Set before a group has symmetric memory.
+inline std::atomic<FindSymmetric> find_symmetric = nullptr;
+
+/// What a communicator has registered for its calls. It outlives the communicator, since memory
+/// must outlive its registration. For one thread at a time.
+class RegisteredRanges {
+ public:
+  /// Says of a call that its buffers are registered, where those of all ranks are the same parts of
+  /// symmetric memory. Collective where that is possible; registers what is new, and lets go of
+  /// memory that was freed.
+  void prepare(mscclc_call_t& call, const SymmetricBuffers& symmetric, Communicator& comm);
+
+ private:
+  struct Registered {
+    SymmetricRange range;
+    uint64_t number;
+  };
+  void let_go(Communicator& comm);
+  void add(const SymmetricRange& range, Communicator& comm);
+
+  std::vector<Registered> registered_;
+};
+
+}  // namespace mscclc::torch_adapter
