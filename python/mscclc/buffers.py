@@ -135,6 +135,7 @@ def _count(shape, strides, step):
     """The number of elements. Strides, which may be None, count an element as `step`."""
     count = 1
     for size in shape:
+        _needs(size >= 0, f"the buffer has {size} elements in a dimension")
         count *= size
     if strides is None or count == 0:
         return count

@@ -10,12 +10,15 @@ import os
 import threading
 from typing import Any, Callable, Optional
 
+from ._arguments import number
 from ._library import DTYPE_DEFAULT, HOST, Call, Config, UniqueId, check, library
 from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
 
 _OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
+_MOST_RANKS = 65536
+_MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
 
 
 def unique_id() -> bytes:
@@ -91,8 +94,12 @@ class Communicator:
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
         that ranks wait for others once all have come; until then MSCCLC_TIMEOUT of the process that
         has made the id counts."""
+        if not isinstance(id, (bytes, bytearray)):
+            raise UsageError(f"an id is bytes, not {type(id).__name__}")
         if len(id) != ctypes.sizeof(UniqueId):
             raise UsageError(f"an id has {ctypes.sizeof(UniqueId)} bytes, this one {len(id)}")
+        ranks = number(ranks, "the number of ranks", 1, _MOST_RANKS)
+        rank = number(rank, "the rank", 0, _MOST_RANKS - 1)
         shared = UniqueId.from_buffer_copy(id)
         self._create("mscclc_comm_create", device, timeout, ranks, ctypes.byref(shared), rank)
 
@@ -132,9 +139,11 @@ class Communicator:
         self._handle = None
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
-        self._device = HOST if device is None else device
-        if device is not None and device < 0:
+        if device is not None and not 0 <= device < 1 << 31:
             raise UsageError(f"there is no GPU {device}")
+        self._device = HOST if device is None else device
+        if not 0 <= (timeout or 0) <= _MOST_SECONDS:
+            raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} seconds")
         self._unfinished = []  # stream and buffers of works that nobody holds any more
         config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
         handle = ctypes.c_void_p()
@@ -169,52 +178,54 @@ class Communicator:
         stream: Optional[int] = None,
     ) -> Work:  # fmt: skip
         """Every rank gets the reduction of all inputs; without an output in place."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes, "input and output differ in size")
-        count = source.bytes // number[1]
-        return self._launch("mscclc_allreduce", source, target, count, number, stream, _op(op))
+        count = source.bytes // element[1]
+        return self._launch("mscclc_allreduce", source, target, count, element, stream, _op(op))
 
     def allgather(
         self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
     ) -> Work:
         """Every rank gets the inputs of all."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes * self.size, "the output is not an input of each rank")
-        count = source.bytes // number[1]
-        return self._launch("mscclc_allgather", source, target, count, number, stream)
+        count = source.bytes // element[1]
+        return self._launch("mscclc_allgather", source, target, count, element, stream)
 
     def reducescatter(
         self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None,
         stream: Optional[int] = None,
     ) -> Work:  # fmt: skip
         """Every rank gets its part of the reduction of all inputs."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
-        count = target.bytes // number[1]
-        return self._launch("mscclc_reducescatter", source, target, count, number, stream, _op(op))
+        count = target.bytes // element[1]
+        return self._launch("mscclc_reducescatter", source, target, count, element, stream, _op(op))
 
     def alltoall(
         self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None
     ) -> Work:
         """Every rank gets its part of every input."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes, "input and output differ in size")
-        _needs(source.bytes % (self.size * number[1]) == 0, "not as many elements for each rank")
-        count = source.bytes // number[1] // self.size
-        return self._launch("mscclc_alltoall", source, target, count, number, stream)
+        _needs(source.bytes % (self.size * element[1]) == 0, "not as many elements for each rank")
+        count = source.bytes // element[1] // self.size
+        return self._launch("mscclc_alltoall", source, target, count, element, stream)
 
     def broadcast(
         self, buffer: Any, root: int = 0, dtype: Optional[str] = None, stream: Optional[int] = None
     ) -> Work:
         """Every rank gets the buffer of rank `root`."""
-        source, target, number = self._buffers(buffer, None, dtype)
-        count = source.bytes // number[1]
-        return self._launch("mscclc_broadcast", source, target, count, number, stream, root)
+        root = number(root, "the root", 0, _MOST_RANKS - 1)
+        source, target, element = self._buffers(buffer, None, dtype)
+        count = source.bytes // element[1]
+        return self._launch("mscclc_broadcast", source, target, count, element, stream, root)
 
     def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
         """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
         if dtype not in DTYPES:
             raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        max_bytes = number(max_bytes, "max_bytes", 0, (1 << 63) - 1)
         text = (plan if isinstance(plan, str) else plan.to_json()).encode()
         handle = ctypes.c_void_p()
         own, load = self._own(), library().mscclc_plan_load
@@ -241,6 +252,8 @@ class Communicator:
 
     def split(self, color: int, key: int = 0) -> Optional["Communicator"]:
         """Collective: ranks of one color form a communicator; None for a negative one."""
+        color = number(color, "the color", -(1 << 31), (1 << 31) - 1)
+        key = number(key, "the key", -(1 << 31), (1 << 31) - 1)
         child = Communicator.__new__(Communicator)
         child._handle, child._process, child._unfinished = None, self._process, []
         child._device, child._plans = self._device, []
@@ -300,13 +313,13 @@ class Communicator:
         """Both buffers, and the number and width of the element type."""
         target = buffer_of(input if output is None else output, self._device, writable=True)
         source = target if output is None else buffer_of(input, self._device, writable=False)
-        number = DTYPES.get(dtype or source.dtype)
-        if number is None:
+        element = DTYPES.get(dtype or source.dtype)
+        if element is None:
             given = dtype or source.dtype or getattr(input, "format", getattr(input, "dtype", "?"))
             raise UsageError(f"no element type '{given}'; there are: {_names(DTYPES)}")
         for data in (source, target):
-            _needs(data.bytes % number[1] == 0, "not a whole number of elements")
-        return source, target, number
+            _needs(data.bytes % element[1] == 0, "not a whole number of elements")
+        return source, target, element
 
     def _queue(self, stream):
         """The stream of a call."""
@@ -315,11 +328,11 @@ class Communicator:
         _needs(self._device != HOST, "the host device has no streams")
         return ctypes.c_void_p(stream)
 
-    def _launch(self, function, source, target, count, number, stream, *more):
+    def _launch(self, function, source, target, count, element, stream, *more):
         call = getattr(library(), function)
         check(
             call(
-                self._own(), source.address, target.address, count, number[0], *more,
+                self._own(), source.address, target.address, count, element[0], *more,
                 self._queue(stream),
             )
         )  # fmt: skip
