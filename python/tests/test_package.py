@@ -106,6 +106,10 @@ class Plans(unittest.TestCase):
             path = os.path.join(folder, "plan.json")
             self.plan.save(path)
             self.assertEqual(mscclc.Plan.load(path), self.plan)
+            with self.assertRaises(FileNotFoundError):
+                mscclc.Plan.load(os.path.join(folder, "nothing.json"))
+        with self.assertRaisesRegex(mscclc.UsageError, "'/dev/zero': .* or does not end"):
+            mscclc.Plan.load("/dev/zero")
 
     def test_verify(self):
         self.assertEqual(
