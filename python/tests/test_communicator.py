@@ -230,6 +230,11 @@ class Buffers(unittest.TestCase):
                 of(**fields)
         with self.assertRaisesRegex(mscclc.UsageError, "of the host, the communicator of GPU 0"):
             buffers.buffer_of(bytearray(4), 0, True)
+        lacking = Array()
+        for fields in ({}, 5, {"data": (4096, False), "shape": (1,)}):
+            lacking.__cuda_array_interface__ = fields
+            with self.assertRaisesRegex(mscclc.UsageError, "lacks 'data', 'shape' or 'typestr'"):
+                buffers.buffer_of(lacking, 0, True)
 
 
 class Ends(unittest.TestCase):
