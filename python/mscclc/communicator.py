@@ -143,7 +143,7 @@ class Communicator:
             raise UsageError(f"there is no GPU {device}")
         self._device = HOST if device is None else device
         if not 0 <= (timeout or 0) <= _MOST_SECONDS:
-            raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} seconds")
+            raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
         self._unfinished = []  # stream and buffers of works that nobody holds any more
         config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
         handle = ctypes.c_void_p()
