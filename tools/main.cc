@@ -49,6 +49,9 @@ std::string unknown_command(const mscclc::CommandLine& line, int argc, char** ar
     if (command.app->get_name() == argv[1]) return "";
     names.push_back(command.app->get_name());
   }
+  if (argv[1] == std::string_view("mscclpp")) {
+    return "'mscclpp' is a command of the Python package: python3 -m mscclc mscclpp";
+  }
   const std::string near = mscclc::nearest(argv[1], names);
   return fmt::format("unknown command '{}'", argv[1]) +
          (near.empty() ? "" : fmt::format("; did you mean '{}'?", near));

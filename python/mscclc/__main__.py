@@ -20,7 +20,11 @@ def main() -> int:
         print(f"mscclc: {error}", file=sys.stderr)
         return 2
     sys.stdout.flush()
-    os.execv(path, ["mscclc", *arguments])
+    try:
+        os.execv(path, ["mscclc", *arguments])
+    except OSError as error:
+        print(f"mscclc: cannot run '{path}': {error.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

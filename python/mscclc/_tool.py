@@ -26,15 +26,19 @@ def call(*arguments, text=None, cwd=None):
     Raises CompileError where the program or plan is wrong, RunError where a run is, and UsageError
     where the call is.
     """
-    process = subprocess.Popen(
-        [tool_path(), *arguments],
-        stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=cwd,
-        encoding="utf-8",
-        errors="surrogateescape",
-    )
+    path = tool_path()
+    try:
+        process = subprocess.Popen(
+            [path, *arguments],
+            stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+    except OSError as error:
+        raise UsageError(f"cannot run '{path}': {error.strerror}") from None
     try:
         out, messages = process.communicate(text)
     except BaseException:  # Ctrl-C, too: the process must not outlive the call

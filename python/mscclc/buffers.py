@@ -77,6 +77,10 @@ def _dtype_of_format(view):
 
 def _of_cuda_array(data, device, writable):
     fields = data.__cuda_array_interface__
+    _needs(
+        isinstance(fields, dict) and {"data", "shape", "typestr"} <= fields.keys(),
+        "the buffer's __cuda_array_interface__ lacks 'data', 'shape' or 'typestr'",
+    )
     address, read_only = fields["data"]
     _needs(device != HOST, "the buffer is of a GPU, the communicator of the host")
     _needs(not (writable and read_only), "the buffer is read-only")
@@ -135,6 +139,7 @@ def _count(shape, strides, step):
     """The number of elements. Strides, which may be None, count an element as `step`."""
     count = 1
     for size in shape:
+        _needs(size >= 0, f"the buffer has {size} elements in a dimension")
         count *= size
     if strides is None or count == 0:
         return count

@@ -10,12 +10,15 @@ import os
 import threading
 from typing import Any, Callable, Optional
 
+from ._arguments import number
 from ._library import DTYPE_DEFAULT, HOST, KINDS, Call, Config, UniqueId, check, library
 from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
 
 _OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
+_MOST_RANKS = 65536
+_MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
 
 
 def unique_id() -> bytes:
@@ -94,8 +97,12 @@ class Communicator:
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
         that ranks wait for others once all have come; until then MSCCLC_TIMEOUT of the process that
         has made the id counts."""
+        if not isinstance(id, (bytes, bytearray)):
+            raise UsageError(f"an id is bytes, not {type(id).__name__}")
         if len(id) != ctypes.sizeof(UniqueId):
             raise UsageError(f"an id has {ctypes.sizeof(UniqueId)} bytes, this one {len(id)}")
+        ranks = number(ranks, "the number of ranks", 1, _MOST_RANKS)
+        rank = number(rank, "the rank", 0, _MOST_RANKS - 1)
         shared = UniqueId.from_buffer_copy(id)
         self._create("mscclc_comm_create", device, timeout, ranks, ctypes.byref(shared), rank)
 
@@ -135,9 +142,11 @@ class Communicator:
         self._handle = None
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
-        self._device = HOST if device is None else device
-        if device is not None and device < 0:
+        if device is not None and not 0 <= device < 1 << 31:
             raise UsageError(f"there is no GPU {device}")
+        self._device = HOST if device is None else device
+        if not 0 <= (timeout or 0) <= _MOST_SECONDS:
+            raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
         self._unfinished = []  # stream and buffers of works that nobody holds any more
         config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
         handle = ctypes.c_void_p()
@@ -172,11 +181,11 @@ class Communicator:
         stream: Optional[int] = None, symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets the reduction of all inputs; without an output in place."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes, "input and output differ in size")
-        count = source.bytes // number[1]
+        count = source.bytes // element[1]
         return self._launch(
-            "allreduce", source, target, count, number, stream, op=_op(op), symmetric=symmetric
+            "allreduce", source, target, count, element, stream, op=_op(op), symmetric=symmetric
         )
 
     def allgather(
@@ -184,11 +193,11 @@ class Communicator:
         symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets the inputs of all."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes * self.size, "the output is not an input of each rank")
-        count = source.bytes // number[1]
+        count = source.bytes // element[1]
         return self._launch(
-            "allgather", source, target, count, number, stream, symmetric=symmetric
+            "allgather", source, target, count, element, stream, symmetric=symmetric
         )
 
     def reducescatter(
@@ -196,11 +205,11 @@ class Communicator:
         stream: Optional[int] = None, symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets its part of the reduction of all inputs."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
-        count = target.bytes // number[1]
+        count = target.bytes // element[1]
         return self._launch(
-            "reducescatter", source, target, count, number, stream, op=_op(op), symmetric=symmetric
+            "reducescatter", source, target, count, element, stream, op=_op(op), symmetric=symmetric
         )
 
     def alltoall(
@@ -208,24 +217,26 @@ class Communicator:
         symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Every rank gets its part of every input."""
-        source, target, number = self._buffers(input, output, dtype)
+        source, target, element = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes, "input and output differ in size")
-        _needs(source.bytes % (self.size * number[1]) == 0, "not as many elements for each rank")
-        count = source.bytes // number[1] // self.size
-        return self._launch("alltoall", source, target, count, number, stream, symmetric=symmetric)
+        _needs(source.bytes % (self.size * element[1]) == 0, "not as many elements for each rank")
+        count = source.bytes // element[1] // self.size
+        return self._launch("alltoall", source, target, count, element, stream, symmetric=symmetric)
 
     def broadcast(
         self, buffer: Any, root: int = 0, dtype: Optional[str] = None, stream: Optional[int] = None
     ) -> Work:
         """Every rank gets the buffer of rank `root`."""
-        source, target, number = self._buffers(buffer, None, dtype)
-        count = source.bytes // number[1]
-        return self._launch("broadcast", source, target, count, number, stream, root=root)
+        root = number(root, "the root", 0, _MOST_RANKS - 1)
+        source, target, element = self._buffers(buffer, None, dtype)
+        count = source.bytes // element[1]
+        return self._launch("broadcast", source, target, count, element, stream, root=root)
 
     def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
         """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
         if dtype not in DTYPES:
             raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        max_bytes = number(max_bytes, "max_bytes", 0, (1 << 63) - 1)
         text = (plan if isinstance(plan, str) else plan.to_json()).encode()
         handle = ctypes.c_void_p()
         own, load = self._own(), library().mscclc_plan_load
@@ -252,6 +263,8 @@ class Communicator:
 
     def split(self, color: int, key: int = 0) -> Optional["Communicator"]:
         """Collective: ranks of one color form a communicator; None for a negative one."""
+        color = number(color, "the color", -(1 << 31), (1 << 31) - 1)
+        key = number(key, "the key", -(1 << 31), (1 << 31) - 1)
         child = Communicator.__new__(Communicator)
         child._handle, child._process, child._unfinished = None, self._process, []
         child._device, child._plans = self._device, []
@@ -311,13 +324,13 @@ class Communicator:
         """Both buffers, and the number and width of the element type."""
         target = buffer_of(input if output is None else output, self._device, writable=True)
         source = target if output is None else buffer_of(input, self._device, writable=False)
-        number = DTYPES.get(dtype or source.dtype)
-        if number is None:
+        element = DTYPES.get(dtype or source.dtype)
+        if element is None:
             given = dtype or source.dtype or getattr(input, "format", getattr(input, "dtype", "?"))
             raise UsageError(f"no element type '{given}'; there are: {_names(DTYPES)}")
         for data in (source, target):
-            _needs(data.bytes % number[1] == 0, "not a whole number of elements")
-        return source, target, number
+            _needs(data.bytes % element[1] == 0, "not a whole number of elements")
+        return source, target, element
 
     def _queue(self, stream):
         """The stream of a call."""
@@ -327,13 +340,13 @@ class Communicator:
         return ctypes.c_void_p(stream)
 
     def _launch(
-        self, kind, source, target, count, number, stream, op=_OPS["sum"], root=0, symmetric=False
+        self, kind, source, target, count, element, stream, op=_OPS["sum"], root=0, symmetric=False
     ):  # fmt: skip
         handle = self._own()
         for one in (source, target) if symmetric else ():
             _needs(self._lifetime.shares(one), "a buffer is not in the communicator's symmetric memory")
         call = Call(
-            size=ctypes.sizeof(Call), kind=KINDS[kind], dtype=number[0], op=op,
+            size=ctypes.sizeof(Call), kind=KINDS[kind], dtype=element[0], op=op,
             accumulate=DTYPE_DEFAULT, root=root, registered=symmetric, count=count,
             input=source.address, output=target.address,
         )  # fmt: skip

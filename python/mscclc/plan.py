@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Iterable, List, Mapping, Optional, Union
 
+from ._files import read_file
 from ._tool import call
 from .effects import Effect, effects_of
 
@@ -36,8 +37,7 @@ class Plan:
     @classmethod
     def load(cls, path: Union[str, os.PathLike]) -> "Plan":
         """Reads a plan from a file."""
-        with open(path, encoding="utf-8") as file:
-            return cls(file.read())
+        return cls(read_file(path).decode())
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the plan to a file, as the compiler does."""

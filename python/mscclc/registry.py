@@ -11,6 +11,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
+from ._arguments import text as as_text
 from ._library import KINDS, Selector, check, library
 from .buffers import DTYPES
 from .errors import UsageError
@@ -50,22 +51,24 @@ class Registry:
         """Adds a Plan, or the text of one; its content hash. Plans are proved when they are picked."""
         text = (plan if isinstance(plan, str) else plan.to_json()).encode()
         id = ctypes.create_string_buffer(65)
-        self._call("mscclc_register_plan", text, len(text), name.encode(), id)
+        self._call("mscclc_register_plan", text, len(text), as_text(name, "the name"), id)
         return id.value.decode()
 
     def remove(self, name: str) -> None:
         """Takes out a plan by its name or content hash; what has picked it goes on."""
-        self._call("mscclc_remove_plan", name.encode())
+        self._call("mscclc_remove_plan", as_text(name, "the name"))
 
     def add(self, path: str) -> None:
         """Adds a plan's file, or a folder of plans."""
-        self._call("mscclc_registry_add", str(path).encode())
+        self._call("mscclc_registry_add", as_text(str(path), "the path"))
 
     def set_selector(self, selector: Optional[Callable[[Request], Any]]) -> None:
         """What says which plan serves a call: its name or content hash; None: the one that the
         registry would pick; False: none, and the call fails. An exception is shown, and the call
         fails. It must give the same on all ranks, may not call this package, and answers are kept.
         None instead of a function: no selector."""
+        if selector is not None and not callable(selector):
+            raise UsageError(f"a selector is a function, or None, not {selector!r}")
         made = Selector() if selector is None else Selector(_answering(selector))
         _selectors.append(made)
         self._call("mscclc_set_selector", made, None)
@@ -89,12 +92,12 @@ def _answering(selector):
                 return _NONE
             if not isinstance(found, str):
                 raise UsageError(f"a selector gives a plan's name, None or False, not {found!r}")
-            name = found.encode()
-            if not 0 < len(name) < _ROOM:
+            name = as_text(found, "a selector's answer")
+            if len(name) >= _ROOM:
                 raise UsageError(f"a selector gives a plan's name, not {found!r}")
             ctypes.memmove(plan, name + b"\0", len(name) + 1)
             return _PLAN
-        except Exception:  # the library knows none
+        except BaseException:  # Ctrl-C, too: the library knows none
             traceback.print_exc(file=sys.stderr)
             return _NONE
 

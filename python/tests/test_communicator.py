@@ -230,6 +230,11 @@ class Buffers(unittest.TestCase):
                 of(**fields)
         with self.assertRaisesRegex(mscclc.UsageError, "of the host, the communicator of GPU 0"):
             buffers.buffer_of(bytearray(4), 0, True)
+        lacking = Array()
+        for fields in ({}, 5, {"data": (4096, False), "shape": (1,)}):
+            lacking.__cuda_array_interface__ = fields
+            with self.assertRaisesRegex(mscclc.UsageError, "lacks 'data', 'shape' or 'typestr'"):
+                buffers.buffer_of(lacking, 0, True)
 
 
 class Ends(unittest.TestCase):
@@ -301,11 +306,50 @@ class Mistakes(unittest.TestCase):
     def test_a_wrong_id(self):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):
             mscclc.Communicator(2, b"abc", 0)
+        with self.assertRaisesRegex(mscclc.UsageError, "an id is bytes, not NoneType"):
+            mscclc.Communicator(2, None, 0)
 
     def test_ranks_that_cannot_be(self):
-        for ranks, rank in ((2, 2), (0, 0), (2, -1)):
-            with self.assertRaisesRegex(mscclc.LibraryError, f"rank .* of {ranks} ranks"):
+        with self.assertRaisesRegex(mscclc.LibraryError, "rank 2 of 2 ranks"):
+            mscclc.Communicator(2, mscclc.unique_id(), 2)
+        for ranks, rank in ((0, 0), (-1, 0), ((1 << 32) + 1, 0), ("1", 0), (True, 0)):
+            with self.assertRaisesRegex(mscclc.UsageError, "number of ranks is .*from 1 to 65536"):
                 mscclc.Communicator(ranks, mscclc.unique_id(), rank)
+        for rank in (-1, 1 << 32, 0.0, None):
+            with self.assertRaisesRegex(mscclc.UsageError, f"the rank is {rank}; .* 0 to 65535"):
+                mscclc.Communicator(2, mscclc.unique_id(), rank)
+
+    def test_numbers_that_do_not_fit(self):
+        # Cut to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
+        body = """if 1:
+            def refused(text, call, *arguments):
+                try:
+                    call(*arguments)
+                except mscclc.UsageError as error:
+                    assert text in str(error), error
+                else:
+                    raise AssertionError(text)
+            for root in (-1, 2**32 + 1, "0", 1.0):
+                refused("the root is", comm.broadcast, floats(rank), root)
+            for color in (2**32, -(2**31) - 1, None):
+                refused("the color is", comm.split, color)
+            refused("the key is", comm.split, 0, 2**40)
+            for most in (-1, 2**64 + 16, "1K"):
+                refused("max_bytes is", comm.load, "{}", most)
+            refused("more than any machine", mscclc.SymmetricMemory, 2**64 + 64, comm)
+            comm.barrier()
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine", "fine"])
+        for seconds in (-1, 1 << 33, float("nan")):
+            with self.assertRaisesRegex(mscclc.UsageError, "the timeout is"):
+                mscclc.Communicator(1, mscclc.unique_id(), 0, timeout=seconds)
+        with self.assertRaisesRegex(mscclc.UsageError, "no GPU 4294967296"):
+            mscclc.Communicator(1, mscclc.unique_id(), 0, device=1 << 32)
+
+    def test_a_shape_with_a_negative_size(self):
+        with self.assertRaisesRegex(mscclc.UsageError, "-5 elements in a dimension"):
+            buffers._count([2, -5], None, 1)
 
     def test_a_rank_that_does_not_come(self):
         # Who makes the id says how long its ranks are waited for.

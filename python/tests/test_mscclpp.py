@@ -139,7 +139,30 @@ class Command(unittest.TestCase):
     def test_a_file_that_is_not_there(self):
         code, out, errors = run_command("nothing.py")
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("No such file or directory: 'nothing.py'", errors)
+        self.assertEqual(errors, "mscclc: cannot read 'nothing.py': No such file or directory\n")
+        for other, why in (
+            (DATA, "Is a directory"),
+            ("/dev/zero", "it has more than 256 MiB, or does not end"),
+        ):
+            errors = f"mscclc: cannot read '{other}': {why}\n"
+            self.assertEqual(run_command(other), (2, "", errors))
+
+    def test_an_output_that_cannot_be_written(self):
+        os.chdir(os.path.join(DATA, "mscclpp"))
+        for path, why in (("/dev/full", "No space left on device"),
+                          ("/nothing/x", "No such file or directory")):  # fmt: skip
+            code, out, errors = run_command("allgather_put.py", "--name", "x", "-o", path)
+            self.assertEqual((code, out), (2, ""))
+            self.assertEqual(errors, f"mscclc: cannot write '{path}': {why}\n")
+
+    def test_a_file_that_the_program_lacks_is_the_programs_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "reads.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("open('nothing.txt')\n")
+            code, out, errors = run_command(path)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(f'File "{path}", line 1', errors)
 
     def test_output_goes_to_a_file_and_arguments_to_the_program(self):
         os.chdir(os.path.join(DATA, "mscclpp"))

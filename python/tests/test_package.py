@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import mscclc
 
@@ -106,6 +107,10 @@ class Plans(unittest.TestCase):
             path = os.path.join(folder, "plan.json")
             self.plan.save(path)
             self.assertEqual(mscclc.Plan.load(path), self.plan)
+            with self.assertRaises(FileNotFoundError):
+                mscclc.Plan.load(os.path.join(folder, "nothing.json"))
+        with self.assertRaisesRegex(mscclc.UsageError, "'/dev/zero': .* or does not end"):
+            mscclc.Plan.load("/dev/zero")
 
     def test_verify(self):
         self.assertEqual(
@@ -184,6 +189,19 @@ class CommandLine(unittest.TestCase):
         missing = command("--version", env={**os.environ, "PATH": "/nothing"})
         self.assertEqual(missing.returncode, 2)
         self.assertIn("PATH has no 'mscclc'", missing.stderr)
+
+    def test_a_compiler_that_is_no_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mscclc")
+            with open(path, "wb"):
+                pass
+            os.chmod(path, 0o755)
+            why = f"cannot run '{path}': Exec format error"
+            hurt = command("--version", env={**os.environ, "PATH": folder})
+            self.assertEqual((hurt.returncode, hurt.stderr), (2, f"mscclc: {why}\n"))
+            with mock.patch.dict(os.environ, PATH=folder):
+                with self.assertRaisesRegex(mscclc.UsageError, why):
+                    mscclc.compile(EXCHANGE)
 
 
 if __name__ == "__main__":

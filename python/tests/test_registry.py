@@ -80,6 +80,31 @@ class Plans(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["too large"] * 2)
 
+    def test_names_and_selectors_that_cannot_be(self):
+        registry = mscclc.Registry()
+        for name in ("", "mine\0other", "\ud800", 7):
+            for call in (lambda: registry.register(mscclc.compile(PLAN), name),
+                         lambda: registry.remove(name)):  # fmt: skip
+                with self.assertRaisesRegex(mscclc.UsageError, "^the name is"):
+                    call()
+        with self.assertRaisesRegex(mscclc.UsageError, "^the path is"):
+            registry.add("plans\0")
+        with self.assertRaisesRegex(mscclc.UsageError, "a selector is a function, or None, not 5"):
+            registry.set_selector(5)
+
+    def test_an_interrupted_selector_fails_its_call(self):
+        body = """if 1:
+            def select(request):
+                raise KeyboardInterrupt
+            registry = mscclc.Registry()
+            registry.set_selector(select)
+            try:
+                comm.allreduce(floats(*[1] * 7))
+            except mscclc.LibraryError as error:
+                print(error.code)  # no plan
+        """
+        self.assertEqual(run(2, body), ["3", "3"])
+
     def test_a_registered_plan_is_selected(self):
         body = f"""if 1:
             registry = mscclc.Registry()

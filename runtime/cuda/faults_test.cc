@@ -1,21 +1,12 @@
 // Every call of the driver fails once, in a scenario that uses all of the device: what comes is an
 // error, or another way that works; nothing forbidden is done and nothing stays behind. And ten
 // thousand rounds without faults.
-#include <dirent.h>
-
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/fake/test_world.h"
+#include "runtime/testing/descriptors.h"
 
 namespace mscclc::cuda {
 namespace {
-
-size_t open_descriptors() {
-  size_t n = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++n;
-  closedir(folder);
-  return n;
-}
 
 /// A peer maps the memory, copies to it and launches. True if all went well.
 bool importer_life(World& world, int process, const MemoryHandle& handle, Diagnostics& d) {
@@ -62,7 +53,7 @@ TEST_CASE("cuda: every call of the driver fails once") {
       {.writes = false, .deferred = true},
   };
   const abi::Result results[] = {abi::kUnknown, abi::kOutOfMemory, abi::kNotSupported};
-  const size_t before = open_descriptors();
+  const size_t before = testing::open_descriptors();
   int faults = 0, recovered = 0;
   for (const FakeOptions& machine : machines) {
     for (const int importer : {0, 1}) {
@@ -93,11 +84,11 @@ TEST_CASE("cuda: every call of the driver fails once") {
   CHECK(faults > 1000);
   CHECK(recovered > 0);
   CHECK(recovered < faults);
-  CHECK(open_descriptors() == before);
+  CHECK(testing::open_descriptors() == before);
 }
 
 TEST_CASE("cuda: ten thousand lives leave nothing") {
-  const size_t before = open_descriptors();
+  const size_t before = testing::open_descriptors();
   World world({.fabric = true, .granule = 4096});
   for (int i = 0; i < 10000; ++i) {
     Diagnostics d;
@@ -106,7 +97,7 @@ TEST_CASE("cuda: ten thousand lives leave nothing") {
   world.check_clean();
   CHECK(world.fake.allocated(0) == 0);
   CHECK(world.fake.allocated(1) == 0);
-  CHECK(open_descriptors() == before);
+  CHECK(testing::open_descriptors() == before);
 }
 
 }  // namespace

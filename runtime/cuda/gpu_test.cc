@@ -1,13 +1,13 @@
 // The CUDA device on real GPUs and the real driver: one process with several, and processes that
 // share by each kind of handle. Ranks are forks, so the test itself never touches the driver.
 // Nothing of multicast is called here: it needs a host that is set up for it.
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/cuda/device.h"
+#include "runtime/testing/descriptors.h"
 #include "runtime/testing/processes.h"
 
 namespace mscclc::cuda {
@@ -46,14 +46,6 @@ struct Process {
 };
 #define NEED(condition) \
   if (!(condition)) return p.failed(__LINE__)
-
-size_t open_descriptors() {
-  size_t n = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++n;
-  closedir(folder);
-  return n;
-}
 
 /// `needs`: what this machine lacks if the processes skip it, for gpu_check.sh's last line.
 void check_ends(Processes& processes, const std::string& needs = "more GPUs") {
@@ -288,7 +280,7 @@ int cycles() {
   size_t descriptors = 0;
   for (int i = 0; i < 10001; ++i) {
     if (i == 1) {  // the first may leave what the driver keeps
-      descriptors = open_descriptors();
+      descriptors = testing::open_descriptors();
       p.driver->MemGetInfo(&free_before, &total);
     }
     const auto memory = device->allocate(1 << 20, "memory", p.diagnostics);
@@ -301,8 +293,8 @@ int cycles() {
   }
   p.driver->MemGetInfo(&free_after, &total);
   fmt::print(stderr, "free before {} after {}; descriptors before {} after {}\n", free_before,
-             free_after, descriptors, open_descriptors());
-  NEED(open_descriptors() == descriptors);
+             free_after, descriptors, testing::open_descriptors());
+  NEED(testing::open_descriptors() == descriptors);
   NEED(free_after >= free_before);
   return 0;
 }

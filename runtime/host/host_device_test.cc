@@ -63,11 +63,14 @@ TEST_CASE("a handle can name nothing that was not offered") {
 }
 
 TEST_CASE("a kind of lanes that there is not") {
-  ::setenv("MSCCLC_LANE", "socket", 1);
+  for (const std::string name : {"socket", "ib", "InfiniBand"}) {
+    ::setenv("MSCCLC_LANE", name.c_str(), 1);
+    Diagnostics refused;
+    CHECK(make_host_device(refused) == nullptr);
+    CHECK(render_text(refused, Sources(), 100) ==
+          "error: MSCCLC_LANE is '" + name + "'; allowed are sockets and verbs\n");
+  }
   Diagnostics diagnostics;
-  CHECK(make_host_device(diagnostics) == nullptr);
-  CHECK(render_text(diagnostics, Sources(), 100) ==
-        "error: MSCCLC_LANE is 'socket'; allowed are sockets and verbs\n");
   // Who says it in the program is not asked for the variable.
   CHECK(make_host_device(diagnostics, {}, HostLanes::copies, {}, FarLanes::sockets) != nullptr);
   ::unsetenv("MSCCLC_LANE");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 
 namespace mscclc::testing {
 

@@ -205,7 +205,7 @@ void add_run(CommandLine& line) {
                "ranks are threads of this process, with a device each, not processes");
   line.takes_text(app.add_option("--ranks-per-node", options->ranks_per_node,
                                  "cut this machine into nodes of N ranks, between which ports go "
-                                 "over --lane and nothing is shared (--device processes)")
+                                 "over --lane and nothing is shared (--device processes, cuda)")
                       ->type_name("N")
                       ->check(CLI::Range(1u, 65536u)));
   line.takes(app.add_option("--lane", options->lane,

@@ -168,6 +168,9 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
     return run_launched(start, *launch);
   }
   if (says(launcher, "no-launcher")) {
+    if (!options.lane.empty() && !options.ranks_per_node) {
+      return Input::usage("--lane: all ranks are of one node; --ranks-per-node makes several");
+    }
     return options.threads ? run_threads(start) : run_forked(start);
   }
   input.diagnostics = launcher;

@@ -48,23 +48,31 @@ def main(arguments):
         if options.output == "-":
             print(text)
         else:
-            with open(options.output, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            _write(options.output, text + "\n")
         return 0
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1
-    except (UsageError, OSError) as error:
+    except UsageError as error:
         print(f"mscclc: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # of standard output
+        print(f"mscclc: cannot write standard output: {error.strerror}", file=sys.stderr)
+        return 2
+
+
+def _write(path, text):
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def _plan_of_file(options):
     try:
         programs, printed = trace(options.program, options.arguments, options.emit == "mscclpp")
-    except SystemExit:
-        raise
-    except OSError:
+    except UsageError:
         raise
     except Exception as error:
         raise CompileError(message_of(error) or _python_error(error)) from None

@@ -8,6 +8,8 @@ import os
 import sys
 import types
 
+from .._files import read_file
+from ..errors import UsageError
 from .language.internal import globals as current
 
 _PACKAGE = __package__  # mscclc.mscclpp
@@ -54,8 +56,7 @@ def trace(path, arguments, limits=True):
     `limits`: its plans must fit into MSCCL++'s executor.
     """
     path = os.fspath(path)
-    with open(path, "rb") as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
+    code = compile(_read(path), path, "exec", dont_inherit=True)
     main = types.ModuleType("__main__")
     main.__file__ = path
     main.__builtins__ = __builtins__
@@ -72,6 +73,13 @@ def trace(path, arguments, limits=True):
             current.set_program(None)
             current.limits = True
     return list(current.traced), printed.getvalue()
+
+
+def _read(path):
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
 
 
 @contextlib.contextmanager

@@ -43,6 +43,8 @@ class SymmetricMemory:
         """
         if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes < 0:
             raise UsageError(f"a number of bytes is not negative, not {bytes!r}")
+        if bytes >= 1 << 63:
+            raise UsageError(f"{bytes} bytes are more than any machine has")
         name = choose(backend)
         self._made(name, _maker(group, name).allocate(bytes, group, device, name))
 

@@ -7,7 +7,7 @@ from .internal import globals as current
 from .internal.check import check_counts
 from .internal.errors import ProgramError
 from .internal.op import caller
-from .internal.state import RankState
+from .internal.state import MOST_BLOCKS, MOST_RANKS, RankState
 from .internal.types import BufferType
 from .internal.write_plan import plan_of
 from .utils import AlgoSpec, ReplicationPolicy
@@ -37,8 +37,9 @@ class CollectiveProgram:
     ):
         self.place = caller(1)
         assert protocol in ("Simple", "LL"), f"protocol {protocol!r}; there are 'Simple' and 'LL'"
-        if instances < 1:
-            raise ProgramError(f"{instances} instances")
+        _bounded("the number of instances", instances, MOST_BLOCKS)
+        _bounded("the number of ranks", num_ranks, MOST_RANKS)
+        _bounded("the number of the collective's ranks", collective.num_ranks, MOST_RANKS)
         self.name = name
         self.collective = collective
         self.num_ranks = num_ranks
@@ -138,6 +139,12 @@ class CollectiveProgram:
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"
             )
+
+
+def _bounded(what, value, most):
+    """What is too large would be traced for ever."""
+    if not isinstance(value, int) or not 1 <= value <= most:
+        raise ProgramError(f"{what} is {value!r}; allowed are 1 to {most}")
 
 
 def _count(counts, key, place):

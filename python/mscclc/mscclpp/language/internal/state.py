@@ -2,6 +2,9 @@
 
 from .errors import ProgramError
 
+MOST_RANKS = 65536
+MOST_BLOCKS = 65536  # of a rank
+
 
 class Block:
     """A thread block: its ops, and its tables of channels and remote buffers.
@@ -35,8 +38,8 @@ class RankState:
         """The thread block `tb`; a new one if there is none."""
         found = self.blocks.get(tb)
         if found is None:
-            if not isinstance(tb, int) or tb < 0:
-                raise ProgramError(f"{tb!r} is no thread block; they are numbered from 0")
+            if not isinstance(tb, int) or not 0 <= tb < MOST_BLOCKS:
+                raise ProgramError(f"{tb!r} is no thread block; allowed are 0 to {MOST_BLOCKS - 1}")
             found = self.blocks[tb] = Block()
         return found
 
