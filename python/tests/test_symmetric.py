@@ -103,7 +103,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(run(2, body), ["[1.0, 2.0]"] * 2)
 
     def test_collectives_use_it_where_it_lies(self):
-        """Whole, in parts, in place and not: plans are loaded for zero copy, and no others."""
+        """Whole, in parts, in place and not: no plan is loaded with staging. Those in packets have none."""
         body = """if 1:
             count = 1 << 20                                   # plans that read peers' buffers
             def floats_of(memory, first, many):
@@ -131,8 +131,9 @@ class Memory(unittest.TestCase):
         for ranks in (2, 3):
             with self.subTest(ranks=ranks):
                 log = loads(ranks, body.replace("1 << 20", f"{ranks} << 19"))
-                self.assertNotEqual(log, [])
-                self.assertEqual([line for line in log if "zero copy" not in line], [])
+                self.assertTrue(any("zero copy" in line for line in log), log)
+                others = [line for line in log if "zero copy" not in line]
+                self.assertEqual([line for line in others if "_packets'" not in line], [])
 
     def test_without_the_promise_they_copy(self):
         """Ranks may give any parts of it then."""

@@ -230,9 +230,9 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
 }
 
 void check_leave(uint32_t hands) {
+  const std::vector<uint8_t> bytes(kBytes);
   World world(3, hands > 0, hands);
   world.open();
-  const std::vector<uint8_t> bytes(kBytes);
   world.end.reset();
   uint64_t own = 0;
   for (int i = 0; i < 10; ++i) {
@@ -254,9 +254,9 @@ TEST_CASE("a far end that goes in good order needs no more, however much is put"
 // Its hands are in the middle of a put then.
 TEST_CASE("ends of a lane go while much is on its way") {
   for (const bool far_first : {true, false}) {
+    const std::vector<uint8_t> bytes(kBytes);
     World world(4, false, 4);
     world.open();
-    const std::vector<uint8_t> bytes(kBytes);
     for (int i = 0; i < 20; ++i) {
       CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
     }
@@ -268,9 +268,9 @@ TEST_CASE("ends of a lane go while much is on its way") {
 }
 
 void check_cut(uint64_t after, uint32_t hands) {
+  const std::vector<uint8_t> bytes(kBytes);  // the lane's until it has gone
   World world(3, false, hands);
   world.open_over_relay();
-  const std::vector<uint8_t> bytes(kBytes);
   world.relay->cut_after(world.relay->passed() + after);
   while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics) &&
          world.lane->flush(world.diagnostics)) {
@@ -298,10 +298,10 @@ TEST_CASE("a connection that is cut while nobody asks for anything is reported a
 // What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, then
 // waits.
 void check_over(uint32_t hands) {
+  const std::vector<uint8_t> bytes(kBytes);
   World world(2, false, hands);
   world.open_over_relay();
   world.relay->hold_after(0);
-  const std::vector<uint8_t> bytes(kBytes);
   std::thread failure([&] {
     std::this_thread::sleep_for(milliseconds(100));
     world.over = true;
@@ -445,9 +445,9 @@ TEST_CASE("strangers may come while all that waits for sockets ends") {
 TEST_CASE("lanes leave no descriptors, however they end") {
   const size_t before = testing::open_descriptors();
   for (int way = 0; way < 4; ++way) {
+    const std::vector<uint8_t> bytes(kBytes);
     World world;
     world.open();
-    const std::vector<uint8_t> bytes(kBytes);
     CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
     if (way == 0) world.lane.reset();
     if (way == 1) world.end.reset();
