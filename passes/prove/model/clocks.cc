@@ -9,8 +9,8 @@ namespace {
 
 // The compiler makes several versions of these loops and picks one for the machine at load time:
 // without them they go element by element. Not under sanitizers, which start too late for that.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(MSCCLC_ASAN) && !defined(MSCCLC_TSAN)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSCCLC_ASAN) && \
+    !defined(MSCCLC_TSAN)
 #define MSCCLC_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
 #else
 #define MSCCLC_WIDE

@@ -134,7 +134,8 @@ void SocketNet::close_later(Fd socket) {
   if (closing->token == 0) closing_.erase(closing);  // the system has no room to wait for it
 }
 
-// A few at once, for who connects all the time would keep the thread from its lanes, and from its end.
+// A few at once, for who connects all the time would keep the thread from its lanes, and from its
+// end.
 void SocketNet::accept_some() {
   for (int i = 0; i < kAcceptAtOnce; ++i) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
