@@ -7,7 +7,7 @@ from .internal import globals as current
 from .internal.arguments import MOST_BLOCKS, MOST_RANKS, needs_flag, needs_kind, needs_number
 from .internal.check import check_counts
 from .internal.errors import ProgramError
-from .internal.op import caller
+from .internal.op import caller, forget_callers
 from .internal.size import check_buffers, no_room, room_of
 from .internal.state import RankState
 from .internal.types import BufferType
@@ -111,6 +111,7 @@ class CollectiveProgram:
 
     def __exit__(self, kind, value, traceback):
         current.set_program(None)
+        forget_callers()
         if kind is None:
             current.traced.append(self)
 
@@ -133,14 +134,16 @@ class CollectiveProgram:
         loop that is being traced."""
         if block is None:
             block = state.block(tb)
-        self.take_room()
+        self.room -= 1
+        if self.room < 0:
+            raise no_room(self)
         if self.loop_context is None:
             block.ops.append(op)
         else:
             self.loop_context.add_operation(state.rank, tb, op)
 
     def take_room(self, parts=1) -> None:
-        """Counts ops, channels or semaphores that the program gets."""
+        """Counts channels or semaphores that the program gets; ops count in add()."""
         self.room -= parts
         if self.room < 0:
             raise no_room(self)

@@ -108,6 +108,10 @@ class Runs:
 
     def add(self, first, last):
         """Adds the chunks from `first` up to `last`."""
+        if not self.last or first > self.last[-1]:  # programs mostly go upwards
+            self.first.append(first)
+            self.last.append(last)
+            return
         begin = bisect_left(self.last, first)  # runs from here up to `end` touch the new one
         end = bisect_right(self.first, last)
         if begin < end:
