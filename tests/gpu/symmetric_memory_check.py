@@ -22,7 +22,7 @@ COUNT = 256 * 512
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--ranks", type=int, default=0)
-    options.add_argument("--seconds", type=int, default=45, help="what one backend may take")
+    options.add_argument("--seconds", type=int, default=90, help="what one backend may take")
     options.add_argument("--rank", type=int)
     options.add_argument("--backend")
     options.add_argument("--folder")
