@@ -192,6 +192,37 @@ TEST_CASE("puts to one place, and counts, keep their order") {
   for (const uint32_t hands : {0u, 3u}) check_order(hands);
 }
 
+// A count is set when all orders before it have been sent.
+TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
+  World world(1);
+  world.open();
+  const std::vector<uint8_t> bytes(64 << 10, 7);
+  uint64_t own = 0;
+  const auto put = [&](uint64_t count) {
+    return world.lane->put(world.at(64), bytes.data(), count, world.diagnostics);
+  };
+  world.lane->cork();
+  CHECK(put(1000));
+  CHECK(world.lane->signal(world.at(0), 1, world.diagnostics));
+  CHECK(world.lane->complete(&own, 1, world.diagnostics));
+  CHECK(own == 0);
+  CHECK(world.word(0) == 0);
+  CHECK(world.lane->uncork(world.diagnostics));
+  CHECK(own == 1);
+  await_count(world, 0, 1);
+  CHECK(world.data()[64 + 999] == 7);
+  world.lane->cork();
+  CHECK(put(bytes.size()));
+  CHECK(world.lane->complete(&own, 2, world.diagnostics));
+  while (load_acquire<uint64_t>(&own) != 2) std::this_thread::yield();  // as the socket has room
+  for (int i = 0; i < 16; ++i) CHECK(put(8));
+  CHECK(world.lane->complete(&own, 3, world.diagnostics));
+  while (load_acquire<uint64_t>(&own) != 3) std::this_thread::yield();
+  CHECK(world.lane->uncork(world.diagnostics));
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(world.text() == "");
+}
+
 TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
   World world;
   world.open();
