@@ -308,7 +308,13 @@ _ROWS = {
         "runtime/memory",
     ],
     "runtime/cuda/examples": ["ir", "runtime/api"],
-    "runtime/cuda/fake": ["runtime/cuda", "runtime/cuda/driver", "runtime/memory"],
+    "runtime/cuda/fake": [
+        "executor",
+        "runtime/cuda",
+        "runtime/cuda/driver",
+        "runtime/memory",
+        "runtime/testing",
+    ],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
     "runtime/nccl/abi": ["ir"],
     "runtime/nccl/base": [
