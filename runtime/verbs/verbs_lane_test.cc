@@ -83,6 +83,37 @@ TEST_CASE("puts to one place, and counts, keep their order") {
   }
 }
 
+TEST_CASE("short orders of a corked lane are given to the device at once") {
+  fake::FakeVerbs* const fake = reset_fake();
+  for (const SignalMode mode : kModes) {
+    VerbsOptions options = base_options();
+    options.mode = mode;
+    World world(options);
+    world.open();
+    const int64_t before = fake == nullptr ? 0 : fake->posts.load();
+    world.lane->cork();
+    CHECK(world.lane->put(world.at(64), world.sources.data(), 1000, world.diagnostics));
+    CHECK(world.lane->room() > 0);
+    CHECK(world.lane->signal(world.at(0), 1, world.diagnostics));
+    if (fake != nullptr) CHECK(fake->posts == before);
+    CHECK(world.lane->uncork(world.diagnostics));
+    if (fake != nullptr) CHECK(fake->posts == before + 1);
+    world.await_count(0, 1);
+    // More than its staging buffer holds, from memory that the device cannot read.
+    std::vector<uint8_t> other(kWorldBytes);
+    fill(other.data(), other.size(), 1);
+    world.lane->cork();
+    CHECK(world.lane->put(world.at(64), other.data(), kWorldBytes - 64, world.diagnostics));
+    for (int i = 0; i < 100; ++i) {
+      CHECK(world.lane->put(world.at(64 + 8 * i), other.data() + 8 * i, 8, world.diagnostics));
+    }
+    CHECK(world.lane->uncork(world.diagnostics));
+    CHECK(world.lane->flush(world.diagnostics));
+    CHECK(std::equal(other.begin(), other.end() - 64, world.data() + 64));
+    CHECK(world.text() == "");
+  }
+}
+
 TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
   reset_fake();
   World world;
