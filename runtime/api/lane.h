@@ -58,6 +58,11 @@ class Lane {
                                       Diagnostics& diagnostics) = 0;
   /// Has all that was begun been done? Does not wait: begins to find out, and is asked again.
   [[nodiscard]] virtual FlushState try_flush(Diagnostics& diagnostics) = 0;
+  /// From now on short orders may wait, so that they go together with what is ordered next, until
+  /// uncork(). Only puts, signals and complete() come between the two.
+  virtual void cork() {}
+  /// Begins what has waited.
+  [[nodiscard]] virtual bool uncork(Diagnostics& diagnostics) { return true; }
   /// Waits until all that was begun has been done.
   [[nodiscard]] bool flush(Diagnostics& diagnostics) {
     for (;;) {

@@ -13,10 +13,18 @@ namespace mscclc {
 using device::PortRequest;
 using device::PortWhat;
 
+namespace {
+
+/// To send it takes longer than to copy it.
+constexpr uint64_t kShortPut = 16 << 10;
+
+}  // namespace
+
 std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed,
                                     uint64_t* flushed, std::function<void(const std::string&)> fail,
-                                    Diagnostics& diagnostics, std::chrono::microseconds awake) {
-  std::unique_ptr<Proxy> proxy(new Proxy(awake));
+                                    Diagnostics& diagnostics, std::chrono::microseconds awake,
+                                    std::chrono::microseconds soon) {
+  std::unique_ptr<Proxy> proxy(new Proxy(awake, soon));
   constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
   proxy->memory_ =
       device->allocate_visible(kSlots + sizeof(uint64_t), "the queue of the proxy", diagnostics);
@@ -61,7 +69,7 @@ Proxy::Step Proxy::handle(const PortRequest& request) {
   return Step::done;
 }
 
-Proxy::Step Proxy::put(const PortRequest& request, const Port& port) {
+Proxy::Step Proxy::put(const PortRequest& request, Port& port) {
   if (request.bytes == 0) return Step::done;
   const auto to =
       find(port.peer, reinterpret_cast<const void*>(request.to), request.bytes, problems_);
@@ -69,11 +77,15 @@ Proxy::Step Proxy::put(const PortRequest& request, const Port& port) {
   Lane& lane = *ports_.lanes[port.peer];
   const uint64_t bytes = std::min(request.bytes - given_, lane.room());
   if (bytes == 0) return Step::no_room;
+  cork(lane);
   const auto* from = reinterpret_cast<const uint8_t*>(request.from) + given_;
   if (!lane.put({to->region, to->offset + given_}, from, bytes, problems_)) return Step::failed;
   given_ += bytes;
   if (given_ < request.bytes) return Step::part;
   given_ = 0;
+  port.signals &= port.put_turn == 0;
+  port.put_turn = turn_;
+  if (port.signals && request.bytes <= kShortPut) expects_ = &port;
   return Step::done;
 }
 
@@ -81,6 +93,9 @@ Proxy::Step Proxy::signal(Port& port) {
   if (port.arrived == nullptr) return Step::done;
   Lane& lane = *ports_.lanes[port.peer];
   if (lane.room() == 0) return Step::no_room;
+  cork(lane);
+  if (port.put_turn != 0) port.signals = turn_ - port.put_turn <= 1;
+  port.put_turn = 0;
   return lane.signal(port.count, ++port.sent, problems_) ? Step::done : Step::failed;
 }
 
@@ -99,10 +114,40 @@ bool Proxy::asked(uint64_t number) const {
   return load_acquire<uint64_t>(&queue_.slots[number % kCapacity].ready) == number + 1;
 }
 
+/// Waits for the signal after a put, if it has come at once so far: to send both together takes
+/// half of the time.
+bool Proxy::signal_comes() {
+  Port* const port = std::exchange(expects_, nullptr);
+  if (port == nullptr) return false;
+  for (const auto end = std::chrono::steady_clock::now() + soon_; !asked(number_);) {
+    if (std::chrono::steady_clock::now() < end) continue;
+    port->signals = false;
+    return false;
+  }
+  return true;
+}
+
+/// The orders of this turn go together.
+void Proxy::cork(Lane& lane) {
+  if (std::ranges::find(corked_, &lane) != corked_.end()) return;
+  lane.cork();
+  corked_.push_back(&lane);
+}
+
+bool Proxy::uncork() {
+  bool good = true;
+  for (Lane* const lane : corked_) good &= lane->uncork(problems_);
+  corked_.clear();
+  expects_ = nullptr;
+  ++turn_;
+  return good;
+}
+
 /// Some requests, or a part of one. A failed copy must not look like one that has been done: the
 /// count stays where it is.
 Proxy::Step Proxy::serve_some(bool& moved) {
-  for (uint32_t i = 0; i < kTurn && asked(number_); ++i) {
+  for (uint32_t i = 0; i < kTurn && (asked(number_) || signal_comes()); ++i) {
+    expects_ = nullptr;
     const Step step = handle(queue_.slots[number_ % kCapacity]);
     moved |= step == Step::done || step == Step::part;
     if (step != Step::done) return step;
@@ -118,7 +163,8 @@ ProxyThread::Turn Proxy::serve() {
   if (!bind()) return give_up();
   bool moved = false;
   const Step step = serve_some(moved);
-  if (step == Step::failed) return give_up();
+  const bool begun = uncork();
+  if (!begun || step == Step::failed) return give_up();
   if (moved) {
     quiet_since_.reset();
     flushing_ = false;

@@ -31,6 +31,8 @@ class Proxy final : public ProxyThread::Served {
                                         ///< waits there
     RemotePlace count = {};             ///< the same for the lane: start() looks it up
     uint64_t sent = 0;
+    uint64_t put_turn = 0;  ///< that of the last put; 0: a signal has come since
+    bool signals = false;   ///< does the signal after a put come at once? It has the last time
   };
   /// All that blocks may ask for.
   struct Ports {
@@ -42,6 +44,7 @@ class Proxy final : public ProxyThread::Served {
   static constexpr uint64_t kCapacity = 256;
   /// Requests that it serves in a turn, so that others come to theirs.
   static constexpr uint32_t kTurn = 32;
+  static constexpr std::chrono::microseconds kSoon{3};  ///< start()
   /// Looks for requests from one look at the clock to the next.
   static constexpr uint32_t kLooks = 64;
 
@@ -49,12 +52,14 @@ class Proxy final : public ProxyThread::Served {
   /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
   /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
   /// peers may count on it. `awake`: how long nothing is asked of it before it looks whether the
-  /// copies that it has begun are done, so that one that fails is found. nullptr: reported.
+  /// copies that it has begun are done, so that one that fails is found. `soon`: how long a short
+  /// put waits for its signal, so that both go together. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports,
                                       uint64_t* claimed, uint64_t* flushed,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics,
-                                      std::chrono::microseconds awake = ProxyThread::kAwake);
+                                      std::chrono::microseconds awake = ProxyThread::kAwake,
+                                      std::chrono::microseconds soon = kSoon);
   /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy() override;
 
@@ -72,13 +77,17 @@ class Proxy final : public ProxyThread::Served {
     failed
   };
 
-  explicit Proxy(std::chrono::microseconds awake) : awake_(awake) {}
+  Proxy(std::chrono::microseconds awake, std::chrono::microseconds soon)
+      : awake_(awake), soon_(soon) {}
   ProxyThread::Turn serve() override;
   [[nodiscard]] bool bind();
   Step serve_some(bool& moved);
   bool asked(uint64_t number) const;
+  bool signal_comes();
+  void cork(Lane& lane);
+  [[nodiscard]] bool uncork();
   [[nodiscard]] Step handle(const device::PortRequest& request);
-  [[nodiscard]] Step put(const device::PortRequest& request, const Port& port);
+  [[nodiscard]] Step put(const device::PortRequest& request, Port& port);
   [[nodiscard]] Step signal(Port& port);
   [[nodiscard]] std::optional<RemotePlace> find(uint32_t peer, const void* address, uint64_t bytes,
                                                 Diagnostics& problems) const;
@@ -86,7 +95,7 @@ class Proxy final : public ProxyThread::Served {
   ProxyThread::Turn flush_some();
   ProxyThread::Turn give_up();
 
-  const std::chrono::microseconds awake_;
+  const std::chrono::microseconds awake_, soon_;
   std::shared_ptr<Device> device_;
   Ports ports_;
   std::function<void(const std::string&)> fail_;
@@ -101,9 +110,12 @@ class Proxy final : public ProxyThread::Served {
   // The thread's own.
   Diagnostics problems_;
   bool bound_ = false;
-  uint64_t number_ = 0;       ///< of the request that is next
-  uint64_t given_ = 0;        ///< bytes of its put that the lane has taken
-  size_t flushed_lanes_ = 0;  ///< since the last request: so many of them are done
+  uint64_t number_ = 0;  ///< of the request that is next
+  uint64_t given_ = 0;   ///< bytes of its put that the lane has taken
+  uint64_t turn_ = 1;
+  Port* expects_ = nullptr;    ///< a signal after the put that was served last
+  std::vector<Lane*> corked_;  ///< in this turn
+  size_t flushed_lanes_ = 0;   ///< since the last request: so many of them are done
   bool flushing_ = false;
   uint32_t looks_ = 0;
   std::optional<std::chrono::steady_clock::time_point> quiet_since_;

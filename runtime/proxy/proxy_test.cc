@@ -31,6 +31,15 @@ class Orders {
     const std::lock_guard lock(mutex_);
     orders_.push_back(std::move(order));
   }
+  /// What the lane was asked for, one word each.
+  void note(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    calls_ += call + " ";
+  }
+  std::string calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
   size_t held() const {
     const std::lock_guard lock(mutex_);
     return orders_.size();
@@ -62,6 +71,8 @@ class Orders {
     return FlushState::done;
   }
   void set_room(uint64_t room) { room_ = room; }
+  void refuse_uncork() { uncorks_ = false; }
+  bool uncorks() const { return uncorks_; }
   uint64_t room() const { return room_; }
   /// How often somebody has begun to wait.
   int waits() const {
@@ -72,9 +83,11 @@ class Orders {
  private:
   mutable std::mutex mutex_;
   std::deque<std::function<void()>> orders_;
+  std::string calls_;
   bool free_ = false, broken_ = false, asked_ = false;
   int waits_ = 0;
   std::atomic<uint64_t> room_ = Lane::kAnyRoom;
+  std::atomic<bool> uncorks_{true};
 };
 
 /// The thread that has taken a device as its own.
@@ -86,12 +99,14 @@ class HeldLane final : public Lane {
       : orders_(std::move(orders)), device_(device) {}
   bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
     if (bound != device_) return false;
+    orders_->note("put");
     orders_->add([=] {
       std::memcpy(to.region->data() + to.offset, from, bytes);  // parts of words, too
     });
     return true;
   }
   bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
+    orders_->note("signal");
     return complete(reinterpret_cast<uint64_t*>(count.region->data() + count.offset), value,
                     diagnostics);
   }
@@ -99,6 +114,12 @@ class HeldLane final : public Lane {
     if (bound != device_) return false;
     orders_->add([=] { store_release(count, value); });
     return true;
+  }
+  void cork() override { orders_->note("cork"); }
+  bool uncork(Diagnostics& diagnostics) override {
+    orders_->note("uncork");
+    if (!orders_->uncorks()) diagnostics.error("test", {}, "the cable has been pulled");
+    return orders_->uncorks();
   }
   uint64_t room() override { return orders_->room(); }
   FlushState try_flush(Diagnostics& diagnostics) override {
@@ -196,7 +217,8 @@ bool comes(Test test) {
 /// A rank with a port to each of two peers, its proxy, and its only block.
 struct World {
   explicit World(std::chrono::microseconds awake,
-                 std::shared_ptr<HeldDevice> on = std::make_shared<HeldDevice>())
+                 std::shared_ptr<HeldDevice> on = std::make_shared<HeldDevice>(),
+                 std::chrono::microseconds soon = Proxy::kSoon)
       : device(std::move(on)) {
     Diagnostics diagnostics;
     Proxy::Ports ports{{{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, {}, regions};
@@ -212,7 +234,7 @@ struct World {
           failure = why;
           failed = true;
         },
-        diagnostics, awake);
+        diagnostics, awake, soon);
     REQUIRE(proxy != nullptr);
   }
   ~World() {
@@ -454,6 +476,42 @@ TEST_CASE("a put that a lane takes in parts arrives whole, and others have turns
   CHECK(comes([&] { return other.handled() == 1; }));
   CHECK(comes([&] { return large.handled() == 10; }));
   CHECK(large.lane(1).held() == 64);
+}
+
+TEST_CASE("what is asked for together goes together, each peer's for itself") {
+  World world(hours(1));
+  world.post({world.put(0), world.put(1), World::order(PortWhat::signal, 0), world.put(0),
+              World::order(PortWhat::signal, 1)});
+  const auto all = [&](uint32_t peer) { return world.lane(peer).calls(); };
+  CHECK(comes([&] { return all(1).ends_with("uncork "); }));
+  CHECK(all(0) == "cork put signal put uncork ");
+  CHECK(all(1) == "cork put signal uncork ");
+}
+
+// It would wait for an hour for one that does not come.
+TEST_CASE("a put waits for its signal where that has come at once so far, and nowhere else") {
+  World world(hours(1), std::make_shared<HeldDevice>(), hours(1));
+  const auto calls_are = [&](const std::string& calls) {
+    return comes([&] { return world.lane(0).calls() == calls; });
+  };
+  std::string calls = "cork put uncork ";
+  world.post({world.put(0)});
+  CHECK(calls_are(calls));
+  world.post({world.put(0), World::order(PortWhat::signal, 0)});
+  CHECK(calls_are(calls += "cork put signal uncork "));
+  world.post({world.put(0)});
+  CHECK(calls_are(calls += "cork put "));
+  CHECK(comes([&] { return world.handled() == 4; }));
+  world.post({World::order(PortWhat::signal, 0)});
+  CHECK(calls_are(calls += "signal uncork "));
+}
+
+TEST_CASE("what a lane cannot send ends the proxy") {
+  World world(hours(1));
+  world.lane(0).refuse_uncork();
+  world.post({world.put(0)});
+  REQUIRE(comes([&] { return world.failed.load(); }));
+  CHECK(world.failure == "the proxy cannot continue: the cable has been pulled");
 }
 
 /// What a thread of this process has used so far.

@@ -73,7 +73,7 @@ class VerbsLane final : public Lane {
   uint64_t room() override {
     const std::lock_guard lock(mutex_);
     if (!state_.is_open() || state_.is_over()) return kAnyRoom;
-    push_all();
+    push_some();
     poll_all();
     complete_some();
     if (!state_.is_open()) return kAnyRoom;
@@ -128,6 +128,17 @@ class VerbsLane final : public Lane {
     const std::lock_guard lock(mutex_);
     if (!state_.is_whole(diagnostics)) return false;
     completions_.push_back({count, value, latest_read_});
+    return go_on(diagnostics);
+  }
+
+  void cork() override {
+    const std::lock_guard lock(mutex_);
+    corked_ = true;
+  }
+
+  bool uncork(Diagnostics& diagnostics) override {
+    const std::lock_guard lock(mutex_);
+    corked_ = false;
     return go_on(diagnostics);
   }
 
@@ -277,6 +288,7 @@ class VerbsLane final : public Lane {
         work.source_key = staging_->key();
         return true;
       }
+      push_all();  // what is corked may hold the room
       if (!state_.await_news(lock, diagnostics)) return false;
     }
     return false;
@@ -314,7 +326,7 @@ class VerbsLane final : public Lane {
 
   /// Gives the device what it has room for, and takes what it has done. False: reported.
   bool go_on(Diagnostics& diagnostics) {
-    push_all();
+    push_some();
     poll_all();
     complete_some();
     return state_.is_whole(diagnostics);
@@ -328,6 +340,11 @@ class VerbsLane final : public Lane {
       if (i != next.queue && !queues_[i].is_empty()) return false;
     }
     return true;
+  }
+
+  /// While the lane is corked a few orders wait, so that the device gets them, and rings, at once.
+  void push_some() {
+    if (!corked_ || waiting_.size() >= kMostBlocks) push_all();
   }
 
   void push_all() {
@@ -501,6 +518,7 @@ class VerbsLane final : public Lane {
   std::map<uint64_t, uint64_t> counts_;  ///< what was signalled last, by address
   /// Signals sent as messages; those that the peer was asked about; known to be carried out.
   uint64_t messages_ = 0, asked_ = 0, flushed_ = 0;
+  bool corked_ = false;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "executor/words.h"
@@ -71,12 +72,17 @@ class StampedLane final : public Lane {
     return lane_->put(to, from, bytes, diagnostics);
   }
   bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
-    const bool fine = lane_->signal(count, value, diagnostics);
-    stamps_.last = now();
-    return fine;
+    signals_ = true;
+    return lane_->signal(count, value, diagnostics);
   }
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     return lane_->complete(count, value, diagnostics);
+  }
+  void cork() override { lane_->cork(); }
+  bool uncork(Diagnostics& diagnostics) override {
+    const bool fine = lane_->uncork(diagnostics);
+    if (std::exchange(signals_, false)) stamps_.last = now();
+    return fine;
   }
   uint64_t room() override { return lane_->room(); }
   FlushState try_flush(Diagnostics& diagnostics) override { return lane_->try_flush(diagnostics); }
@@ -84,6 +90,7 @@ class StampedLane final : public Lane {
  private:
   const std::unique_ptr<Lane> lane_;
   Stamps& stamps_;
+  bool signals_ = false;  ///< a signal of the round has been ordered
 };
 
 /// The rank that sends, and the memory of the one that receives.

@@ -5,11 +5,10 @@
 #include <thread>
 
 #include "executor/words.h"
-#include "runtime/cuda/fake/test_world.h"
+#include "runtime/cuda/fake/two_nodes.h"
 #include "runtime/net/far_memory.h"
 #include "runtime/net/lane_wire.h"
 #include "runtime/testing/relay.h"
-#include "runtime/testing/told.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -17,32 +16,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr uint64_t kBytes = 6 << 20;
-constexpr uint32_t kFar = 3, kNear = 5;  // ranks
 constexpr milliseconds kPatience{20'000};
 
-std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
-  std::vector<uint8_t> data(count);
-  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>((i + seed) * 2654435761u >> 16);
-  return data;
-}
-
-/// cuda:0 on node 0, and cuda:1 on node 1, with a lane to its memory on the GPU and to host memory.
-struct Nodes {
-  explicit Nodes(World& world, bool over_relay = false) : world(world) {
-    ::setenv("MSCCLC_SOCKET_IFNAME", "=lo", 1);
-    world.node = 1;
-    far = world.open(0, 1);
-    world.node = 0;
-    near = world.open(0, 0);
-    const Link to = link(*near, *far), from = link(*far, *near);
-    on_gpu = far->allocate(kBytes, "memory", diagnostics);
-    on_host = far->allocate_visible(kBytes, "memory", diagnostics);
-    source = near->allocate(kBytes, "input", diagnostics);
+/// Two nodes with a lane over sockets.
+struct Nodes : TwoNodes {
+  explicit Nodes(World& world, bool over_relay = false) : TwoNodes(world, kBytes, kPatience) {
     REQUIRE(text() == "");
-    gpu = reach(*on_gpu);
-    host = reach(*on_host);
-    end =
-        far->await_lane({.rank = kNear, .link = from, .failed = far_told.callback()}, diagnostics);
+    end = await_lane();
     REQUIRE(end != nullptr);
     std::vector<uint8_t> offer = end->offer();
     if (over_relay) {
@@ -52,28 +32,11 @@ struct Nodes {
       decoded->address = relay->address();
       offer = net::encode(*decoded);
     }
-    lane = near->open_lane(
-        {.rank = kFar, .offer = offer, .link = to, .failed = near_told.callback()}, diagnostics);
+    lane = open_lane(offer);
     INFO(text());
     REQUIRE(lane != nullptr);
   }
 
-  static Link link(CudaDevice& from, CudaDevice& to) {
-    Diagnostics problems;
-    const auto name = to.link_name(problems), own = from.link_name(problems);
-    REQUIRE((name && own));
-    const auto link = from.link_to(*name, problems);
-    REQUIRE(link);
-    CHECK(link->lanes);
-    CHECK(!link->access);
-    CHECK(text_of(problems) == "");
-    return *link;
-  }
-  std::unique_ptr<Memory> reach(const Memory& memory) {
-    const auto handle = far->export_memory(memory.data(), kBytes, diagnostics);
-    REQUIRE(handle);
-    return near->reach_memory(*handle, diagnostics);
-  }
   /// Puts bytes from the GPU; `from`: where in `source`.
   bool put(Memory& to, uint64_t offset, const std::vector<uint8_t>& data, uint64_t from = 0) {
     world.fake.set_bytes(address_of(source->data()) + from, data);
@@ -82,38 +45,7 @@ struct Nodes {
   bool signal(Memory& to, uint64_t offset, uint64_t value) {
     return lane->signal({&to, offset}, value, diagnostics);
   }
-  /// As blocks look at it; what is on a GPU only the driver may touch.
-  std::vector<uint8_t> there(const Memory& memory, uint64_t offset, uint64_t bytes) {
-    if (&memory != on_host.get()) {
-      return world.fake.bytes_at(address_of(memory.data()) + offset, bytes);
-    }
-    // Word by word, as it was written: what orders the two is a message, which no sanitizer sees.
-    std::vector<uint64_t> words;
-    for (uint64_t at = offset / 8 * 8; at < offset + bytes; at += 8) {
-      words.push_back(load_acquire<uint64_t>(memory.data() + at));
-    }
-    const auto* first = reinterpret_cast<const uint8_t*>(words.data()) + offset % 8;
-    return {first, first + bytes};
-  }
-  uint64_t word(const Memory& memory, uint64_t offset) {
-    uint64_t value = 0;
-    std::memcpy(&value, there(memory, offset, 8).data(), 8);
-    return value;
-  }
-  void await(const Memory& memory, uint64_t offset, uint64_t value) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (word(memory, offset) < value) {
-      REQUIRE(std::chrono::steady_clock::now() < until);
-      std::this_thread::sleep_for(std::chrono::microseconds(50));  // others need the driver, too
-    }
-  }
-  std::string text() const { return text_of(diagnostics); }
 
-  World& world;
-  Diagnostics diagnostics;
-  Told far_told{kPatience}, near_told{kPatience};
-  std::unique_ptr<CudaDevice> far, near;
-  std::unique_ptr<Memory> on_gpu, on_host, source, gpu, host;
   std::unique_ptr<LaneEnd> end;
   std::unique_ptr<testing::Relay> relay;
   std::unique_ptr<Lane> lane;
@@ -139,7 +71,7 @@ TEST_CASE("far gpu: a count comes after what was put before it, wherever either 
             alignas(8) uint64_t own = 0;
             CHECK(nodes.lane->complete(&own, count, nodes.diagnostics));
             nodes.await(counted, 0, count);
-            CHECK(nodes.there(at, offset, bytes) == data);
+            REQUIRE((nodes.there(at, offset, bytes) == data));
             while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
           }
         }
@@ -167,7 +99,7 @@ TEST_CASE("far gpu: counts are behind copies that take their time") {
       CHECK(nodes.word(*nodes.on_host, 0) <= i);
       CHECK(nodes.lane->flush(nodes.diagnostics));
       CHECK(nodes.word(*nodes.on_host, 0) == i);
-      CHECK(nodes.there(*nodes.on_gpu, 4096, data.size()) == data);
+      REQUIRE((nodes.there(*nodes.on_gpu, 4096, data.size()) == data));
     }
     CHECK(nodes.text() == "");
   }
@@ -187,7 +119,7 @@ TEST_CASE("far gpu: puts to one place, and counts, keep their order") {
     CHECK(nodes.lane->flush(nodes.diagnostics));
     CHECK(nodes.word(*nodes.on_host, 0) == 60);
     CHECK(nodes.word(*nodes.on_gpu, 0) == 59);
-    CHECK(nodes.there(*nodes.on_gpu, 262'000 - 8 * (60 % 5), data.size()) == data);
+    REQUIRE((nodes.there(*nodes.on_gpu, 262'000 - 8 * (60 % 5), data.size()) == data));
     CHECK(nodes.text() == "");
   }
   world.check_clean();
@@ -204,7 +136,7 @@ TEST_CASE("far gpu: what lies in host memory is sent from there") {
     CHECK(nodes.lane->put({nodes.host.get(), 512}, pinned->data(), data.size(), nodes.diagnostics));
     CHECK(nodes.lane->flush(nodes.diagnostics));
     CHECK(world.fake.calls("MemcpyAsync") == copies);
-    CHECK(nodes.there(*nodes.on_host, 512, data.size()) == data);
+    REQUIRE((nodes.there(*nodes.on_host, 512, data.size()) == data));
     CHECK(nodes.text() == "");
   }
   world.check_clean();

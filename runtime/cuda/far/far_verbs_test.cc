@@ -6,9 +6,8 @@
 #include <thread>
 
 #include "executor/words.h"
-#include "runtime/cuda/fake/test_world.h"
+#include "runtime/cuda/fake/two_nodes.h"
 #include "runtime/cuda/far/verbs_memory.h"
-#include "runtime/testing/told.h"
 #include "runtime/verbs/testing/lane_world.h"
 #include "runtime/verbs/testing/made_up_pci.h"
 
@@ -16,7 +15,6 @@ namespace mscclc::cuda {
 namespace {
 
 constexpr uint64_t kMemory = 2 << 20;
-constexpr uint32_t kHere = 5, kThere = 3;  // ranks
 constexpr std::chrono::milliseconds kLongest{60'000};
 
 /// A variable, until it ends.
@@ -33,81 +31,18 @@ class SetVariable {
   const char* const name_;
 };
 
-/// cuda:0 on node 0 and cuda:1 on node 1, with a lane to its memory on the GPU and to host memory.
-class VerbsNodes {
- public:
-  explicit VerbsNodes(World& world) : world_(world) {
-    world.node = 1;
-    there_ = world.open(0, 1);
-    world.node = 0;
-    here_ = world.open(0, 0);
-    const Link to = link(*here_, *there_), from = link(*there_, *here_);
-    on_gpu = there_->allocate(kMemory, "memory", diagnostics);
-    on_host = there_->allocate_visible(kMemory, "memory", diagnostics);
-    source = here_->allocate(kMemory, "input", diagnostics);
-    pinned = here_->allocate_visible(kMemory, "packets", diagnostics);
-    gpu = reach(*on_gpu);
-    host = reach(*on_host);
-    end = there_->await_lane({.rank = kHere, .link = from, .failed = there_told.callback()},
-                             diagnostics);
-    if (end == nullptr) return;
-    lane = here_->open_lane(
-        {.rank = kThere, .offer = end->offer(), .link = to, .failed = here_told.callback()},
-        diagnostics);
+/// Two nodes with a lane over verbs, if there can be one.
+struct VerbsNodes : TwoNodes {
+  explicit VerbsNodes(World& world) : TwoNodes(world, kMemory, kLongest) {
+    pinned = near->allocate_visible(kMemory, "packets", diagnostics);
+    end = await_lane();
+    if (end != nullptr) lane = open_lane(end->offer());
   }
 
-  std::vector<uint8_t> bytes_at(const Memory& memory, uint64_t offset, uint64_t bytes) {
-    return world_.fake.bytes_at(address_of(memory.data()) + offset, bytes);
-  }
-  uint64_t count(const Memory& memory, uint64_t offset) {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes_at(memory, offset, 8).data(), 8);
-    return value;
-  }
-  void await(const Memory& memory, uint64_t offset, uint64_t value) {
-    const auto until = std::chrono::steady_clock::now() + kLongest;
-    while (count(memory, offset) < value) {
-      REQUIRE(text() + here_told.text() + there_told.text() == said);
-      REQUIRE(std::chrono::steady_clock::now() < until);
-      std::this_thread::yield();
-    }
-  }
-  std::string text() const { return text_of(diagnostics); }
-
-  Diagnostics diagnostics;
-  std::string said;  ///< what is said when all is well
-  Told there_told{kLongest}, here_told{kLongest};
-
- private:
-  static Link link(CudaDevice& from, CudaDevice& to) {
-    Diagnostics problems;
-    const auto name = to.link_name(problems), own = from.link_name(problems);
-    REQUIRE((name && own));
-    const auto link = from.link_to(*name, problems);
-    REQUIRE(link);
-    return *link;
-  }
-  std::unique_ptr<Memory> reach(const Memory& memory) {
-    const auto handle = there_->export_memory(memory.data(), kMemory, diagnostics);
-    INFO(text());
-    REQUIRE(handle);
-    return here_->reach_memory(*handle, diagnostics);
-  }
-
-  World& world_;
-  std::unique_ptr<CudaDevice> there_, here_;
-
- public:
-  std::unique_ptr<Memory> on_gpu, on_host, source, pinned, gpu, host;
+  std::unique_ptr<Memory> pinned;
   std::unique_ptr<LaneEnd> end;
   std::unique_ptr<Lane> lane;
 };
-
-std::vector<uint8_t> some_bytes(size_t count, uint64_t seed) {
-  std::vector<uint8_t> data(count);
-  verbs::testing::fill(data.data(), count, seed);
-  return data;
-}
 
 /// Puts of all sizes from the GPU and from host memory, to either, each with a count after it.
 void check_all_ways(World& world, VerbsNodes& nodes) {
@@ -118,7 +53,7 @@ void check_all_ways(World& world, VerbsNodes& nodes) {
         INFO("put " << count + 1 << ": " << bytes << " bytes, way " << way);
         Memory& to = way % 2 == 0 ? *nodes.gpu : *nodes.host;
         const Memory& at = way % 2 == 0 ? *nodes.on_gpu : *nodes.on_host;
-        const auto data = some_bytes(bytes, ++count);
+        const auto data = pattern(bytes, ++count);
         uint8_t* const from = way < 2 ? nodes.source->data() : nodes.pinned->data();
         if (way < 2) {
           world.fake.set_bytes(address_of(from), data);
@@ -133,7 +68,8 @@ void check_all_ways(World& world, VerbsNodes& nodes) {
         alignas(8) uint64_t own = 0;
         REQUIRE(nodes.lane->complete(&own, count, nodes.diagnostics));
         nodes.await(counted, 0, count);
-        CHECK(nodes.bytes_at(at, offset, bytes) == data);
+        const bool same = nodes.there(at, offset, bytes) == data;  // not printed: megabytes
+        REQUIRE(same);
         while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
       }
     }
@@ -164,6 +100,8 @@ const std::string kStaged =
     "gpu-memory-staged: fake0 does not reach the memory of cuda:1: what comes for it is copied "
     "through host memory ";
 
+// `posted`: what the device has written to a GPU is there after a read at the earliest, as on PCI.
+// So without the flush read a count comes before its data.
 TEST_CASE("gpu over verbs: by dma-bufs, and what has been written is seen before its count") {
   for (const bool posted : {false, true}) {
     VerbsWorld w({.dma_buf = true});
@@ -216,14 +154,14 @@ TEST_CASE("gpu over verbs: through host memory, which is said once, and why") {
       VerbsNodes nodes(w.world);
       REQUIRE(nodes.lane != nullptr);
       for (uint64_t i = 1; i <= 5; ++i) {
-        const auto data = some_bytes(300'000, i);
+        const auto data = pattern(300'000, i);
         w.world.fake.set_bytes(address_of(nodes.source->data()), data);
         CHECK(nodes.lane->put({nodes.gpu.get(), 4096}, nodes.source->data(), data.size(),
                               nodes.diagnostics));
         CHECK(nodes.lane->signal({nodes.host.get(), 0}, i, nodes.diagnostics));
         CHECK(nodes.lane->flush(nodes.diagnostics));
-        CHECK(nodes.count(*nodes.on_host, 0) == i);
-        CHECK(nodes.bytes_at(*nodes.on_gpu, 4096, data.size()) == data);
+        CHECK(nodes.word(*nodes.on_host, 0) == i);
+        REQUIRE((nodes.there(*nodes.on_gpu, 4096, data.size()) == data));
       }
     }
     w.check_clean();
@@ -254,7 +192,7 @@ TEST_CASE("gpu over verbs: memory that has gone is written no more") {
     CHECK(nodes.lane->signal({nodes.gpu.get(), 0}, 1, nodes.diagnostics));
     CHECK(nodes.lane->signal({nodes.host.get(), 0}, 2, nodes.diagnostics));
     CHECK(nodes.lane->flush(nodes.diagnostics));
-    CHECK(nodes.count(*nodes.on_host, 0) == 2);
+    CHECK(nodes.word(*nodes.on_host, 0) == 2);
   }
   w.check_clean();
 }
@@ -269,7 +207,7 @@ TEST_CASE("gpu over verbs: a copy that goes wrong ends the lane, and both ends s
     CHECK(nodes.lane->put({nodes.gpu.get(), 0}, nodes.pinned->data(), 512, nodes.diagnostics));
     CHECK(!nodes.lane->flush(nodes.diagnostics));
     CHECK_THAT(nodes.text(), Catch::Contains("cannot copy 512 bytes for another node: "));
-    CHECK_THAT(nodes.there_told.wait(),
+    CHECK_THAT(nodes.far_told.wait(),
                Catch::StartsWith("the lane of rank 5 brings orders that cannot be carried out: "));
   }
 }

@@ -30,6 +30,8 @@ constexpr uint64_t kBlock = 64 << 10;
 static_assert(kBlock <= OrderReader::kMostPut);
 /// With so many orders in its queues a lane takes no more until some are sent.
 constexpr uint64_t kMostQueued = 4096;
+/// So many bytes of a connection are sent, even if more orders are to go with them.
+constexpr uint64_t kMostCorked = 16 << 10;
 /// How long a hand waits for more orders of a connection.
 constexpr std::chrono::microseconds kLinger{20};
 
@@ -81,6 +83,7 @@ class SocketLane final : public Lane {
     auto lock = lock_soon(mutex_);
     if (!memory || !await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
+    flushes_all_ = false;
     const auto* source = static_cast<const uint8_t*>(from);
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
       const uint64_t count = std::min(end, (at / kBlock + 1) * kBlock) - at;
@@ -108,6 +111,17 @@ class SocketLane final : public Lane {
     completions_.push_back(std::move(completion));
     complete_some();
     return true;
+  }
+
+  void cork() override {
+    const auto lock = lock_soon(mutex_);
+    corked_ = true;
+  }
+
+  bool uncork(Diagnostics& diagnostics) override {
+    const auto lock = lock_soon(mutex_);
+    corked_ = false;
+    return send_all(diagnostics);
   }
 
   FlushState try_flush(Diagnostics& diagnostics) override {
@@ -158,6 +172,7 @@ class SocketLane final : public Lane {
     auto lock = lock_soon(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
+    flushes_all_ = false;
     Sender& sender = lines_[latest_]->sender;
     for (uint32_t other = 0; other < lines_.size(); ++other) {
       const uint64_t before = lines_[other]->sender.pushed();
@@ -182,9 +197,16 @@ class SocketLane final : public Lane {
         lock, [&] { return queued() >= kMostQueued; }, diagnostics);
   }
 
+  static bool may_wait(const Sender& sender) {
+    return sender.bytes() < kMostCorked && sender.pushed() - sender.sent() < Batch::kMostOrders;
+  }
+
+  /// Where there was no room, the reactor's thread goes on.
   bool send_all(Diagnostics& diagnostics) {
-    flushes_all_ = false;  // something was ordered
-    for (auto& line : lines_) send_some(*line);
+    for (auto& line : lines_) {
+      const bool waits = line->waits_for_room || (corked_ && may_wait(line->sender));
+      if (!waits) send_some(*line);
+    }
     complete_some();
     return state_.is_whole(diagnostics);
   }
@@ -352,7 +374,7 @@ class SocketLane final : public Lane {
   std::deque<Completion> completions_;
   uint64_t flushes_ = 0, answered_ = 0;
   bool flushes_all_ = false;  ///< the latest flush is under way, and nothing was ordered since
-  bool ending_ = false;
+  bool corked_ = false, ending_ = false;
 };
 
 }  // namespace

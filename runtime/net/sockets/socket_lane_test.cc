@@ -20,29 +20,27 @@
 #include "runtime/net/order_reader.h"
 #include "runtime/net/sockets/dial.h"
 #include "runtime/net/sockets/socket_end.h"
+#include "runtime/net/testing/lane_checks.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/relay.h"
-#include "runtime/testing/told.h"
 
 namespace mscclc::net {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::kFar;
+using testing::kNear;
+using testing::LaneMemory;
+using testing::Window;
 
-constexpr uint64_t kBytes = 8 << 20;
-constexpr uint32_t kFar = 3, kNear = 5;  // ranks
+constexpr uint64_t kBytes = testing::kWorldBytes;
 constexpr milliseconds kPatience{20'000};
 
-/// Memory of rank 3 as rank 5 knows it: nobody may access it there.
-class Window final : public NamedMemory {
- public:
-  Window(ExposedId id, uint64_t bytes) : NamedMemory(id) { bytes_ = bytes; }
-};
-
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
-struct World {
+struct World : LaneMemory {
   /// `alert`: threads that ask for a while before they sleep, and one that only sends.
-  explicit World(uint32_t connections = 3, bool alert = false, uint32_t hands = 0) {
+  explicit World(uint32_t connections = 3, bool alert = false, uint32_t hands = 0)
+      : LaneMemory(kPatience) {
     const SocketOptions options{.interface = "=lo",
                                 .connections = connections,
                                 .awake = milliseconds(alert ? 5 : 0),
@@ -52,7 +50,6 @@ struct World {
     near = SocketNet::start(options, diagnostics);
     INFO(text());
     REQUIRE((far != nullptr && near != nullptr));
-    id = exposed->add(memory, data(), kBytes);
     window = std::make_unique<Window>(id, kBytes);
     end = await_socket_lane(kNear, far, exposed, far_told.callback());
   }
@@ -65,7 +62,7 @@ struct World {
   void open_over_relay() {
     auto offer = decode_offer(end->offer());
     REQUIRE(offer);
-    relay = std::make_unique<testing::Relay>(offer->address);
+    relay = std::make_unique<mscclc::testing::Relay>(offer->address);
     offer->address = relay->address();
     lane = open_with(encode(*offer));
     INFO(text());
@@ -78,57 +75,21 @@ struct World {
                              .failed = near_told.callback()},
                             near, kPatience, diagnostics);
   }
-  RemotePlace at(uint64_t offset) const { return {window.get(), offset}; }
-  uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory->data()); }
-  uint64_t word(uint64_t offset) const { return load_acquire<uint64_t>(data() + offset); }
-  std::string text() const { return render_text(diagnostics, Sources(), 100); }
-
-  Diagnostics diagnostics;
-  std::shared_ptr<std::vector<uint64_t>> memory =
-      std::make_shared<std::vector<uint64_t>>(kBytes / 8);
-  std::shared_ptr<ExposedMemory> exposed = std::make_shared<ExposedMemory>();
-  ExposedId id = 0;
-  std::unique_ptr<Window> window;
-  std::atomic<bool> over{false};
-  Told far_told{kPatience}, near_told{kPatience};
   std::shared_ptr<SocketNet> far, near;
   std::unique_ptr<LaneEnd> end;
-  std::unique_ptr<testing::Relay> relay;
+  std::unique_ptr<mscclc::testing::Relay> relay;
   std::unique_ptr<Lane> lane;
 };
 
 std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
   std::vector<uint8_t> data(count);
-  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>((i + seed) * 2654435761u >> 16);
+  testing::fill(data.data(), count, seed);
   return data;
 }
 
-/// Waits for a count as a block does.
-void await_count(const World& world, uint64_t offset, uint64_t value) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (world.word(offset) < value) {
-    REQUIRE(std::chrono::steady_clock::now() < until);
-    std::this_thread::yield();
-  }
-}
-
-/// Puts of all sizes, each with a count behind it: what a count says is there.
 void check_counts(World& world) {
-  uint64_t count = 0;
-  for (const size_t bytes : {1, 8, 100, 4096, 65536, 262144, 262145, 1 << 20, (4 << 20) + 13}) {
-    for (const uint64_t offset : {64, 100, 262144 - 8, 300'000}) {
-      const auto data = pattern(bytes, count);
-      CHECK(world.lane->put(world.at(offset), data.data(), bytes, world.diagnostics));
-      CHECK(world.lane->signal(world.at(0), ++count, world.diagnostics));
-      uint64_t own = 0;
-      CHECK(world.lane->complete(&own, count, world.diagnostics));
-      await_count(world, 0, count);
-      CHECK(world.word(0) == count);
-      CHECK(std::equal(data.begin(), data.end(), world.data() + offset));
-      while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
-    }
-  }
-  CHECK(world.lane->flush(world.diagnostics));
+  std::vector<uint8_t> data(testing::kMostChecked);
+  testing::check_counts(world, *world.lane, [&](uint64_t, uint64_t) { return data.data(); });
 }
 
 TEST_CASE("a count comes after what was put before it") {
@@ -159,7 +120,7 @@ void check_cuts(uint32_t hands) {
     CHECK(world.lane->signal(world.at(8), most, world.diagnostics));
     uint64_t own = 0;  // until then the bytes are the lane's
     CHECK(world.lane->complete(&own, most, world.diagnostics));
-    await_count(world, 8, most);
+    world.await_count(8, most);
     while (load_acquire<uint64_t>(&own) != most) std::this_thread::yield();
     for (uint64_t i = 0; i < 4; ++i) {
       CHECK(std::equal(all[i].begin(), all[i].end(), world.data() + 4096 + (i << 20)));
@@ -192,20 +153,41 @@ TEST_CASE("puts to one place, and counts, keep their order") {
   for (const uint32_t hands : {0u, 3u}) check_order(hands);
 }
 
+// A count is set when all orders before it have been sent.
+TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
+  World world(1);
+  world.open();
+  const std::vector<uint8_t> bytes(64 << 10, 7);
+  uint64_t own = 0;
+  const auto put = [&](uint64_t count) {
+    return world.lane->put(world.at(64), bytes.data(), count, world.diagnostics);
+  };
+  world.lane->cork();
+  CHECK(put(1000));
+  CHECK(world.lane->signal(world.at(0), 1, world.diagnostics));
+  CHECK(world.lane->complete(&own, 1, world.diagnostics));
+  CHECK(own == 0);
+  CHECK(world.word(0) == 0);
+  CHECK(world.lane->uncork(world.diagnostics));
+  CHECK(own == 1);
+  world.await_count(0, 1);
+  CHECK(world.data()[64 + 999] == 7);
+  world.lane->cork();
+  CHECK(put(bytes.size()));
+  CHECK(world.lane->complete(&own, 2, world.diagnostics));
+  while (load_acquire<uint64_t>(&own) != 2) std::this_thread::yield();  // as the socket has room
+  for (int i = 0; i < 16; ++i) CHECK(put(8));
+  CHECK(world.lane->complete(&own, 3, world.diagnostics));
+  while (load_acquire<uint64_t>(&own) != 3) std::this_thread::yield();
+  CHECK(world.lane->uncork(world.diagnostics));
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(world.text() == "");
+}
+
 TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
   World world;
   world.open();
-  class Other final : public Memory {
-  } other;
-  const uint64_t value = 1;
-  CHECK(!world.lane->put(world.at(kBytes - 7), &value, 8, world.diagnostics));
-  CHECK(!world.lane->signal(world.at(kBytes + 8), 1, world.diagnostics));
-  CHECK(!world.lane->put({&other, 0}, &value, 8, world.diagnostics));
-  CHECK(world.text() ==
-        "error: 8 bytes at byte 8388601 of a region of rank 3 are not for its lane\n"
-        "error: 8 bytes at byte 8388616 of a region of rank 3 are not for its lane\n"
-        "error: 8 bytes at byte 0 of a region of rank 3 are not for its lane\n");
-  CHECK(world.lane->flush(world.diagnostics));
+  testing::check_refused_places(world, *world.lane);
 }
 
 TEST_CASE("the far end takes no orders for memory that it has not exposed, and both ends say so") {
@@ -234,17 +216,7 @@ void check_leave(uint32_t hands) {
   World world(3, hands > 0, hands);
   world.open();
   world.end.reset();
-  uint64_t own = 0;
-  for (int i = 0; i < 10; ++i) {
-    CHECK(world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics));
-    CHECK(world.lane->signal(world.at(0), 1, world.diagnostics));
-  }
-  CHECK(world.lane->complete(&own, 2, world.diagnostics));
-  CHECK(world.lane->flush(world.diagnostics));
-  CHECK(own == 2);
-  CHECK(world.text() == "");
-  CHECK(world.near_told.text() + world.far_told.text() == "");
-  CHECK(world.word(0) == 0);
+  testing::check_needs_no_more(world, *world.lane, bytes.data());
 }
 
 TEST_CASE("a far end that goes in good order needs no more, however much is put") {
@@ -443,7 +415,7 @@ TEST_CASE("strangers may come while all that waits for sockets ends") {
 }
 
 TEST_CASE("lanes leave no descriptors, however they end") {
-  const size_t before = testing::open_descriptors();
+  const size_t before = mscclc::testing::open_descriptors();
   for (int way = 0; way < 4; ++way) {
     const std::vector<uint8_t> bytes(kBytes);
     World world;
@@ -457,7 +429,7 @@ TEST_CASE("lanes leave no descriptors, however they end") {
       CHECK(!world.lane->flush(world.diagnostics));
     }
   }
-  CHECK(testing::open_descriptors() == before);
+  CHECK(mscclc::testing::open_descriptors() == before);
 }
 
 TEST_CASE("who has nothing to do uses no processor") {

@@ -43,6 +43,7 @@ int arm(ibv_cq* queue, int) {
   return 0;
 }
 int send(ibv_qp* pair, ibv_send_wr* orders, ibv_send_wr** refused) {
+  ++fake::state().posts;
   for (; orders != nullptr; orders = orders->next) {
     *refused = orders;
     if (const int error = static_cast<Pair*>(pair)->send(*orders); error != 0) return error;

@@ -36,6 +36,7 @@ struct FakeVerbs {
   /// What is written to a dma-buf is seen only once one is read, as on a PCI bus that is slow.
   bool posted = false;
   std::atomic<int64_t> reads{0};          ///< RDMA reads that were carried out
+  std::atomic<int64_t> posts{0};          ///< calls that gave a device orders, one or a list
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
   std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)

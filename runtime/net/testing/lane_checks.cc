@@ -1,0 +1,83 @@
+#include "runtime/net/testing/lane_checks.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "executor/words.h"
+
+namespace mscclc::net::testing {
+
+LaneMemory::LaneMemory(std::chrono::milliseconds patience)
+    : patience(patience), far_told(patience), near_told(patience) {
+  id = exposed->add(memory, data(), kWorldBytes);
+}
+
+uint64_t LaneMemory::word(uint64_t offset) const { return load_acquire<uint64_t>(data() + offset); }
+
+void LaneMemory::await_count(uint64_t offset, uint64_t value) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (word(offset) < value) {
+    REQUIRE(near_told.text() + far_told.text() == "");
+    REQUIRE(std::chrono::steady_clock::now() < until);
+    std::this_thread::yield();
+  }
+}
+
+std::string LaneMemory::text() const { return render_text(diagnostics, Sources(), 1000); }
+
+void fill(uint8_t* data, size_t count, uint64_t seed) {
+  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>((i + seed) * 2654435761u >> 16);
+}
+
+void check_counts(LaneMemory& to, Lane& lane,
+                  const std::function<uint8_t*(uint64_t put, uint64_t offset)>& source) {
+  uint64_t count = 0;
+  for (const size_t bytes :
+       {1, 8, 64, 65, 100, 4096, 65536, 262144, 262145, 1 << 20, (4 << 20) + 13}) {
+    for (const uint64_t offset : {64, 100, 262144 - 8, 300'000}) {
+      uint8_t* const data = source(count, offset);
+      fill(data, bytes, count);
+      INFO("put " << count + 1 << ": " << bytes << " bytes; " << to.text());
+      REQUIRE(lane.put(to.at(offset), data, bytes, to.diagnostics));
+      REQUIRE(lane.signal(to.at(0), ++count, to.diagnostics));
+      uint64_t own = 0;
+      REQUIRE(lane.complete(&own, count, to.diagnostics));
+      to.await_count(0, count);
+      CHECK(to.word(0) == count);
+      CHECK(std::equal(data, data + bytes, to.data() + offset));
+      while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
+    }
+  }
+  CHECK(lane.flush(to.diagnostics));
+}
+
+void check_refused_places(LaneMemory& to, Lane& lane) {
+  class Other final : public Memory {
+  } other;
+  const uint64_t value = 1;
+  CHECK(!lane.put(to.at(kWorldBytes - 7), &value, 8, to.diagnostics));
+  CHECK(!lane.signal(to.at(kWorldBytes + 8), 1, to.diagnostics));
+  CHECK(!lane.put({&other, 0}, &value, 8, to.diagnostics));
+  CHECK(to.text() ==
+        "error: 8 bytes at byte 8388601 of a region of rank 3 are not for its lane\n"
+        "error: 8 bytes at byte 8388616 of a region of rank 3 are not for its lane\n"
+        "error: 8 bytes at byte 0 of a region of rank 3 are not for its lane\n");
+  CHECK(lane.flush(to.diagnostics));
+}
+
+void check_needs_no_more(LaneMemory& to, Lane& lane, const uint8_t* source) {
+  uint64_t own = 0;
+  for (int i = 0; i < 10; ++i) {
+    CHECK(lane.put(to.at(0), source, kWorldBytes, to.diagnostics));
+    CHECK(lane.signal(to.at(0), 1, to.diagnostics));
+  }
+  CHECK(lane.complete(&own, 2, to.diagnostics));
+  CHECK(lane.flush(to.diagnostics));
+  CHECK(own == 2);
+  CHECK(to.text() == "");
+  CHECK(to.near_told.text() + to.far_told.text() == "");
+  CHECK(to.word(0) == 0);
+}
+
+}  // namespace mscclc::net::testing
