@@ -93,6 +93,9 @@ struct LoadOptions {
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
+  /// The call that needs the plan, in words: ranks whose calls differ are told what they are, not
+  /// only that their plans differ (call-differs). "": it is not known.
+  std::string call = {};
 };
 
 /// One call of a collective, as one rank makes it. A value.

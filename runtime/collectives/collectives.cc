@@ -52,7 +52,9 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
     if (problems.has_errors()) return false;
     at_once.count = choice.count;
     if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
-    if (loaded.load(*choice.picked, need(at_once), diagnostics) == nullptr) return false;
+    if (loaded.load(*choice.picked, need(at_once), text_of(call, false), diagnostics) == nullptr) {
+      return false;
+    }
   }
   return true;
 }
@@ -314,7 +316,9 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
     log(LogLevel::info, LogArea::load, communicator.rank(),
         fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
                     message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
-    ready.executable = loaded.load(*choice.picked, need(at_once), diagnostics);
+    const bool capturing = communicator.device().is_capturing(stream);
+    ready.executable =
+        loaded.load(*choice.picked, need(at_once), text_of(call, capturing), diagnostics);
   }
   if (ready.executable == nullptr) return false;
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);

@@ -35,6 +35,18 @@ std::string options_text(const Executable::State::Loaded& loaded) {
                      loaded.element, loaded.zero_copy ? ", zero copy" : "");
 }
 
+constexpr size_t kMostCallText = 512;
+
+bool refuse_calls(const std::string& first, uint32_t rank, const std::string& other,
+                  Diagnostics& diagnostics) {
+  diagnostics
+      .error("call-differs", {},
+             fmt::format("ranks make different calls: rank 0 makes {}; rank {} makes {}", first,
+                         rank, other))
+      .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+  return false;
+}
+
 uint32_t blocks_of(const Program& plan, uint32_t rank) { return plan.ranks[rank].blocks; }
 
 }  // namespace
@@ -286,7 +298,10 @@ bool Executable::State::map_staging(uint32_t peer, uint32_t side, std::span<cons
 
 // What ranks must agree on, then what they need of each other.
 bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
+  const std::string_view call = std::string_view(options.call).substr(0, kMostCallText);
   ByteWriter(message)
+      .number(static_cast<uint32_t>(call.size()))
+      .text(call)
       .text(hash_)
       .number(options.max_bytes)
       .number(element)
@@ -304,6 +319,7 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
 
 bool Executable::State::read_loaded(ByteReader& message, Loaded& loaded,
                                     Diagnostics& diagnostics) const {
+  loaded.call = message.text(message.number<uint32_t>());
   loaded.hash = message.text(hash_.size());
   loaded.max_bytes = message.number<uint64_t>();
   loaded.element = message.number<uint32_t>();
@@ -321,6 +337,7 @@ bool Executable::State::same_plans(const std::vector<std::vector<uint8_t>>& mess
     if (!read_loaded(reader, loaded, diagnostics)) return false;
     if (r == 0) first = loaded;
     if (loaded == first) continue;
+    if (loaded.call != first.call) return refuse_calls(first.call, r, loaded.call, diagnostics);
     if (loaded.hash != first.hash) {
       return refuse(diagnostics, "plan-differs",
                     fmt::format("ranks load different plans: the hash of rank 0's is {}, that of "

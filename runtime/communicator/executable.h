@@ -147,7 +147,7 @@ struct Executable::State {
 
   /// What ranks must load alike.
   struct Loaded {
-    std::string hash;
+    std::string call, hash;
     uint64_t max_bytes = 0;
     uint32_t element = 0;
     bool zero_copy = false;
