@@ -308,7 +308,8 @@ TEST_CASE("registered buffers are bound once") {
     communicator.device().destroy_stream(stream);
     if (!done) return testing::text(diagnostics);
     if (collectives.use().cached != 1) return fmt::format("{} kept", collectives.use().cached);
-    if (!collectives.deregister_buffer(*number) || collectives.deregister_buffer(*number)) {
+    if (!collectives.deregister_buffer(*number, diagnostics) ||
+        collectives.deregister_buffer(*number, diagnostics)) {
       return "deregistered twice, or never";
     }
     return collectives.use().cached == 0 ? "" : "calls of a buffer that has gone are kept";
