@@ -351,6 +351,7 @@ _ROWS = {
         "runtime/nccl/base",
         "runtime/nccl/calls",
         "runtime/nccl/comm",
+        "runtime/observe",
     ],
     "runtime/nccl/stand_in": ["runtime/nccl/abi"],
     "runtime/nccl": [

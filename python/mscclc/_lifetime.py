@@ -6,6 +6,7 @@ import sys
 import threading
 
 from ._library import check, library
+from .errors import LibraryError
 
 
 # Communicators that are closed, and of which somebody still has memory.
@@ -61,7 +62,11 @@ class Lifetime:
         """Frees what is not in use any more."""
         while self._unneeded:
             registration, memory = self._unneeded.pop()
-            check(library().mscclc_deregister(self._handle, registration))
+            try:
+                check(library().mscclc_deregister(self._handle, registration))
+            except LibraryError:  # another thread is inside: at the next time
+                self._unneeded.append((registration, memory))
+                raise
             check(library().mscclc_memory_release(memory))
 
     def end(self):

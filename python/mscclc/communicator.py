@@ -80,7 +80,8 @@ class LoadedPlan:
 
 
 class Communicator:
-    """A rank among others. For one thread at a time.
+    """A rank among others. For one thread at a time: another one that comes meanwhile gets a
+    LibraryError, and the first is not disturbed.
 
     Buffers have Python's buffer protocol (array.array, bytearray, NumPy's arrays), DLPack or
     `__cuda_array_interface__`, and are contiguous and of the communicator's device. Their element
@@ -293,16 +294,19 @@ class Communicator:
     def close(self) -> None:
         """Waits for what is queued, and frees the communicator; the second time nothing.
 
-        Symmetric memory of it, which somebody still has, stays as it is until nobody has it.
+        Symmetric memory of it, which somebody still has, stays as it is until nobody has it. While
+        another thread is inside, it is a LibraryError, and the communicator stays open.
         """
         if self._handle is None or self._process != os.getpid():
             return
-        handle, self._handle = self._handle, None
         while self._plans:
-            check(library().mscclc_plan_destroy(self._plans.pop()))
-        if self._device == HOST:
-            check(library().mscclc_stream_destroy(handle, self._stream))
+            check(library().mscclc_plan_destroy(self._plans[-1]))
+            self._plans.pop()
+        if self._stream:
+            check(library().mscclc_stream_destroy(self._handle, self._stream))
+            self._stream = ctypes.c_void_p()
         self._lifetime.end()
+        self._handle = None
         self._unfinished.clear()
 
     def __enter__(self) -> "Communicator":

@@ -422,6 +422,45 @@ class Mistakes(unittest.TestCase):
         self.assertIn("KeyboardInterrupt", errors)
         processes[1].communicate(timeout=PATIENCE)
 
+    def test_a_second_thread_is_told_and_nothing_is_disturbed(self):
+        # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank 0
+        # has been told.
+        with tempfile.TemporaryDirectory() as folder:
+            body = f"""if 1:
+            import os, threading, time
+            from mscclc._library import library
+            path, said, invalid_usage = {folder!r} + "/told", [], 2
+            def is_told(function):
+                try:
+                    function()
+                except mscclc.LibraryError as error:
+                    return "another thread is inside" in str(error)
+            def enter():
+                # There is no such registration, where the other thread is not inside yet.
+                while library().mscclc_deregister(comm._handle, 99) != invalid_usage:
+                    time.sleep(0.001)
+                said.append(is_told(lambda: comm.allreduce(floats(7))))
+                said.append(is_told(comm.synchronize))
+                said.append(is_told(comm.close))
+                open(path, "w").close()
+            def call(data):
+                while True:
+                    try:
+                        return comm.allreduce(data)
+                    except mscclc.LibraryError as error:  # the other one was inside just now
+                        if error.code != invalid_usage or rank != 0:
+                            raise
+            data = floats(rank, 1)
+            if rank == 0:
+                threading.Thread(target=enter).start()
+            while rank != 0 and not os.path.exists(path):
+                time.sleep(0.001)
+            call(data).wait()
+            assert list(data) == [1, 2], data
+            print(said)
+            """
+            self.assertEqual(run(2, body), ["[True, True, True]", "[]"])
+
     def test_a_child_of_fork_may_not_use_it(self):
         body = """if 1:
             import os

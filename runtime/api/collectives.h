@@ -145,7 +145,7 @@ class Collectives {
   /// prepare(), then launch().
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
                           Diagnostics& diagnostics);
-  /// True if prepare() would wait for the other ranks. Local.
+  /// True if prepare() would wait for the other ranks, or if another thread is inside. Local.
   bool waits_for_ranks(const CollectiveCall& call, StreamHandle stream);
   bool waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice);
   /// Checks a call, picks its plan, loads it if it is the first to need it, and binds it. Errors:
@@ -167,8 +167,8 @@ class Collectives {
   /// What `rank` has registered under that number. Local. nullopt: reported (bad-call).
   [[nodiscard]] std::optional<RankMemory> registered(uint64_t number, uint32_t rank,
                                                      Diagnostics& diagnostics);
-  /// To be called on all ranks, before the memory is freed. False: there is no such number.
-  bool deregister_buffer(uint64_t number);
+  /// To be called on all ranks, before the memory is freed. False: reported (bad-call).
+  [[nodiscard]] bool deregister_buffer(uint64_t number, Diagnostics& diagnostics);
 
   Communicator& communicator() const;
   CollectivesUse use() const;

@@ -43,7 +43,8 @@
 // Thread safety. A Communicator, with everything that it has made, is for one thread at a time, any
 // thread; a second one that enters meanwhile gets an error (two-threads) and changes nothing. Only
 // abort() and has_failed() may be called from any thread at any time. Communicators are independent
-// of each other.
+// of each other. A child of fork() gets an error (after-fork), and does not destroy what it has
+// inherited.
 #pragma once
 
 #include <chrono>
@@ -62,6 +63,7 @@ namespace mscclc {
 
 class Bootstrap;
 class Device;
+class OneThread;
 struct Program;
 
 struct CommunicatorOptions {
@@ -93,6 +95,9 @@ struct LoadOptions {
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
+  /// The call that needs the plan, in words: ranks whose calls differ are told what they are, not
+  /// only that their plans differ (call-differs). "": it is not known.
+  std::string call = {};
 };
 
 /// One call of a collective, as one rank makes it. A value.
@@ -233,6 +238,9 @@ class Communicator {
   LinkKind worst_link() const;
   Device& device() const;
   Bootstrap& bootstrap() const;
+  /// What every function of the communicator, and of what is made from it, enters
+  /// (runtime/observe/one_thread.h): for layers above that must not be entered by two threads.
+  std::shared_ptr<OneThread> one_thread() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits
   /// for calls that run, if executables or buffers have been destroyed since they began. Errors:

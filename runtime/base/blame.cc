@@ -10,6 +10,7 @@ namespace {
 /// Codes whose area does not say it.
 constexpr std::pair<std::string_view, Blame> kBlames[] = {
     {"aborted", Blame::aborted},
+    {"after-fork", Blame::usage},
     {"bad-call", Blame::argument},
     {"bad-selection", Blame::usage},
     {"bad-unique-id", Blame::argument},

@@ -1,6 +1,7 @@
 // Collectives by name, alone and in groups.
 #include <fmt/format.h>
 
+#include <deque>
 #include <limits>
 #include <vector>
 
@@ -104,7 +105,8 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
 }
 
 mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
-  if (!Handles<mscclc_comm>::has(comm)) return refuse("a collective", "'comm' is no communicator");
+  const Use<mscclc_comm> use(comm);
+  if (!use) return use.refuse("a collective", "'comm' is no communicator");
   if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
   if (const char* why = why_no_stream(comm->config.device, stream)) {
     return refuse("a collective", why);
@@ -137,8 +139,9 @@ mscclc_result_t end_group() {
                 "the group was not launched, as a call of it was refused: " + ended.why);
   }
   std::vector<RankCall> calls;
+  std::deque<Use<mscclc_comm>> uses;  // until the calls are made
   for (const Noted& noted : ended.calls) {
-    if (!Handles<mscclc_comm>::has(noted.comm)) {
+    if (!uses.emplace_back(noted.comm)) {
       return fail(MSCCLC_INVALID_USAGE, "a communicator of the group was destroyed before its end");
     }
     if (why_no_stream(noted.comm->config.device, noted.stream) != nullptr) {
@@ -213,8 +216,10 @@ mscclc_result_t mscclc_choose(mscclc_comm_t* comm, const mscclc_call_t* call, in
     if (text == nullptr) return refuse("mscclc_choose", "'text' is NULL");
     *text = nullptr;
     mscclc_call_t own = MSCCLC_CALL_INIT;
-    if (!Handles<mscclc_comm>::has(comm) || call == nullptr || !take_struct(call, own)) {
-      return refuse("mscclc_choose", "'comm' is no communicator, or 'call' none of this version");
+    const Use<mscclc_comm> use(comm);
+    if (!use || call == nullptr || !take_struct(call, own)) {
+      return use.refuse("mscclc_choose",
+                        "'comm' is no communicator, or 'call' none of this version");
     }
     return choose(*comm, own, capturing != 0, text);
   });
@@ -225,8 +230,10 @@ mscclc_result_t mscclc_waits(mscclc_comm_t* comm, const mscclc_call_t* call, msc
   return guarded([&] {
     if (waits == nullptr) return refuse("mscclc_waits", "'waits' is NULL");
     mscclc_call_t own = MSCCLC_CALL_INIT;
-    if (!Handles<mscclc_comm>::has(comm) || call == nullptr || !take_struct(call, own)) {
-      return refuse("mscclc_waits", "'comm' is no communicator, or 'call' none of this version");
+    const Use<mscclc_comm> use(comm);
+    if (!use || call == nullptr || !take_struct(call, own)) {
+      return use.refuse("mscclc_waits",
+                        "'comm' is no communicator, or 'call' none of this version");
     }
     if (const char* why = why_no_stream(comm->config.device, stream)) {
       return refuse("mscclc_waits", why);
@@ -234,6 +241,8 @@ mscclc_result_t mscclc_waits(mscclc_comm_t* comm, const mscclc_call_t* call, msc
     const CollectiveCall made = call_of(own, comm->communicator->size());
     Diagnostics diagnostics;
     if (!check_all_but_buffers(*comm, made, diagnostics)) return fail(diagnostics);
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     *waits = comm->collectives->waits_for_ranks(made, stream) ? 1 : 0;
     return mscclc_result_t{MSCCLC_SUCCESS};
   });

@@ -169,7 +169,7 @@ static void memory_of_the_library(rank_t *r) {
   OK(mscclc_read(r->comm, &word, at + kCount + 9, 4));
   CHECK(word == value(kRanks - 1, 9));
   OK(mscclc_deregister(r->comm, number));
-  REFUSED(mscclc_deregister(r->comm, number), "mscclc_deregister: there is no such registration");
+  REFUSED(mscclc_deregister(r->comm, number), "error: there is no such registration");
   OK(mscclc_memory_release(memory));
   REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is no memory");
 }

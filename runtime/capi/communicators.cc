@@ -31,7 +31,7 @@ struct Part {
     }
     if (config.registry == nullptr) {
       registry = default_registry(diagnostics);
-    } else if (Handles<mscclc_registry>::has(config.registry)) {
+    } else if (const Use<mscclc_registry> use(config.registry); use) {
       registry = config.registry->plans;
     } else {
       diagnostics.error("bad-call", {}, "the config's registry is none");
@@ -175,7 +175,8 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
 
 mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part,
                       mscclc_comm_t** child, Diagnostics& diagnostics) {
-  if (parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
+  const OneThread::Visit visit(*parent.communicator->one_thread(), diagnostics);
+  if (!visit || parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
   Bootstrap& bootstrap = parent.communicator->bootstrap();
   const Wish wish{color, key, this_machine()};
   const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
@@ -283,9 +284,8 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
   return guarded([&] {
     if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
     *child = nullptr;
-    if (!Handles<mscclc_comm>::has(comm)) {
-      return refuse("mscclc_comm_split", "'comm' is no communicator");
-    }
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_split", "'comm' is no communicator");
     Diagnostics diagnostics;
     Part part;
     const bool parents = config == nullptr;
@@ -297,8 +297,9 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
 
 mscclc_result_t mscclc_comm_rank(const mscclc_comm_t* comm, uint32_t* rank) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm) || rank == nullptr) {
-      return refuse("mscclc_comm_rank", "'comm' is no communicator, or 'rank' is NULL");
+    const Use<mscclc_comm> use(comm);
+    if (!use || rank == nullptr) {
+      return use.refuse("mscclc_comm_rank", "'comm' is no communicator, or 'rank' is NULL");
     }
     *rank = comm->communicator->rank();
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -307,8 +308,9 @@ mscclc_result_t mscclc_comm_rank(const mscclc_comm_t* comm, uint32_t* rank) {
 
 mscclc_result_t mscclc_comm_size(const mscclc_comm_t* comm, uint32_t* ranks) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm) || ranks == nullptr) {
-      return refuse("mscclc_comm_size", "'comm' is no communicator, or 'ranks' is NULL");
+    const Use<mscclc_comm> use(comm);
+    if (!use || ranks == nullptr) {
+      return use.refuse("mscclc_comm_size", "'comm' is no communicator, or 'ranks' is NULL");
     }
     *ranks = comm->communicator->size();
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -317,8 +319,9 @@ mscclc_result_t mscclc_comm_size(const mscclc_comm_t* comm, uint32_t* ranks) {
 
 mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm) || device == nullptr) {
-      return refuse("mscclc_comm_device", "'comm' is no communicator, or 'device' is NULL");
+    const Use<mscclc_comm> use(comm);
+    if (!use || device == nullptr) {
+      return use.refuse("mscclc_comm_device", "'comm' is no communicator, or 'device' is NULL");
     }
     *device = comm->config.device;
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -327,9 +330,8 @@ mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
 
 mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) {
-      return refuse("mscclc_comm_async_error", "'comm' is no communicator");
-    }
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_async_error", "'comm' is no communicator");
     Diagnostics diagnostics;
     if (!comm->communicator->has_failed(diagnostics)) return mscclc_result_t{MSCCLC_SUCCESS};
     return fail(diagnostics);
@@ -338,9 +340,8 @@ mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
 
 mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) {
-      return refuse("mscclc_comm_abort", "'comm' is no communicator");
-    }
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_abort", "'comm' is no communicator");
     comm->communicator->abort(std::string(why == nullptr ? "aborted" : why));
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
@@ -348,13 +349,14 @@ mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
 
 mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) {
-      return refuse("mscclc_comm_finalize", "'comm' is no communicator");
-    }
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_finalize", "'comm' is no communicator");
+    Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     if (comm->finalized.exchange(true)) {
       return fail(MSCCLC_INVALID_USAGE, "mscclc_comm_finalize: it was called before");
     }
-    Diagnostics diagnostics;
     const bool ended = comm->device->drain(diagnostics);
     return comm->communicator->check(diagnostics) && ended ? mscclc_result_t{MSCCLC_SUCCESS}
                                                            : fail(diagnostics);
@@ -362,10 +364,5 @@ mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
 }
 
 mscclc_result_t mscclc_comm_destroy(mscclc_comm_t* comm) {
-  return guarded([&] {
-    if (comm == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
-    const auto taken = Handles<mscclc_comm>::take(comm);
-    if (taken == nullptr) return refuse("mscclc_comm_destroy", "'comm' is no communicator");
-    return mscclc_result_t{MSCCLC_SUCCESS};
-  });
+  return guarded([&] { return destroy(comm, "mscclc_comm_destroy", "'comm' is no communicator"); });
 }

@@ -31,6 +31,16 @@ static_assert(MSCCLC_INVALID_ARGUMENT == 1 + static_cast<int>(Blame::argument) &
               MSCCLC_SYSTEM_ERROR == 1 + static_cast<int>(Blame::system) &&
               MSCCLC_INTERNAL_ERROR == 1 + static_cast<int>(Blame::internal));
 
+/// "mscclc_compile: 'json' is NULL". Never throws.
+mscclc_result_t fail_with(mscclc_result_t result, const char* function, const char* what) noexcept {
+  try {
+    return fail(result, std::string(function) + ": " + what);
+  } catch (const std::bad_alloc&) {
+    last_error.fixed = what;
+    return result;
+  }
+}
+
 }  // namespace
 
 mscclc_result_t fail(mscclc_result_t result, const std::string& text) {
@@ -50,12 +60,17 @@ mscclc_result_t fail(const Diagnostics& diagnostics) {
 }
 
 mscclc_result_t refuse(const char* function, const char* what) noexcept {
-  try {
-    return fail(MSCCLC_INVALID_ARGUMENT, std::string(function) + ": " + what);
-  } catch (const std::bad_alloc&) {
-    last_error.fixed = what;
-    return MSCCLC_INVALID_ARGUMENT;
-  }
+  return fail_with(MSCCLC_INVALID_ARGUMENT, function, what);
+}
+
+mscclc_result_t refuse_after_fork(const char* function) noexcept {
+  return fail_with(MSCCLC_INVALID_USAGE, function,
+                   "it was made before this process was forked: only the process that made it may "
+                   "use it");
+}
+
+mscclc_result_t refuse_in_use(const char* function) noexcept {
+  return fail_with(MSCCLC_INVALID_USAGE, function, "another thread is inside, and it stays");
 }
 
 mscclc_result_t out_of_memory() noexcept {

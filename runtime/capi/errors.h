@@ -15,6 +15,10 @@ mscclc_result_t fail(mscclc_result_t result, const std::string& text);
 mscclc_result_t fail(const Diagnostics& diagnostics);
 /// "mscclc_compile: 'json' is NULL". Never throws.
 mscclc_result_t refuse(const char* function, const char* what) noexcept;
+/// A handle was given out before this process was forked.
+mscclc_result_t refuse_after_fork(const char* function) noexcept;
+/// A handle cannot be destroyed, as another thread uses it.
+mscclc_result_t refuse_in_use(const char* function) noexcept;
 /// There was no memory for an answer, not even for its text.
 mscclc_result_t out_of_memory() noexcept;
 /// Something was thrown that nothing here throws.

@@ -1,21 +1,35 @@
 // What the handles of the C interface hold, and which of them there are.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/plan_registry.h"
+#include "runtime/base/forks.h"
+#include "runtime/capi/errors.h"
 #include "runtime/capi/mscclc.h"
+#include "runtime/observe/one_thread.h"
 
-struct mscclc_comm {
+namespace mscclc::capi {
+
+/// What every handle has.
+struct Handled {
+  mutable std::atomic<uint32_t> inside{0};  ///< functions that use it now
+};
+
+}  // namespace mscclc::capi
+
+struct mscclc_comm : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Device> device;
   std::shared_ptr<mscclc::PlanRegistry> registry;
   std::unique_ptr<mscclc::Communicator> communicator;
@@ -24,16 +38,17 @@ struct mscclc_comm {
   std::atomic<bool> finalized{false};
 };
 
-struct mscclc_registry {
+struct mscclc_registry : mscclc::capi::Handled {
   std::shared_ptr<mscclc::PlanRegistry> plans;
 };
 
-struct mscclc_plan {
-  int32_t device;  ///< mscclc_config_t::device
+struct mscclc_plan : mscclc::capi::Handled {
+  int32_t device;                                 ///< mscclc_config_t::device
+  std::shared_ptr<mscclc::OneThread> one_thread;  ///< of its communicator
   std::unique_ptr<mscclc::Executable> executable;
 };
 
-struct mscclc_memory {
+struct mscclc_memory : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Device> device;
   std::unique_ptr<mscclc::Memory> memory;  ///< goes first
   std::atomic<uint64_t> owners{1};
@@ -41,38 +56,94 @@ struct mscclc_memory {
 
 namespace mscclc::capi {
 
-/// The handles of one type that have been given out and not been destroyed. From any thread.
+/// What a handle is that a caller gives.
+enum class Known : uint8_t { no, yes, before_fork };
+
+/// The handles of one type that have been given out and not been destroyed. From any thread; a
+/// child of fork() knows those of its parent, and takes none of them.
 template <class T>
 class Handles {
  public:
-  static bool has(const T* handle) {
-    if (handle == nullptr) return false;
-    const std::lock_guard lock(all().mutex);
-    return all().set.count(handle) != 0;
+  /// `yes`: it stays until leave().
+  static Known enter(const T* handle) {
+    All& handles = all();
+    const std::lock_guard lock(handles.mutex);
+    const auto found = handles.made.find(handle);
+    if (found == handles.made.end()) return Known::no;
+    if (found->second != forks_so_far()) return Known::before_fork;
+    ++handle->inside;
+    return Known::yes;
   }
+  static void leave(const T* handle) { --handle->inside; }
   /// Gives a handle out.
   static T* add(std::unique_ptr<T> made) {
-    const std::lock_guard lock(all().mutex);
-    all().set.insert(made.get());
+    All& handles = all();
+    const std::lock_guard lock(handles.mutex);
+    handles.made.emplace(made.get(), forks());
     return made.release();
   }
-  /// Takes one back. nullptr: there is none.
-  static std::unique_ptr<T> take(T* handle) {
-    const std::lock_guard lock(all().mutex);
-    return std::unique_ptr<T>(all().set.erase(handle) == 0 ? nullptr : handle);
+  /// Takes one back that is known, unless a function uses it: then `taken` stays nullptr.
+  static Known take(T* handle, std::unique_ptr<T>& taken) {
+    All& handles = all();
+    const std::lock_guard lock(handles.mutex);
+    const auto found = handles.made.find(handle);
+    if (found == handles.made.end()) return Known::no;
+    if (found->second != forks_so_far()) return Known::before_fork;
+    if (handle->inside > 0) return Known::yes;
+    handles.made.erase(found);
+    taken.reset(handle);
+    return Known::yes;
   }
 
  private:
   struct All {
     std::mutex mutex;
-    std::unordered_set<const T*> set;
+    std::unordered_map<const T*, uint32_t> made;  ///< forks() at that time
   };
-  /// Never destroyed: other threads may outlive the end of main().
+  /// Never destroyed: other threads may outlive the end of main(). Nobody is in the middle of a
+  /// change when the process forks.
   static All& all() {
-    static All* const made = new All;
+    static All* const made = [] {
+      (void)::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+                             [] { all().mutex.unlock(); });
+      return new All;
+    }();
     return *made;
   }
 };
+
+/// A function uses a handle: while this lives, the handle is not destroyed.
+template <class T>
+class Use {
+ public:
+  explicit Use(const T* handle) : handle_(handle), known_(Handles<T>::enter(handle)) {}
+  ~Use() {
+    if (known_ == Known::yes) Handles<T>::leave(handle_);
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  explicit operator bool() const { return known_ == Known::yes; }
+  /// What to answer where there is no such handle, or something else is wrong as well: `what`.
+  mscclc_result_t refuse(const char* function, const char* what) const noexcept {
+    return known_ == Known::before_fork ? refuse_after_fork(function)
+                                        : capi::refuse(function, what);
+  }
+
+ private:
+  const T* const handle_;
+  const Known known_;
+};
+
+/// Destroys a handle, unless a function uses it. NULL is fine.
+template <class T>
+mscclc_result_t destroy(T* handle, const char* function, const char* what) {
+  std::unique_ptr<T> taken;
+  const Known known = handle == nullptr ? Known::yes : Handles<T>::take(handle, taken);
+  if (known == Known::before_fork) return refuse_after_fork(function);
+  if (known == Known::no) return refuse(function, what);
+  return handle == nullptr || taken != nullptr ? mscclc_result_t{MSCCLC_SUCCESS}
+                                               : refuse_in_use(function);
+}
 
 /// The registry of the process. nullptr: reported.
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics);

@@ -7,10 +7,8 @@ using namespace mscclc::capi;
 
 namespace {
 
-/// The error of a function that was given no communicator.
-mscclc_result_t no_comm(const char* function) {
-  return refuse(function, "'comm' is no communicator");
-}
+constexpr const char* kNoComm = "'comm' is no communicator";
+constexpr const char* kNoMemory = "'memory' is no memory";
 
 mscclc_result_t result(bool done, const Diagnostics& diagnostics) {
   return done ? mscclc_result_t{MSCCLC_SUCCESS} : fail(diagnostics);
@@ -22,7 +20,8 @@ mscclc_result_t mscclc_memory_create(mscclc_comm_t* comm, size_t bytes, mscclc_m
   return guarded([&] {
     if (memory == nullptr) return refuse("mscclc_memory_create", "'memory' is NULL");
     *memory = nullptr;
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_memory_create");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_memory_create", kNoComm);
     Diagnostics diagnostics;
     auto made = std::make_unique<mscclc_memory>();
     made->device = comm->device;
@@ -34,18 +33,19 @@ mscclc_result_t mscclc_memory_create(mscclc_comm_t* comm, size_t bytes, mscclc_m
 }
 
 void* mscclc_memory_address(const mscclc_memory_t* memory) {
-  return Handles<mscclc_memory>::has(memory) ? memory->memory->data() : nullptr;
+  const Use<mscclc_memory> use(memory);
+  return use ? memory->memory->data() : nullptr;
 }
 
 size_t mscclc_memory_bytes(const mscclc_memory_t* memory) {
-  return Handles<mscclc_memory>::has(memory) ? memory->memory->bytes() : 0;
+  const Use<mscclc_memory> use(memory);
+  return use ? memory->memory->bytes() : 0;
 }
 
 mscclc_result_t mscclc_memory_retain(mscclc_memory_t* memory) {
   return guarded([&] {
-    if (!Handles<mscclc_memory>::has(memory)) {
-      return refuse("mscclc_memory_retain", "'memory' is no memory");
-    }
+    const Use<mscclc_memory> use(memory);
+    if (!use) return use.refuse("mscclc_memory_retain", kNoMemory);
     ++memory->owners;
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
@@ -54,17 +54,19 @@ mscclc_result_t mscclc_memory_retain(mscclc_memory_t* memory) {
 mscclc_result_t mscclc_memory_release(mscclc_memory_t* memory) {
   return guarded([&] {
     if (memory == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
-    if (!Handles<mscclc_memory>::has(memory)) {
-      return refuse("mscclc_memory_release", "'memory' is no memory");
+    {
+      const Use<mscclc_memory> use(memory);
+      if (!use) return use.refuse("mscclc_memory_release", kNoMemory);
+      if (--memory->owners > 0) return mscclc_result_t{MSCCLC_SUCCESS};
     }
-    if (--memory->owners == 0) (void)Handles<mscclc_memory>::take(memory);
-    return mscclc_result_t{MSCCLC_SUCCESS};
+    return destroy(memory, "mscclc_memory_release", kNoMemory);
   });
 }
 
 mscclc_result_t mscclc_write(mscclc_comm_t* comm, void* to, const void* from, size_t bytes) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_write");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_write", kNoComm);
     if (bytes > 0 && (to == nullptr || from == nullptr)) {
       return refuse("mscclc_write", "'to' or 'from' is NULL");
     }
@@ -75,7 +77,8 @@ mscclc_result_t mscclc_write(mscclc_comm_t* comm, void* to, const void* from, si
 
 mscclc_result_t mscclc_read(mscclc_comm_t* comm, void* to, const void* from, size_t bytes) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_read");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_read", kNoComm);
     if (bytes > 0 && (to == nullptr || from == nullptr)) {
       return refuse("mscclc_read", "'to' or 'from' is NULL");
     }
@@ -87,7 +90,8 @@ mscclc_result_t mscclc_read(mscclc_comm_t* comm, void* to, const void* from, siz
 mscclc_result_t mscclc_register(mscclc_comm_t* comm, void* address, size_t bytes,
                                 uint64_t* registration) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_register");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_register", kNoComm);
     if (registration == nullptr || (address == nullptr && bytes > 0)) {
       return refuse("mscclc_register", "'address' or 'registration' is NULL");
     }
@@ -106,7 +110,8 @@ mscclc_result_t mscclc_registered_address(mscclc_comm_t* comm, uint64_t registra
     }
     *address = nullptr;
     *bytes = 0;
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_registered_address");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_registered_address", kNoComm);
     Diagnostics diagnostics;
     const auto found = comm->collectives->registered(registration, rank, diagnostics);
     if (!found) return fail(diagnostics);
@@ -118,9 +123,10 @@ mscclc_result_t mscclc_registered_address(mscclc_comm_t* comm, uint64_t registra
 
 mscclc_result_t mscclc_deregister(mscclc_comm_t* comm, uint64_t registration) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_deregister");
-    if (comm->collectives->deregister_buffer(registration)) return mscclc_result_t{MSCCLC_SUCCESS};
-    return refuse("mscclc_deregister", "there is no such registration");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_deregister", kNoComm);
+    Diagnostics diagnostics;
+    return result(comm->collectives->deregister_buffer(registration, diagnostics), diagnostics);
   });
 }
 
@@ -128,7 +134,8 @@ mscclc_result_t mscclc_stream_create(mscclc_comm_t* comm, mscclc_stream_t* strea
   return guarded([&] {
     if (stream == nullptr) return refuse("mscclc_stream_create", "'stream' is NULL");
     *stream = nullptr;
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_create");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_stream_create", kNoComm);
     Diagnostics diagnostics;
     *stream = comm->device->create_stream(diagnostics);
     return result(*stream != nullptr, diagnostics);
@@ -137,11 +144,15 @@ mscclc_result_t mscclc_stream_create(mscclc_comm_t* comm, mscclc_stream_t* strea
 
 mscclc_result_t mscclc_stream_destroy(mscclc_comm_t* comm, mscclc_stream_t stream) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_destroy");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_stream_destroy", kNoComm);
     if (stream == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
     if (const char* why = why_no_stream(comm->config.device, stream)) {
       return refuse("mscclc_stream_destroy", why);
     }
+    Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     comm->device->destroy_stream(stream);
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
@@ -149,7 +160,8 @@ mscclc_result_t mscclc_stream_destroy(mscclc_comm_t* comm, mscclc_stream_t strea
 
 mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t* comm, mscclc_stream_t stream) {
   return guarded([&] {
-    if (!Handles<mscclc_comm>::has(comm)) return no_comm("mscclc_stream_synchronize");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_stream_synchronize", kNoComm);
     if (const char* why = why_no_stream(comm->config.device, stream)) {
       return refuse("mscclc_stream_synchronize", why);
     }

@@ -14,13 +14,16 @@
  *
  * Handles are opaque. A function that gets NULL, or a handle that it has not been given (one that
  * was destroyed, as long as no other has come to its place), answers MSCCLC_INVALID_ARGUMENT and
- * does nothing; but destroying NULL is a success. Destroying a handle that another thread uses, or
- * one twice after another was made, is undefined, as with free().
+ * does nothing; but destroying NULL is a success. Destroying a handle that another thread is inside
+ * of a function with is MSCCLC_INVALID_USAGE, and changes nothing. Destroying one twice after
+ * another was made is undefined, as with free().
  *
  * Threads. A communicator, and the plans and buffers of it, are for one thread at a time; a second
- * one that enters gets MSCCLC_INVALID_USAGE. Different communicators are independent. The functions
- * that any thread may call at any time say so. After fork() the child may not use what the parent
- * has made, but for unique ids.
+ * one that enters meanwhile gets MSCCLC_INVALID_USAGE, and the first is not disturbed. Threads may
+ * take turns; that all ranks then make the same calls in one order is the caller's affair.
+ * Different communicators are independent. The functions that any thread may call at any time say
+ * so. After fork() the child may not use what the parent has made, but for unique ids: it gets
+ * MSCCLC_INVALID_USAGE, also where it destroys it, and the parent is not disturbed.
  *
  * Collective functions must be called by all ranks of the communicator in the same order. Where one
  * rank cannot do its part, all of them fail.

@@ -131,18 +131,15 @@ mscclc_result_t mscclc_registry_default(mscclc_registry_t** registry) {
 }
 
 mscclc_result_t mscclc_registry_destroy(mscclc_registry_t* registry) {
-  return guarded([&] {
-    if (registry == nullptr || Handles<mscclc_registry>::take(registry) != nullptr) {
-      return mscclc_result_t{MSCCLC_SUCCESS};
-    }
-    return refuse("mscclc_registry_destroy", "'registry' is none");
-  });
+  return guarded(
+      [&] { return destroy(registry, "mscclc_registry_destroy", "'registry' is none"); });
 }
 
 mscclc_result_t mscclc_registry_add(mscclc_registry_t* registry, const char* path) {
   return guarded([&] {
-    if (!Handles<mscclc_registry>::has(registry) || path == nullptr) {
-      return refuse("mscclc_registry_add", "'registry' is none, or 'path' is NULL");
+    const Use<mscclc_registry> use(registry);
+    if (!use || path == nullptr) {
+      return use.refuse("mscclc_registry_add", "'registry' is none, or 'path' is NULL");
     }
     Diagnostics diagnostics;
     return registry->plans->add_path(path, diagnostics) ? mscclc_result_t{MSCCLC_SUCCESS}
@@ -153,8 +150,9 @@ mscclc_result_t mscclc_registry_add(mscclc_registry_t* registry, const char* pat
 mscclc_result_t mscclc_register_plan(mscclc_registry_t* registry, const char* json, size_t bytes,
                                      const char* name, char id[65]) {
   return guarded([&] {
-    if (!Handles<mscclc_registry>::has(registry) || json == nullptr || name == nullptr) {
-      return refuse("mscclc_register_plan", "'registry' is none, or 'json' or 'name' is NULL");
+    const Use<mscclc_registry> use(registry);
+    if (!use || json == nullptr || name == nullptr) {
+      return use.refuse("mscclc_register_plan", "'registry' is none, or 'json' or 'name' is NULL");
     }
     Diagnostics diagnostics;
     const auto hash = registry->plans->register_plan({json, bytes}, name, diagnostics);
@@ -169,8 +167,9 @@ mscclc_result_t mscclc_register_plan(mscclc_registry_t* registry, const char* js
 
 mscclc_result_t mscclc_remove_plan(mscclc_registry_t* registry, const char* plan) {
   return guarded([&] {
-    if (!Handles<mscclc_registry>::has(registry) || plan == nullptr) {
-      return refuse("mscclc_remove_plan", "'registry' is none, or 'plan' is NULL");
+    const Use<mscclc_registry> use(registry);
+    if (!use || plan == nullptr) {
+      return use.refuse("mscclc_remove_plan", "'registry' is none, or 'plan' is NULL");
     }
     if (registry->plans->remove(plan)) return mscclc_result_t{MSCCLC_SUCCESS};
     return fail(MSCCLC_NO_PLAN, std::string("the registry has no plan '") + plan + "'");
@@ -180,9 +179,8 @@ mscclc_result_t mscclc_remove_plan(mscclc_registry_t* registry, const char* plan
 mscclc_result_t mscclc_set_selector(mscclc_registry_t* registry, mscclc_selector_fn selector,
                                     void* user) {
   return guarded([&] {
-    if (!Handles<mscclc_registry>::has(registry)) {
-      return refuse("mscclc_set_selector", "'registry' is none");
-    }
+    const Use<mscclc_registry> use(registry);
+    if (!use) return use.refuse("mscclc_set_selector", "'registry' is none");
     PlanSelector made;
     if (selector != nullptr) {
       made = [selector, user](const PlanRequest& request) { return ask(selector, user, request); };
@@ -231,9 +229,8 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
   return guarded([&] {
     if (plan == nullptr) return refuse("mscclc_plan_load", "'plan' is NULL");
     *plan = nullptr;
-    if (!Handles<mscclc_comm>::has(comm)) {
-      return refuse("mscclc_plan_load", "'comm' is no communicator");
-    }
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_plan_load", "'comm' is no communicator");
     if (json == nullptr || name == nullptr || dtype < 0 ||
         static_cast<size_t>(dtype) >= dtype_table().size()) {
       return refuse("mscclc_plan_load", "'json' or 'name' is NULL, or 'dtype' is no type");
@@ -243,6 +240,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     const LoadOptions options{.max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype)};
     auto made = std::make_unique<mscclc_plan>();
     made->device = comm->config.device;
+    made->one_thread = comm->communicator->one_thread();
     made->executable = comm->communicator->load(std::move(read), options, diagnostics);
     if (made->executable == nullptr) return fail(diagnostics);
     *plan = Handles<mscclc_plan>::add(std::move(made));
@@ -254,8 +252,9 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
                                    mscclc_stream_t stream) {
   return guarded([&] {
     mscclc_call_t own = MSCCLC_CALL_INIT;
-    if (!Handles<mscclc_plan>::has(plan) || call == nullptr || !take_struct(call, own)) {
-      return refuse("mscclc_plan_launch", "'plan' is no plan, or 'call' none of this version");
+    const Use<mscclc_plan> use(plan);
+    if (!use || call == nullptr || !take_struct(call, own)) {
+      return use.refuse("mscclc_plan_launch", "'plan' is no plan, or 'call' none of this version");
     }
     const auto types = static_cast<int32_t>(dtype_table().size());
     const bool typed = own.dtype >= 0 && own.dtype < types &&
@@ -284,9 +283,15 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
 
 mscclc_result_t mscclc_plan_destroy(mscclc_plan_t* plan) {
   return guarded([&] {
-    if (plan == nullptr || Handles<mscclc_plan>::take(plan) != nullptr) {
-      return mscclc_result_t{MSCCLC_SUCCESS};
+    if (plan == nullptr) return mscclc_result_t{MSCCLC_SUCCESS};
+    std::shared_ptr<OneThread> one_thread;
+    {
+      const Use<mscclc_plan> use(plan);
+      if (!use) return use.refuse("mscclc_plan_destroy", "'plan' is no plan");
+      one_thread = plan->one_thread;
     }
-    return refuse("mscclc_plan_destroy", "'plan' is no plan");
+    Diagnostics diagnostics;
+    const OneThread::Visit visit(*one_thread, diagnostics);
+    return visit ? destroy(plan, "mscclc_plan_destroy", "'plan' is no plan") : fail(diagnostics);
   });
 }

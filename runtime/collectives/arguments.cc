@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/diagnostics/printable.h"
+
 namespace mscclc {
 namespace {
 
@@ -101,6 +103,15 @@ class Checker {
   Diagnostics& diagnostics_;
 };
 
+/// "allreduce" with its article.
+std::string with_article(std::string_view kind) {
+  return fmt::format("{} {}", kind.starts_with('a') ? "an" : "a", kind);
+}
+
+uint64_t longest_row(const CollectiveCall& call) {
+  return *std::max_element(call.counts.begin(), call.counts.end());
+}
+
 bool stays_here(const CollectiveCall& call, uint32_t ranks) {
   return ranks == 1 || (call.kind == CollectiveKind::sendrecv && call.shift % ranks == 0);
 }
@@ -117,7 +128,7 @@ std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t 
   CollectiveCall planned = call;
   if (call.kind == CollectiveKind::alltoallv) {
     planned.kind = CollectiveKind::alltoall;
-    planned.count = *std::max_element(call.counts.begin(), call.counts.end());
+    planned.count = longest_row(call);
     planned.registered = false;
   } else if (call.kind == CollectiveKind::barrier) {
     planned = {.kind = CollectiveKind::allreduce,
@@ -128,6 +139,26 @@ std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t 
   }
   if (planned.count == 0) return std::nullopt;
   return planned;
+}
+
+std::string text_of(const CollectiveCall& call, bool capturing) {
+  std::string text = with_article(name(call.kind));
+  if (call.kind != CollectiveKind::barrier) {
+    const bool rows = call.kind == CollectiveKind::alltoallv;
+    const uint64_t count = rows ? longest_row(call) : call.count;
+    text += fmt::format(" of {}{} element{} of '{}'", rows ? "at most " : "", count,
+                        count == 1 ? "" : "s", info(call.dtype).name);
+  }
+  if (info(call.kind).source == Source::everyone) {
+    text += fmt::format(", {}", name(call.op));
+    if (call.accumulate) text += fmt::format(" in '{}'", info(*call.accumulate).name);
+  }
+  if (has_root(call.kind)) text += fmt::format(", root {}", call.root);
+  if (call.kind == CollectiveKind::sendrecv) text += fmt::format(", shift {}", call.shift);
+  if (call.registered) text += ", registered";
+  if (!call.tag.empty()) text += fmt::format(", tag {}", quoted(call.tag));
+  if (capturing) text += ", captured";
+  return text;
 }
 
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "runtime/api/collectives.h"
 
@@ -21,5 +22,9 @@ std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t 
 
 /// Bytes of the larger of input and output. REQUIRES: check_arguments().
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks);
+
+/// What of a call must be the same on all ranks, in words: "an allreduce of 8 elements of 'f32',
+/// sum". REQUIRES: check_arguments().
+std::string text_of(const CollectiveCall& call, bool capturing);
 
 }  // namespace mscclc

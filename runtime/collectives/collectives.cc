@@ -52,7 +52,9 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
     if (problems.has_errors()) return false;
     at_once.count = choice.count;
     if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
-    if (loaded.load(*choice.picked, need(at_once), diagnostics) == nullptr) return false;
+    if (loaded.load(*choice.picked, need(at_once), text_of(call, false), diagnostics) == nullptr) {
+      return false;
+    }
   }
   return true;
 }
@@ -314,7 +316,9 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
     log(LogLevel::info, LogArea::load, communicator.rank(),
         fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
                     message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
-    ready.executable = loaded.load(*choice.picked, need(at_once), diagnostics);
+    const bool capturing = communicator.device().is_capturing(stream);
+    ready.executable =
+        loaded.load(*choice.picked, need(at_once), text_of(call, capturing), diagnostics);
   }
   if (ready.executable == nullptr) return false;
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);
@@ -325,7 +329,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
 
 ReadyCall Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
                                       StreamHandle stream, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(one_thread, diagnostics);
+  const OneThread::Visit visit(*one_thread, diagnostics);
   auto ready = std::make_shared<ReadyCall::State>();
   if (!visit || !prepare(call, chosen, stream, *ready, diagnostics)) return {};
   return ReadyCall(std::move(ready));
@@ -410,13 +414,17 @@ std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call
 PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
                                     std::vector<PassedOver>* passed_over,
                                     Diagnostics& diagnostics) {
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
   const auto planned = planned_call(call, state_->communicator.size());
-  return planned ? state_->choose(*planned, capturing, passed_over, diagnostics) : PlanChoice();
+  return visit && planned ? state_->choose(*planned, capturing, passed_over, diagnostics)
+                          : PlanChoice();
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
   Diagnostics ignored;  // prepare() reports it
   State& s = *state_;
+  const OneThread::Visit visit(*s.one_thread, ignored);
+  if (!visit) return true;
   const auto planned = planned_call(call, s.communicator.size());
   if (!planned) return false;
   const PlanChoice choice = s.pick(*planned, stream, ignored);
@@ -424,12 +432,15 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle strea
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice) {
+  Diagnostics ignored;  // prepare() reports it
+  const OneThread::Visit visit(*state_->one_thread, ignored);
+  if (!visit) return true;
   const auto planned = planned_call(call, state_->communicator.size());
   return planned && choice.picked != nullptr && state_->waits_for_ranks(*planned, choice);
 }
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
   ReadyCall::State ready;
   return visit && state_->prepare(call, nullptr, stream, ready, diagnostics) &&
          state_->launch(ready, diagnostics);
@@ -446,7 +457,7 @@ ReadyCall Collectives::prepare(const CollectiveCall& call, const PlanChoice& cho
 }
 
 bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
   if (!visit) return false;
   if (!call || call.state().owner != state_.get()) {
     return refuse(diagnostics, "the call was not prepared by these collectives");
@@ -456,7 +467,7 @@ bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {
 
 std::optional<uint64_t> Collectives::register_buffer(void* address, uint64_t bytes,
                                                      Diagnostics& diagnostics) {
-  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
   if (!visit) return std::nullopt;
   auto buffer = state_->communicator.register_buffer(address, bytes, diagnostics);
   if (buffer == nullptr) return std::nullopt;
@@ -465,7 +476,7 @@ std::optional<uint64_t> Collectives::register_buffer(void* address, uint64_t byt
 
 std::optional<RankMemory> Collectives::registered(uint64_t number, uint32_t rank,
                                                   Diagnostics& diagnostics) {
-  const OneThread::Visit visit(state_->one_thread, diagnostics);
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
   if (!visit) return std::nullopt;
   const RegisteredBuffer* buffer = state_->registered.buffer(number);
   if (buffer != nullptr && rank < communicator().size()) return buffer->of_rank(rank);
@@ -475,7 +486,11 @@ std::optional<RankMemory> Collectives::registered(uint64_t number, uint32_t rank
   return std::nullopt;
 }
 
-bool Collectives::deregister_buffer(uint64_t number) { return state_->registered.remove(number); }
+bool Collectives::deregister_buffer(uint64_t number, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(*state_->one_thread, diagnostics);
+  if (!visit) return false;
+  return state_->registered.remove(number) || refuse(diagnostics, "there is no such registration");
+}
 
 Communicator& Collectives::communicator() const { return state_->communicator; }
 

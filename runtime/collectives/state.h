@@ -43,6 +43,7 @@ struct CallRange {
 struct Collectives::State {
   State(Communicator& of, std::shared_ptr<PlanProvider> plans, const CollectivesOptions& options)
       : communicator(of),
+        one_thread(of.one_thread()),
         provider(std::move(plans)),
         piece_bytes(options.piece_bytes),
         loaded(of, options.piece_bytes) {}
@@ -74,6 +75,7 @@ struct Collectives::State {
   [[nodiscard]] bool launch(const ReadyCall::State& ready, Diagnostics& diagnostics);
 
   Communicator& communicator;
+  const std::shared_ptr<OneThread> one_thread;  ///< the communicator's
   const std::shared_ptr<PlanProvider> provider;
   const uint64_t piece_bytes;
   WhereRanksRun where;
@@ -83,7 +85,6 @@ struct Collectives::State {
   RegisteredCalls registered;
   OwnMemory own;
   std::shared_ptr<StreamChain> chain;
-  OneThread one_thread;
 
  private:
   [[nodiscard]] bool make_ready(uint64_t most, Diagnostics& diagnostics);

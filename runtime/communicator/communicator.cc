@@ -208,6 +208,9 @@ uint32_t Communicator::size() const { return state_->group->size(); }
 LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
+std::shared_ptr<OneThread> Communicator::one_thread() const {
+  return {state_->group, &state_->group->one_thread};
+}
 
 std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
                                                const LoadOptions& options,

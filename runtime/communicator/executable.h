@@ -1,5 +1,6 @@
-// Inside an Executable: what is made once when a plan is loaded (executable.cc), and what is made
-// for each call (bind.cc).
+// Inside an Executable: what is made once when a plan is loaded (executable.cc; load_memory.cc has
+// its memory, load_lanes.cc its ways to other ranks), and what is made for each call (bind.cc,
+// launch.cc).
 #pragma once
 
 #include <map>
@@ -147,7 +148,7 @@ struct Executable::State {
 
   /// What ranks must load alike.
   struct Loaded {
-    std::string hash;
+    std::string call, hash;
     uint64_t max_bytes = 0;
     uint32_t element = 0;
     bool zero_copy = false;
@@ -213,6 +214,7 @@ struct Executable::State {
   bool goes_by_proxy(uint32_t channel) const;
   uint64_t memory_bytes() const;
   uint64_t counts() const;
+  uint32_t blocks() const { return plan->ranks[rank].blocks; }
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
 
   std::string hash_;  ///< plan_digest()

@@ -18,6 +18,37 @@ const Diagnostic* last_error(const Diagnostics& diagnostics) {
   return found == all.rend() ? nullptr : &*found;
 }
 
+void add_unable(uint32_t rank, const std::string& text, std::vector<Unable>& unable) {
+  const auto found =
+      std::find_if(unable.begin(), unable.end(), [&](const Unable& u) { return u.text == text; });
+  if (found == unable.end()) {
+    unable.push_back({text, {rank}});
+  } else {
+    found->ranks.push_back(rank);
+  }
+}
+
+/// "rank 1", "ranks 0, 2 and 5", "ranks 0 to 7".
+std::string name_ranks(const std::vector<uint32_t>& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() > 2 && ranks.back() - ranks.front() == ranks.size() - 1) {
+    return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
+  }
+  const std::span all(ranks);
+  return fmt::format("ranks {} and {}", fmt::join(all.first(all.size() - 1), ", "), all.back());
+}
+
+/// Adds a note to the last error. REQUIRES: there is one.
+void note_at_last_error(const std::string& text, Diagnostics& diagnostics) {
+  const Diagnostic* const last = last_error(diagnostics);
+  Diagnostics noted;
+  for (const Diagnostic& d : diagnostics.all()) {
+    Diagnostic& added = noted.add(d);
+    if (&d == last) added.notes.push_back({text});
+  }
+  diagnostics = std::move(noted);
+}
+
 std::string text_of(const Diagnostic* error) {
   if (error == nullptr) return "it does not say why";
   std::string text = error->message;
@@ -41,17 +72,29 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
     report_broken(able, std::move(said), diagnostics);
     return false;
   }
-  bool all_able = able;
+  std::vector<Unable> unable;
   for (uint32_t r = 0; r < all.size(); ++r) {
     const bool good = !all[r].empty() && all[r][0] == kAble;
-    if (!good && r != rank()) {
-      const std::string text(all[r].begin() + (all[r].empty() ? 0 : 1), all[r].end());
-      diagnostics.error("peer-failed", {}, fmt::format("rank {} cannot {}: {}", r, what, text));
-    }
-    all_able &= good;
-    if (good) all[r].erase(all[r].begin());
+    if (!all[r].empty()) all[r].erase(all[r].begin());
+    if (!good) add_unable(r, {all[r].begin(), all[r].end()}, unable);
   }
-  return all_able;
+  report_unable(unable, what, diagnostics);
+  return able && unable.empty();
+}
+
+// Equal texts are said once. What is said where this rank failed, too, is the same on all ranks
+// that failed so: who prints what all of them say has one text.
+void Group::report_unable(const std::vector<Unable>& unable, std::string_view what,
+                          Diagnostics& diagnostics) const {
+  for (const auto& [text, ranks] : unable) {
+    const bool own = std::find(ranks.begin(), ranks.end(), rank()) != ranks.end();
+    if (!own) {
+      diagnostics.error("peer-failed", {},
+                        fmt::format("{} cannot {}: {}", name_ranks(ranks), what, text));
+    } else if (ranks.size() > 1 && last_error(diagnostics) != nullptr) {
+      note_at_last_error(fmt::format("so {} cannot {}", name_ranks(ranks), what), diagnostics);
+    }
+  }
 }
 
 // Of what this rank has ended itself, its bootstrap knows only that it has given up.

@@ -46,6 +46,12 @@ struct PeerBlock {
   auto operator<=>(const PeerBlock&) const = default;
 };
 
+/// Ranks that were not able to do their part of a step, and say the same of it.
+struct Unable {
+  std::string text;
+  std::vector<uint32_t> ranks;
+};
+
 /// MSCCLC_FLIGHT_FILE: nothing is to be written.
 inline constexpr std::string_view kNoFlightFile = "none";
 
@@ -100,7 +106,7 @@ struct Group {
 
   /// Collective: gives every rank the messages of all. `able`: this rank could make its message;
   /// otherwise the others learn the last error of `diagnostics`. False if any rank was not able:
-  /// reported (peer-failed) by the others.
+  /// reported (peer-failed) by the others, once for those that say the same.
   [[nodiscard]] bool exchange(bool able, std::span<const uint8_t> own, std::string_view what,
                               std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
   /// Collective: true on all ranks if it is on all.
@@ -123,6 +129,8 @@ struct Group {
   /// An exchange did not come about, as the bootstrap says. `able`: this rank could do its part;
   /// otherwise `diagnostics` hold why not.
   void report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const;
+  void report_unable(const std::vector<Unable>& unable, std::string_view what,
+                     Diagnostics& diagnostics) const;
 
   /// Streams on which calls may still run; nobody has waited for them by the communicator.
   std::vector<StreamHandle> busy_streams_;

@@ -1,10 +1,10 @@
-// Calls: arguments, groups, reductions made at run time; by a stand-in, by plans, and by both.
+// Calls: arguments, reductions made at run time; by a stand-in and by plans.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
 
 #include "runtime/nccl/abi/types.h"
-#include "runtime/nccl/comm/library_calls.h"
+#include "runtime/nccl/forwarded_calls.h"
 #include "runtime/nccl/test_ranks.h"
 
 namespace mscclc::nccl {
@@ -34,28 +34,16 @@ std::vector<std::vector<int>> outputs(size_t rows) {
   return std::vector<std::vector<int>>(kRanks, std::vector<int>(rows * kCount, -1));
 }
 
-/// The library's plans; counts how often they are asked.
-class AskedCalls final : public PlanCalls {
+/// Counts how often plans are asked.
+class AskedCalls final : public testing::ForwardedCalls {
  public:
-  AskedCalls(std::unique_ptr<PlanCalls> library, std::atomic<int>& asked)
-      : library_(std::move(library)), asked_(asked) {}
+  using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
                                     std::string* what) override {
-    ++asked_;
-    return library_->serve(call, stream, capturing, what);
+    ++asked;
+    return ForwardedCalls::serve(call, stream, capturing, what);
   }
-  bool launches_wait() const override { return library_->launches_wait(); }
-  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
-                                              Diagnostics& diagnostics) override {
-    return library_->register_memory(address, bytes, diagnostics);
-  }
-  void deregister_memory(const SharedMemory& memory) override {
-    library_->deregister_memory(memory);
-  }
-
- private:
-  const std::unique_ptr<PlanCalls> library_;
-  std::atomic<int>& asked_;
+  static inline std::atomic<int> asked{0};
 };
 
 /// Every collective on three ranks, against its definition.
@@ -131,178 +119,18 @@ void check_collectives(Ranks& ranks) {
 
 TEST_CASE("plans are asked once for each call, whoever then serves it") {
   const Behind behind(kStandIn, true);
-  static std::atomic<int> asked{0};
-  set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
-                    Diagnostics& diagnostics) -> std::unique_ptr<PlanCalls> {
-    auto library = make_library_calls(communicator, options, diagnostics);
-    return library == nullptr ? nullptr : std::make_unique<AskedCalls>(std::move(library), asked);
-  });
+  testing::serve_by<AskedCalls>();
   Ranks ranks(kRanks);
   std::vector<int> values(kRanks, 1);
   const auto all_reduce = [&](int r, ncclComm_t comm) {
     return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
   };
   for (int call = 1; call <= 3; ++call) {  // the first one loads the plan
-    asked = 0;
+    AskedCalls::asked = 0;
     REQUIRE(ranks.together(all_reduce) == ncclSuccess);
-    CHECK(asked == kRanks);
+    CHECK(AskedCalls::asked == kRanks);
   }
   CHECK(values == std::vector<int>(kRanks, 27));
-}
-
-/// The library's plans; counts the calls that they are told to find in registered memory.
-class WindowCounts final : public PlanCalls {
- public:
-  explicit WindowCounts(std::unique_ptr<PlanCalls> library) : library_(std::move(library)) {}
-  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
-                                    std::string* what) override {
-    if (call.registered) ++registered;
-    return library_->serve(call, stream, capturing, what);
-  }
-  bool launches_wait() const override { return library_->launches_wait(); }
-  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
-                                              Diagnostics& diagnostics) override {
-    return library_->register_memory(address, bytes, diagnostics);
-  }
-  void deregister_memory(const SharedMemory& memory) override {
-    library_->deregister_memory(memory);
-  }
-  /// Since it was asked last.
-  static int take_count() { return registered.exchange(0); }
-  static void serve_all() {
-    set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
-                      Diagnostics& diagnostics) -> std::unique_ptr<PlanCalls> {
-      auto library = make_library_calls(communicator, options, diagnostics);
-      return library == nullptr ? nullptr : std::make_unique<WindowCounts>(std::move(library));
-    });
-  }
-
- private:
-  static inline std::atomic<int> registered{0};
-  const std::unique_ptr<PlanCalls> library_;
-};
-
-/// Two ranks' memory, so much that plans would read and write each other's.
-struct TwoWindows {
-  static constexpr size_t kPart = 1 << 16;
-  explicit TwoWindows(Ranks& of) : ranks(of) {}
-  /// The same pointer of both ranks.
-  int* at(int rank, size_t part) { return memory[rank].data() + part * kPart; }
-  void open(size_t parts_of_rank_1, int flags) {
-    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
-      const size_t parts = r == 1 ? parts_of_rank_1 : 8;
-      return ncclCommWindowRegister(comm, at(r, 0), parts * kPart * sizeof(int), &windows[r],
-                                    flags);
-    }) == ncclSuccess);
-  }
-  void close() {
-    for (int r = 0; r < 2; ++r) {
-      CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
-    }
-  }
-  /// An allgather of the part `from` to the parts from `to` on, checked; how many ranks' plans were
-  /// told that it is registered.
-  int gather(size_t from, size_t to) {
-    for (int r = 0; r < 2; ++r) {
-      std::iota(at(r, from), at(r, from + 1), ++seed + r * 1'000'000);
-    }
-    const std::vector<int> sent[2] = {{at(0, from), at(0, from + 1)},
-                                      {at(1, from), at(1, from + 1)}};
-    (void)WindowCounts::take_count();
-    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
-      return ncclAllGather(at(r, from), at(r, to), kPart, kInt32, comm, nullptr);
-    }) == ncclSuccess);
-    for (int r = 0; r < 2; ++r) {
-      for (size_t p = 0; p < 2; ++p) {
-        CHECK(std::equal(sent[p].begin(), sent[p].end(), at(r, to + p)));
-      }
-    }
-    return WindowCounts::take_count();
-  }
-
-  Ranks& ranks;
-  std::vector<int> memory[2] = {std::vector<int>(8 * kPart), std::vector<int>(8 * kPart)};
-  ncclWindow_t windows[2] = {};
-  int seed = 0;
-};
-
-TEST_CASE("plans reach symmetric windows, and nothing else that is registered [case-91]") {
-  const Behind behind(kStandIn, true);
-  WindowCounts::serve_all();
-  Ranks ranks(2);
-  TwoWindows two(ranks);
-  void* handles[2];
-  for (int r = 0; r < 2; ++r) {
-    REQUIRE(ncclCommRegister(ranks.comms[r], two.at(r, 0), 1024, &handles[r]) == ncclSuccess);
-  }
-  CHECK(two.gather(0, 1) == 0);
-  two.open(8, 0);
-  CHECK(two.gather(0, 1) == 0);
-  two.close();
-  two.open(8, kNcclWinCollSymmetric);
-  CHECK(two.gather(0, 1) == 2);
-  CHECK(two.gather(3, 6) == 2);
-  CHECK(two.gather(0, 1) == 2);
-  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
-    return ncclBroadcast(two.at(r, 0), two.at(r, 1), two.kPart, kInt32, 1, comm, nullptr);
-  }) == ncclSuccess);
-  CHECK(WindowCounts::take_count() == 0);
-  two.close();
-  CHECK(two.gather(0, 1) == 0);
-}
-
-TEST_CASE("only what lies in the windows of all ranks is registered") {
-  const Behind behind(kStandIn, true);
-  WindowCounts::serve_all();
-  Ranks ranks(2);
-  TwoWindows two(ranks);
-  two.open(5, kNcclWinCollSymmetric);
-  CHECK(two.gather(0, 3) == 2);
-  CHECK(two.gather(0, 4) == 0);  // rank 1's ends in the middle
-  CHECK(two.gather(0, 6) == 0);
-  two.close();
-  ::setenv("STAND_IN_WINDOWLESS", "1", 1);
-  two.open(8, kNcclWinCollSymmetric);
-  ::unsetenv("STAND_IN_WINDOWLESS");
-  CHECK(two.windows[0] != nullptr);
-  CHECK(two.windows[1] == nullptr);
-  CHECK(two.gather(0, 1) == 0);
-  two.close();
-}
-
-TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only") {
-  const Behind behind(kStandIn, true);
-  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
-  {
-    Ranks ranks(2);
-    TwoWindows two(ranks);
-    two.open(8, kNcclWinCollSymmetric);
-    std::vector<int> outside(2 * two.kPart);
-    CHECK(ranks.together([&](int r, ncclComm_t comm) {
-      int* const to = r == 0 ? two.at(0, 1) : outside.data();
-      return ncclAllGather(two.at(r, 0), to, two.kPart, kInt32, comm, nullptr);
-    }) == ncclInvalidUsage);
-    CHECK_THAT(ncclGetLastError(nullptr), Catch::EndsWith(", in symmetric windows"));
-    two.close();
-  }
-  ::unsetenv("MSCCLC_CHECK_CALLS");
-}
-
-TEST_CASE("the window that was registered last is what lies there") {
-  const Behind behind(kStandIn, true);
-  WindowCounts::serve_all();
-  Ranks ranks(2);
-  TwoWindows two(ranks);
-  two.open(8, kNcclWinCollSymmetric);
-  CHECK(two.gather(0, 1) == 2);
-  const ncclWindow_t old[2] = {two.windows[0], two.windows[1]};
-  two.open(8, kNcclWinCollSymmetric);
-  CHECK(two.gather(0, 1) == 2);
-  two.close();
-  CHECK(two.gather(0, 1) == 2);
-  for (int r = 0; r < 2; ++r) two.windows[r] = old[r];
-  two.close();
-  CHECK(two.gather(0, 1) == 0);
 }
 
 TEST_CASE("every collective goes to the fallback [case-37] [case-45] [case-58]") {
@@ -629,34 +457,6 @@ TEST_CASE("buffers that a plan cannot take are wrong arguments") {
   }) == ncclInvalidArgument);
 }
 
-TEST_CASE("a communicator that ends before its group does takes the calls with it") {
-  const Behind behind(kStandIn, true);
-  std::vector<int> values(2, 1);
-  const auto all_reduce = [&](int r, ncclComm_t comm) {
-    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
-  };
-  for (const auto end : {ncclCommDestroy, ncclCommFinalize, ncclCommAbort}) {
-    Ranks ranks(2);
-    ncclGroupStart();
-    for (int r = 0; r < 2; ++r) CHECK(all_reduce(r, ranks.comms[r]) == ncclSuccess);
-    for (ncclComm_t comm : ranks.comms) CHECK(end(comm) == ncclSuccess);
-    CHECK(ncclGroupEnd() == (end == ncclCommFinalize ? ncclInvalidArgument : ncclInvalidUsage));
-    CHECK(values == std::vector<int>(2, 1));
-  }
-}
-
-TEST_CASE("a group that fails destroys nothing") {
-  const Behind behind(kStandIn, true);
-  Ranks ranks(1);
-  ncclGroupStart();
-  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclSuccess);
-  CHECK(ncclBcast(nullptr, 1, 99, 0, ranks.comms[0], nullptr) == ncclInvalidArgument);
-  CHECK(ncclGroupEnd() == ncclInvalidArgument);
-  int count = 0;
-  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
-  CHECK(count == 1);
-}
-
 TEST_CASE("one rank, every collective [case-52]") {
   const Behind behind(nullptr, false);
   Ranks ranks(1);
@@ -675,155 +475,6 @@ TEST_CASE("one rank, every collective [case-52]") {
   check([&](auto s, auto r) { return ncclAlltoAll(s, r, 1, kInt32, c, nullptr); });
   check([&](auto s, auto r) { return ncclGather(s, r, 1, kInt32, 0, c, nullptr); });
   check([&](auto s, auto r) { return ncclScatter(s, r, 1, kInt32, 0, c, nullptr); });
-}
-
-TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(2);
-  int x[2] = {1, 1};
-  double y[2] = {0.5, 0.5};
-  ncclGroupStart();
-  ncclGroupStart();
-  for (int r = 0; r < 2; ++r) {
-    ncclGroupStart();
-    (void)ncclAllReduce(&x[r], &x[r], 1, kInt32, kSum, ranks.comms[r], nullptr);
-    (void)ncclAllReduce(&y[r], &y[r], 1, kDouble, kSum, ranks.comms[r], nullptr);
-    CHECK(ncclGroupEnd() == ncclSuccess);
-  }
-  CHECK(ncclGroupEnd() == ncclSuccess);
-  CHECK(x[0] == 1);
-  CHECK(ncclGroupEnd() == ncclSuccess);
-  CHECK(x[1] == 2);
-  CHECK(y[0] == 1.0);
-}
-
-TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }
-
-TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
-  const Behind behind(kStandIn, true);
-  Ranks ranks(2);
-  // By plans: what has a built-in reduction. By the stand-in: sends, and reductions of our own.
-  for (const bool plan_first : {true, false}) {
-    int value[2] = {1, 10}, moved[2] = {0, 0};
-    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
-      const auto reduce = [&] {
-        (void)ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
-      };
-      const auto move = [&] {
-        (void)ncclSend(&value[r], 1, kInt32, 1 - r, comm, nullptr);
-        (void)ncclRecv(&moved[r], 1, kInt32, 1 - r, comm, nullptr);
-      };
-      if (plan_first) reduce();
-      move();
-      if (!plan_first) reduce();
-      return ncclSuccess;
-    }) == ncclSuccess);
-    CHECK(value[0] == 11);
-    CHECK(value[1] == 11);
-    CHECK(moved[0] == (plan_first ? 11 : 10));
-    CHECK(moved[1] == (plan_first ? 11 : 1));
-  }
-}
-
-TEST_CASE("a wrong call drops its group, and no other [case-60]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(2);
-  int value[2] = {1, 2};
-  const auto reduce = [&](int r, ncclComm_t comm) {
-    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
-  };
-  CHECK(ranks.together([&](int r, ncclComm_t comm) {
-    (void)reduce(r, comm);
-    return ncclAllReduce(&value[r], &value[r], 1, kInt32, 77, comm, nullptr);
-  }) == ncclInvalidArgument);
-  CHECK(value[0] == 1);
-  CHECK(ranks.together(reduce) == ncclSuccess);
-  CHECK(value[0] == 3);
-}
-
-TEST_CASE("errors of a group are the thread's [case-61]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(1);
-  int value = 1;
-  ncclGroupStart();
-  CHECK(ncclAllReduce(&value, &value, 1, 99, kSum, ranks.comms[0], nullptr) == ncclInvalidArgument);
-  std::thread([&] {
-    CHECK(ncclGroupStart() == ncclSuccess);
-    CHECK(ncclGroupEnd() == ncclSuccess);
-  }).join();
-  CHECK(ncclGroupEnd() == ncclInvalidArgument);
-}
-
-TEST_CASE("ncclGroupSimulateEnd() launches nothing [case-63]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(1);
-  int in = 5, out = 0;
-  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
-  for (const unsigned magic : {MSCCLC_NCCL_SIM_INFO_MAGIC, 1u}) {
-    info.magic = magic;
-    ncclGroupStart();
-    (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr);
-    const bool right = magic == MSCCLC_NCCL_SIM_INFO_MAGIC;
-    CHECK(ncclGroupSimulateEnd(&info) == (right ? ncclSuccess : ncclInvalidArgument));
-    CHECK(out == 0);
-  }
-  CHECK(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
-}
-
-/// What ncclGroupSimulateEnd() says of two calls of a communicator of one rank.
-float estimate(ncclComm_t comm) {
-  int in = 5, out = 0;
-  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
-  ncclGroupStart();
-  ncclGroupStart();
-  (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr);
-  (void)ncclAllGather(&in, &out, 1, kInt32, comm, nullptr);
-  CHECK(ncclGroupEnd() == ncclSuccess);
-  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
-  CHECK(out == 0);
-  CHECK(ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr) == ncclSuccess);
-  CHECK(out == 5);
-  return info.estimatedTime;
-}
-
-TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case-63]") {
-  {
-    const Behind behind(kStandIn, true);
-    Ranks ranks(1);
-    CHECK(estimate(ranks.comms[0]) == 3.0f);
-  }
-  const Behind behind(nullptr, true);
-  Ranks ranks(1);
-  CHECK(estimate(ranks.comms[0]) == -1.0f);
-}
-
-TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
-  const Behind behind(kStandIn, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
-  ncclComm_t comm = nullptr;
-  ncclGroupStart();
-  (void)ncclCommInitRank(&comm, 1, id, 0);
-  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
-  CHECK(info.estimatedTime == 0.0f);
-  CHECK(comm == nullptr);
-}
-
-TEST_CASE("what does not wait for a group's end [case-64]") {
-  const Behind behind(kStandIn, false);
-  Ranks ranks(1);
-  void *memory = nullptr, *handle = nullptr;
-  int count = 0;
-  ncclGroupStart();
-  CHECK(ncclMemAlloc(&memory, 100) == ncclSuccess);
-  REQUIRE(memory != nullptr);
-  CHECK(ncclCommRegister(ranks.comms[0], memory, 100, &handle) == ncclSuccess);
-  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
-  CHECK(count == 1);
-  CHECK(ncclCommDeregister(ranks.comms[0], handle) == ncclSuccess);
-  CHECK(ncclMemFree(memory) == ncclSuccess);
-  CHECK(ncclGroupEnd() == ncclSuccess);
 }
 
 TEST_CASE("a call's own configuration") {

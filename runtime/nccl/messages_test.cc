@@ -5,7 +5,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "runtime/nccl/comm/library_calls.h"
+#include "runtime/nccl/forwarded_calls.h"
 #include "runtime/nccl/test_ranks.h"
 
 namespace mscclc::nccl {
@@ -38,33 +38,14 @@ class Setting {
 };
 
 /// Plans that serve short calls only.
-class ShortCalls final : public PlanCalls {
+class ShortCalls final : public testing::ForwardedCalls {
  public:
-  explicit ShortCalls(std::unique_ptr<PlanCalls> library) : library_(std::move(library)) {}
+  using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
                                     std::string* what) override {
-    return call.count < 1000 ? library_->serve(call, stream, capturing, what) : nullptr;
+    return call.count < 1000 ? ForwardedCalls::serve(call, stream, capturing, what) : nullptr;
   }
-  bool launches_wait() const override { return library_->launches_wait(); }
-  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
-                                              Diagnostics& diagnostics) override {
-    return library_->register_memory(address, bytes, diagnostics);
-  }
-  void deregister_memory(const SharedMemory& memory) override {
-    library_->deregister_memory(memory);
-  }
-
- private:
-  const std::unique_ptr<PlanCalls> library_;
 };
-
-void serve_short_calls() {
-  set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
-                    Diagnostics& diagnostics) -> std::unique_ptr<PlanCalls> {
-    auto library = make_library_calls(communicator, options, diagnostics);
-    return library == nullptr ? nullptr : std::make_unique<ShortCalls>(std::move(library));
-  });
-}
 
 /// Runs fn(rank, communicator) on a thread for each rank; all must succeed.
 void on_ranks(Ranks& ranks, const std::function<ncclResult_t(int rank, ncclComm_t comm)>& fn) {
@@ -176,7 +157,7 @@ TEST_CASE("messages between collectives keep their order") {
 
 TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   const Behind behind(kStandIn, true);
-  serve_short_calls();
+  testing::serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   constexpr size_t kMany = 100000;
@@ -221,7 +202,7 @@ TEST_CASE("the fallback has messages where its communicator is made with ours") 
 
 TEST_CASE("a message that no plan serves does not make the fallback's communicator") {
   const Behind behind(kStandIn, true);
-  serve_short_calls();
+  testing::serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   std::vector<int> in(1000), out(1000);

@@ -1,21 +1,44 @@
 #include "runtime/observe/watchdog.h"
 
+#include <atomic>
+
+#include "runtime/base/forks.h"
 #include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
 
+/// The watchdog of a process: it ends with the last watch, so that none is left when main() ends.
+struct Watchdog::OfProcess {
+  std::mutex mutex;
+  std::weak_ptr<Watchdog> dog;
+  const uint32_t process = forks();
+  const OfProcess* const inherited;  ///< still referred to, so no leak
+
+  explicit OfProcess(const OfProcess* of_parent) : inherited(of_parent) {}
+
+  /// A child of fork() begins with one of its own: its parent's thread is not there, and may have
+  /// held the mutexes.
+  static OfProcess& get() {
+    static std::atomic<OfProcess*> made{nullptr};
+    OfProcess* found = made;
+    while (found == nullptr || found->process != forks()) {
+      auto fresh = std::make_unique<OfProcess>(found);
+      if (made.compare_exchange_strong(found, fresh.get())) return *fresh.release();
+    }
+    return *found;
+  }
+};
+
 std::unique_ptr<Watchdog::Watch> Watchdog::watch(std::function<void()> look,
                                                  Diagnostics& diagnostics) {
-  // One of the process: it ends with the last watch, so that none is left when main() ends.
-  static std::mutex mutex;
-  static std::weak_ptr<Watchdog> of_process;
-  const std::lock_guard one_at_a_time(mutex);
-  std::shared_ptr<Watchdog> dog = of_process.lock();
+  OfProcess& of_process = OfProcess::get();
+  const std::lock_guard one_at_a_time(of_process.mutex);
+  std::shared_ptr<Watchdog> dog = of_process.dog.lock();
   if (dog == nullptr) {
     dog.reset(new Watchdog);
     dog->thread_ = quiet_thread("mscclc-watch", [own = dog.get()] { own->serve(); });
     if (!has_started(dog->thread_, "the watchdog", diagnostics)) return nullptr;
-    of_process = dog;
+    of_process.dog = dog;
   }
   const std::lock_guard lock(dog->mutex_);
   const uint64_t number = dog->next_++;

@@ -41,6 +41,7 @@ class Watchdog {
   ~Watchdog();
 
  private:
+  struct OfProcess;
   Watchdog() = default;
   void serve();
   void remove(uint64_t number);

@@ -308,7 +308,8 @@ TEST_CASE("registered buffers are bound once") {
     communicator.device().destroy_stream(stream);
     if (!done) return testing::text(diagnostics);
     if (collectives.use().cached != 1) return fmt::format("{} kept", collectives.use().cached);
-    if (!collectives.deregister_buffer(*number) || collectives.deregister_buffer(*number)) {
+    if (!collectives.deregister_buffer(*number, diagnostics) ||
+        collectives.deregister_buffer(*number, diagnostics)) {
       return "deregistered twice, or never";
     }
     return collectives.use().cached == 0 ? "" : "calls of a buffer that has gone are kept";
@@ -464,6 +465,37 @@ TEST_CASE("a list with a wrong call launches nothing") {
   Diagnostics diagnostics;
   CHECK_FALSE(call_together(nobody, diagnostics));
   CHECK(testing::text(diagnostics) == "error: a call names no rank\n");
+}
+
+/// What the ranks hear, the same on all, if rank 1 makes another call than rank 0.
+std::string said_of(const CollectiveCall& first, const CollectiveCall& other) {
+  const auto body = [&](Collectives& collectives) {
+    const bool second = collectives.communicator().rank() == 1;
+    return try_call(collectives, second ? other : first, false);
+  };
+  const auto said = testing::threads(2, [&](Communicator& c) { return with_collectives(c, body); });
+  CHECK(said[0] == said[1]);
+  return said[0];
+}
+
+TEST_CASE("ranks that make different calls are told which") {
+  const auto differ = [](const std::string& first, const std::string& other) {
+    return fmt::format(
+        "error: ranks make different calls: rank 0 makes {}; rank 1 makes {}\n"
+        "note: all ranks must make the same calls, in the same order\n",
+        first, other);
+  };
+  const CollectiveCall small{.kind = Kind::allreduce, .count = 8};
+  CHECK(said_of(small, {.kind = Kind::allreduce, .count = 1 << 22}) ==
+        differ("an allreduce of 8 elements of 'i32', sum",
+               "an allreduce of 4194304 elements of 'i32', sum"));
+  // One plan would serve both.
+  CHECK(said_of(small, {.kind = Kind::allreduce, .count = 9, .op = ReduceOp::max}) ==
+        differ("an allreduce of 8 elements of 'i32', sum",
+               "an allreduce of 9 elements of 'i32', max"));
+  CHECK(said_of({.kind = Kind::sendrecv, .count = 1}, {.kind = Kind::broadcast, .count = 1}) ==
+        differ("a sendrecv of 1 element of 'i32', shift 1",
+               "a broadcast of 1 element of 'i32', root 0"));
 }
 
 TEST_CASE("arguments that are refused") {

@@ -445,8 +445,9 @@ TEST_CASE("memory of a peer that cannot be mapped is an error at once, at every 
         Catch::StartsWith("error: memory of rank 2: cannot map 4096 bytes of a peer's memory "
                           "(same_process: it is memory of another process)"));
   }
-  CHECK_THAT(ended[2].said, Catch::StartsWith("error: rank 0 cannot map the buffers of the other "
-                                              "ranks: memory of rank 2: cannot map 4096 bytes"));
+  CHECK_THAT(ended[2].said,
+             Catch::StartsWith("error: ranks 0 and 1 cannot map the buffers of the other ranks: "
+                               "memory of rank 2: cannot map 4096 bytes"));
 }
 
 TEST_CASE("ranks that load different plans are told") {
@@ -498,6 +499,37 @@ TEST_CASE("what one rank cannot do all ranks learn") {
   CHECK(said[0] == "error: the plan is for 3 ranks; the communicator has 2\n");
   CHECK(said[1] ==
         "error: rank 0 cannot take the plan: the plan is for 3 ranks; the communicator has 2\n");
+}
+
+TEST_CASE("what several ranks cannot do alike is said once") {
+  const auto fits = plan_to_break("allreduce_2shot", "4"),
+             other = plan_to_break("allreduce_2shot", "3");
+  const auto load = [&](Communicator& communicator) {
+    Diagnostics diagnostics;
+    const auto& plan = communicator.rank() == 2 ? fits : other;
+    const auto executable = communicator.load(plan, {}, diagnostics);
+    return executable != nullptr ? "it is loaded" : testing::text(diagnostics);
+  };
+  const auto said = testing::threads(4, load);
+  const std::string why = "the plan is for 3 ranks; the communicator has 4\n";
+  CHECK(said[2] == "error: ranks 0, 1 and 3 cannot take the plan: " + why);
+  for (const uint32_t r : {0u, 1u, 3u}) {
+    CHECK(said[r] == "error: " + why + "note: so ranks 0, 1 and 3 cannot take the plan\n");
+  }
+}
+
+TEST_CASE("what no rank can do has one text") {
+  const auto other = plan_to_break("allreduce_2shot", "3");
+  const auto load = [&](Communicator& communicator) {
+    Diagnostics diagnostics;
+    (void)communicator.load(other, {}, diagnostics);
+    return testing::text(diagnostics);
+  };
+  for (const std::string& said : testing::threads(4, load)) {
+    CHECK(said ==
+          "error: the plan is for 3 ranks; the communicator has 4\n"
+          "note: so ranks 0 to 3 cannot take the plan\n");
+  }
 }
 
 // The others would wait for it as long as this test may take, and longer.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runtime/api/bootstrap.h"
+#include "runtime/base/forks.h"
 #include "runtime/nccl/base/real.h"
 #include "runtime/nccl/base/report.h"
 
@@ -53,18 +54,12 @@ struct Table {
   std::shared_mutex mutex;
   std::unordered_map<ncclComm_t, CommPointer> comms;
 };
-/// How many forks there were on the way to this process, since it made its first communicator.
-std::atomic<uint32_t> forks{0};
-
 /// What the process has made. After a fork the child has none of the threads that its parent's
 /// communicators live by, and of a mutex it cannot know who held it: it begins with a table of its
 /// own, and never touches the other.
 std::atomic<Table*>& table_of_process() {
   static std::atomic<Table*> table = [] {
-    (void)::pthread_atfork(nullptr, nullptr, [] {
-      ++forks;
-      table_of_process() = new Table;
-    });
+    (void)::pthread_atfork(nullptr, nullptr, [] { table_of_process() = new Table; });
     return new Table;
   }();
   return table;
@@ -84,7 +79,7 @@ Comm::~Comm() {
 
 ncclComm_t add_comm(const CommPointer& comm) {
   comm->handle = handles().next();
-  comm->forks = forks;
+  comm->forks = forks();
   if (comm->handle != nullptr) put_back_comm(comm);
   return comm->handle;
 }
@@ -131,7 +126,7 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   const auto refuse = [&](ncclResult_t code, const char* why) {
     return fail(code, fmt::format("{}: {}", function, why));
   };
-  if (comm.forks != forks) {
+  if (comm.forks != forks_so_far()) {
     return refuse(ncclInvalidUsage, "the communicator was made before this process was forked");
   }
   switch (comm.stage) {

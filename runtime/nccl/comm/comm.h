@@ -58,7 +58,7 @@ struct JobFacts {
 /// `making`.
 struct Comm {
   ncclComm_t handle = nullptr;
-  uint32_t forks = 0;  ///< that led to the process that made it: in its children it is of no use
+  uint32_t forks = 0;  ///< forks(), as it was made: in children of its process it is of no use
   uint32_t rank = 0, ranks = 0;
   int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
   bool on_host = false;

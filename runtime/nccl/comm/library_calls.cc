@@ -104,7 +104,8 @@ class LibraryCalls final : public PlanCalls {
     return memory;
   }
   void deregister_memory(const SharedMemory& memory) override {
-    (void)collectives_->deregister_buffer(memory.number);
+    Diagnostics ignored;  // it was registered
+    (void)collectives_->deregister_buffer(memory.number, ignored);
   }
 
  private:
