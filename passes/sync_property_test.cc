@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/program/access.h"
 #include "ir/program/test_programs.h"
@@ -375,7 +376,7 @@ bool inserts_nothing(const PassRecord& record) {
 }  // namespace
 
 TEST_CASE("sync orders all conflicts of random programs") {
-  const uint32_t programs = 4000;
+  const uint32_t programs = testing::if_sanitized(1000, 4000);
   size_t contradictions = 0;
   for (uint32_t seed = 0; seed < programs; ++seed) {
     const bool author_orders = seed % 2 == 1;

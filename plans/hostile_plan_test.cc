@@ -1,5 +1,5 @@
 // Plans with random damage are read or refused, never anything else; what is read is right in
-// structure and survives being written again. Run it with --config=asan.
+// structure and survives being written again. With sanitizers the fuzzer of plans tries far more.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/base/read_file.h"
+#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/verify/verify.h"
 #include "plans/plan_json.h"
@@ -150,6 +151,10 @@ bool read_anything(const std::string& text) {
   return true;
 }
 
+/// Copies of each plan with changed values, and with changed bytes.
+constexpr uint64_t kChanged = testing::if_sanitized(10, 40);
+constexpr int kScrambled = testing::if_sanitized(4, 10);
+
 std::vector<std::string> seeds() {
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
@@ -170,8 +175,8 @@ TEST_CASE("plans with changed values are read or refused") {
   size_t plans = 0, all = 0;
   for (const std::string& text : seeds()) {
     const OrderedJson right = OrderedJson::parse(text);
-    for (uint64_t i = 0; i < 40; ++i) {
-      INFO("plan " << all / 40 << " damage " << i);
+    for (uint64_t i = 0; i < kChanged; ++i) {
+      INFO("plan " << all / kChanged << " damage " << i);
       Damage damage(all++);
       OrderedJson document = right;
       for (uint64_t n = 0; n <= i % 2; ++n) damage.change(document);
@@ -184,7 +189,7 @@ TEST_CASE("plans with changed values are read or refused") {
 TEST_CASE("plans with changed bytes are read or refused") {
   uint64_t seed = 0;
   for (const std::string& text : seeds()) {
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < kScrambled; ++i) {
       INFO("damage " << seed);
       Damage damage(seed++);
       std::string changed = text;

@@ -20,16 +20,18 @@ def golden_test(name, folder, data = [], **kwargs):
         **kwargs
     )
 
-def document_test(name, documents):
+def document_test(name, documents, **kwargs):
     """Runs the commands that documents show.
 
     Args:
       name: the target.
       documents: labels of .md files.
+      **kwargs: for cc_test.
     """
     native.cc_test(
         name = name,
         args = ["$(rootpath //tools:mscclc)"] + ["$(rootpath %s)" % file for file in documents],
         data = documents + ["//plans:library", "//tools:mscclc"],
         deps = [":golden_runner"],
+        **kwargs
     )

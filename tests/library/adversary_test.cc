@@ -2,16 +2,14 @@
 // ahead. Its programs are right, so nothing may ever go wrong.
 #include <catch2/catch.hpp>
 
+#include "ir/base/sanitized.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
 namespace {
 
-#ifdef MSCCLC_SANITIZED
-constexpr uint64_t kMostRanks = 4, kSeeds = 2;
-#else
-constexpr uint64_t kMostRanks = 8, kSeeds = 12;
-#endif
+constexpr uint64_t kMostRanks = testing::if_sanitized(4, 8);
+constexpr uint64_t kSeeds = testing::if_sanitized(2, 12);
 
 TEST_CASE("the library is right whatever is late") {
   for (const LibraryProgram& entry : library()) {

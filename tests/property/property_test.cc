@@ -6,6 +6,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
+#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "plans/plan_json.h"
 #include "tests/property/generator.h"
@@ -13,11 +14,7 @@
 namespace mscclc {
 namespace {
 
-#ifdef MSCCLC_SANITIZED
-constexpr uint64_t kPrograms = 500;
-#else
-constexpr uint64_t kPrograms = 2000;
-#endif
+constexpr uint64_t kPrograms = testing::if_sanitized(200, 2000);
 
 Program unrolled(const std::string& text) {
   Sources sources;

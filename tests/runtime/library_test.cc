@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/base/sanitized.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -16,15 +17,12 @@ using testing::run_threads;
 
 // Sanitizers look at code: more ranks and larger messages go through the same, and the prover has
 // tests of its own.
-#ifdef MSCCLC_SANITIZED
-constexpr bool kSanitized = true;
-constexpr uint32_t kMostRanks = 4;
-constexpr uint64_t kMostBytes = 64 << 10;
-#else
-constexpr bool kSanitized = false;
-constexpr uint32_t kMostRanks = 8;
-constexpr uint64_t kMostBytes = 1 << 20;
-#endif
+constexpr uint32_t kMostRanks = testing::if_sanitized(4, 8);
+constexpr uint64_t kMostBytes = testing::if_sanitized(64 << 10, 1 << 20);
+
+/// The ways in which ranks run a program. With sanitizers each world goes one of them, in turn, as
+/// a program's code is that of many others.
+enum Way : uint32_t { kThreads, kThreadsNoCopies, kProcesses, kProcessesNoCopies, kWays };
 
 /// What every rank does: a few sizes, types, reductions and placements of one loaded plan.
 struct LibraryCalls {
@@ -77,27 +75,65 @@ std::vector<RunSpec> specs_for(const CompiledWorld& world, Dtype& width) {
   return specs;
 }
 
-void run_library(bool processes, bool zero_copy) {
+/// A world of the library, and what its ranks call.
+struct LibraryWorld {
+  std::string name;
+  uint32_t ranks = 0;
+  LibraryCalls calls;
+};
+
+/// How many ranks a world has: 0 if nothing says so.
+uint32_t ranks_of(const Defines& defines) {
+  for (const auto& [name, value] : defines) {
+    if (name == "R" || name == "world") return static_cast<uint32_t>(std::stoul(value));
+  }
+  return 0;
+}
+
+/// The worlds that are run, compiled once for all ways.
+const std::vector<LibraryWorld>& library_worlds() {
+  static std::vector<LibraryWorld> all;
+  if (!all.empty()) return all;
+  std::vector<LibraryWorld> worlds;
   for (const LibraryProgram& program : library()) {
     for (const Defines& defines : program.worlds) {
+      const uint32_t ranks = ranks_of(defines);
+      if ((ranks != 2 && ranks != 4 && ranks != 8) || ranks > kMostRanks) continue;
       const CompiledWorld world(program.name, defines);
       INFO(program.name << " " << text(defines));
       REQUIRE(world.errors() == "");
-      const auto ranks = static_cast<uint32_t>(world.program().ranks.size());
-      if ((ranks != 2 && ranks != 4 && ranks != 8) || ranks > kMostRanks) continue;
-      LibraryCalls calls{std::make_shared<const Program>(world.program()), {}, zero_copy};
+      REQUIRE(world.program().ranks.size() == ranks);
+      LibraryCalls calls{std::make_shared<const Program>(world.program()), {}};
       calls.specs = specs_for(world, calls.dtype);
-      const bool proves = !processes && !zero_copy && !kSanitized;  // once is enough
-      if (!proves) calls.proof = ProofPolicy::skip;
-      CHECK((processes ? run_processes(ranks, calls) : run_threads(ranks, calls)) == "");
+      worlds.push_back(
+          {fmt::format("{} {}", program.name, text(defines)), ranks, std::move(calls)});
     }
+  }
+  all = std::move(worlds);
+  return all;
+}
+
+void run_library(Way way) {
+  const bool processes = way == kProcesses || way == kProcessesNoCopies;
+  const std::vector<LibraryWorld>& worlds = library_worlds();
+  for (size_t i = 0; i < worlds.size(); ++i) {
+    if (testing::kSanitized && i % kWays != way) continue;
+    INFO(worlds[i].name);
+    LibraryCalls calls = worlds[i].calls;
+    calls.zero_copy = way == kThreadsNoCopies || way == kProcessesNoCopies;
+    // Every size comes once; more types and reductions only as threads.
+    if (way != kThreads) calls.specs.resize(std::min(calls.specs.size(), run_sizes().size()));
+    const bool proves = way == kThreads && !testing::kSanitized;  // once is enough
+    if (!proves) calls.proof = ProofPolicy::skip;
+    const uint32_t ranks = worlds[i].ranks;
+    CHECK((processes ? run_processes(ranks, calls) : run_threads(ranks, calls)) == "");
   }
 }
 
-TEST_CASE("the library as threads") { run_library(false, false); }
-TEST_CASE("the library as threads without copies") { run_library(false, true); }
-TEST_CASE("the library as processes") { run_library(true, false); }
-TEST_CASE("the library as processes without copies") { run_library(true, true); }
+TEST_CASE("the library as threads") { run_library(kThreads); }
+TEST_CASE("the library as threads without copies") { run_library(kThreadsNoCopies); }
+TEST_CASE("the library as processes") { run_library(kProcesses); }
+TEST_CASE("the library as processes without copies") { run_library(kProcessesNoCopies); }
 
 }  // namespace
 }  // namespace mscclc

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "ir/base/sanitized.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 
@@ -45,11 +46,8 @@ testing::RankBody call_neighbour(uint32_t ranks) {
 
 const testing::Timeouts kLong{std::chrono::minutes(5)};
 
-#ifdef MSCCLC_SANITIZED
-constexpr uint32_t kMeet = 64, kCall = 16;
-#else
-constexpr uint32_t kMeet = 256, kCall = 64;
-#endif
+constexpr uint32_t kMeet = testing::if_sanitized(64, 256);
+constexpr uint32_t kCall = testing::if_sanitized(16, 64);
 
 std::string nothing_more(Communicator&) { return ""; }
 

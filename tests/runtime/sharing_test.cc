@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "ir/base/sanitized.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
 #include "tests/library/library.h"
@@ -291,7 +292,7 @@ size_t mappings() {
   return count;
 }
 
-TEST_CASE("a thousand communicators leave nothing behind") {
+TEST_CASE("many communicators leave nothing behind") {
   const auto plan = shared_plan("allgather_direct", "2");
   const auto once = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
@@ -306,7 +307,7 @@ TEST_CASE("a thousand communicators leave nothing behind") {
   };
   REQUIRE(run_threads(2, once) == "");
   const size_t files = open_files(), maps = mappings();
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < testing::if_sanitized(100, 1000); ++i) {
     const std::string said = run_threads(2, once);
     if (!said.empty()) FAIL(said);
   }
