@@ -1,5 +1,5 @@
-// The machine for short programs (interpreter/short_steps.h): a few steps on packets, read from the
-// parameters of the launch where they lie.
+// The machine for short programs (interpreter/short_steps.h): a few steps on packets, and signals
+// beside them, read from the parameters of the launch where they lie.
 //
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
@@ -20,12 +20,65 @@ using device::ShortOperand;
 using device::ShortProgram;
 using device::ShortRange;
 using device::ShortStep;
+using device::ShortTarget;
 
 /// What the threads of a block share, in shared memory.
 struct ShortState : BlockClock {
   WaitState waits;
   uint64_t call;
 };
+
+/// Asks for the number of the block's call; only the first thread gets it.
+__device__ inline uint64_t ask_call(uint64_t* calls) {
+  return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
+}
+/// Gives all threads of the block the number of its call, `call` of the first one, and lets calls
+/// behind this one begin if they may. Ends the block if an earlier call gave up.
+__device__ inline uint64_t begin_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
+                                      uint64_t call, uint32_t ahead) {
+  if (threadIdx.x == 0) {
+    if (plan.begun != nullptr) add_relaxed(plan.begun);
+    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.call = call;
+  }
+  __syncthreads();
+  // This call is counted, so the next one may be.
+  if (plan.frees_next) let_next_begin();
+  if (has_given_up(state.call) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
+  return state.call;
+}
+/// The upper half of a block's count, as the call ahead left it.
+__device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
+  return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
+}
+
+/// Gives a signal, or waits for one.
+__device__ inline void run_target(WaitState& state, const ShortTarget& target, uint64_t call) {
+  if (target.waits == 0) {
+    return target.relaxed != 0 ? add_relaxed(target.address) : add_release(target.address);
+  }
+  const uint64_t before = device::taken_before(target.slot, call);
+  uint64_t arrived = 0;
+  await(
+      state,
+      [&] {
+        arrived = target.relaxed != 0 ? load_relaxed(target.address) : load_acquire(target.address);
+        return arrived > before;
+      },
+      [&] { return Fault{WaitFor::signal, target.index, target.source, 0, before + 1, arrived}; });
+}
+
+/// The block that signals and waits. Not inlined: the others need not fetch its code.
+static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
+                                                const ShortProgram& program) {
+  uint64_t* const calls = plan.calls + blockIdx.x;
+  const uint64_t counted = ask_call(calls);
+  await_kernel_ahead(false);
+  const uint64_t call = begin_call(state, plan, calls, counted, left_by_call_ahead(calls));
+  for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
+    run_target(state.waits, program.target[i], call);
+  }
+}
 
 /// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
 __device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
@@ -85,9 +138,9 @@ class ShortBlock {
   /// `clocks`: rows of stamps (clocks.h).
   __device__ void run(uint64_t* clocks) {
     state_.begin_clock(clocks);
+    if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    uint64_t call = 0;
-    if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
+    const uint64_t counted = ask_call(calls);
     const ShortStep& first = program_.step[0];
     const ShortHead head = load_head(first);
     const ShortRange range = range_of(first);
@@ -98,19 +151,9 @@ class ShortBlock {
     Data data;
     await_kernel_ahead(false);
     state_.stamp_clock(kClockAhead);
-    // The upper half, as the call ahead left it.
-    const uint32_t ahead = load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
+    const uint32_t ahead = left_by_call_ahead(calls);
     if (puts) load_plain(first, head, part, data);
-    if (threadIdx.x == 0) {
-      if (plan_.begun != nullptr) add_relaxed(plan_.begun);
-      state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
-      state_.call = call;
-    }
-    __syncthreads();
-    // This call is counted, so the next one may be.
-    if (plan_.frees_next) let_next_begin();
-    call_ = state_.call;
-    if (has_given_up(call_) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
+    call_ = begin_call(state_, plan_, calls, counted, ahead);
     stamp_ = device::stamp_of(call_, arithmetic_.element());
     move_bases(first.operands + kMost, head.dsts, to);
     state_.stamp_clock(kClockCounts);
