@@ -28,30 +28,21 @@ struct ShortState : BlockClock {
   uint64_t call;
 };
 
-/// Asks for the number of the block's call; only the first thread gets it.
-__device__ inline uint64_t ask_call(uint64_t* calls) {
+/// Counts the block's call; only the first thread gets its number. The call ahead may still run: it
+/// has counted itself before it let this one begin.
+__device__ inline uint64_t count_call(uint64_t* calls) {
   return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
 }
-/// Gives all threads of the block the number of its call, `call` of the first one, and lets calls
-/// behind this one begin if they may. Ends the block if an earlier call gave up.
-__device__ inline uint64_t begin_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
-                                      uint64_t call, uint32_t ahead) {
-  if (threadIdx.x == 0) {
-    if (plan.begun != nullptr) add_relaxed(plan.begun);
-    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
-    state.call = call;
-  }
+/// Gives the number to all threads of the block, which meet.
+__device__ inline uint64_t share_call(ShortState& state, uint64_t counted) {
+  if (threadIdx.x == 0) state.call = counted;
   __syncthreads();
-  // This call is counted, so the next one may be.
-  if (plan.frees_next) let_next_begin();
-  if (has_given_up(state.call) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
   return state.call;
 }
-/// The upper half of a block's count, as the call ahead left it.
+/// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
 __device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
   return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
 }
-
 /// Gives a signal, or waits for one.
 __device__ inline void run_target(WaitState& state, const ShortTarget& target, uint64_t call) {
   if (target.waits == 0) {
@@ -72,9 +63,9 @@ __device__ inline void run_target(WaitState& state, const ShortTarget& target, u
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
                                                 const ShortProgram& program) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t counted = ask_call(calls);
-  await_kernel_ahead(false);
-  const uint64_t call = begin_call(state, plan, calls, counted, left_by_call_ahead(calls));
+  const uint64_t call = share_call(state, count_call(calls));
+  await_kernel_ahead(plan.frees_next);
+  if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
   }
@@ -138,9 +129,13 @@ class ShortBlock {
   /// `clocks`: rows of stamps (clocks.h).
   __device__ void run(uint64_t* clocks) {
     state_.begin_clock(clocks);
-    if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    const uint64_t counted = ask_call(calls);
+    if (threadIdx.x == 0) {
+      if (plan_.begun != nullptr) add_relaxed(plan_.begun);
+      state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
+    }
+    if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
+    const uint64_t counted = count_call(calls);
     const ShortStep& first = program_.step[0];
     const ShortHead head = load_head(first);
     const ShortRange range = range_of(first);
@@ -148,17 +143,27 @@ class ShortBlock {
     const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
-    Data data;
-    await_kernel_ahead(false);
+    // The number of the call comes beside the first data, or ahead of it where there is time for
+    // that: the kernel ahead still runs, or there is no data to load.
+    const bool counts_first = plan_.early || program_.puts == 0;
+    if (counts_first) call_ = share_call(state_, counted);
+    await_kernel_ahead(counts_first && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
-    const uint32_t ahead = left_by_call_ahead(calls);
+    ahead_ = left_by_call_ahead(calls);
+    Data data;
     if (puts) load_plain(first, head, part, data);
-    call_ = begin_call(state_, plan_, calls, counted, ahead);
+    if (!counts_first) {
+      call_ = share_call(state_, counted);
+      // This call is counted, so the next one may be.
+      if (plan_.frees_next) let_next_begin();
+    }
+    if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
-    move_bases(first.operands + kMost, head.dsts, to);
     state_.stamp_clock(kClockCounts);
     if (puts) {
+      check_call_ahead();
       if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      move_bases(first.operands + kMost, head.dsts, to);
       finish_put(head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
@@ -175,6 +180,11 @@ class ShortBlock {
   struct Bases {
     uint8_t* at[kMost];
   };
+
+  /// Ends the thread if the call ahead gave up. Comes before the first store.
+  __device__ void check_call_ahead() const {
+    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
 
   __device__ ShortRange range_of(const ShortStep& step) const {
     return blockIdx.x < program_.turn ? step.range : step.late;
@@ -274,6 +284,7 @@ class ShortBlock {
       }
       if (head.from_packets != 0) poll(step, sources, part, data);
       drop_minus_zeros_of_plain(head, data);
+      check_call_ahead();
       // The packets of peers have come, so whoever this launch depends on has begun.
       if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
       if constexpr (Arithmetic::kSums) {
@@ -322,6 +333,7 @@ class ShortBlock {
   const Arithmetic arithmetic_;
   const uint32_t late_;  ///< by how many blocks this one is behind the turn
   uint64_t call_ = 0;
+  uint32_t ahead_ = 0;  ///< left_by_call_ahead()
   Stamp stamp_;
 };
 
