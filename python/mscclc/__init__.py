@@ -10,20 +10,21 @@ if TYPE_CHECKING:
     from .communicator import Communicator, LoadedPlan, Work, unique_id
     from .effects import Access, Effect
     from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
+    from .memory import DeviceMemory
     from .plan import Plan, Result, compile
     from .registry import Registry, Request
     from .symmetric import SymmetricMemory
 
 __all__ = [
-    "Access", "Communicator", "CompileError", "Diagnostic", "Effect", "LibraryError",
-    "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "SymmetricMemory",
+    "Access", "Communicator", "CompileError", "DeviceMemory", "Diagnostic", "Effect",
+    "LibraryError", "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "SymmetricMemory",
     "UsageError", "Work", "compile", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "Communicator": "communicator", "LoadedPlan": "communicator", "Work": "communicator",
-    "unique_id": "communicator", "Registry": "registry", "Request": "registry",
+    "unique_id": "communicator", "DeviceMemory": "memory", "Registry": "registry", "Request": "registry",
     "Access": "effects", "Effect": "effects",
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",

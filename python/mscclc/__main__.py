@@ -3,8 +3,10 @@
 import os
 import sys
 
-from ._tool import tool_path
+from ._tool import call, tool_path
 from .errors import UsageError
+
+_MSCCLPP = "  mscclpp                 write the plan of a program in MSCCL++'s Python language"
 
 
 def main() -> int:
@@ -15,6 +17,8 @@ def main() -> int:
 
         return mscclpp(arguments[1:])
     try:
+        if arguments in (["-h"], ["--help"]):
+            return _help()
         path = tool_path()
     except UsageError as error:
         print(f"mscclc: {error}", file=sys.stderr)
@@ -25,6 +29,14 @@ def main() -> int:
     except OSError as error:
         print(f"mscclc: cannot run '{path}': {error.strerror}", file=sys.stderr)
         return 2
+
+
+def _help():
+    """The compiler's help, with the command that is Python's."""
+    text, _ = call("--help")
+    commands, options = text.split("\n\noptions:", 1)
+    print(f"{commands}\n{_MSCCLPP}\n\noptions:{options}", end="", flush=True)
+    return 0
 
 
 if __name__ == "__main__":

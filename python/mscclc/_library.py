@@ -98,6 +98,8 @@ _FUNCTIONS = {
     "mscclc_stream_synchronize": [c_void_p, c_void_p],
     "mscclc_memory_create": [c_void_p, c_size_t, POINTER(c_void_p)],
     "mscclc_memory_release": [c_void_p],
+    "mscclc_write": [c_void_p, c_void_p, c_void_p, c_size_t],
+    "mscclc_read": [c_void_p, c_void_p, c_void_p, c_size_t],
     "mscclc_register": [c_void_p, c_void_p, c_size_t, POINTER(c_uint64)],
     "mscclc_registered_address": [
         c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(c_size_t),

@@ -91,16 +91,18 @@ def _of_cuda_array(data, device, writable):
     return Buffer(address if count else None, count * width, dtype, data)
 
 
-class _DLDevice(ctypes.Structure):
+class DLDevice(ctypes.Structure):
+    """DLDevice"""
+
     _fields_ = [("type", ctypes.c_int32), ("number", ctypes.c_int32)]
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
     """DLTensor, with which a DLManagedTensor begins."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
-        ("device", _DLDevice),
+        ("device", DLDevice),
         ("dimensions", ctypes.c_int32),
         ("code", ctypes.c_uint8),
         ("bits", ctypes.c_uint8),
@@ -123,7 +125,7 @@ def _of_dlpack(data, device):
         capsule = data.__dlpack__(stream=-1)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
+    tensor = DLTensor.from_address(pointer(capsule, b"dltensor"))
     shape = tensor.shape[: tensor.dimensions]
     count = _count(shape, tensor.strides[: tensor.dimensions] if tensor.strides else None, 1)
     _needs(tensor.lanes == 1 and tensor.bits % 8 == 0, "the buffer's elements are vectors, or bits")

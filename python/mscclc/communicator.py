@@ -15,6 +15,7 @@ from ._library import DTYPE_DEFAULT, HOST, KINDS, Call, Config, UniqueId, check,
 from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
 from .errors import UsageError
+from .memory import DeviceMemory, allocate
 
 _OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
 _MOST_RANKS = 65536
@@ -244,6 +245,14 @@ class Communicator:
         _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
         self._plans.append(handle)
         return LoadedPlan(self, handle, DTYPES[dtype])
+
+    def allocate(self, count: int, dtype: str = "u8") -> DeviceMemory:
+        """`count` elements of the communicator's device, zeros. Local; the memory may outlive the
+        communicator."""
+        if dtype not in DTYPES:
+            raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        count = number(count, "the number of elements", 0, (1 << 60) - 1)
+        return allocate(self, count, dtype)
 
     def barrier(self, stream: Optional[int] = None) -> None:
         """Waits until all ranks are here, and their work before it has ended."""

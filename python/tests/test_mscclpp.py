@@ -8,9 +8,11 @@ import os
 import sys
 import tempfile
 import unittest
+from random import Random
 
 import mscclc
 from mscclc.mscclpp.command import compile_program, main
+from mscclc.mscclpp.language.internal.sync import Runs
 from mscclc.mscclpp.run import trace
 
 from peer_plans import PEER_PLANS
@@ -189,6 +191,14 @@ class Command(unittest.TestCase):
         self.assertEqual((code, errors), (0, "tracing\n{ no plan }\ndone\n"))
         self.assertEqual(json.loads(out)["name"], "talkative")
 
+    def test_chunks_may_be_billions(self):
+        code, out, errors = run_command(
+            "--no-verify", os.path.join(DATA, "mscclpp_misc", "billions_of_chunks.py")
+        )
+        self.assertEqual((code, errors), (0, ""))
+        ops = json.loads(out)["gpus"][0]["threadblocks"][0]["ops"]
+        self.assertEqual([op["name"] for op in ops], ["copy", "nop", "copy"])
+
     def test_python_is_as_it_was_afterwards(self):
         modules, path, arguments = set(sys.modules), list(sys.path), list(sys.argv)
         traced("ag_r2")
@@ -196,6 +206,18 @@ class Command(unittest.TestCase):
         left = {name for name in set(sys.modules) - modules if name.startswith("mscclpp")}
         self.assertEqual(left, set())
         self.assertNotIn("options", sys.modules)  # of the program's folder
+
+
+class Syncs(unittest.TestCase):
+    def test_runs_of_chunks_are_the_chunks(self):
+        random = Random(7)
+        for _ in range(50):
+            runs, chunks = Runs(), set()
+            for _ in range(20):
+                first, last = sorted(random.sample(range(60), 2))
+                self.assertEqual(runs.has_any(first, last), not chunks.isdisjoint(range(first, last)))
+                runs.add(first, last)
+                chunks.update(range(first, last))
 
 
 if __name__ == "__main__":

@@ -203,6 +203,48 @@ class CommandLine(unittest.TestCase):
                 with self.assertRaisesRegex(mscclc.UsageError, why):
                     mscclc.compile(EXCHANGE)
 
+    def test_help_lists_the_command_of_python(self):
+        for option in ("-h", "--help"):
+            done = command(option)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            last, own = done.stdout.split("\n\noptions:")[0].splitlines()[-2:]
+            self.assertTrue(last.startswith("  completion  "))
+            self.assertTrue(own.startswith("  mscclpp  "))
+            self.assertEqual(last.index("print "), own.index("write "))
+
+
+class CommandsOfTorch(unittest.TestCase):
+    def test_commands_that_need_torch_say_so(self):
+        for name in ("adapter", "comms"):
+            done = self.of_torch(name, "")
+            text = f"mscclc.torch.{name}: torch is not installed for {sys.executable}\n"
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", text))
+
+    def test_the_adapter_is_not_built_into_a_folder_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "torch"))
+            with open(os.path.join(folder, "torch", "__init__.py"), "w") as file:
+                file.write("__version__ = '2.11.0'\n")
+            with open(os.path.join(folder, "torch", "distributed.py"), "w") as file:
+                file.write("def is_available(): return False\n")
+            done = self.of_torch("adapter", folder, "/nothing")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(
+            done.stderr,
+            "mscclc.torch.adapter: cannot write /nothing/libmscclc_torch-2.11.so: there is no such "
+            "folder, or it is not writable\n",
+        )
+
+    def of_torch(self, name, folder, *arguments):
+        """A run of `python3 -m mscclc.torch.NAME ARGUMENTS…`, with modules of the folder alone."""
+        path = os.pathsep.join(filter(None, [folder, os.path.dirname(os.path.dirname(mscclc.__file__))]))
+        return subprocess.run(
+            [sys.executable, "-S", "-m", "mscclc.torch." + name, *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -64,4 +64,50 @@ def of_a_group(ranks):
     group.communicator.close()
 
 
-CHECKS = [collectives, dropped, of_a_group]
+def memory_of_the_library(ranks):
+    """What a communicator allocates is a tensor, by DLPack and on GPUs by the array interface."""
+    me, size = ranks.rank, ranks.size
+    with _comm(ranks, "memory") as comm:
+        for dtype, name in ((torch.float32, "f32"), (torch.bfloat16, "bf16"), (torch.int64, "i64")):
+            memory = comm.allocate(1000, name)
+            tensor = torch.from_dlpack(memory)
+            equal(tensor, torch.zeros(1000, dtype=dtype))
+            tensor.fill_(me + 1)
+            comm.allreduce(memory).wait()
+            equal(tensor, torch.full((1000,), size * (size + 1) // 2, dtype=dtype))
+            part = torch.from_dlpack(memory[10:20])
+            del memory
+            part.fill_(7)
+            equal(tensor[9:21].to(torch.int64).sum(), torch.tensor(70 + size * (size + 1)))
+        if torch.get_default_device().type == "cuda":
+            memory = comm.allocate(8, "f32")
+            torch.as_tensor(memory, device="cuda").fill_(3)
+            torch.cuda.synchronize()
+            assert memory.read() == torch.full((8,), 3.0, device="cpu").numpy().tobytes()
+
+
+def symmetric(ranks):
+    """Symmetric memory of a communicator, whose collectives use it where it lies."""
+    me, size, count = ranks.rank, ranks.size, 1 << 20
+    with _comm(ranks, "symmetric") as comm:
+        memory = mscclc.SymmetricMemory(4 * count, comm)
+        tensor = _tensor_of(memory.buffer())
+        tensor.fill_(me + 1)
+        comm.allreduce(memory.buffer(), dtype="f32", symmetric=True).wait()
+        equal(tensor, torch.full((count,), size * (size + 1) / 2))
+        memory.barrier()
+        _tensor_of(memory.buffer((me + 1) % size))[5] = me
+        if tensor.is_cuda:
+            torch.cuda.synchronize()
+        memory.barrier()
+        assert int(tensor[5]) == (me - 1) % size
+        memory.close()
+
+
+def _tensor_of(buffer):
+    if isinstance(buffer, memoryview):
+        return torch.frombuffer(buffer, dtype=torch.float32)
+    return torch.from_dlpack(buffer).view(torch.float32)
+
+
+CHECKS = [collectives, dropped, of_a_group, memory_of_the_library, symmetric]

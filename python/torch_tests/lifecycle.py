@@ -113,7 +113,10 @@ def fallback(ranks):
     os.environ["TORCH_MSCCLC_FALLBACK"] = "yes"
     refused(mscclc.torch.Options, "0 or 1, not 'yes'")
     del os.environ["TORCH_MSCCLC_FALLBACK"]
-    assert not mscclc.torch.Options().fallback
+    assert not mscclc.torch.Options().fallback and not mscclc.torch.Options().symmetric
+    os.environ["TORCH_MSCCLC_SYMMETRIC"] = "1"
+    assert mscclc.torch.Options() == mscclc.torch.Options(symmetric=True)
+    del os.environ["TORCH_MSCCLC_SYMMETRIC"]
 
 
 def timeouts(ranks):

@@ -205,7 +205,43 @@ def ranks_that_differ(ranks):
     dist.destroy_process_group()
 
 
+def promised(ranks):
+    """Where ranks promise to give the same parts, they use them and do not ask one another first."""
+    options = mscclc.torch.Options(symmetric=True)
+    group, size = _group(ranks, "promised", pg_options=options), ranks.size
+    whole = _symmetric(group, 2 * size * COUNT)
+    rows, part = whole[: size * COUNT].view(size, COUNT), whole[size * COUNT + 5 :][:COUNT]
+    asked = _small_calls()
+    with loads() as found:
+        dist.all_reduce(part.fill_(ranks.rank + 1))
+        equal(part, torch.full((COUNT,), size * (size + 1) / 2))
+        rows[ranks.rank] = ranks.rank + 1
+        dist.all_gather_into_tensor(rows, rows[ranks.rank])
+        equal(rows.flatten(), _rows(ranks, COUNT))
+        dist.reduce_scatter_tensor(part, rows)
+        equal(part, torch.full((COUNT,), float(size * (ranks.rank + 1))))
+    assert found.uses > 0 and found.copies == 0, vars(found)
+    with loads() as found:
+        dist.all_reduce(torch.ones(COUNT))
+        dist.all_gather_into_tensor(rows, torch.full((COUNT,), ranks.rank + 1.0))
+        equal(rows.flatten(), _rows(ranks, COUNT))
+    assert found.uses == 0 and found.copies > 0, vars(found)
+    another = _symmetric(group).fill_(1)
+    del whole, rows, part
+    dist.all_reduce(another)
+    equal(another, torch.full((COUNT,), float(size)))
+    assert _small_calls() == asked
+    dist.destroy_process_group()
+
+
+def _small_calls():
+    """How many calls of less than 4 KiB have picked a plan."""
+    with open(LOG) as log:
+        calls = re.findall(r" of ([0-9]+) bytes takes ", log.read())
+    return sum(int(size) < 4096 for size in calls)
+
+
 CHECKS = [
     whole_and_views, as_by_copies, one_of_two, of_our_class, of_another_group, groups_made_again,
-    nothing_stays, ranks_that_differ,
+    nothing_stays, ranks_that_differ, promised,
 ]  # fmt: skip

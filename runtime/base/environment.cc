@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <vector>
 
@@ -17,6 +18,20 @@ constexpr VariableInfo kTable[] = {
 #undef ENV
 };
 
+/// Variables whose values are words, of which only some processes ask what they mean.
+struct Words {
+  Variable variable;
+  std::array<std::string_view, 5> allowed;
+};
+constexpr Words kWords[] = {
+    {Variable::MSCCLC_LANE, {"sockets", "verbs"}},
+    {Variable::MSCCLC_IBV_MODE, {"host", "host-no-atomic"}},
+    {Variable::MSCCLC_PROOF, {"require", "skip"}},
+    {Variable::MSCCLC_NCCL_COMM, {"init", "lazy"}},
+    {Variable::MSCCLC_DEVICE, {"gpu", "host"}},
+    {Variable::MSCCLC_SYMMETRIC_MEMORY, {"native", "torch", "cuda", "nccl", "nvshmem"}},
+};
+
 constexpr std::string_view kOurs = "MSCCLC_";
 
 bool is_printable(char c) { return c >= 0x20 && c != 0x7f; }
@@ -28,6 +43,19 @@ void report(const VariableInfo& variable, std::string_view value, const std::str
                                 : "is " + quoted(value);
   diagnostics.error("bad-variable", {},
                     fmt::format("{} {}; allowed is {}", variable.name, shown, allowed));
+}
+
+/// Where the variable has words: whether this is one of them.
+void check_word(const VariableInfo& variable, std::string_view value, Diagnostics& diagnostics) {
+  const auto words = std::find_if(std::begin(kWords), std::end(kWords),
+                                  [&](const Words& w) { return w.variable == variable.variable; });
+  if (words == std::end(kWords)) return;
+  std::string allowed;
+  for (const std::string_view word : words->allowed) {
+    if (word == value) return;
+    if (!word.empty()) allowed += fmt::format("{}'{}'", allowed.empty() ? "" : " or ", word);
+  }
+  report(variable, value, allowed, diagnostics);
 }
 
 }  // namespace
@@ -85,6 +113,23 @@ std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagn
   const auto seconds = number(Variable::MSCCLC_TIMEOUT, diagnostics);
   if (!seconds) return std::nullopt;
   return *seconds == 0 ? kForEver : std::chrono::milliseconds(std::chrono::seconds(*seconds));
+}
+
+void Environment::check(const VariableInfo& row, Diagnostics& diagnostics) const {
+  if (row.kind == VariableKind::count || row.kind == VariableKind::seconds) {
+    (void)number(row.variable, diagnostics);
+  } else if (const auto value = text(row.variable, diagnostics)) {
+    check_word(row, *value, diagnostics);
+  }
+}
+
+bool Environment::check_ours(Diagnostics& diagnostics) const {
+  Diagnostics found;
+  for (const VariableInfo& row : kTable) {
+    if (row.group == VariableGroup::ours && has(row.variable)) check(row, found);
+  }
+  for (const Diagnostic& mistake : found.all()) diagnostics.add(mistake);
+  return !found.has_errors();
 }
 
 void Environment::warn_of_unknown(Diagnostics& diagnostics) const {

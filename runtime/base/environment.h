@@ -58,11 +58,17 @@ class Environment {
   /// MSCCLC_TIMEOUT; 0 there is kForEver.
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 
+  /// Whether all variables of ours that are set have values that are allowed, also those that this
+  /// process does not need: a mistake must not wait for the machine where it matters. Errors
+  /// (bad-variable).
+  [[nodiscard]] bool check_ours(Diagnostics& diagnostics) const;
+
   /// Warns of variables that begin with MSCCLC_ but are not read: most are misspelt.
   void warn_of_unknown(Diagnostics& diagnostics) const;
 
  private:
   std::string_view raw(Variable variable) const;
+  void check(const VariableInfo& row, Diagnostics& diagnostics) const;
 
   Values values_;
 };

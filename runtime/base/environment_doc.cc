@@ -14,7 +14,8 @@ constexpr std::string_view kPageHead = R"(# Environment variables
 <!-- Made from runtime/base/environment.def by: mscclc env --format=markdown > docs/environment.md -->
 
 What the runtime reads. A value that is not allowed is an error that names the variable; nothing is
-guessed. Of NCCL's own variables NCCL takes any value, so `NCCL_DEBUG`, `NCCL_DEBUG_FILE` and
+guessed. Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs
+them or not. Of NCCL's own variables NCCL takes any value, so `NCCL_DEBUG`, `NCCL_DEBUG_FILE` and
 `NCCL_COMM_BLOCKING` with a value that is not allowed only bring a warning in the log, and count as
 not set. A variable that is set to nothing counts as not set. The runtime warns of names that begin
 with `MSCCLC_` and are not listed here. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.

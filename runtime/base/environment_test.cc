@@ -106,6 +106,35 @@ TEST_CASE("what is not set, or set to nothing, has the fallback or nothing") {
   CHECK(diagnostics.all().empty());
 }
 
+TEST_CASE("every variable of ours is checked, whether it is needed or not") {
+  for (const VariableInfo& row : variable_table()) {
+    Diagnostics diagnostics;
+    const Environment environment(Environment::Values{{std::string(row.name), "\x07"}});
+    const bool ours = row.group == VariableGroup::ours;
+    CHECK(environment.check_ours(diagnostics) != ours);
+    REQUIRE(diagnostics.all().size() == (ours ? 1 : 0));
+    if (ours) CHECK(diagnostics.all()[0].message.starts_with(row.name));
+  }
+}
+
+TEST_CASE("all mistakes are told, and words that there are not") {
+  Diagnostics diagnostics;
+  const Environment environment({{"MSCCLC_FORCE_DISABLE_GDR", "2"},
+                                 {"MSCCLC_IBV_MODE", "guest"},
+                                 {"MSCCLC_IB_QPS", "4"},
+                                 {"MSCCLC_LANE", "verbs"},
+                                 {"MSCCLC_SYMMETRIC_MEMORY", "none"}});
+  CHECK_FALSE(environment.check_ours(diagnostics));
+  REQUIRE(diagnostics.all().size() == 3);
+  CHECK(diagnostics.all()[0].message ==
+        "MSCCLC_FORCE_DISABLE_GDR is '2'; allowed is a whole number from 0 to 1");
+  CHECK(diagnostics.all()[1].message ==
+        "MSCCLC_IBV_MODE is 'guest'; allowed is 'host' or 'host-no-atomic'");
+  CHECK(diagnostics.all()[2].message ==
+        "MSCCLC_SYMMETRIC_MEMORY is 'none'; allowed is 'native' or 'torch' or 'cuda' or 'nccl' or "
+        "'nvshmem'");
+}
+
 TEST_CASE("variables that nobody reads are warned of") {
   Diagnostics diagnostics;
   const Environment environment(

@@ -62,6 +62,7 @@ bool read_flight_file(const Environment& environment, Group& group, Diagnostics&
 /// What the environment says about this; false: reported.
 bool read_settings(Group& group, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
+  if (!environment.check_ours(diagnostics)) return false;
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   group.check_calls = check.value_or(0) == 1;
   return check && start_log(environment, diagnostics) &&
@@ -171,7 +172,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
   group->timeout = timeout.value_or(std::chrono::milliseconds(0));
-  bool able = read_settings(*group, diagnostics) && timeout.has_value();
+  bool able = timeout.has_value() && read_settings(*group, diagnostics);
   if (group->device == nullptr) {
     able = false;
     if (!diagnostics.has_errors()) {  // else they say why there is none

@@ -22,7 +22,7 @@ COUNT = 256 * 512
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--ranks", type=int, default=0)
-    options.add_argument("--seconds", type=int, default=45, help="what one backend may take")
+    options.add_argument("--seconds", type=int, default=90, help="what one backend may take")
     options.add_argument("--rank", type=int)
     options.add_argument("--backend")
     options.add_argument("--folder")
@@ -87,6 +87,9 @@ def run_rank(given):
     import torch.distributed as dist
 
     torch.cuda.set_device(given.rank)
+    # Read when the first communicator is made; _loads() reads what is written.
+    os.environ.update(MSCCLC_DEBUG="INFO", MSCCLC_DEBUG_SUBSYS="LOAD",
+                      MSCCLC_DEBUG_FILE=os.path.join(given.folder, f"log{given.rank}"))  # fmt: skip
     dist.init_process_group("cpu:gloo,cuda:nccl", init_method=f"file://{given.folder}/store",
                             rank=given.rank, world_size=given.ranks,
                             device_id=torch.device("cuda", given.rank))  # fmt: skip
@@ -329,6 +332,113 @@ def nothing_stays(rank, ranks, backend):
     assert after[0] >= before[0] - (64 << 20) and after[1] <= before[1] + 4, (before, after)
 
 
+# ---- Collectives on it, backend mscclc ----
+
+
+def _loads():
+    """How many plans were loaded that use buffers where they lie, and that copy them."""
+    with open(os.environ["MSCCLC_DEBUG_FILE"]) as log:
+        lines = [line for line in log if " executable " in line and "_packets'" not in line]
+    uses = sum("zero copy" in line for line in lines)
+    return uses, len(lines) - uses
+
+
+def _promising_group():
+    import torch.distributed as dist
+
+    import mscclc.torch
+
+    return dist.new_group(backend="mscclc", pg_options=mscclc.torch.Options(symmetric=True))
+
+
+def collectives_without_a_copy(rank, ranks, backend):
+    """All kinds, on views with an offset: no plan is loaded that copies, and results are right."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory as symm
+
+    count, group = 3 << 20, _promising_group()
+    whole = _empty((2 * ranks + 1) * count, dtype=torch.float32)
+    symm.rendezvous(whole, group)
+    part, rows = whole[4 : 4 + count], whole[ranks * count : 2 * ranks * count].view(ranks, count)
+    numbers = torch.arange(1.0, ranks + 1, device=whole.device).view(ranks, 1)
+    before = _loads()
+    dist.all_reduce(part.fill_(rank + 1), group=group)
+    _equal(part, ranks * (ranks + 1) / 2, "all_reduce")
+    dist.all_gather_into_tensor(rows, part.fill_(rank + 1), group=group)
+    _equal(rows, numbers, "all_gather")
+    rows.zero_()
+    rows[rank] = rank + 1
+    dist.all_gather_into_tensor(rows, rows[rank], group=group)
+    _equal(rows, numbers, "all_gather in place")
+    dist.reduce_scatter_tensor(part, rows, group=group)
+    _equal(part, ranks * (rank + 1), "reduce_scatter")
+    dist.all_to_all_single(rows[0], part.fill_(rank + 1), group=group)
+    wanted = torch.arange(1, ranks + 1, device="cuda").repeat_interleave(count // ranks)
+    _equal(rows[0][: wanted.numel()], wanted, "all_to_all")
+    after = _loads()
+    assert after[0] > before[0] and after[1] == before[1], (before, after)
+    plain = torch.full((count,), float(rank + 1), device="cuda")
+    dist.all_reduce(plain, group=group)
+    _equal(plain, ranks * (ranks + 1) / 2, "plain")
+    assert _loads()[1] > after[1], "memory that is not symmetric was not copied"
+    dist.destroy_process_group(group)
+
+
+def collectives_in_a_graph(rank, ranks, backend):
+    """Captured after one call; replays see new data. Of a memory pool, too."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory as symm
+
+    group = _promising_group()
+    pool = symm.get_mem_pool(torch.device("cuda", torch.cuda.current_device()))
+    with torch.cuda.use_mem_pool(pool):
+        pooled = torch.zeros(2 << 20, device="cuda")
+    for tensor in (_empty(2 << 20, dtype=torch.float32).zero_(), pooled):
+        symm.rendezvous(tensor, group)
+        value = torch.zeros_like(tensor)
+        dist.all_reduce(tensor, group=group)
+        torch.cuda.synchronize()
+        before = _loads()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            tensor.copy_(value)
+            dist.all_reduce(tensor, group=group)
+        for round in range(20):
+            value.fill_(rank + round)
+            graph.replay()
+            _equal(tensor, ranks * (ranks - 1) / 2 + ranks * round, f"replay {round}")
+        assert _loads() == before, "the capture has loaded another plan"
+    dist.destroy_process_group(group)
+
+
+def time_of_collectives(rank, ranks, backend):
+    """Prints how long an all-reduce takes where it copies, and where it does not."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory as symm
+
+    group = _promising_group()
+    tensor = _empty(8 << 20, dtype=torch.float32).zero_()
+    symm.rendezvous(tensor, group)
+    for count in (1 << 16, 1 << 20, 8 << 20):
+        times = []
+        for buffer in (torch.zeros(count, device="cuda"), tensor[:count]):
+            for _ in range(5):
+                dist.all_reduce(buffer, group=group)
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(50):
+                dist.all_reduce(buffer, group=group)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end) * 20)
+        print(f"note: all_reduce of {4 * count} bytes: {times[0]:.1f} us with copies, "
+              f"{times[1]:.1f} without", flush=True)  # fmt: skip
+    dist.destroy_process_group(group)
+
+
 # ---- The class ----
 
 
@@ -401,6 +511,7 @@ def class_again(rank, ranks, backend):
 OF_TORCH = [
     every_rank_reads_every_peer, who_sees_a_write, signals, barriers_in_a_graph, kernels_of_torch,
     memory_pool, taken_without_a_copy, groups_made_again, nothing_stays,
+    collectives_without_a_copy, collectives_in_a_graph, time_of_collectives,
 ]  # fmt: skip
 OF_CLASS = [class_reads_every_peer, class_writes, class_again]
 

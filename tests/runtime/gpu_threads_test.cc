@@ -94,6 +94,52 @@ TEST_CASE("ranks that are threads with a GPU each come and go") {
   world.check_clean();
 }
 
+/// Binds and captures symmetric calls at several places of registered memory, one rank after
+/// another: the others wait for this one, so it would wait forever if it waited for them.
+std::string bind_alone(World& world, Communicator& communicator,
+                       const std::shared_ptr<const Program>& plan) {
+  Diagnostics d;
+  Device& device = communicator.device();
+  const auto memory =
+      CallerMemory::make(communicator, *plan, {.max_bytes = 4096, .registered = true}, d);
+  const auto loaded =
+      communicator.load(plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
+  const StreamHandle stream = device.create_stream(d);
+  bool good = memory != nullptr && loaded != nullptr && stream != nullptr;
+  std::vector<std::vector<uint8_t>> all;
+  for (uint32_t turn = 0; good && turn < plan->ranks.size(); ++turn) {
+    for (const uint64_t offset : {0, 64, 2048, 64}) {
+      if (turn != communicator.rank()) break;
+      const CallOptions options{
+          .bytes = 1024,
+          .dtype = Dtype::f32,
+          .input = static_cast<const uint8_t*>(memory->device(kInput)) + offset,
+          .output = static_cast<uint8_t*>(memory->device(kOutput)) + offset,
+          .symmetric = true};
+      if (loaded->bind_waits(options)) return "it waits";
+      world.fake.begin_capture(cuda::abi::kCaptureModeGlobal);
+      const BoundCall call = loaded->bind(options, d);
+      good = good && call && loaded->launch(call, stream, d);
+      world.fake.end_capture();
+    }
+    good = good && communicator.bootstrap().all_gather({}, "the next rank", all, d);
+  }
+  device.destroy_stream(stream);
+  return good ? "" : testing::text(d);
+}
+
+TEST_CASE("symmetric calls are bound by each rank alone, in captures too") {
+  World world({.devices = 4});
+  {
+    cuda::ContextKeeper keeper;
+    const auto plan = plans().front();
+    CHECK(run_on_gpus(world, keeper, static_cast<uint32_t>(plan->ranks.size()),
+                      [&](Communicator& c) { return bind_alone(world, c, plan); }) == "");
+    CHECK(world.fake.misuses() == std::vector<std::string>{});
+  }
+  world.check_clean();
+}
+
 // Every buffer is unmapped by all ranks at once, each for its GPU.
 TEST_CASE("threads take turns to map and unmap what they share") {
   World world({.devices = 4});

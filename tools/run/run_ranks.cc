@@ -152,9 +152,12 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   }
   const Environment environment = Environment::of_process();
   environment.warn_of_unknown(input.diagnostics);
-  const auto timeout = environment.timeout(input.diagnostics);
-  const auto silence = environment.number(Variable::MSCCLC_SILENCE, input.diagnostics);
+  const bool allowed = environment.check_ours(input.diagnostics);
   input.report();
+  if (!allowed) return kUsage;
+  Diagnostics none;  // what is allowed can be read
+  const auto timeout = environment.timeout(none);
+  const auto silence = environment.number(Variable::MSCCLC_SILENCE, none);
   if (!timeout || !silence) return kUsage;
   const Start start{options, input, specs, {*timeout, std::chrono::seconds(*silence)}};
   Diagnostics launcher;

@@ -5,8 +5,8 @@
     memory.barrier()
     print([memory.buffer(peer)[0] for peer in range(comm.size)])
 
-The group is a mscclc.Communicator, then buffers are memoryviews; or one of torch.distributed, then
-they are tensors of uint8. Who makes the memory is said by `backend`, or by MSCCLC_SYMMETRIC_MEMORY:
+The group is a mscclc.Communicator, then buffers are memoryviews, and of GPUs mscclc.DeviceMemory; or one
+of torch.distributed, then they are tensors of uint8. Who makes the memory is said by `backend`, or by MSCCLC_SYMMETRIC_MEMORY:
 
     native    libmscclc (the default): the host and GPUs; the only one for a Communicator
     torch     torch's symmetric memory, of the backend that torch has
@@ -19,7 +19,6 @@ A process has one of them.
 
 from typing import Any, Optional
 
-from .._library import HOST
 from ..communicator import Communicator
 from ..errors import UsageError
 from .choice import BACKENDS, choose, chosen, keep
@@ -134,11 +133,6 @@ def _maker(group, name):
             raise UsageError(
                 f"symmetric memory {name!r} needs a group of torch.distributed; a Communicator has"
                 " 'native'"
-            )
-        if group._device != HOST:
-            raise UsageError(
-                "symmetric memory of a Communicator is of the host device; on GPUs give a group of"
-                " torch.distributed"
             )
         from . import native
 

@@ -1,10 +1,12 @@
-"""Symmetric memory of libmscclc among the ranks of a Communicator, on the host device."""
+"""Symmetric memory of libmscclc among the ranks of a Communicator, on the host and on GPUs."""
 
 import ctypes
 
-from .._library import check, library
+from .._library import HOST, check, library
+from ..buffers import buffer_of
 from ..communicator import _wait_for
 from ..errors import UsageError
+from ..memory import DeviceMemory
 
 
 class _Mapping:
@@ -30,13 +32,11 @@ class Native:
         return self._addresses[rank]
 
     def buffer(self, rank):
-        if self.bytes == 0:
-            return memoryview(bytearray())
-        if self._addresses[rank] == 0:
+        if self.bytes > 0 and self._addresses[rank] == 0:
             raise UsageError(f"the memory of rank {rank} is not reached directly from {self.rank}")
-        data = (ctypes.c_char * self.bytes).from_address(self._addresses[rank])
-        data.mapping = self._mapping  # lives as long as the view
-        return memoryview(data).cast("B")
+        # Who has the memory has the mapping.
+        memory = DeviceMemory(self._comm, self._addresses[rank], self.bytes, "u8", self._mapping)
+        return memory.view() if self._comm._device == HOST else memory
 
     def barrier(self):
         self._comm.barrier()
@@ -48,7 +48,7 @@ class Native:
 def allocate(bytes, comm, device, name):
     """Collective: new memory."""
     if device is not None:
-        raise UsageError("a device is for groups of torch; a Communicator is of the host device")
+        raise UsageError("a device is for groups of torch; a Communicator has its own")
     memory = ctypes.c_void_p()
     # Where there are no bytes, nothing of it is registered.
     check(library().mscclc_memory_create(comm._own(), max(bytes, 1), ctypes.byref(memory)))
@@ -57,12 +57,8 @@ def allocate(bytes, comm, device, name):
 
 def take(buffer, comm, name):
     """Collective: memory that peers can map, and that lives as long as the buffer does."""
-    view = memoryview(buffer)
-    if not view.c_contiguous or view.readonly:
-        raise UsageError("symmetric memory is contiguous and writable, the buffer is not")
-    view = view.cast("B") if view.nbytes else memoryview(bytearray())
-    address = ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else None
-    return _share(comm, address, view.nbytes, None, view)
+    found = buffer_of(buffer, comm._device, writable=True)
+    return _share(comm, found.address, found.bytes, None, found.owner)
 
 
 def _share(comm, address, bytes, memory, keep):

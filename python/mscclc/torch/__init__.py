@@ -11,6 +11,9 @@ The backend needs a small library that is built once for a version of torch:
     python3 -m mscclc.torch.adapter
 """
 
+import importlib.util
+import sys
+
 from .options import Options
 
 __all__ = ["Options", "register"]
@@ -36,4 +39,12 @@ def _create(of_group, options):
     return create(of_group, options)
 
 
+def _end_command_without_torch():
+    """Ends `python3 -m mscclc.torch.…`, which imports this module first, if torch is not there."""
+    commands = [word for word in sys.orig_argv if word.startswith(__name__ + ".")]
+    if commands and importlib.util.find_spec("torch") is None:
+        sys.exit(f"{commands[0]}: torch is not installed for {sys.executable}")
+
+
+_end_command_without_torch()
 register()

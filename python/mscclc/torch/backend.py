@@ -35,7 +35,9 @@ def create(of_group, options) -> dist.Backend:
     _register_process_group(given, carrier)
     try:
         milliseconds = round(of_group.timeout.total_seconds() * 1000)
-        torch.ops.mscclc.make_backend(given, made, of_group.group_id, milliseconds)
+        torch.ops.mscclc.make_backend(
+            given, made, of_group.group_id, milliseconds, options.symmetric
+        )
         try:
             return _resolve_process_group(made)._get_backend(torch.device("cpu"))
         finally:

@@ -6,17 +6,24 @@ from dataclasses import dataclass, field
 from ..errors import UsageError
 
 
-def _fallback_of_environment() -> bool:
-    value = os.environ.get("TORCH_MSCCLC_FALLBACK", "") or "0"
+def _of_environment(name: str) -> bool:
+    value = os.environ.get(name, "") or "0"
     if value not in ("0", "1"):
-        raise UsageError(f"TORCH_MSCCLC_FALLBACK is 0 or 1, not {value!r}")
+        raise UsageError(f"{name} is 0 or 1, not {value!r}")
     return value == "1"
 
 
 @dataclass(frozen=True)
 class Options:
-    """`fallback`: calls that no plan serves go to gloo (cpu) and NCCL (cuda), with a warning for the
-    first of a kind; without it they are errors. All ranks have the same. If it is not said,
-    TORCH_MSCCLC_FALLBACK says it (1, or 0, the default)."""
+    """All ranks have the same. What is not said, a variable says: 1, or 0, the default.
 
-    fallback: bool = field(default_factory=_fallback_of_environment)
+    `fallback` (TORCH_MSCCLC_FALLBACK): calls that no plan serves go to gloo (cpu) and NCCL (cuda),
+    with a warning for the first of a kind; without it they are errors.
+
+    `symmetric` (TORCH_MSCCLC_SYMMETRIC): a promise that in every collective either all ranks give the
+    same parts of memory that the group has made symmetric, or none gives such memory. Then tensors of
+    cuda are used where they lie, too, and ranks need not ask one another before calls on the host. Ranks
+    that break it may hang, or get wrong data."""
+
+    fallback: bool = field(default_factory=lambda: _of_environment("TORCH_MSCCLC_FALLBACK"))
+    symmetric: bool = field(default_factory=lambda: _of_environment("TORCH_MSCCLC_SYMMETRIC"))

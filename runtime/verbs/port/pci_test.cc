@@ -83,10 +83,13 @@ TEST_CASE("GPUs that are equally near take turns") {
 TEST_CASE("the map of GPUs and network ports") {
   const MadeUpPci machine;
   const PciTree tree(machine.sysfs());
-  CHECK(nic_map(tree, {}) == "This machine has no GPU of NVIDIA's.\n");
+  CHECK(nic_map(tree, {}) ==
+        "This machine has no GPU of NVIDIA's.\n"
+        "This machine has no InfiniBand or RoCE device.\n");
   machine.add_gpu("pci0000:10/0000:10:01.0/0000:11:00.0", 0);
   machine.add_gpu("pci0000:80/0000:80:01.0/0000:81:00.0", 1);
-  CHECK(nic_map(tree, {}) == "This machine has no InfiniBand or RoCE device.\n");
+  CHECK(nic_map(tree, {}) ==
+        "This machine has no InfiniBand or RoCE device.\n# GPU\n0000:11:00.0\n0000:81:00.0\n");
   machine.add_network_device("mlx5_0", "pci0000:10/0000:10:01.0/0000:11:00.1", 0, "1: DOWN");
   machine.add_network_device("mlx5_1", "pci0000:10/0000:10:02.0/0000:12:00.0", 0);
   machine.add_network_device("mlx5_2", "pci0000:80/0000:80:01.0/0000:82:00.0", 1, "4: ACTIVE",
@@ -108,6 +111,26 @@ TEST_CASE("the map of GPUs and network ports") {
         "0000:81:00.0  mlx5_0:1      machine       InfiniBand  not active\n"
         "              mlx5_1:1      machine       InfiniBand  lanes use it\n"
         "              mlx5_2:1      one switch    Ethernet    left out by MSCCLC_IB_HCA\n");
+}
+
+TEST_CASE("ports of a machine without GPUs") {
+  const MadeUpPci machine;
+  machine.add_network_device("mlx5_0", "pci0000:10/0000:10:01.0/0000:11:00.1", 0, "1: DOWN");
+  machine.add_network_device("mlx5_1", "pci0000:10/0000:10:02.0/0000:12:00.0", 0);
+  machine.add_network_device("rxe0", "", -1, "4: ACTIVE", "Ethernet");
+  CHECK(nic_map(PciTree(machine.sysfs()), {}) ==
+        "This machine has no GPU of NVIDIA's.\n"
+        "# port        link\n"
+        "mlx5_0:1      InfiniBand  not active\n"
+        "mlx5_1:1      InfiniBand  lanes use it\n"
+        "rxe0:1        Ethernet\n");
+  std::string why;
+  CHECK(nic_map(PciTree(machine.sysfs()), *parse_hca_list("rxe0", why)) ==
+        "This machine has no GPU of NVIDIA's.\n"
+        "# port        link\n"
+        "mlx5_0:1      InfiniBand  left out by MSCCLC_IB_HCA\n"
+        "mlx5_1:1      InfiniBand  left out by MSCCLC_IB_HCA\n"
+        "rxe0:1        Ethernet    lanes use it\n");
 }
 
 }  // namespace

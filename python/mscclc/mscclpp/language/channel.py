@@ -27,6 +27,7 @@ class _Channel:
         self._program.state_of(dst_rank)
         if dst_rank == src_rank:
             raise ProgramError(f"a channel of rank {src_rank} to itself")
+        self._program.take_room()
         self._kind = self.channel_type.value
         self.dst_rank = dst_rank
         self.src_rank = src_rank
@@ -234,6 +235,7 @@ class SwitchChannel:
     def __init__(self, rank_list: List[int], buffer_type: BufferType):
         self._program = get_program()
         self.rank_group = list(rank_list)
+        self._program.take_room(len(self.rank_group))
         self.buffer_type = buffer_type
         joined = (buffer_type.value, tuple(self.rank_group))
         states = [self._program.state_of(rank) for rank in self.rank_group]

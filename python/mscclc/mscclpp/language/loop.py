@@ -1,5 +1,6 @@
 """Pipelined loops: `with LoopIterationContext(unit, num_chunks):`."""
 
+from .internal.arguments import MOST_CHUNKS, needs_number
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.op import Op, caller
@@ -11,8 +12,8 @@ class LoopIterationContext:
     """Ops traced inside run once for each `unit` bytes of `num_chunks` chunks, in every block."""
 
     def __init__(self, unit: int, num_chunks: int):
-        if unit <= 0 or num_chunks <= 0:
-            raise ProgramError(f"a loop over {num_chunks} chunks in units of {unit} bytes")
+        needs_number("'unit' of a loop", unit, 1, 2**32 - 1)
+        needs_number("'num_chunks' of a loop", num_chunks, 1, MOST_CHUNKS)
         self.unit = unit
         self.num_chunks = num_chunks
         self.operations = {}  # (rank, block): ops

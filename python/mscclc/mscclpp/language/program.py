@@ -4,10 +4,12 @@ import json
 
 from .collectives import Collective
 from .internal import globals as current
+from .internal.arguments import MOST_BLOCKS, MOST_RANKS, needs_flag, needs_kind, needs_number
 from .internal.check import check_counts
 from .internal.errors import ProgramError
-from .internal.op import caller
-from .internal.state import MOST_BLOCKS, MOST_RANKS, RankState
+from .internal.op import caller, forget_callers
+from .internal.size import check_buffers, no_room, room_of
+from .internal.state import RankState
 from .internal.types import BufferType
 from .internal.write_plan import plan_of
 from .utils import AlgoSpec, ReplicationPolicy
@@ -36,10 +38,11 @@ class CollectiveProgram:
         max_message_size: int = 2**64 - 1,
     ):
         self.place = caller(1)
-        assert protocol in ("Simple", "LL"), f"protocol {protocol!r}; there are 'Simple' and 'LL'"
-        _bounded("the number of instances", instances, MOST_BLOCKS)
-        _bounded("the number of ranks", num_ranks, MOST_RANKS)
-        _bounded("the number of the collective's ranks", collective.num_ranks, MOST_RANKS)
+        needs_kind("'name'", name, str, "a string")
+        needs_kind("'collective'", collective, Collective, "a collective")
+        needs_number("the number of instances", instances, 1, MOST_BLOCKS)
+        needs_number("the number of ranks", num_ranks, 1, MOST_RANKS)
+        needs_number("the number of the collective's ranks", collective.num_ranks, 1, MOST_RANKS)
         self.name = name
         self.collective = collective
         self.num_ranks = num_ranks
@@ -54,13 +57,31 @@ class CollectiveProgram:
         self.buffer_alignment = buffer_alignment
         self.min_message_size = min_message_size
         self.max_message_size = max_message_size
+        self._check_options()
         self.buffers = collective.init_buffers()
         if len(self.buffers) < num_ranks:
             raise ProgramError(f"{num_ranks} ranks, and a collective of {len(self.buffers)}")
+        check_buffers(self)
+        self.room = room_of(self)
         self.ranks = [RankState(rank) for rank in range(num_ranks)]
         self.loop_context = None
         self.signals = {}  # (type, from, to): [count, place of the last]
         self.waits = {}  # the same, of the waits that take them
+
+    def _check_options(self):
+        if self.protocol not in ("Simple", "LL"):
+            raise ProgramError(f"'protocol' is {self.protocol!r}; allowed are 'Simple' and 'LL'")
+        for name in ("instr_fusion", "auto_sync", "reuse_resources", "use_double_scratch_buffer"):
+            needs_flag(f"'{name}'", getattr(self, name))
+        needs_kind(
+            "'replication_policy'", self.replication_policy, ReplicationPolicy, "a ReplicationPolicy"
+        )
+        needs_number("'num_threads_per_block'", self.num_threads_per_block, 32, 1024, 32)
+        needs_number("'buffer_alignment'", self.buffer_alignment, 16, 2**20, 16)
+        needs_number("'min_message_size'", self.min_message_size, 0, 2**64 - 1)
+        needs_number(
+            "'max_message_size'", self.max_message_size, self.min_message_size, 2**64 - 1
+        )
 
     @classmethod
     def from_spec(cls, spec: AlgoSpec) -> "CollectiveProgram":
@@ -90,6 +111,7 @@ class CollectiveProgram:
 
     def __exit__(self, kind, value, traceback):
         current.set_program(None)
+        forget_callers()
         if kind is None:
             current.traced.append(self)
 
@@ -112,10 +134,19 @@ class CollectiveProgram:
         loop that is being traced."""
         if block is None:
             block = state.block(tb)
+        self.room -= 1
+        if self.room < 0:
+            raise no_room(self)
         if self.loop_context is None:
             block.ops.append(op)
         else:
             self.loop_context.add_operation(state.rank, tb, op)
+
+    def take_room(self, parts=1) -> None:
+        """Counts channels or semaphores that the program gets; ops count in add()."""
+        self.room -= parts
+        if self.room < 0:
+            raise no_room(self)
 
     def count_signal(self, kind, source, target, place) -> None:
         """A signal from `source` to `target`."""
@@ -139,12 +170,6 @@ class CollectiveProgram:
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"
             )
-
-
-def _bounded(what, value, most):
-    """What is too large would be traced for ever."""
-    if not isinstance(value, int) or not 1 <= value <= most:
-        raise ProgramError(f"{what} is {value!r}; allowed are 1 to {most}")
 
 
 def _count(counts, key, place):

@@ -2,6 +2,7 @@
 
 from typing import List, Optional
 
+from .internal.arguments import MOST_CHUNKS, needs_number
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.op import Op, caller
@@ -44,9 +45,10 @@ class Buffer(BaseBuffer):
     __slots__ = ()
 
     def __init__(self, rank: int, size: int):
-        state = get_program().state_of(rank)
-        if size < 0:
-            raise ProgramError(f"a buffer of {size} chunks")
+        program = get_program()
+        state = program.state_of(rank)
+        room = MOST_CHUNKS // program.instances - state.scratch
+        needs_number("the size of a buffer", size, 0, room)
         super().__init__(rank, BufferType.scratch, state.scratch, size)
         state.scratch += size
 
@@ -164,6 +166,8 @@ class Semaphore:
     def __init__(self, rank: int, initial_value: int):
         self._program = get_program()
         self._state = self._program.state_of(rank)
+        self._program.take_room()
+        needs_number("the first value of a semaphore", initial_value, 0, 2**32 - 1)
         self.rank = rank
         self.id = len(self._state.semaphores)
         self._state.semaphores.append(initial_value)

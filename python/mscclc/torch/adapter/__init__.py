@@ -71,6 +71,8 @@ def has_symmetric_memory() -> bool:
 def compile_sources(part: str, target: str, more: Sequence[str], compiler: str = "g++") -> str:
     """Makes a library of the sources in the folder `part` of mscclc.torch, against torch and
     libmscclc, with more arguments for the compiler; its path."""
+    if not os.access(os.path.dirname(target) or ".", os.W_OK):
+        raise UsageError(f"cannot write {target}: there is no such folder, or it is not writable")
     of_torch = os.path.dirname(torch.__file__)
     folder = os.path.join(os.path.dirname(_HERE), part)
     sources = sorted(name for name in os.listdir(folder) if name.endswith(".cc"))

@@ -20,12 +20,13 @@ std::string next_keys(c10d::Store& store, int rank) {
 }  // namespace
 
 MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
-                             std::string group, std::chrono::milliseconds timeout, Others others)
+                             Settings settings, Others others)
     : Backend(rank, size),
       store_(std::move(store)),
-      group_(std::move(group)),
+      group_(std::move(settings.group)),
       keys_(next_keys(*store_, rank)),
-      timeout_(timeout),
+      timeout_(settings.timeout),
+      promises_symmetric_(settings.symmetric),
       others_(std::move(others)) {}
 
 MscclcBackend::~MscclcBackend() {
@@ -91,8 +92,9 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
 }
 
 SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
-  if (!has_symmetric_memory_ || !where.device.is_cpu() || where.from >= 0) return {};
-  SymmetricBuffers buffers{.possible = true};
+  const bool possible = promises_symmetric_ || where.device.is_cpu();
+  if (!has_symmetric_memory_ || !possible || where.from >= 0) return {};
+  SymmetricBuffers buffers{.possible = true, .promised = promises_symmetric_};
   const FindSymmetric find = find_symmetric;
   for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
   return buffers;

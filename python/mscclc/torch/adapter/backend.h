@@ -21,9 +21,14 @@ class MscclcBackend : public c10d::Backend {
   /// Backends that get calls which no plan serves, by the type of the device.
   using Others = std::map<c10::DeviceType, c10::intrusive_ptr<c10d::Backend>>;
 
-  /// `group` is for messages.
-  MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::string group,
-                std::chrono::milliseconds timeout, Others others);
+  struct Settings {
+    std::string group;  ///< for messages
+    std::chrono::milliseconds timeout;
+    /// All ranks promise to give the same parts of symmetric memory to each call.
+    bool symmetric = false;
+  };
+  MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings,
+                Others others);
   ~MscclcBackend() override;
 
   const std::string getBackendName() const override { return "mscclc"; }
@@ -38,8 +43,10 @@ class MscclcBackend : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
-  /// The group makes memory of the host symmetric. On all ranks between the same calls.
-  void expect_symmetric_memory() { has_symmetric_memory_ = true; }
+  /// The group makes memory of such devices symmetric. On all ranks between the same calls.
+  void expect_symmetric_memory(c10::DeviceType type) {
+    if (type == c10::kCPU || promises_symmetric_) has_symmetric_memory_ = true;
+  }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr allreduce_coalesced(Tensors& tensors,
@@ -106,6 +113,7 @@ class MscclcBackend : public c10d::Backend {
   const std::string group_;
   const std::string keys_;  ///< what begins the keys of this backend
   std::chrono::milliseconds timeout_;
+  const bool promises_symmetric_;
   const Others others_;
 
   std::atomic<bool> has_symmetric_memory_{false};

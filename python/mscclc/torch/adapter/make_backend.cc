@@ -30,15 +30,15 @@ Made& made_groups() {
 constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
 
 void make_backend(const std::string& given, const std::string& made, const std::string& group,
-                  int64_t timeout_ms) {
+                  int64_t timeout_ms, bool symmetric) {
   const auto from = c10d::resolve_process_group(given);
   MscclcBackend::Others others;
   for (const c10::Device device : from->getDeviceTypes()) {
     others.emplace(device.type(), from->getBackend(device.type()));
   }
-  const auto backend =
-      c10::make_intrusive<MscclcBackend>(store_of(*from), from->getRank(), from->getSize(), group,
-                                         std::chrono::milliseconds(timeout_ms), std::move(others));
+  MscclcBackend::Settings settings{group, std::chrono::milliseconds(timeout_ms), symmetric};
+  const auto backend = c10::make_intrusive<MscclcBackend>(
+      store_of(*from), from->getRank(), from->getSize(), std::move(settings), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
   for (const c10::DeviceType type : kTypes) {
     result->setBackend(type, c10d::ProcessGroup::BackendType::CUSTOM, backend);
@@ -56,7 +56,8 @@ void forget_backend(const std::string& made) {
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
-  library.def("make_backend(str given, str made, str group, int timeout_ms) -> ()", make_backend);
+  library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric) -> ()",
+              make_backend);
   library.def("forget_backend(str made) -> ()", forget_backend);
 }
 

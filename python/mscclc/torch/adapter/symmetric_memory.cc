@@ -69,7 +69,7 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
   comm_.create();
   const auto backend = backend_.lock();
   auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
-  if (ours != nullptr && device.is_cpu()) ours->expect_symmetric_memory();
+  if (ours != nullptr) ours->expect_symmetric_memory(device.type());
 }
 
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {

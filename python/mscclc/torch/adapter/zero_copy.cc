@@ -71,6 +71,18 @@ std::vector<Places> places_of_all(Places own, Communicator& comm) {
   return all;
 }
 
+/// Collective: asks all ranks. `input` and `output` are where this rank's buffers lie; an input of
+/// nullptr: not both do.
+bool all_give_the_same(const mscclc_call_t& call, const SymmetricRange* input,
+                       const SymmetricRange* output, Communicator& comm) {
+  Places own;
+  if (input != nullptr) {
+    own = call.kind == MSCCLC_ALLGATHER ? places_of(call.output, *output, call.input, *input)
+                                        : places_of(call.input, *input, call.output, *output);
+  }
+  return are_alike(places_of_all(own, comm), call.kind);
+}
+
 }  // namespace
 
 void RegisteredRanges::prepare(mscclc_call_t& call, const SymmetricBuffers& symmetric,
@@ -79,12 +91,10 @@ void RegisteredRanges::prepare(mscclc_call_t& call, const SymmetricBuffers& symm
   if (!symmetric.possible || !can_be_registered(call.kind)) return;
   const SymmetricRange* input = range_of(symmetric.ranges, call.input);
   const SymmetricRange* output = range_of(symmetric.ranges, call.output);
-  Places own;
-  if (input != nullptr && output != nullptr) {
-    own = call.kind == MSCCLC_ALLGATHER ? places_of(call.output, *output, call.input, *input)
-                                        : places_of(call.input, *input, call.output, *output);
-  }
-  if (!are_alike(places_of_all(own, comm), call.kind)) return;
+  const bool here = input != nullptr && output != nullptr;
+  const bool everywhere =
+      symmetric.promised ? here : all_give_the_same(call, here ? input : nullptr, output, comm);
+  if (!everywhere) return;
   add(*input, comm);
   add(*output, comm);
   call.registered = 1;

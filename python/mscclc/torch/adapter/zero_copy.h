@@ -3,7 +3,8 @@
 // What a rank gives to a call is known to that rank alone. So where a group has symmetric memory at
 // all, its ranks tell one another before a call where their buffers lie, and use them only if all
 // give the same parts. That is for the host device: it would make the host wait for each call of a
-// GPU.
+// GPU. Where the user has promised that all ranks give the same parts, nothing is told: a rank
+// waits for the others at the first call in an allocation only, when all register it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -35,6 +36,7 @@ struct SymmetricRange {
 /// What of a call's tensors was symmetric when it was made.
 struct SymmetricBuffers {
   bool possible = false;  ///< the same on all ranks; false: there is no such memory, as all know
+  bool promised = false;  ///< the same on all ranks: they give the same parts to each call
   std::vector<SymmetricRange> ranges;
 };
 
@@ -49,8 +51,8 @@ inline std::atomic<FindSymmetric> find_symmetric = nullptr;
 class RegisteredRanges {
  public:
   /// Says of a call that its buffers are registered, where those of all ranks are the same parts of
-  /// symmetric memory. Collective where that is possible; registers what is new, and lets go of
-  /// memory that was freed.
+  /// symmetric memory. Registers what is new, and lets go of memory that was freed. Collective
+  /// where that is possible; where it is promised, only if something is new.
   void prepare(mscclc_call_t& call, const SymmetricBuffers& symmetric, Communicator& comm);
 
  private:

@@ -97,8 +97,8 @@ void CommsBackend::start(at::Device device, const std::string& name,
   store_ = seat.store;
   failures_ = std::make_shared<Failures>(name, [this] { runAbortHooks(); });
   watch_ = std::make_unique<Watch>();
-  backend_ = c10::make_intrusive<Backend>(seat.store, rank_, size_, name, options.timeout,
-                                          Backend::Others());
+  backend_ = c10::make_intrusive<Backend>(
+      seat.store, rank_, size_, Backend::Settings{name, options.timeout}, Backend::Others());
   try {
     word_ = at::zeros({1}, at::TensorOptions().device(device));
     barrier(false, {})->wait();

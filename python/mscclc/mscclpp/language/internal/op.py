@@ -58,7 +58,25 @@ def nop(place):
     return Op("nop", place)
 
 
+# Python searches for a line each time it is asked; programs make most calls in loops. By the number of
+# a code object, and where in it the call is. The codes are kept, so that no other one has the number.
+_places = {}
+_codes = []
+
+
 def caller(depth):
     """The place (file, line) of the call `depth` frames above the function that asks."""
     frame = _getframe(depth + 1)
-    return frame.f_code.co_filename, frame.f_lineno
+    code = frame.f_code
+    key = id(code), frame.f_lasti
+    place = _places.get(key)
+    if place is None:
+        place = _places[key] = code.co_filename, frame.f_lineno
+        _codes.append(code)
+    return place
+
+
+def forget_callers():
+    """Lets go of the code of programs that have ended."""
+    _places.clear()
+    _codes.clear()

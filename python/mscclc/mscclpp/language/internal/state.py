@@ -1,9 +1,7 @@
 """What a program has traced so far: ranks, their thread blocks, channels and buffers."""
 
+from .arguments import MOST_BLOCKS
 from .errors import ProgramError
-
-MOST_RANKS = 65536
-MOST_BLOCKS = 65536  # of a rank
 
 
 class Block:

@@ -1,5 +1,7 @@
 """Syncs of thread blocks: those that ops ask for, and those that their data needs."""
 
+from bisect import bisect_left, bisect_right
+
 from .op import AFTER, BEFORE, nop
 
 # Which references of an op count: sources and destinations, as slices of its lists. Packets order
@@ -73,19 +75,50 @@ class _Accesses:
 
     def conflicts_with(self, accesses):
         for writes, (where, first, count) in accesses:
-            chunks = range(first, first + count)
             written = self.written.get(where)
-            if written is not None and not written.isdisjoint(chunks):
+            if written is not None and written.has_any(first, first + count):
                 return True
             read = self.read.get(where) if writes else None
-            if read is not None and not read.isdisjoint(chunks):
+            if read is not None and read.has_any(first, first + count):
                 return True
         return False
 
     def add(self, accesses):
         for writes, (where, first, count) in accesses:
-            sets = self.written if writes else self.read
-            sets.setdefault(where, set()).update(range(first, first + count))
+            chunks = self.written if writes else self.read
+            found = chunks.get(where)
+            if found is None:
+                found = chunks[where] = Runs()
+            found.add(first, first + count)
+
+
+class Runs:
+    """Chunks of a buffer as runs in order that do not touch: a run may have billions."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self):
+        self.first = []  # of each run
+        self.last = []  # behind each run
+
+    def has_any(self, first, last):
+        """Whether some of the chunks from `first` up to `last` are among these."""
+        at = bisect_right(self.last, first)  # the first run that ends behind `first`
+        return at < len(self.first) and self.first[at] < last
+
+    def add(self, first, last):
+        """Adds the chunks from `first` up to `last`."""
+        if not self.last or first > self.last[-1]:  # programs mostly go upwards
+            self.first.append(first)
+            self.last.append(last)
+            return
+        begin = bisect_left(self.last, first)  # runs from here up to `end` touch the new one
+        end = bisect_right(self.first, last)
+        if begin < end:
+            first = min(first, self.first[begin])
+            last = max(last, self.last[end - 1])
+        self.first[begin:end] = [first]
+        self.last[begin:end] = [last]
 
 
 def _accesses_of(op):

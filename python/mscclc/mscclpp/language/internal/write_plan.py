@@ -4,6 +4,7 @@ from . import globals as current
 from .check import check_chunks, check_counts, check_instances, check_limits
 from .errors import ProgramError
 from .fuse import fuse
+from .size import check_blocks
 from .sync import add_syncs, write_out_syncs
 from .types import BufferType
 
@@ -18,6 +19,7 @@ def plan_of(program, limits=None):
     check_counts(program)
     check_chunks(program)
     check_instances(program)
+    check_blocks(program)
     lists = passed(program)
     if current.limits if limits is None else limits:
         check_limits(program, lists)

@@ -1,0 +1,50 @@
+"""How large a program may be: what does not end, or no machine could hold, is an error at its line."""
+
+from .arguments import MOST_BLOCKS, MOST_CHUNKS, is_number, needs_number, shown
+from .errors import ProgramError
+
+MOST_PARTS = 2**19  # ops, channels and semaphores of a plan
+
+
+def room_of(program):
+    """How many ops, channels and semaphores a program may trace: each instance has its own."""
+    return MOST_PARTS // program.instances
+
+
+def no_room(program):
+    """The error that there are more."""
+    copies = f" with its {program.instances} instances" if program.instances > 1 else ""
+    return ProgramError(
+        f"the program{copies} has more than {MOST_PARTS} ops, channels and semaphores"
+    )
+
+
+def check_buffers(program):
+    """Buffers must have a number of chunks that plans can hold."""
+    needs_number("'chunk_factor'", getattr(program.collective, "chunk_factor", 1), 1, MOST_CHUNKS)
+    for rank, buffers in enumerate(program.buffers[: program.num_ranks]):
+        for kind, buffer in buffers.items():
+            size = buffer.size
+            if is_number(size) and 0 <= size * program.instances <= MOST_CHUNKS:
+                continue
+            copies = f" in each of {program.instances} instances" if program.instances > 1 else ""
+            raise ProgramError(
+                f"the {kind.name} of rank {rank} has {shown(size)} chunks{copies}; "
+                f"a buffer has {MOST_CHUNKS} at most"
+            )
+
+
+def check_blocks(program):
+    """A plan has all thread blocks up to the last one, those without ops as well."""
+    total = 0
+    for state in program.ranks:
+        count = (max(state.blocks, default=-1) + 1) * program.instances
+        _needs_blocks(program, f"rank {state.rank} has", count, MOST_BLOCKS)
+        total += count
+    _needs_blocks(program, "all ranks have", total, MOST_PARTS)
+
+
+def _needs_blocks(program, who, count, most):
+    if count > most:
+        copies = f" ({program.instances} instances)" if program.instances > 1 else ""
+        raise ProgramError(f"{who} {count} thread blocks{copies}; allowed are {most}", program.place)

@@ -1,0 +1,4 @@
+from mscclpp.language import *
+
+with CollectiveProgram("option_collective", "allgather", 2):
+    pass
