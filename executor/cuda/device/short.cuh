@@ -34,8 +34,13 @@ __device__ inline uint64_t count_call(uint64_t* calls) {
   return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
 }
 /// Gives the number to all threads of the block, which meet.
-__device__ inline uint64_t share_call(ShortState& state, uint64_t counted) {
-  if (threadIdx.x == 0) state.call = counted;
+__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
+                                      uint64_t counted) {
+  if (threadIdx.x == 0) {
+    if (plan.begun != nullptr) add_relaxed(plan.begun);
+    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.call = counted;
+  }
   __syncthreads();
   return state.call;
 }
@@ -43,6 +48,7 @@ __device__ inline uint64_t share_call(ShortState& state, uint64_t counted) {
 __device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
   return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
 }
+
 /// Gives a signal, or waits for one.
 __device__ inline void run_target(WaitState& state, const ShortTarget& target, uint64_t call) {
   if (target.waits == 0) {
@@ -63,7 +69,7 @@ __device__ inline void run_target(WaitState& state, const ShortTarget& target, u
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
                                                 const ShortProgram& program) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = share_call(state, count_call(calls));
+  const uint64_t call = share_call(state, plan, calls, count_call(calls));
   await_kernel_ahead(plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
@@ -129,12 +135,8 @@ class ShortBlock {
   /// `clocks`: rows of stamps (clocks.h).
   __device__ void run(uint64_t* clocks) {
     state_.begin_clock(clocks);
-    uint64_t* const calls = plan_.calls + blockIdx.x;
-    if (threadIdx.x == 0) {
-      if (plan_.begun != nullptr) add_relaxed(plan_.begun);
-      state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
-    }
     if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
+    uint64_t* const calls = plan_.calls + blockIdx.x;
     const uint64_t counted = count_call(calls);
     const ShortStep& first = program_.step[0];
     const ShortHead head = load_head(first);
@@ -146,14 +148,14 @@ class ShortBlock {
     // The number of the call comes beside the first data, or ahead of it where there is time for
     // that: the kernel ahead still runs, or there is no data to load.
     const bool counts_first = plan_.early || program_.puts == 0;
-    if (counts_first) call_ = share_call(state_, counted);
+    if (counts_first) call_ = share_call(state_, plan_, calls, counted);
     await_kernel_ahead(counts_first && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
     if (!counts_first) {
-      call_ = share_call(state_, counted);
+      call_ = share_call(state_, plan_, calls, counted);
       // This call is counted, so the next one may be.
       if (plan_.frees_next) let_next_begin();
     }
