@@ -166,20 +166,64 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
   }
 }
 
-/// A copy right before a step that unpacks becomes one of its moves: its loads overlap the wait,
-/// and the block has a step less. True if the last step is a copy that goes over the same bytes.
-/// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
-/// them. A sentinel beside it would cost plain data its -0.0.
-bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
-  if (!unpacks(op) || is_sentinel(op.format)) return false;
-  if (steps_.size() == blocks_.back().steps) return false;
-  const Step& copy = steps_.back();
-  if (copy.kind != StepKind::copy) return false;
+namespace {
+
+/// Do a copy and a step on packets go over the same bytes of their runs, so that it may be one of
+/// that step's moves? A sentinel beside it would cost plain data its -0.0.
+bool goes_beside(const Step& copy, const Step& packets) {
+  if (copy.kind != StepKind::copy || is_sentinel(packets.format)) return false;
   if ((copy.flags & (device::kInLoop | device::kPosts)) != 0) return false;
-  if (copy.dsts != step.dsts || copy.srcs != step.srcs || copy.length != step.length) return false;
-  const uint64_t data = info(op.format).data;
-  return copy.begin - copy.run_begin == (step.begin - step.run_begin) * data &&
-         copy.end - copy.run_begin == std::min((step.end - step.run_begin) * data, step.length);
+  if (copy.dsts != 1 || copy.srcs != 1 || copy.length != packets.length) return false;
+  const uint64_t data = info(packets.format).data;
+  return copy.begin - copy.run_begin == (packets.begin - packets.run_begin) * data &&
+         copy.end - copy.run_begin ==
+             std::min((packets.end - packets.run_begin) * data, packets.length);
+}
+
+}  // namespace
+
+/// A copy right before a step that unpacks becomes one of its moves: its loads overlap the wait,
+/// and the block has a step less. True if the last step is such a copy.
+/// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
+/// them.
+bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
+  return unpacks(op) && step.dsts == 1 && step.srcs == 1 && steps_.size() > blocks_.back().steps &&
+         goes_beside(steps_.back(), step);
+}
+
+/// Does a step make packets of plain data?
+bool BlockPrograms::sends_plain_data(const Step& step) const {
+  if (step.kind != StepKind::move_packets || step.srcs != 1) return false;
+  if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
+  const StepOperand* first = &operands_[blocks_.back().operands + step.first];
+  return (first[0].flags & device::kPackets) != 0 &&
+         (first[step.dsts].flags & device::kPackets) == 0;
+}
+
+/// A copy at the end of a block, right after a step that sends, becomes one of its moves: what goes
+/// to peers and is kept here is loaded once, and a root's block is one step. (A copy ahead of a
+/// step that unpacks belongs to that, see above.)
+void BlockPrograms::take_copy_at_end() {
+  if (steps_.size() < blocks_.back().steps + 2) return;
+  const Step copy = steps_.back();
+  Step& sends = steps_[steps_.size() - 2];
+  if (!sends_plain_data(sends) || !goes_beside(copy, sends)) return;
+  const size_t at = blocks_.back().operands + copy.first;  // destination, source
+  if (sends.dsts == 1) {
+    ++sends.count;
+  } else if (sends.count == 1 && operands_[at - 1] == operands_[at + 1] &&
+             extras_[at - 1] == extras_[at + 1] && sends.dsts < kMostOperands) {
+    std::swap(operands_[at - 1], operands_[at]);
+    std::swap(extras_[at - 1], extras_[at]);
+    operands_.pop_back();
+    extras_.pop_back();
+    ++sends.dsts;
+  } else {
+    return;
+  }
+  sends.flags |= copy.flags & device::kFreesNext;
+  steps_.pop_back();
+  join_moves_of_one_source(steps_.back());
 }
 
 /// Is it packets that become plain data?
@@ -379,6 +423,7 @@ void BlockPrograms::add_block(uint32_t block) {
     note_begin(steps_[loop].begin);
     steps_[loop].end = rank_->loops[op.first].rounds;
   }
+  take_copy_at_end();
 }
 
 uint64_t BlockPrograms::bytes_of(size_t b) const {

@@ -360,6 +360,59 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
   }
 }
 
+/// A rank sends its chunk to all others and keeps a copy, or keeps another chunk.
+TestProgram put_and_copy(uint32_t ranks, PacketFormat format, bool same, bool more) {
+  TestProgram t(ranks, 2);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", ranks - 1, format, 2);
+    std::vector<Operand> to;
+    for (const uint32_t p : others(r, ranks)) to.push_back(far(mesh(r, p), inbox, mesh(p, r)));
+    add_op(t, r, 0, OpKind::put_packets, to, std::vector<Operand>(to.size(), local(kInput, 0)));
+    add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, same ? 0 : 1)});
+    if (more) add_op(t, r, 0, OpKind::copy, {local(kOutput, 1)}, {local(kInput, 1)});
+  }
+  return t;
+}
+
+TEST_CASE("a copy at the end of a block goes beside the packets that the block sends before it") {
+  struct Case {
+    uint32_t ranks;
+    PacketFormat format;
+    bool same, more;
+    uint32_t steps, count, dsts;  ///< of the first step
+  };
+  for (const Case& c : {Case{2, PacketFormat::LL16, true, false, 1, 1, 2},
+                        Case{2, PacketFormat::LL128, false, false, 1, 2, 1},
+                        Case{4, PacketFormat::LL16, true, false, 1, 1, 4},
+                        Case{4, PacketFormat::LL16, false, false, 2, 1, 3},
+                        Case{2, PacketFormat::LL16, true, true, 3, 1, 1},
+                        Case{2, PacketFormat::sentinel, true, false, 2, 1, 1}}) {
+    INFO(c.ranks << " ranks, " << static_cast<int>(c.format) << ", " << c.same << c.more);
+    TestProgram t = put_and_copy(c.ranks, c.format, c.same, c.more);
+    Patched p(t, 0, 4096);
+    BlockPrograms programs;
+    for (const uint64_t bytes : {32, 4096, 100000}) {
+      p.patch(bytes);
+      REQUIRE(p.pack(programs));
+      uint32_t count = 0;
+      const Steps steps = steps_of(programs, 0, count);
+      REQUIRE(count == c.steps);
+      const Step& first = steps.steps[0];
+      CHECK(first.kind == StepKind::move_packets);
+      CHECK(first.count == c.count);
+      CHECK(first.dsts == c.dsts);
+      if (c.steps != 1) continue;
+      const device::StepOperand* last =
+          steps.operands + first.first + first.count * (first.dsts + 1);
+      CHECK(last[-1].address == p.bases[1].address + (c.same ? 0 : bytes / 2));
+      CHECK(last[-2].address == p.bases.back().address);  // output
+      CHECK(last[-2].flags == 0);
+      CHECK(((last[-3].flags & device::kPackets) != 0) == c.same);
+    }
+  }
+}
+
 TEST_CASE("a put through a port ahead of an op that unpacks stays a step, as the proxy does it") {
   TestProgram t(2, 2);
   connect_all(t, ChannelKind::memory);
@@ -414,7 +467,7 @@ TEST_CASE("signals for which a block alone waits follow from the number of the c
   for (uint64_t call = 0, taken = 0; call < 3; ++call) {
     for (const WaitSlots::Slot& wait : waits) {
       REQUIRE(wait.counted);
-      CHECK(device::taken_before({nullptr, 0, wait.slot, device::kCounted}, call) == taken++);
+      CHECK(device::taken_before(wait.slot, call) == taken++);
     }
   }
 }

@@ -10,6 +10,7 @@ using device::ShortHead;
 using device::ShortOperand;
 using device::ShortProgram;
 using device::ShortStep;
+using device::ShortTarget;
 using device::Step;
 using device::StepHeader;
 using device::StepKind;
@@ -156,14 +157,56 @@ uint32_t most_operands(const LaunchPlan& launch) {
   return most;
 }
 
-/// The first block whose first step moves less than that of block 0, or the number of blocks.
-uint32_t find_turn(const LaunchPlan& launch) {
+/// The first of `blocks` whose first step moves less than that of block 0, or how many they are.
+uint32_t find_turn(const LaunchPlan& launch, uint32_t blocks) {
   const uint64_t length = Steps(program_of(launch, 0)).steps->length;
-  for (uint32_t b = 1; b < launch.blocks; ++b) {
+  for (uint32_t b = 1; b < blocks; ++b) {
     const StepHeader* header = program_of(launch, b);
     if (header->steps != 0 && Steps(header).steps->length != length) return b;
   }
-  return launch.blocks;
+  return blocks;
+}
+
+/// Does a block do nothing but signal and wait, as a block of a short program may?
+bool only_targets(const StepHeader& header) {
+  if (header.steps == 0 || header.operands != 0 || header.targets > device::kShortTargets) {
+    return false;
+  }
+  const Steps program(&header);
+  bool waits = false;
+  for (uint32_t s = 0; s < header.steps; ++s) {
+    const Step& step = program.steps[s];
+    if (step.kind != StepKind::signal && step.kind != StepKind::wait) return false;
+    if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
+    // What comes behind a wait may depend on it.
+    if (waits) return false;
+    waits = step.kind == StepKind::wait;
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const uint16_t flags = device::target_of(program, step, i).flags;
+      if (waits && (flags & device::kCounted) == 0) return false;
+    }
+  }
+  return true;
+}
+
+/// REQUIRES: only_targets().
+void add_targets(const StepHeader& header, ShortProgram& made) {
+  const Steps program(&header);
+  for (uint32_t s = 0; s < header.steps; ++s) {
+    const Step& step = program.steps[s];
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const device::StepTarget& target = device::target_of(program, step, i);
+      if (target.address == nullptr) continue;  // nobody waits for that signal
+      made.target[made.targets++] = {
+          .address = target.address,
+          .index = target.index,
+          .source = step.source,
+          .slot = target.slot,
+          .waits = step.kind == StepKind::wait ? uint8_t{1} : uint8_t{0},
+          .relaxed = (step.flags & device::kRelaxed) != 0 ? uint8_t{1} : uint8_t{0},
+          .reserved = 0};
+    }
+  }
 }
 
 }  // namespace
@@ -173,12 +216,19 @@ bool make_short(const LaunchPlan& launch, ShortProgram& made) {
   if (made.format == PacketFormat::none || launch.call_counts != 1 || launch.blocks == 0) {
     return false;
   }
-  made.steps = program_of(launch, 0)->steps;
   if (!is_short(*program_of(launch, 0))) return false;
-  made.turn = find_turn(launch);
+  const StepHeader& last = *program_of(launch, launch.blocks - 1);
+  made.targets = 0;
+  made.blocks = launch.blocks;
+  if (only_targets(last)) {
+    --made.blocks;
+    add_targets(last, made);
+  }
+  made.steps = program_of(launch, 0)->steps;
+  made.turn = find_turn(launch, made.blocks);
   made.operands = most_operands(launch);
   const uint32_t side = device::short_side(made.operands);
-  for (uint32_t b = 0; b < launch.blocks; ++b) {
+  for (uint32_t b = 0; b < made.blocks; ++b) {
     const StepHeader* header = program_of(launch, b);
     if (!is_short(*header) || header->steps != made.steps) return false;
     const Steps program(header);

@@ -7,7 +7,7 @@
 namespace mscclc {
 
 /// The short program of a launch whose `programs` are in the caller's memory. False: it has none.
-/// Blocks may have other steps, wait for signals, run in rounds, or be cut unevenly.
+/// Blocks may have other steps, wait for signals between them, run in rounds, or be cut unevenly.
 [[nodiscard]] bool make_short(const device::LaunchPlan& launch, device::ShortProgram& made);
 
 }  // namespace mscclc

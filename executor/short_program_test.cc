@@ -83,15 +83,35 @@ void check_step(const ShortProgram& program, const ShortStep& made, const Steps&
   }
 }
 
+/// The block that signals and waits.
+void check_targets(const ShortProgram& made, const Steps& block) {
+  uint32_t t = 0;
+  for (uint32_t s = 0; t < made.targets; ++s) {
+    const Step& step = block.steps[s];
+    for (uint32_t i = 0; i < step.count; ++i) {
+      const device::StepTarget& own = device::target_of(block, step, i);
+      const device::ShortTarget& target = made.target[t++];
+      CHECK(target.address == own.address);
+      CHECK(target.index == own.index);
+      CHECK(target.source == step.source);
+      CHECK((target.waits != 0) == (step.kind == StepKind::wait));
+      CHECK((target.relaxed != 0) == ((step.flags & device::kRelaxed) != 0));
+      if (target.waits != 0) CHECK(target.slot == own.slot);
+    }
+  }
+}
+
 void check_short(const Packed& packed) {
   ShortProgram made{};
   REQUIRE(make_short(packed.launch, made));
-  for (uint32_t b = 0; b < packed.launch.blocks; ++b) {
+  for (uint32_t b = 0; b < made.blocks; ++b) {
     INFO("block " << b << ", turn " << made.turn);
     for (uint32_t s = 0; s < made.steps; ++s) {
       check_step(made, made.step[s], packed.block(b), packed.block(b).steps[s], b);
     }
   }
+  if (made.blocks < packed.launch.blocks) check_targets(made, packed.block(made.blocks));
+  CHECK((made.blocks < packed.launch.blocks) == (made.targets != 0));
 }
 
 /// Every rank gives all others its part and unpacks theirs, its own beside them.
@@ -158,6 +178,40 @@ TEST_CASE("programs that have no short form") {
   CHECK_FALSE(is_short(one_shot(4, 4, PacketFormat::LL16, 3), 4096));      // three copies
   CHECK_FALSE(is_short(two_shot(4), 4096));                                // no packets
   CHECK_FALSE(is_short(two_shot_by_ports(4, PacketFormat::LL128), 4096));  // ports, signals
+}
+
+TEST_CASE("a block that signals and waits, beside those that move packets") {
+  ShortProgram made{};
+  for (const uint32_t blocks : {1, 3, 48}) {
+    for (const uint64_t granules : {48, 50, 4096}) {
+      for (const PacketFormat format : {PacketFormat::LL16, PacketFormat::LL128}) {
+        for (uint32_t r = 0; r < 3; ++r) {
+          check_short({broadcast_of_packets(3, blocks, format), r, granules * 16});
+        }
+        for (const bool relaxed : {false, true}) {
+          check_short({exchange_of_packets(blocks, format, relaxed), 1, granules * 16});
+        }
+      }
+    }
+  }
+  REQUIRE(make_short(Packed(broadcast_of_packets(3, 4, PacketFormat::LL16), 0, 4096).launch, made));
+  CHECK(made.blocks == 4);
+  CHECK(made.targets == 2);
+  CHECK(made.target[1].waits == 1);
+  CHECK(made.steps == 1);  // the root's own copy goes beside what it sends
+  CHECK(made.step[0].head.dsts == 3);
+  CHECK(made.step[0].head.to_packets == 3);
+  REQUIRE(
+      make_short(Packed(exchange_of_packets(4, PacketFormat::LL16, true), 0, 4096).launch, made));
+  CHECK(made.targets == 2);
+  CHECK(made.target[0].waits == 0);
+  CHECK(made.target[1].waits == 1);
+}
+
+TEST_CASE("a block that signals after it has waited makes a launch long") {
+  TestProgram plan = exchange_of_packets(4, PacketFormat::LL16, true);
+  for (Rank& rank : plan.program.ranks) std::swap(rank.ops.back(), rank.ops[rank.ops.size() - 2]);
+  CHECK_FALSE(is_short(plan, 4096));
 }
 
 TEST_CASE("one block that does something else makes the others long") {

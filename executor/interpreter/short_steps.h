@@ -1,7 +1,9 @@
 // A short program: a few steps on packets that all blocks of a launch have alike, but for where
-// their operands begin, and that later blocks may have less to do. It says what the steps of the
-// blocks say (steps.h), once for all of them, so that it travels in the parameters of a launch
-// however many blocks there are, and a block reads it where it lies (short_program.h makes it).
+// their operands begin, and that later blocks may have less to do. One block more may signal peers
+// and wait for their signals, and do nothing else: so the ranks of a broadcast, say, tell its root
+// that they have taken what it sent. It says what the steps of the blocks say (steps.h), once for
+// all of them, so that it travels in the parameters of a launch however many blocks there are, and
+// a block reads it where it lies (short_program.h makes it).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@ namespace mscclc::device {
 
 inline constexpr uint32_t kShortSteps = 4;     ///< of a short program, at most
 inline constexpr uint32_t kShortOperands = 4;  ///< of a step, on each side
+inline constexpr uint32_t kShortTargets = 8;   ///< of the block that signals and waits
 
 struct ShortOperand {
   uint8_t* address;  ///< of the run, for block 0, in copy 0
@@ -53,13 +56,27 @@ struct ShortStep {
   bool operator==(const ShortStep&) const = default;
 };
 
+/// A signal that a block gives, or one that it waits for. All are independent of each other.
+struct ShortTarget {
+  uint64_t* address;       ///< the count (StepTarget::address)
+  uint32_t index;          ///< channel of the rank
+  uint32_t source;         ///< the op's index among the rank's ops
+  uint16_t slot;           ///< of a wait: counted_slot()
+  uint8_t waits, relaxed;  ///< 0 or 1
+  uint32_t reserved;
+  bool operator==(const ShortTarget&) const = default;
+};
+
 struct ShortProgram {
   uint32_t steps = 0;
   PacketFormat format = PacketFormat::none;
   uint32_t operands = 0;  ///< the most that a step has on one side
-  uint32_t turn = 0;      ///< the first block that has less to do, or how many blocks there are
+  uint32_t blocks = 0;    ///< how many run the steps; the one behind them has the targets
+  uint32_t turn = 0;      ///< the first of them that has less to do, or how many they are
   uint32_t puts = 0;      ///< 1: the first step reads no packets, else 0
+  uint32_t targets = 0;   ///< 0: there is no such block
   ShortStep step[kShortSteps];
+  ShortTarget target[kShortTargets];
 };
 
 /// Where destinations begin among the operands of a step, in programs with so many on one side.

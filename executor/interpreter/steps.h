@@ -59,9 +59,9 @@ inline constexpr uint32_t kMostCounted = 254;
 constexpr uint16_t counted_slot(uint32_t n, uint32_t i) {
   return static_cast<uint16_t>(n << 8 | i);
 }
-/// How many signals were taken there before. REQUIRES: kCounted.
-MSCCLC_HD inline uint64_t taken_before(const StepTarget& target, uint64_t call) {
-  return call * (target.slot >> 8) + (target.slot & 0xffu);
+/// How many signals were taken there before a call.
+MSCCLC_HD inline uint64_t taken_before(uint16_t counted_slot, uint64_t call) {
+  return call * (counted_slot >> 8) + (counted_slot & 0xffu);
 }
 
 /// What few operands have; an array beside that of the operands, where any has.

@@ -82,6 +82,52 @@ inline TestProgram one_shot(uint32_t ranks, uint32_t blocks, PacketFormat format
   return t;
 }
 
+/// Broadcast from rank 0 as packets. The others tell it in a block of their own that they are in
+/// this call.
+inline TestProgram broadcast_of_packets(uint32_t ranks, uint32_t blocks, PacketFormat format) {
+  TestProgram t(ranks, blocks);
+  t.program.contract.kind = CollectiveKind::broadcast;
+  t.program.contract.root = 0;
+  connect_all(t, ChannelKind::memory);
+  const uint32_t none = t.buffer(0, "inbox", 0, format, 2);
+  for (uint32_t r = 1; r < ranks; ++r) t.buffer(r, "inbox", blocks, format, 2);
+  std::vector<Operand> ends;
+  for (const uint32_t p : others(0, ranks)) ends.push_back(end_of(mesh(0, p)));
+  for (uint32_t b = 0; b < blocks; ++b) {
+    std::vector<Operand> to;
+    for (const uint32_t p : others(0, ranks)) to.push_back(far(mesh(0, p), none, b));
+    add_op(t, 0, b, OpKind::put_packets, to, std::vector<Operand>(to.size(), local(kInput, b)));
+    add_op(t, 0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)});
+  }
+  add_op(t, 0, blocks, OpKind::wait, ends).relaxed = true;
+  for (uint32_t r = 1; r < ranks; ++r) {
+    for (uint32_t b = 0; b < blocks; ++b) {
+      add_op(t, r, b, OpKind::unpack_packets, {local(kOutput, b)}, {local(none, b)});
+    }
+    add_op(t, r, blocks, OpKind::signal, {end_of(mesh(r, 0))}).relaxed = true;
+  }
+  return t;
+}
+
+/// Two ranks swap their input as packets; a block of its own says so to the partner, and waits for
+/// its word.
+inline TestProgram exchange_of_packets(uint32_t blocks, PacketFormat format, bool relaxed) {
+  TestProgram t(2, blocks);
+  t.program.contract.kind = CollectiveKind::sendrecv;
+  t.program.contract.shift = 1;
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", blocks, format, 2);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      add_op(t, r, b, OpKind::put_packets, {far(0, inbox, b)}, {local(kInput, b)});
+      add_op(t, r, b, OpKind::unpack_packets, {local(kOutput, b)}, {local(inbox, b)});
+    }
+    add_op(t, r, blocks, OpKind::signal, {end_of(0)}).relaxed = relaxed;
+    add_op(t, r, blocks, OpKind::wait, {end_of(0)}).relaxed = relaxed;
+  }
+  return t;
+}
+
 /// Allreduce in two steps over plain memory: chunk r is added up at rank r. One block; the sums
 /// are put to everyone by reduce_send.
 inline TestProgram two_shot(uint32_t ranks) {

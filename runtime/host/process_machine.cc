@@ -144,7 +144,7 @@ void ProcessMachine::wait(const device::StepTarget& target, bool) {
   uint64_t counted = 0;
   uint64_t* taken = &rank_.channels[target.index].taken;  // other blocks may take meanwhile
   if ((target.flags & device::kCounted) != 0) {
-    counted = device::taken_before(target, call_);
+    counted = device::taken_before(target.slot, call_);
     taken = &counted;
   } else if (target.slot != device::kNoSlot) {
     taken = &calls_[target.slot];

@@ -3,7 +3,8 @@
     LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 python3 tests/gpu/nccl_cases.py [--ranks N]
 
 One thread drives a GPU for each rank, in groups, by the C interface; PyTorch gives memory and
-streams. The numbers are those of runtime/nccl/cases.def. Without LD_PRELOAD the same runs on NCCL
+streams. The numbers are those of runtime/nccl/cases.def; symmetric windows come beside them.
+Without LD_PRELOAD the same runs on NCCL
 alone. A line for each case that fails; the last line says how many passed and failed.
 """
 import argparse
@@ -134,18 +135,27 @@ class Buffer:
             self.places.append(allocate(r))
 
     def set(self, value):
-        source = torch.full((COUNT,), float(value))
-        for r, place in enumerate(self.places):
-            torch.cuda.set_device(r)
-            runs(cuda.cudaMemcpy(place, P(source.data_ptr()), Z(4 * COUNT), 4))
+        for r in range(len(self.places)):
+            self.fill(r, 0, value)
         self.ranks.wait()
 
     def check(self, value):
+        for r in range(len(self.places)):
+            self.check_part(r, 0, value)
+
+    def fill(self, rank, part, value):
+        """COUNT floats of a rank from COUNT * `part` on."""
+        source = torch.full((COUNT,), float(value))
+        torch.cuda.set_device(rank)
+        runs(cuda.cudaMemcpy(P(self.places[rank].value + 4 * COUNT * part), P(source.data_ptr()),
+                             Z(4 * COUNT), 4))
+
+    def check_part(self, rank, part, value):
         got = torch.zeros(COUNT)
-        for r, place in enumerate(self.places):
-            torch.cuda.set_device(r)
-            runs(cuda.cudaMemcpy(P(got.data_ptr()), place, Z(4 * COUNT), 4))
-            equal(got, float(value))
+        torch.cuda.set_device(rank)
+        runs(cuda.cudaMemcpy(P(got.data_ptr()), P(self.places[rank].value + 4 * COUNT * part),
+                             Z(4 * COUNT), 4))
+        equal(got, float(value))
 
     def all_reduce(self):
         must(self.ranks.group(lambda r, comm: nccl.ncclAllReduce(
@@ -159,11 +169,11 @@ class Buffer:
             runs(self.free(place))
 
 
-def by(function, *more):
-    """What allocates 4 * COUNT bytes by a function of CUDA's or NCCL's."""
+def by(function, *more, parts=1):
+    """What allocates 4 * COUNT * `parts` bytes by a function of CUDA's or NCCL's."""
     def allocate(rank):
         place = P()
-        runs(function(ctypes.byref(place), Z(4 * COUNT), *more))
+        runs(function(ctypes.byref(place), Z(4 * COUNT * parts), *more))
         return place
     return allocate
 
@@ -468,12 +478,58 @@ def plan_and_fallback(ranks):
     equal(xs[0], float((2 * ranks.count ** 3) ** 2))
 
 
+def windows(ranks):
+    """Sums and gathers between parts of symmetric windows, eager and in graphs."""
+    symmetric, parts = 1, 4 * ranks.count
+    own = Ranks(ranks.count)
+    for _ in range(3):
+        buffer = Buffer(own, by(nccl.ncclMemAlloc, parts=parts), nccl.ncclMemFree)
+        made = [P() for _ in range(own.count)]
+        must(own.group(lambda r, comm: nccl.ncclCommWindowRegister(
+            comm, buffer.places[r], Z(4 * COUNT * parts), ctypes.byref(made[r]), symmetric)))
+        for first in (0, own.count):
+            window_calls(own, buffer, first)
+        own.destroy_graphs()
+        for r, window in enumerate(made):
+            must(nccl.ncclCommWindowDeregister(P(own.comms[r]), window))
+        buffer.end()
+    own.destroy()
+
+
+def window_calls(ranks, buffer, first):
+    """The part `first` of each window summed up, and gathered, in those from `first` + N on."""
+    n = ranks.count
+
+    def at(rank, part):
+        return P(buffer.places[rank].value + 4 * COUNT * part)
+
+    def add(r, comm):
+        return nccl.ncclAllReduce(at(r, first), at(r, first + n), Z(COUNT), FLOAT, SUM, comm,
+                                  P(ranks.handles()[r]))
+
+    def gather(r, comm):
+        return nccl.ncclAllGather(at(r, first), at(r, first + n), Z(COUNT), FLOAT, comm,
+                                  P(ranks.handles()[r]))
+    for call, wanted in ((add, [n * (n + 1) / 2]), (gather, range(1, n + 1))):
+        _, execs = ranks.capture(lambda: must(ranks.group(call)))
+        for run in (lambda: must(ranks.group(call)), lambda: ranks.launch(execs)) * 2:
+            for r in range(n):
+                buffer.fill(r, first, r + 1)
+                buffer.fill(r, first + n, 0)
+            run()
+            ranks.wait()
+            for r in range(n):
+                for i, value in enumerate(wanted):
+                    buffer.check_part(r, first + n + i, value)
+
+
 CASES = [(48, many_elements), (50, host_and_managed), (51, allocators), (56, group_on_two_streams),
          (66, current_device), (67, streams_in_turns), (68, default_streams),
          (69, captured_collectives), (70, first_use_in_capture), (71, group_in_capture),
-         (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not), (75, updated_graph),
-         (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback)]
+         (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not),
+         (75, updated_graph), (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback)]
 OURS = [(35, shrink_of_stuck)]  # last: NCCL alone need not survive it
+BESIDE = [("beside them", windows)]
 
 
 def main():
@@ -484,7 +540,7 @@ def main():
     print(f"PyTorch {torch.__version__}, {front}, {options.ranks} GPUs", flush=True)
     ranks = Ranks(options.ranks)
     failed = 0
-    cases = CASES + (OURS if hasattr(nccl, "mscclc_nccl_front") else [])
+    cases = BESIDE + CASES + (OURS if hasattr(nccl, "mscclc_nccl_front") else [])
     for number, case in cases:
         try:
             case(ranks)

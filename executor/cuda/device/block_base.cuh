@@ -148,7 +148,7 @@ class BlockBase {
  private:
   /// Takes a signal of those that arrive at an end; returns how many were taken before.
   __device__ uint64_t take_one(const StepTarget& target) {
-    if ((target.flags & device::kCounted) != 0) return device::taken_before(target, call_);
+    if ((target.flags & device::kCounted) != 0) return device::taken_before(target.slot, call_);
     const bool own = target.slot != device::kNoSlot;
     uint64_t* count = own ? state_.calls + target.slot : &state_.rank->channels[target.index].taken;
     auto* words = reinterpret_cast<unsigned long long*>(count);

@@ -1,5 +1,5 @@
-// The machine for short programs (interpreter/short_steps.h): a few steps on packets, read from the
-// parameters of the launch where they lie.
+// The machine for short programs (interpreter/short_steps.h): a few steps on packets, and signals
+// beside them, read from the parameters of the launch where they lie.
 //
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
@@ -20,12 +20,62 @@ using device::ShortOperand;
 using device::ShortProgram;
 using device::ShortRange;
 using device::ShortStep;
+using device::ShortTarget;
 
 /// What the threads of a block share, in shared memory.
 struct ShortState : BlockClock {
   WaitState waits;
   uint64_t call;
 };
+
+/// Counts the block's call; only the first thread gets its number. The call ahead may still run: it
+/// has counted itself before it let this one begin.
+__device__ inline uint64_t count_call(uint64_t* calls) {
+  return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
+}
+/// Gives the number to all threads of the block, which meet.
+__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
+                                      uint64_t counted) {
+  if (threadIdx.x == 0) {
+    if (plan.begun != nullptr) add_relaxed(plan.begun);
+    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.call = counted;
+  }
+  __syncthreads();
+  return state.call;
+}
+/// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
+__device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
+  return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
+}
+
+/// Gives a signal, or waits for one.
+__device__ inline void run_target(WaitState& state, const ShortTarget& target, uint64_t call) {
+  if (target.waits == 0) {
+    return target.relaxed != 0 ? add_relaxed(target.address) : add_release(target.address);
+  }
+  const uint64_t before = device::taken_before(target.slot, call);
+  uint64_t arrived = 0;
+  await(
+      state,
+      [&] {
+        arrived = target.relaxed != 0 ? load_relaxed(target.address) : load_acquire(target.address);
+        return arrived > before;
+      },
+      [&] { return Fault{WaitFor::signal, target.index, target.source, 0, before + 1, arrived}; });
+}
+
+/// The block that signals and waits. Not inlined: the others need not fetch its code.
+static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
+                                                const ShortProgram& program) {
+  uint64_t* const calls = plan.calls + blockIdx.x;
+  const uint64_t call = share_call(state, plan, calls, count_call(calls));
+  await_kernel_ahead(plan.frees_next);
+  if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
+  for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
+    run_target(state.waits, program.target[i], call);
+  }
+}
 
 /// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
 __device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
@@ -85,9 +135,9 @@ class ShortBlock {
   /// `clocks`: rows of stamps (clocks.h).
   __device__ void run(uint64_t* clocks) {
     state_.begin_clock(clocks);
+    if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    uint64_t call = 0;
-    if (threadIdx.x == 0) call = fetch_add_relaxed_gpu(calls);
+    const uint64_t counted = count_call(calls);
     const ShortStep& first = program_.step[0];
     const ShortHead head = load_head(first);
     const ShortRange range = range_of(first);
@@ -95,27 +145,27 @@ class ShortBlock {
     const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
-    Data data;
-    await_kernel_ahead(false);
+    // The number of the call comes beside the first data, or ahead of it where there is time for
+    // that: the kernel ahead still runs, or there is no data to load.
+    const bool counts_first = plan_.early || program_.puts == 0;
+    if (counts_first) call_ = share_call(state_, plan_, calls, counted);
+    await_kernel_ahead(counts_first && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
-    // The upper half, as the call ahead left it.
-    const uint32_t ahead = load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
+    ahead_ = left_by_call_ahead(calls);
+    Data data;
     if (puts) load_plain(first, head, part, data);
-    if (threadIdx.x == 0) {
-      if (plan_.begun != nullptr) add_relaxed(plan_.begun);
-      state_.waits = {plan_.context, calls, blockIdx.x, plan_.patience, 0, 0};
-      state_.call = call;
+    if (!counts_first) {
+      call_ = share_call(state_, plan_, calls, counted);
+      // This call is counted, so the next one may be.
+      if (plan_.frees_next) let_next_begin();
     }
-    __syncthreads();
-    // This call is counted, so the next one may be.
-    if (plan_.frees_next) let_next_begin();
-    call_ = state_.call;
-    if (has_given_up(call_) || has_given_up(uint64_t{ahead} << 32)) exit_thread();
+    if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
-    move_bases(first.operands + kMost, head.dsts, to);
     state_.stamp_clock(kClockCounts);
     if (puts) {
+      check_call_ahead();
       if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      move_bases(first.operands + kMost, head.dsts, to);
       finish_put(head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
@@ -132,6 +182,11 @@ class ShortBlock {
   struct Bases {
     uint8_t* at[kMost];
   };
+
+  /// Ends the thread if the call ahead gave up. Comes before the first store.
+  __device__ void check_call_ahead() const {
+    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
 
   __device__ ShortRange range_of(const ShortStep& step) const {
     return blockIdx.x < program_.turn ? step.range : step.late;
@@ -231,6 +286,7 @@ class ShortBlock {
       }
       if (head.from_packets != 0) poll(step, sources, part, data);
       drop_minus_zeros_of_plain(head, data);
+      check_call_ahead();
       // The packets of peers have come, so whoever this launch depends on has begun.
       if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
       if constexpr (Arithmetic::kSums) {
@@ -279,6 +335,7 @@ class ShortBlock {
   const Arithmetic arithmetic_;
   const uint32_t late_;  ///< by how many blocks this one is behind the turn
   uint64_t call_ = 0;
+  uint32_t ahead_ = 0;  ///< left_by_call_ahead()
   Stamp stamp_;
 };
 

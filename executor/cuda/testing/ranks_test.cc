@@ -126,6 +126,12 @@ TEST_CASE("short programs on the GPU") {
   std::vector<TestProgram> plans;
   for (const PacketFormatInfo& format : packet_formats()) {
     for (const uint32_t ranks : {2u, 4u}) plans.push_back(one_shot(ranks, 3, format.format));
+    if (!is_sentinel(format.format)) {  // a root's copy is not in packets
+      plans.push_back(broadcast_of_packets(2, 3, format.format));
+      plans.push_back(broadcast_of_packets(4, 3, format.format));
+    }
+    plans.push_back(exchange_of_packets(3, format.format, true));
+    plans.push_back(exchange_of_packets(3, format.format, false));
   }
   for (const TestProgram& t : plans) {
     Pair pair(t.program);
@@ -133,6 +139,7 @@ TEST_CASE("short programs on the GPU") {
       const PacketFormat format = t.program.ranks[0].buffers[kFirstScratch].packets;
       if (!carries(format, type) || type.bytes > 4) continue;
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+        if (op != ReduceOp::sum && !t.program.contract.reduces()) continue;
         for (const uint64_t granules : {3, 5, 48, 100, 3001}) {
           INFO(name(format) << ' ' << type.name << ' ' << name(op) << ' ' << granules);
           const Options options{.in_short = true};
@@ -177,6 +184,23 @@ TEST_CASE("a packet that does not come to a short program is reported") {
     CHECK(t.program.ranks[0].ops[fault.op].kind == OpKind::reduce_packets);
     CHECK(t.program.ranks[0].ops[fault.op].block == block);
   }
+}
+
+TEST_CASE("a signal that does not come to a short program is reported") {
+  if (no_gpu()) return;
+  const TestProgram t = broadcast_of_packets(2, 2, PacketFormat::LL16);
+  Pair pair(t.program);
+  Diagnostics diagnostics;
+  pair.gpu.set_patience(100'000'000);
+  REQUIRE(
+      pair.gpu.prepare(pair.call(1024, Dtype::f32), {.in_short = true, .silent = 1}, diagnostics));
+  REQUIRE(pair.gpu.in_short());
+  CHECK(!pair.gpu.run(diagnostics));
+  const device::Fault fault = pair.gpu.fault(0, 2);
+  CHECK(fault.what == device::WaitFor::signal);
+  CHECK(fault.expected == 1);
+  CHECK(fault.seen == 0);
+  CHECK(t.program.ranks[0].ops[fault.op].kind == OpKind::wait);
 }
 
 constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
