@@ -16,7 +16,7 @@ namespace {
 /// What a launch takes along; nothing is run.
 struct Taken {
   bool in_short = false;
-  uint32_t steps = 0, operands = 0, turn = 0;
+  uint32_t steps = 0, operands = 0, turn = 0, targets = 0;
 };
 
 class TakesPrograms final : public testing::ForwardingDevice {
@@ -30,6 +30,7 @@ class TakesPrograms final : public testing::ForwardingDevice {
     taken_.steps = plan.in_short->steps;
     taken_.operands = plan.in_short->operands;
     taken_.turn = plan.in_short->turn;
+    taken_.targets = plan.in_short->targets;
     return true;
   }
 
@@ -66,7 +67,10 @@ std::string taken_by(std::string_view name,
   REQUIRE(testing::run_threads(ranks, call, {}, open) == "");
   const Taken& one = taken[0];
   if (!one.in_short) return "long";
-  return fmt::format("{} steps, {} operands, turn {}", one.steps, one.operands, one.turn);
+  std::string text =
+      fmt::format("{} steps, {} operands, turn {}", one.steps, one.operands, one.turn);
+  if (one.targets != 0) text += fmt::format(", {} targets", one.targets);
+  return text;
 }
 
 TEST_CASE("plans for small messages are short") {
@@ -84,6 +88,19 @@ TEST_CASE("plans for small messages are short") {
                  1 << 20) == "3 steps, 2 operands, turn 64");
 }
 
+TEST_CASE("plans with a root are short, too: one block more signals or waits") {
+  const auto of_two = [](std::string_view name) {
+    return taken_by(name, {{"R", "2"}, {"B", "2"}, {"F", "LL16"}}, 2, 1024);
+  };
+  CHECK(of_two("broadcast_packets") == "1 steps, 2 operands, turn 2, 1 targets");
+  CHECK(of_two("reduce_packets") == "1 steps, 2 operands, turn 2, 1 targets");
+  CHECK(of_two("gather_packets") == "1 steps, 2 operands, turn 2, 1 targets");
+  CHECK(of_two("scatter_packets") == "1 steps, 2 operands, turn 2, 1 targets");
+  CHECK(of_two("sendrecv_packets") == "2 steps, 1 operands, turn 2, 2 targets");
+  CHECK(taken_by("broadcast_packets", {{"R", "4"}, {"B", "2"}, {"F", "LL128"}}, 4, 65536) ==
+        "1 steps, 4 operands, turn 2, 3 targets");
+}
+
 TEST_CASE("others are not") {
   const auto one_shot = [](uint64_t bytes, uint64_t offset) {
     return taken_by("allreduce_1shot_ordered", {{"R", "2"}, {"B", "2"}, {"F", "LL16"}}, 2, bytes,
@@ -93,7 +110,7 @@ TEST_CASE("others are not") {
   CHECK(one_shot(1024, 4) == "long");
   CHECK(taken_by("allreduce_1shot_ordered", {{"R", "5"}, {"B", "2"}, {"F", "LL16"}}, 5, 1024) ==
         "long");
-  CHECK(taken_by("broadcast_packets", {{"R", "2"}, {"B", "2"}, {"F", "LL16"}}, 2, 1024) == "long");
+  CHECK(taken_by("broadcast_packets", {{"R", "5"}, {"B", "2"}, {"F", "LL16"}}, 5, 1024) == "long");
   CHECK(taken_by("allreduce_2shot", {{"R", "2"}}, 2, 1 << 20) == "long");
 }
 

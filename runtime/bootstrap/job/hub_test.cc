@@ -138,6 +138,25 @@ TEST_CASE("a rank that goes before it has joined is no rank that has died") {
   CHECK(job.works());
 }
 
+TEST_CASE("a rank that was welcome as the hub closed hears why") {
+  TestJob job(2);
+  RawRank rank(job.id);
+  rank.send(rank.hello(0, 2));
+  REQUIRE(rank.welcomed());
+  job.hub->fail("another process is the same rank", true);
+  std::thread closing([&] { job.hub.reset(); });
+  const auto listens = [&] {
+    Fd socket = begin_connect(job.id.address);
+    pollfd polled{socket.get(), POLLOUT, 0};
+    return socket.valid() && ::poll(&polled, 1, 1000) == 1 && connect_error(socket) == 0;
+  };
+  while (listens()) std::this_thread::sleep_for(5ms);
+  CHECK(rank.say(wire::frame(wire::FrameKind::joined)));
+  REQUIRE(rank.receive() == wire::FrameKind::failed);
+  CHECK(wire::read_failure(rank.payload())->why == "another process is the same rank");
+  closing.join();
+}
+
 /// Rank 1 of two is there; another comes, and both hear the same, at once.
 void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
   TestJob job(2);

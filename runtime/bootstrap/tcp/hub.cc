@@ -149,17 +149,26 @@ class EpollHub final : public Hub {
     const SteadyTime end = end_of_telling();
     const bool tells =
         meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_ && now_ < end;
-    close_deadline_ = tells ? end : now_ + kGoodbyeTime;
+    close_deadline_ = now_ + kGoodbyeTime;
+    if (tells || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
     if (!tells) stop_listening();
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       Client& client = (i++)->second;
       if (client.rank != wire::kNoRank) {
         say_closing(key, client);
-      } else if (!tells) {
+      } else if (!tells && !client.hello) {
         drop(key);
       }
     }
+  }
+
+  /// Is a rank welcome that has not joined yet? It takes this hub for its job's, and looks no
+  /// further: it must hear how that has ended.
+  bool about_to_join() const {
+    return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+      return entry.second.hello && entry.second.rank == wire::kNoRank && !entry.second.leaving;
+    });
   }
 
   /// Ranks look no longer than the timeout, and those that are here have waited long enough by
