@@ -155,7 +155,8 @@ __global__ void __launch_bounds__(512)
 struct Kernel {
   void (*function)(Arguments) = nullptr;
   uint32_t threads = 0;
-  bool takes_short = false;  ///< runs LaunchPlan::in_short, and needs no other program
+  bool takes_short = false;            ///< runs LaunchPlan::in_short, and needs no other program
+  void (*early)(Arguments) = nullptr;  ///< for launches that may begin early; nullptr: `function`
 };
 
 }  // namespace mscclc::cuda

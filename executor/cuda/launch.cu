@@ -90,6 +90,11 @@ uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {
   return std::min(block_threads(plan.threads), kernel.threads);
 }
 
+const void* code_of(const Kernel& kernel, bool early) {
+  const auto code = early && kernel.early != nullptr ? kernel.early : kernel.function;
+  return reinterpret_cast<const void*>(code);
+}
+
 uint32_t shared_bytes(const LaunchPlan& plan, const Kernel& kernel) {
   return plan.program_bytes <= kMostShared && !kernel.takes_short ? plan.program_bytes : 0;
 }
@@ -137,7 +142,7 @@ int launch(const LaunchPlan& plan, void* stream) {
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &early;
   config.numAttrs = plan.early ? 1 : 0;
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.function), parameters);
+  return cudaLaunchKernelExC(&config, code_of(kernel, plan.early), parameters);
 }
 
 // Code that was compiled for older devices does not wait for the kernel ahead (ahead.cuh), also
@@ -146,10 +151,12 @@ int load_kernels(Abilities* abilities) {
   int error = cudaSuccess, runtime = 0, driver = 0;
   bool early = true;
   for_each_kernel([&](const Kernel& kernel) {
-    cudaFuncAttributes code = {};
-    if (error != cudaSuccess) return;
-    error = cudaFuncGetAttributes(&code, reinterpret_cast<const void*>(kernel.function));
-    early = early && code.ptxVersion >= 90 && code.binaryVersion >= 90;
+    for (const bool is_early : {false, true}) {
+      cudaFuncAttributes code = {};
+      if (error != cudaSuccess) return;
+      error = cudaFuncGetAttributes(&code, code_of(kernel, is_early));
+      early = early && code.ptxVersion >= 90 && code.binaryVersion >= 90;
+    }
   });
   if (error == cudaSuccess) error = cudaRuntimeGetVersion(&runtime);
   if (error == cudaSuccess) error = cudaDriverGetVersion(&driver);
@@ -161,16 +168,21 @@ int load_kernels(Abilities* abilities) {
 bool has_fast_kernel(const LaunchPlan& plan) { return fast_kernel_for(plan).function != nullptr; }
 
 uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {
-  int device = 0, processors = 0, blocks = 0;
+  int device = 0, processors = 0, least = 0;
   *error = is_valid(plan) ? cudaGetDevice(&device) : cudaErrorInvalidConfiguration;
   if (*error != cudaSuccess) return 0;
   *error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (*error != cudaSuccess) return 0;
   const Kernel kernel = kernel_for(plan);
-  *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, reinterpret_cast<const void*>(kernel.function),
-      static_cast<int>(threads_of(plan, kernel)), shared_bytes(plan, kernel));
-  return *error == cudaSuccess ? static_cast<uint32_t>(blocks) * processors : 0;
+  for (const bool early : {false, true}) {
+    int blocks = 0;
+    *error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, code_of(kernel, early), static_cast<int>(threads_of(plan, kernel)),
+        shared_bytes(plan, kernel));
+    if (*error != cudaSuccess) return 0;
+    least = early ? std::min(least, blocks) : blocks;
+  }
+  return static_cast<uint32_t>(least) * processors;
 }
 
 }  // namespace mscclc::cuda

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import itertools
 import os
+import types
 from unittest import mock
 
 import torch
@@ -152,6 +153,27 @@ def not_symmetric(ranks):
     refused(lambda: make(4, "no such", backend="torch"), "no process group 'no such'")
     refused(lambda: make(4, 7, backend="torch"), "not int")
     dist.destroy_process_group()
+
+
+def handles_of_others(ranks):
+    """What torch's handles say of NCCL's memory, which may be mapped twice, and who lacks barriers."""
+    tensor, gpu = torch.zeros(64, dtype=torch.uint8, device="cpu"), torch.device("cuda")
+    begin = tensor.data_ptr()
+
+    def offset(own, size):
+        ops = types.SimpleNamespace(symmetric_address=lambda handle, rank: own,
+                                    symmetric_size=lambda handle: size)  # fmt: skip
+        with mock.patch.object(of_torch, "_ops", lambda: ops):
+            return of_torch._offset(tensor[8:], None, 0)
+
+    assert [offset(begin, 64), offset(begin - 16, 128), offset(0, 64)] == [8, 24, 0]
+    assert offset(begin + 4096, 64) == 8
+    refused(lambda: offset(begin + 4096, 128), "gives no address of which")
+    for chosen, lacks in (("NCCL", True), ("NVSHMEM", True), ("CUDA", False), ("MSCCLC", False)):
+        with mock.patch.object(symm, "get_backend", lambda device: chosen):  # noqa: B023
+            assert of_torch._lacks_barriers("torch", gpu) == lacks
+    found = [of_torch._lacks_barriers(name, gpu) for name in ("native", "cuda", "nccl", "nvshmem")]
+    assert found == [False, False, True, True]
 
 
 def names(ranks):
@@ -324,6 +346,6 @@ def a_rank_that_dies(ranks):
 
 CHECKS = [
     chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, parts_and_shapes,
-    of_sizes_that_differ, not_symmetric, names, names_of_groups, outsiders, groups_made_again,
-    all_orders_of_the_end, nothing_stays, with_gloo, a_rank_that_dies,
+    of_sizes_that_differ, not_symmetric, handles_of_others, names, names_of_groups, outsiders,
+    groups_made_again, all_orders_of_the_end, nothing_stays, with_gloo, a_rank_that_dies,
 ]  # fmt: skip

@@ -117,8 +117,9 @@ template <PacketFormat F>
   give_up(state, fault);
 }
 
-/// `kMost`: short_side() of the programs.
-template <class Arithmetic, PacketFormat F, uint32_t kMost>
+/// `kMost`: short_side() of the programs. `kEarly`: made for launches that may begin early, where
+/// the kernel ahead hides what comes before it has ended; both are right for all.
+template <class Arithmetic, PacketFormat F, uint32_t kMost, bool kEarly>
 class ShortBlock {
   using Rows = PacketRows<F, false, false, kMost>;
   using Part = typename Rows::Part;
@@ -145,16 +146,14 @@ class ShortBlock {
     const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
-    // The number of the call comes beside the first data, or ahead of it where there is time for
-    // that: the kernel ahead still runs, or there is no data to load.
-    const bool counts_first = plan_.early || program_.puts == 0;
-    if (counts_first) call_ = share_call(state_, plan_, calls, counted);
-    await_kernel_ahead(counts_first && plan_.frees_next);
+    // The number of the call comes beside the first data, or ahead of it where there is time.
+    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, counted);
+    await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
-    if (!counts_first) {
+    if constexpr (!kEarly) {
       call_ = share_call(state_, plan_, calls, counted);
       // This call is counted, so the next one may be.
       if (plan_.frees_next) let_next_begin();

@@ -17,14 +17,10 @@ class OfTorch:
     """A tensor of this rank, and torch's handle for those of all."""
 
     def __init__(self, tensor, handle, team, by_group):
-        """`by_group`: barriers are the group's, as the handle has none."""
-        # A handle describes the allocation, of which the tensor may be a part. An empty tensor has
-        # no address, but its storage has.
-        begin = tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.itemsize
+        """`by_group`: barriers are the group's, as the handle has none that waits."""
         self.rank, self.ranks = team.group.rank(), team.group.size()
         self.bytes = tensor.nbytes
-        own = _ops().symmetric_address(handle, self.rank)
-        self._offset = begin - own if own else 0
+        self._offset = _offset(tensor, handle, self.rank)
         self._tensor, self._handle, self._team, self._by_group = tensor, handle, team, by_group
 
     def address(self, rank):
@@ -41,7 +37,10 @@ class OfTorch:
 
     def barrier(self):
         if self._by_group:
-            dist.barrier(self._team.group)
+            group, device = self._team.group, self._tensor.device
+            if not _is_of_nccl(group, device):  # its barrier knows nothing of the stream
+                torch.cuda.current_stream(device).synchronize()
+            dist.barrier(group)
         else:
             _ops().symmetric_barrier(self._handle, 0, 0)
 
@@ -54,6 +53,25 @@ class OfTorch:
     def __del__(self):
         if not sys.is_finalizing() and hasattr(self, "_team"):
             self.close()
+
+
+def _offset(tensor, handle, rank):
+    """Where a tensor of this rank begins in the allocation that its handle describes. torch's NCCL
+    may map that for a second time, and the handle's addresses are then of that mapping."""
+    own, size = _ops().symmetric_address(handle, rank), _ops().symmetric_size(handle)
+    storage = tensor.untyped_storage()  # has an address, also if the tensor is empty
+    skipped = tensor.storage_offset() * tensor.itemsize
+    begin = storage.data_ptr() + skipped
+    if not own:
+        return 0
+    if own <= begin <= own + size:
+        return begin - own
+    if storage.nbytes() == size:
+        return skipped
+    raise UsageError(
+        "torch's backend gives no address of which the tensor's is a part; allocate the tensor by"
+        " torch.distributed._symmetric_memory.empty(), not in a memory pool"
+    )
 
 
 def allocate(bytes, group, device, name):
@@ -101,7 +119,7 @@ def _rendezvous(tensor, allocated, group, name):
                     " torch.distributed._symmetric_memory.empty(), or in its memory pool"
                 )
             handle = found.boxed()
-        return OfTorch(tensor, handle, team, by_group=name == "nccl")
+        return OfTorch(tensor, handle, team, _lacks_barriers(name, tensor.device))
     except BaseException:
         team.release()
         raise
@@ -127,6 +145,13 @@ def _is_of_nccl(group, device):
         return isinstance(group._get_backend(device), dist.ProcessGroupNCCL)
     except RuntimeError:  # the group has no backend for GPUs
         return False
+
+
+def _lacks_barriers(name, device):
+    """Until 2.12 the barriers of torch's handles are an error with NCCL, and do nothing, without a
+    word, with NVSHMEM (https://github.com/pytorch/pytorch/issues/191858)."""
+    chosen = _OF_TORCH.get(name, symm.get_backend(device) if name == "torch" else None)
+    return chosen in ("NCCL", "NVSHMEM")
 
 
 def _select(name, device):

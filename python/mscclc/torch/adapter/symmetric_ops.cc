@@ -63,6 +63,11 @@ int64_t symmetric_address(const Handle& handle, int64_t rank) {
   return reinterpret_cast<int64_t>(address_at(handle, rank));
 }
 
+/// Bytes of the allocation on each rank.
+int64_t symmetric_size(const Handle& handle) {
+  return static_cast<int64_t>(handle->get_buffer_size());
+}
+
 /// Bytes of a rank's memory, which stays mapped as long as the tensor lives.
 at::Tensor symmetric_view(const Handle& handle, int64_t rank, int64_t offset, int64_t bytes) {
   auto* const data = static_cast<uint8_t*>(address_at(handle, rank));
@@ -86,6 +91,7 @@ TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def("symmetric_empty", symmetric_empty);
   library.def("symmetric_rendezvous", symmetric_rendezvous);
   library.def("symmetric_address", symmetric_address);
+  library.def("symmetric_size", symmetric_size);
   library.def("symmetric_view", symmetric_view);
   library.def("symmetric_barrier", symmetric_barrier);
 }
