@@ -38,7 +38,8 @@ class Hub {
   [[nodiscard]] static std::unique_ptr<Hub> start(const HubOptions& options,
                                                   Diagnostics& diagnostics);
   /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
-  /// five if the job has failed before all ranks had come, so that they hear why.
+  /// five if the job has failed before all ranks had come, or a rank was about to join, so that
+  /// they hear why.
   virtual ~Hub() = default;
   /// Ends the job, for all ranks that have come or still come: there cannot be one.
   /// `told_elsewhere`: another hub tells those that still come, so this one does not wait for them.
