@@ -10,6 +10,7 @@ last line says how many checks passed and failed.
 """
 
 import argparse
+import contextlib
 import faulthandler
 import tempfile
 import time
@@ -189,22 +190,37 @@ def _check_crossed(ranks, found):
         equal(one, torch.full_like(one, wanted), f"crossing x {one.numel()}")
 
 
+@contextlib.contextmanager
+def _slow(ranks, what):
+    """Says what takes longer than a second."""
+    begin = time.monotonic()
+    yield
+    took = time.monotonic() - begin
+    if took > 1:
+        print(f"rank {ranks.rank}: {what} took {took:.1f} s", flush=True)
+
+
 def crossing(ranks):
     """The first messages of their kinds, which wait for the other rank to load a plan."""
     group = dist.new_group(backend="mscclc", timeout=timedelta(seconds=40))
-    for _ in range(3):
-        _check_crossed(ranks, _cross(ranks, group, (3, 1 << 20, 1000)))
+    for i in range(3):
+        with _slow(ranks, f"crossing {i}: to give the messages"):
+            found = _cross(ranks, group, (3, 1 << 20, 1000))
+        with _slow(ranks, f"crossing {i}: to get them"):
+            _check_crossed(ranks, found)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with _slow(ranks, "crossing: to capture them"), torch.cuda.graph(graph):
         found = _cross(ranks, group, (3, 1000))
-    for _ in range(5):
-        for one in found:
-            one.zero_()
-        graph.replay()
-        _check_crossed(ranks, found)
-    torch.cuda.synchronize()
-    del graph
-    dist.destroy_process_group(group)
+    with _slow(ranks, "crossing: replays"):
+        for _ in range(5):
+            for one in found:
+                one.zero_()
+            graph.replay()
+            _check_crossed(ranks, found)
+        torch.cuda.synchronize()
+    with _slow(ranks, "crossing: to end the group"):
+        del graph
+        dist.destroy_process_group(group)
 
 
 def crossing_first_in_a_graph(ranks):
