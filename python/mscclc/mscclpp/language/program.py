@@ -4,7 +4,14 @@ import json
 
 from .collectives import Collective
 from .internal import globals as current
-from .internal.arguments import MOST_BLOCKS, MOST_RANKS, needs_flag, needs_kind, needs_number
+from .internal.arguments import (
+    MOST_BLOCKS,
+    MOST_RANKS,
+    needs_flag,
+    needs_kind,
+    needs_number,
+    needs_text,
+)
 from .internal.check import check_counts
 from .internal.errors import ProgramError
 from .internal.op import caller, forget_callers
@@ -38,7 +45,7 @@ class CollectiveProgram:
         max_message_size: int = 2**64 - 1,
     ):
         self.place = caller(1)
-        needs_kind("'name'", name, str, "a string")
+        needs_text("'name'", name)
         needs_kind("'collective'", collective, Collective, "a collective")
         needs_number("the number of instances", instances, 1, MOST_BLOCKS)
         needs_number("the number of ranks", num_ranks, 1, MOST_RANKS)

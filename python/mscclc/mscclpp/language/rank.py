@@ -30,7 +30,9 @@ class BaseBuffer:
             raise TypeError(f"'buffer[{key!r}]': a slice is needed, as in 'buffer[a:b]'")
         first = 0 if key.start is None else key.start
         last = self.size if key.stop is None else key.stop
-        if key.step not in (None, 1) or first < 0 or first > last:
+        if key.step not in (None, 1):
+            raise ValueError(f"'buffer[{first}:{last}:{key.step}]' is no run of chunks")
+        if first < 0 or first > last:
             raise ValueError(f"'buffer[{first}:{last}]' is no run of chunks")
         if last > self.size:
             raise ProgramError(f"'buffer[{first}:{last}]' of a buffer of {self.size} chunks")

@@ -2,6 +2,8 @@
 
 from typing import List
 
+from .internal.arguments import MOST_BLOCKS, needs_number
+
 __all__ = ["ThreadBlockGroup"]
 
 
@@ -9,6 +11,7 @@ class ThreadBlockGroup:
     """Thread blocks that do an op together, each a part of every chunk."""
 
     def __init__(self, tb_list: List[int]):
+        needs_number("the number of thread blocks of a group", len(tb_list), 0, MOST_BLOCKS)
         if len(set(tb_list)) != len(tb_list):
             raise ValueError(f"a thread block is in the group twice: {list(tb_list)}")
         self.tb_list = list(tb_list)

@@ -1,5 +1,7 @@
 """What arguments of the language may be: what no plan can hold is an error at its call."""
 
+import unicodedata
+
 from .errors import ProgramError
 
 MOST_BLOCKS = 65536  # of a rank
@@ -33,6 +35,14 @@ def needs_kind(what, value, kind, name):
     """An instance of a class, which messages call `name`."""
     if not isinstance(value, kind):
         raise ProgramError(f"{what} is {shown(value)}; it must be {name}")
+
+
+def needs_text(what, value):
+    """A string that a plan can hold: no control characters, no halves of characters."""
+    needs_kind(what, value, str, "a string")
+    for character in value:
+        if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"):
+            raise ProgramError(f"{what} is {value!a}; it has a character that plans cannot hold")
 
 
 def is_number(value):
