@@ -45,17 +45,30 @@ void report(const VariableInfo& variable, std::string_view value, const std::str
                     fmt::format("{} {}; allowed is {}", variable.name, shown, allowed));
 }
 
-/// Where the variable has words: whether this is one of them.
-void check_word(const VariableInfo& variable, std::string_view value, Diagnostics& diagnostics) {
+const Words* words_of(const VariableInfo& variable) {
   const auto words = std::find_if(std::begin(kWords), std::end(kWords),
                                   [&](const Words& w) { return w.variable == variable.variable; });
-  if (words == std::end(kWords)) return;
+  return words == std::end(kWords) ? nullptr : words;
+}
+
+/// What is allowed, for a message: the words, where the variable has some.
+std::string allowed_text(const VariableInfo& variable) {
+  const Words* words = words_of(variable);
+  if (words == nullptr) {
+    return fmt::format("printable text of {} to {} bytes", variable.least, variable.most);
+  }
   std::string allowed;
   for (const std::string_view word : words->allowed) {
-    if (word == value) return;
     if (!word.empty()) allowed += fmt::format("{}'{}'", allowed.empty() ? "" : " or ", word);
   }
-  report(variable, value, allowed, diagnostics);
+  return allowed;
+}
+
+/// Where the variable has words: whether this is one of them.
+void check_word(const VariableInfo& variable, std::string_view value, Diagnostics& diagnostics) {
+  const Words* words = words_of(variable);
+  if (words == nullptr || std::ranges::count(words->allowed, value) > 0) return;
+  report(variable, value, allowed_text(variable), diagnostics);
 }
 
 }  // namespace
@@ -104,8 +117,7 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
       std::all_of(value.begin(), value.end(), is_printable)) {
     return std::string(value);
   }
-  report(row, value, fmt::format("printable text of {} to {} bytes", row.least, row.most),
-         diagnostics);
+  report(row, value, allowed_text(row), diagnostics);
   return std::nullopt;
 }
 
@@ -128,7 +140,11 @@ bool Environment::check_ours(Diagnostics& diagnostics) const {
   for (const VariableInfo& row : kTable) {
     if (row.group == VariableGroup::ours && has(row.variable)) check(row, found);
   }
-  for (const Diagnostic& mistake : found.all()) diagnostics.add(mistake);
+  for (const Diagnostic& mistake : found.all()) {
+    // A device that needed the variable may have said so.
+    const auto is_told = [&](const Diagnostic& d) { return d.message == mistake.message; };
+    if (std::ranges::none_of(diagnostics.all(), is_told)) diagnostics.add(mistake);
+  }
   return !found.has_errors();
 }
 

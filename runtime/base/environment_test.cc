@@ -91,6 +91,15 @@ TEST_CASE("text is printable and not too long") {
                             "…'; allowed is printable text of 1 to 255 bytes");
 }
 
+TEST_CASE("text of any length that is no word is refused with the words") {
+  for (const std::string& wrong : {std::string("no"), std::string(65, 'x')}) {
+    CHECK(read(Variable::MSCCLC_NCCL_COMM, wrong).error ==
+          "MSCCLC_NCCL_COMM is '" + wrong + "'; allowed is 'init' or 'lazy'");
+  }
+  CHECK(read(Variable::MSCCLC_LANE, "a\tb").error ==
+        "MSCCLC_LANE is 'a\\x09b'; allowed is 'sockets' or 'verbs'");
+}
+
 TEST_CASE("secrets are not shown") {
   const Read out = read(Variable::MSCCLC_SECRET, "hush\x01");
   CHECK(out.error == "MSCCLC_SECRET has 5 bytes; allowed is printable text of 1 to 1024 bytes");
@@ -133,6 +142,14 @@ TEST_CASE("all mistakes are told, and words that there are not") {
   CHECK(diagnostics.all()[2].message ==
         "MSCCLC_SYMMETRIC_MEMORY is 'none'; allowed is 'native' or 'torch' or 'cuda' or 'nccl' or "
         "'nvshmem'");
+}
+
+TEST_CASE("a mistake that has been told is not told again") {
+  Diagnostics diagnostics;
+  const Environment environment(Environment::Values{{"MSCCLC_LANE", "ib"}});
+  CHECK_FALSE(environment.check_ours(diagnostics));
+  CHECK_FALSE(environment.check_ours(diagnostics));
+  CHECK(diagnostics.all().size() == 1);
 }
 
 TEST_CASE("variables that nobody reads are warned of") {

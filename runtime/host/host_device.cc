@@ -486,8 +486,9 @@ std::optional<FarLanes> read_far_lanes(Diagnostics& diagnostics) {
   if (!lane) return std::nullopt;
   if (*lane == "sockets") return FarLanes::sockets;
   if (*lane == "verbs") return FarLanes::verbs;
-  diagnostics.error("bad-variable", {},
-                    fmt::format("MSCCLC_LANE is {}; allowed are sockets and verbs", quoted(*lane)));
+  diagnostics.error(
+      "bad-variable", {},
+      fmt::format("MSCCLC_LANE is {}; allowed is 'sockets' or 'verbs'", quoted(*lane)));
   return std::nullopt;
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("a kind of lanes that there is not") {
     Diagnostics refused;
     CHECK(make_host_device(refused) == nullptr);
     CHECK(render_text(refused, Sources(), 100) ==
-          "error: MSCCLC_LANE is '" + name + "'; allowed are sockets and verbs\n");
+          "error: MSCCLC_LANE is '" + name + "'; allowed is 'sockets' or 'verbs'\n");
   }
   Diagnostics diagnostics;
   // Who says it in the program is not asked for the variable.

@@ -38,8 +38,9 @@ std::optional<bool> takes_verbs(Diagnostics& diagnostics) {
   const auto lane = Environment::of_process().text(Variable::MSCCLC_LANE, diagnostics);
   if (!lane) return std::nullopt;
   if (*lane == "sockets" || *lane == "verbs") return *lane == "verbs";
-  diagnostics.error("bad-variable", {},
-                    fmt::format("MSCCLC_LANE is {}; allowed are sockets and verbs", quoted(*lane)));
+  diagnostics.error(
+      "bad-variable", {},
+      fmt::format("MSCCLC_LANE is {}; allowed is 'sockets' or 'verbs'", quoted(*lane)));
   return std::nullopt;
 }
 
