@@ -148,7 +148,7 @@ def _is_of_nccl(group, device):
 
 
 def _lacks_barriers(name, device):
-    """Until 2.12 the barriers of torch's handles are an error with NCCL, and do nothing, without a
+    """In torch 2.11 the barriers of handles are an error with NCCL, and do nothing, without a
     word, with NVSHMEM (https://github.com/pytorch/pytorch/issues/191858)."""
     chosen = _OF_TORCH.get(name, symm.get_backend(device) if name == "torch" else None)
     return chosen in ("NCCL", "NVSHMEM")
