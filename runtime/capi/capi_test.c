@@ -9,17 +9,10 @@
 #include <unistd.h>
 
 #include "mscclc.h"
+#include "runtime/capi/check.h"
 
 enum { kRanks = 3, kCount = 500 };
 
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      fprintf(stderr, "%s:%d: %s\n%s\n", __FILE__, __LINE__, #condition, mscclc_last_error()); \
-      exit(1);                                                                                 \
-    }                                                                                          \
-  } while (0)
-#define OK(call) CHECK((call) == MSCCLC_SUCCESS)
 #define REFUSED(call, text)                                                          \
   do {                                                                               \
     CHECK((call) == MSCCLC_INVALID_ARGUMENT);                                        \

@@ -11,17 +11,10 @@
 #include <unistd.h>
 
 #include "mscclc.h"
+#include "runtime/capi/check.h"
 
 enum { kRanks = 2 };
 
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      fprintf(stderr, "%s:%d: %s\n%s\n", __FILE__, __LINE__, #condition, mscclc_last_error()); \
-      exit(1);                                                                                 \
-    }                                                                                          \
-  } while (0)
-#define OK(call) CHECK((call) == MSCCLC_SUCCESS)
 #define MISUSE(call, text)                              \
   do {                                                  \
     CHECK((call) == MSCCLC_INVALID_USAGE);              \
