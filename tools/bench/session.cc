@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
 #include "tools/base/result_table.h"
-#include "tools/bench/base/statistics.h"
-#include "tools/bench/measure/checker.h"
-#include "tools/bench/measure/clock_rows.h"
-#include "tools/bench/measure/run_log.h"
+#include "tools/bench/measure/clock.h"
 #include "tools/bench/report/table.h"
 #include "tools/bench/results/comparison.h"
 #include "tools/bench/results/record.h"
+#include "tools/bench/table_run.h"
 
 namespace mscclc::bench {
 namespace {
@@ -24,44 +21,17 @@ constexpr uint32_t kAlign = 16;
 constexpr uint64_t kPage = 4096;
 constexpr std::chrono::seconds kPatience{20};  // of a call that hangs
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-/// A table's measurements in the making.
-struct Table {
-  CollectiveKind kind;
-  Contract contract;
-  Dtype dtype;
-  ReduceOp op;
-  bool graph;
-  std::vector<Contender*> contenders;
-  Result blank;  ///< what all its results have in common
-};
-
-/// A contender that is timed, and its times.
-struct Taking {
-  Contender* contender = nullptr;
-  std::unique_ptr<Timed> timed;
-  std::vector<double> times[kArounds];  ///< of each repeat, by Around
-  std::vector<double> units;
-  bool good = true;  ///< on this rank; else `trouble` says why not
-  Diagnostics trouble;
-};
-
 class Session {
  public:
   Session(const BenchRun& run, Communicator& communicator, const RunLog& log)
       : run_(run),
         options_(run.options),
-        arounds_(count_arounds(run.options)),
         communicator_(communicator),
-        log_(log) {}
+        log_(log),
+        bench_(run, communicator, log) {}
   ~Session() {
     contenders_.clear();
-    if (stream_ != nullptr) communicator_.device().destroy_stream(stream_);
+    if (bench_.stream != nullptr) communicator_.device().destroy_stream(bench_.stream);
   }
 
   bool run();
@@ -78,66 +48,22 @@ class Session {
                  std::vector<std::unique_ptr<Contender>>& loaded);
   bool run_table(Table& table);
   bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
-  bool surround(const Workload& workload, std::optional<Surroundings>& surroundings) const;
-  bool measure(const Table& table, const Workload& workload, std::vector<Result>& rows);
-  bool start_all(const Table& table, const Workload& workload,
-                 const std::optional<Surroundings>& surroundings, std::vector<Result>& rows,
-                 std::vector<Taking>& taking);
-  bool stays_in(const Taking& t, const Workload& workload, bool& stays);
-  void time_all(const Table& table, const Workload& workload, std::vector<Taking>& taking);
-  bool finish(const Table& table, const Workload& workload, Taking& t, std::vector<Result>& rows);
-  bool check_repeated(const Table& table, const Workload& workload, Taking& t,
-                      std::vector<Result>& rows);
-  bool prepare(Contender& contender, const Workload& workload, bool& takes_part);
-  bool try_out(const Table& table, Contender& contender, const Workload& workload,
-               std::vector<Result>& rows, bool& takes_part);
-  void first_call(Contender& contender);
-  bool check(const Table& table, Contender& contender, const Workload& workload,
-             const Checker::Launch& launch, const std::string& when, std::vector<Result>& rows,
-             bool& right);
   Workload workload_of(const Table& table, uint64_t bytes, bool in_place) const;
-  Result& row_of(const Table& table, const Workload& workload, const Contender& contender,
-                 std::vector<Result>& rows) const;
   void add_baselines_of_other_programs(const Table& table, uint64_t bytes,
                                        std::vector<Result>& rows) const;
-  bool broke_off() const;
-  bool end(Diagnostics& diagnostics) const;
-  bool show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics);
-  void at(std::string_view what) const;
-  void at(const Table& table, const Contender& contender, const Workload& workload) const;
 
   const BenchRun& run_;
   const Options& options_;
-  const uint32_t arounds_;  ///< ways in which calls are timed
   Communicator& communicator_;
   const RunLog& log_;
-  cudaStream_t stream_ = nullptr;
   uint64_t side_ = 0;  ///< bytes of each of the two buffers
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<RegisteredBuffer> registered_;
   std::unique_ptr<PeerMemory> peers_;
   std::vector<std::unique_ptr<Contender>> contenders_;  ///< that are no plans
-  std::unique_ptr<Checker> checker_;
-  std::unique_ptr<ClockRows> clocks_;  ///< if they are asked for
   std::string collective_;
-  std::set<std::string> called_;
-  bool shown_first_plan_ = false;
+  Bench bench_;
 };
-
-/// After a hang nothing more can be launched: says so, and which it was.
-bool Session::broke_off() const {
-  Diagnostics said;
-  if (communicator_.check(said)) return false;
-  fmt::print(stderr, "{}", render_text(said, Sources{}));
-  return true;
-}
-
-/// Says why the run ends. Returns false.
-bool Session::end(Diagnostics& diagnostics) const {
-  (void)communicator_.check(diagnostics);
-  fmt::print(stderr, "{}", render_text(diagnostics, Sources{}));
-  return false;
-}
 
 bool Session::open() {
   Diagnostics diagnostics;
@@ -147,16 +73,16 @@ bool Session::open() {
   if (memory_ != nullptr) {
     registered_ = communicator_.register_buffer(memory_->data(), 2 * side_, diagnostics);
   }
-  stream_ = static_cast<cudaStream_t>(communicator_.device().create_stream(diagnostics));
+  bench_.stream = static_cast<cudaStream_t>(communicator_.device().create_stream(diagnostics));
   std::string why;
-  if (options_.clocks) clocks_ = ClockRows::open(communicator_.device(), diagnostics);
-  const bool able =
-      registered_ != nullptr && stream_ != nullptr && (clocks_ != nullptr || !options_.clocks);
+  if (options_.clocks) bench_.clocks = ClockRows::open(communicator_.device(), diagnostics);
+  const bool able = registered_ != nullptr && bench_.stream != nullptr &&
+                    (bench_.clocks != nullptr || !options_.clocks);
   if (!all_able(communicator_, able, diagnostics, why)) {
     if (communicator_.rank() == 0) fmt::print(stderr, "mscclc-bench: {}\n", why);
     return false;
   }
-  checker_ = std::make_unique<Checker>(communicator_, stream_, options_.check);
+  bench_.checker = std::make_unique<Checker>(communicator_, bench_.stream, options_.check);
   open_contenders();
   return true;
 }
@@ -202,32 +128,8 @@ std::unique_ptr<Contender> Session::make_contender(const std::string& name,
   return make_handwritten_two_shot(communicator_, *peers_, diagnostics);
 }
 
-/// What a plan's blocks were doing when.
-bool Session::show_clocks(Timed& timed, const Contender& contender, Diagnostics& diagnostics) {
-  if (clocks_ == nullptr || contender.role() != Role::plan) return true;
-  std::string text;
-  const auto unit = [&](Diagnostics& d) { return timed.run_unit(d); };
-  if (!clocks_->read(unit, stream_, text, diagnostics)) return false;
-  log_.print(fmt::format("# {}: cycles of rank 0's blocks\n{}", contender.name(), text));
-  if (options_.between == 0) return true;
-  const auto around = [&](Diagnostics& d) { return timed.run(Around::once, d); };
-  if (!clocks_->read(around, stream_, text, diagnostics)) return false;
-  log_.print(fmt::format("# {}: the same between other kernels\n{}", contender.name(), text));
-  return true;
-}
-
-/// What this run is at, for who watches it.
-void Session::at(std::string_view what) const {
-  if (communicator_.rank() == 0) run_.watch.begin(what);
-}
-void Session::at(const Table& table, const Contender& contender, const Workload& w) const {
-  at(fmt::format("{}, {} of {} bytes, {}, {}{}", contender.name(), collective_, w.bytes,
-                 info(table.dtype).name, table.graph ? "CUDA graph" : "eager",
-                 w.in_place ? ", in place" : ""));
-}
-
 void Session::open_contender(const std::string& name) {
-  at("setting up " + name);
+  bench_.at("setting up " + name);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
   auto made = make_contender(name, diagnostics);
@@ -259,7 +161,7 @@ std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind,
 
 void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
                         std::vector<std::unique_ptr<Contender>>& loaded) {
-  at("loading " + plan.program->name);
+  bench_.at("loading " + plan.program->name);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
   auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
@@ -269,7 +171,8 @@ void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
     log_.leave_out(plan.program->name, collective_, why);
     return;
   }
-  log_.start_up("loading " + plan.program->name, milliseconds_since(begin), !shown_first_plan_);
+  log_.start_up("loading " + plan.program->name, milliseconds_since(begin),
+                !bench_.shown_first_plan);
   loaded.push_back(std::move(made));
 }
 
@@ -351,21 +254,6 @@ Workload Session::workload_of(const Table& table, uint64_t bytes, bool in_place)
   return w;
 }
 
-Result& Session::row_of(const Table& table, const Workload& w, const Contender& contender,
-                        std::vector<Result>& rows) const {
-  for (Result& row : rows) {
-    if (row.who == contender.name()) return row;
-  }
-  Result row = table.blank;
-  row.bytes = w.bytes;
-  row.count = w.part / info(table.dtype).bytes;
-  row.who = contender.name();
-  row.role = contender.role();
-  row.ordered_by = contender.ordered_by();
-  rows.push_back(row);
-  return rows.back();
-}
-
 void Session::add_baselines_of_other_programs(const Table& table, uint64_t bytes,
                                               std::vector<Result>& rows) const {
   for (const Result& other : run_.before.results) {
@@ -379,15 +267,16 @@ bool Session::run_size(const Table& table, uint64_t bytes, std::vector<Result>& 
   if (options_.check > 0) {
     Diagnostics diagnostics;
     std::string why;
-    const bool prepared = checker_->prepare(out, diagnostics);
+    const bool prepared = bench_.checker->prepare(out, diagnostics);
     if (!all_able(communicator_, prepared, diagnostics, why)) {
       log_.leave_out("all", collective_, why, &out);
-      return !broke_off();
+      return !bench_.broke_off();
     }
   }
-  if (options_.out_of_place && !measure(table, out, rows)) return false;
+  TableRun run(bench_, table);
+  if (options_.out_of_place && !run.measure(out, rows)) return false;
   if (options_.in_place && table.contract.can_alias() &&
-      !measure(table, workload_of(table, bytes, true), rows)) {
+      !run.measure(workload_of(table, bytes, true), rows)) {
     return false;
   }
   add_baselines_of_other_programs(table, out.bytes, rows);
@@ -398,187 +287,6 @@ bool Session::run_size(const Table& table, uint64_t bytes, std::vector<Result>& 
   }
   log_.print(bench_rows(pointers, options_.best));
   results.insert(results.end(), rows.begin(), rows.end());
-  return true;
-}
-
-void Session::first_call(Contender& contender) {
-  if (!called_.insert(contender.name()).second) return;
-  Diagnostics diagnostics;
-  const auto begin = Clock::now();
-  const bool done =
-      contender.launch(stream_, diagnostics) && communicator_.synchronize(stream_, diagnostics);
-  const bool plan = contender.role() == Role::plan;
-  if (!done) return;  // told by the check
-  log_.start_up("first call of " + contender.name(), milliseconds_since(begin),
-                !plan || !shown_first_plan_);
-  shown_first_plan_ |= plan;
-}
-
-/// Prepares a contender. All ranks take part, or none does: one alone would wait forever. False:
-/// the run must end.
-bool Session::prepare(Contender& contender, const Workload& w, bool& takes_part) {
-  takes_part = false;
-  Diagnostics diagnostics;
-  std::string why;
-  uint64_t ranks = contender.prepare(w, diagnostics) ? 1 : 0;
-  if (all_able(communicator_, ranks != 0 || !diagnostics.has_errors(), diagnostics, why)) {
-    if (!sum_over_ranks(communicator_, ranks, diagnostics)) return end(diagnostics);
-    takes_part = ranks == communicator_.size();
-    if (takes_part || ranks == 0) return true;
-    why = fmt::format("{} of {} ranks would take part", ranks, communicator_.size());
-  }
-  log_.leave_out(contender.name(), collective_, why, &w);
-  return !broke_off();
-}
-
-/// Prepares a contender and checks its results. False: the run must end.
-bool Session::try_out(const Table& table, Contender& contender, const Workload& w,
-                      std::vector<Result>& rows, bool& takes_part) {
-  if (!prepare(contender, w, takes_part)) return false;
-  if (!takes_part) return true;
-  first_call(contender);
-  return check(
-      table, contender, w, [&](Diagnostics& d) { return contender.launch(stream_, d); }, "", rows,
-      takes_part);
-}
-
-/// Compares what `launch` leaves. False: the run must end.
-bool Session::check(const Table& table, Contender& contender, const Workload& w,
-                    const Checker::Launch& launch, const std::string& when,
-                    std::vector<Result>& rows, bool& right) {
-  right = true;
-  if (options_.check == 0 || !contender.has_results()) return true;
-  Diagnostics diagnostics;
-  std::string why;
-  uint64_t wrong = 0;
-  const bool ran = checker_->check(launch, w, wrong, diagnostics);
-  right = all_able(communicator_, ran && wrong == 0, diagnostics, why);
-  if (broke_off()) return false;
-  if (!sum_over_ranks(communicator_, wrong, diagnostics)) return end(diagnostics);
-  Result& row = row_of(table, w, contender, rows);
-  std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
-  if (!times) times.emplace();
-  times->checked = ran;
-  times->wrong = wrong;
-  if (right) return true;
-  times->time = 0;
-  if (wrong > 0) why = fmt::format("{} wrong elements{}: {}", wrong, when, why);
-  log_.leave_out(contender.name(), collective_, why, &w);
-  return true;
-}
-
-/// Makes what stands around calls, if they are to be timed so. False: the run must end.
-bool Session::surround(const Workload& w, std::optional<Surroundings>& surroundings) const {
-  if (options_.between == 0) return true;
-  Diagnostics diagnostics;
-  surroundings = Surroundings::of(w, communicator_.rank(), options_, diagnostics);
-  std::string why;
-  if (all_able(communicator_, surroundings.has_value(), diagnostics, why)) return true;
-  return end(diagnostics);
-}
-
-/// Those that take part, ready to be timed. False: the run must end.
-bool Session::start_all(const Table& table, const Workload& w,
-                        const std::optional<Surroundings>& surroundings, std::vector<Result>& rows,
-                        std::vector<Taking>& taking) {
-  const Batch batch = batch_of(options_, w.bytes, table.graph);
-  for (Contender* contender : table.contenders) {
-    bool takes_part = false;
-    at(table, *contender, w);
-    if (!try_out(table, *contender, w, rows, takes_part)) return false;
-    if (!takes_part) continue;
-    taking.emplace_back();
-    Taking& t = taking.back();
-    t.contender = contender;
-    t.timed = std::make_unique<Timed>(*contender, stream_, batch, arounds_, surroundings);
-    t.good = t.timed->start(t.trouble);
-    bool stays = false;
-    if (!stays_in(t, w, stays)) return false;
-    if (!stays) taking.pop_back();
-  }
-  return true;
-}
-
-/// Has all gone well so far, on all ranks? Who is in trouble is left out. False: the run must end.
-bool Session::stays_in(const Taking& t, const Workload& w, bool& stays) {
-  std::string why;
-  stays = all_able(communicator_, t.good, t.trouble, why);
-  if (!stays) log_.leave_out(t.contender->name(), collective_, why, &w);
-  return stays || !broke_off();
-}
-
-/// A batch of each in turn, and again. A rank in trouble still meets the others.
-void Session::time_all(const Table& table, const Workload& w, std::vector<Taking>& taking) {
-  for (uint32_t i = 0; i < options_.repeats * arounds_; ++i) {
-    const uint32_t around = i % arounds_;
-    for (Taking& t : taking) {
-      at(table, *t.contender, w);
-      double time = 0;
-      if (t.good) {
-        t.good = t.timed->repeat(run_.barrier, static_cast<Around>(around), time, t.trouble);
-      } else {
-        run_.barrier.meet();
-      }
-      t.times[around].push_back(time);
-    }
-  }
-}
-
-bool Session::measure(const Table& table, const Workload& w, std::vector<Result>& rows) {
-  std::optional<Surroundings> surroundings;
-  std::vector<Taking> taking;
-  if (!surround(w, surroundings)) return false;
-  if (!start_all(table, w, surroundings, rows, taking)) return false;
-  time_all(table, w, taking);
-  for (Taking& t : taking) {
-    at(table, *t.contender, w);
-    bool stays = false;
-    if (!stays_in(t, w, stays)) return false;
-    if (!stays) continue;
-    t.good = t.timed->units(run_.barrier, t.units, t.trouble);
-    if (!stays_in(t, w, stays)) return false;
-    if (stays && !finish(table, w, t, rows)) return false;
-  }
-  return !broke_off();
-}
-
-/// Times of all ranks, and whether results are right once they were taken. False: the run must end.
-bool Session::finish(const Table& table, const Workload& w, Taking& t, std::vector<Result>& rows) {
-  Diagnostics diagnostics;
-  if (!slowest_of_ranks(communicator_, t.units, diagnostics)) return end(diagnostics);
-  for (uint32_t i = 0; i < arounds_; ++i) {
-    if (!slowest_of_ranks(communicator_, t.times[i], diagnostics)) return end(diagnostics);
-  }
-  if (!show_clocks(*t.timed, *t.contender, diagnostics)) return end(diagnostics);
-  Result& row = row_of(table, w, *t.contender, rows);
-  std::optional<Times>& times = w.in_place ? row.in_place : row.out_of_place;
-  if (!times) times.emplace();
-  times->time = quantile(t.times[0], 0.5);
-  times->p50 = quantile(t.units, 0.5);
-  times->p99 = quantile(t.units, 0.99);
-  const auto cost = [&](Around once, Around twice) {
-    return quantile(
-        added_cost(t.times[static_cast<size_t>(once)], t.times[static_cast<size_t>(twice)]), 0.5);
-  };
-  if (arounds_ > 1) times->between = cost(Around::once, Around::twice);
-  if (arounds_ == kArounds) times->between_early = cost(Around::early_once, Around::early_twice);
-  // Of calls back to back the last must still have the first one's input.
-  return w.in_place || !t.contender->keeps_input() || check_repeated(table, w, t, rows);
-}
-
-/// Checks what calls leave as they were timed. False: the run must end.
-bool Session::check_repeated(const Table& table, const Workload& w, Taking& t,
-                             std::vector<Result>& rows) {
-  bool right = true;
-  const auto unit = [&](Diagnostics& d) { return t.timed->run_unit(d); };
-  if (!check(table, *t.contender, w, unit, " after calls back to back", rows, right)) return false;
-  for (const auto& [around, when] :
-       {std::pair{Around::once, " between other kernels"},
-        {Around::early_once, " between other kernels that let the next begin early"}}) {
-    if (!right || static_cast<uint32_t>(around) >= arounds_) break;
-    const auto run = [&, around = around](Diagnostics& d) { return t.timed->run(around, d); };
-    if (!check(table, *t.contender, w, run, when, rows, right)) return false;
-  }
   return true;
 }
 
