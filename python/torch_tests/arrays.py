@@ -3,7 +3,7 @@
 import mscclc
 import torch
 import torch.distributed as dist
-from checks import equal
+from checks import device, equal
 
 
 class ByDlpack:
@@ -14,10 +14,10 @@ class ByDlpack:
 
 
 def _comm(ranks, name):
-    device = torch.get_default_device()
+    here = device()
     return mscclc.Communicator.from_store(
         dist.FileStore(f"{ranks.folder}/arrays", ranks.size), ranks.size, ranks.rank, name,
-        device=device.index if device.type == "cuda" else None, timeout=100,
+        device=here.index if here.type == "cuda" else None, timeout=100,
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def memory_of_the_library(ranks):
             del memory
             part.fill_(7)
             equal(tensor[9:21].to(torch.int64).sum(), torch.tensor(70 + size * (size + 1)))
-        if torch.get_default_device().type == "cuda":
+        if device().type == "cuda":
             memory = comm.allocate(8, "f32")
             torch.as_tensor(memory, device="cuda").fill_(3)
             torch.cuda.synchronize()

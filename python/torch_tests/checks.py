@@ -30,8 +30,15 @@ class Ranks:
         """Small whole numbers, another row for each rank: sums and products are exact."""
         rank = self.rank if rank is None else rank
         random = torch.Generator().manual_seed(1000 * seed + rank)
-        found = torch.randint(0, 2 if dtype == torch.bool else most, (count,), generator=random)
+        found = torch.randint(
+            0, 2 if dtype == torch.bool else most, (count,), generator=random, device="cpu"
+        ).to(device())
         return torch.complex(found.float(), -found.float()) if dtype.is_complex else found.to(dtype)
+
+
+def device():
+    """Where tensors are, if nothing else is said."""
+    return torch.get_default_device()
 
 
 def equal(found, wanted, what=""):

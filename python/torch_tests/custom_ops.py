@@ -3,7 +3,7 @@
 import torch
 import torch._dynamo.testing
 import torch.distributed as dist
-from checks import equal, refused
+from checks import device, equal, refused
 
 from mscclc.torch.device_communicator import DeviceCommunicator
 
@@ -112,7 +112,7 @@ def what_is_wrong(ranks):
 
 def device_communicator(ranks):
     n, rank = ranks.size, ranks.rank
-    comm = DeviceCommunicator(ranks.gloo, unique_name="tp:0")
+    comm = DeviceCommunicator(ranks.gloo, device(), unique_name="tp:0")
     data = torch.arange(12.0).view(2, 6) + 100 * rank
     rows = [torch.arange(12.0).view(2, 6) + 100 * r for r in range(n)]
     equal(comm.all_reduce(data), sum(rows))

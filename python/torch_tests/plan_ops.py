@@ -4,7 +4,7 @@ import mscclc
 import mscclc.torch.plans as plans
 import torch
 import torch.distributed as dist
-from checks import equal, refused
+from checks import device, equal, refused
 
 # Each rank gets the other's input, and adds to it its own.
 EXCHANGE = """
@@ -26,7 +26,7 @@ rank r in 0..2 {
 
 
 def _load(name, **more):
-    more.setdefault("device", torch.get_default_device())
+    more.setdefault("device", device())
     plans.load(name, mscclc.compile(EXCHANGE), max_bytes=1 << 16, **more)
 
 

@@ -4,7 +4,7 @@ that is not sharded."""
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from checks import equal
+from checks import device, equal
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 
@@ -20,14 +20,18 @@ def _plain_model(seed=0):
     return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
 
 
+def _data(step, rank):
+    random = torch.Generator().manual_seed(100 * step + rank)
+    return torch.randn(6, 8, generator=random, device="cpu").to(device())
+
+
 def _steps(model, rank, optimizer=None, steps=3):
     """Losses of some steps on data of this rank."""
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
     for step in range(steps):
-        random = torch.Generator().manual_seed(100 * step + rank)
         optimizer.zero_grad()
-        loss = model(torch.randn(6, 8, generator=random)).square().mean()
+        loss = model(_data(step, rank)).square().mean()
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
@@ -71,9 +75,7 @@ def _not_sharded(ranks, clip=None):
     for step in range(3):
         optimizer.zero_grad()
         for rank in range(ranks.size):
-            random = torch.Generator().manual_seed(100 * step + rank)
-            data = torch.randn(6, 8, generator=random)
-            (model(data).square().mean() / ranks.size).backward()
+            (model(_data(step, rank)).square().mean() / ranks.size).backward()
         if clip:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
@@ -83,16 +85,15 @@ def _not_sharded(ranks, clip=None):
 def fully_sharded(ranks):
     from torch.distributed.fsdp import fully_shard
 
-    mesh = init_device_mesh("cpu", (ranks.size,))
+    mesh = init_device_mesh(device().type, (ranks.size,))
     model = _plain_model()
     for layer in (model[0], model[2]):
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(3):
-        random = torch.Generator().manual_seed(100 * step + ranks.rank)
         optimizer.zero_grad()
-        model(torch.randn(6, 8, generator=random)).square().mean().backward()
+        model(_data(step, ranks.rank)).square().mean().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
         optimizer.step()
     for found, wanted in zip(model.parameters(), _not_sharded(ranks, clip=0.05).parameters()):
@@ -102,7 +103,7 @@ def fully_sharded(ranks):
 def fully_sharded_of_old(ranks):
     from torch.distributed.fsdp import FullyShardedDataParallel
 
-    model = FullyShardedDataParallel(_plain_model(), device_id=torch.device("cpu"))
+    model = FullyShardedDataParallel(_plain_model(), device_id=device())
     _steps(model, ranks.rank)
     with FullyShardedDataParallel.summon_full_params(model):
         for found, wanted in zip(model.parameters(), _not_sharded(ranks).parameters()):
@@ -113,7 +114,7 @@ def tensor_parallel(ranks):
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-    mesh = init_device_mesh("cpu", (ranks.size,))
+    mesh = init_device_mesh(device().type, (ranks.size,))
     for sequence in (False, True):
         ends = Shard(0) if sequence else Replicate()
         model = parallelize_module(
@@ -139,7 +140,7 @@ def tensor_parallel(ranks):
 def distributed_tensors(ranks):
     from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
 
-    mesh = init_device_mesh("cpu", (ranks.size,))
+    mesh = init_device_mesh(device().type, (ranks.size,))
     whole = torch.arange(6.0 * ranks.size * ranks.size).view(2 * ranks.size, -1)
     for start in (Shard(0), Shard(1), Replicate()):
         for end in (Shard(0), Shard(1), Replicate()):
@@ -156,7 +157,7 @@ def pipeline(ranks):
     torch.manual_seed(0)
     layers = [torch.nn.Linear(8, 8) for _ in range(ranks.size)]
     data = torch.arange(64.0).view(8, 8) / 50
-    stage = PipelineStage(layers[ranks.rank], ranks.rank, ranks.size, torch.device("cpu"))
+    stage = PipelineStage(layers[ranks.rank], ranks.rank, ranks.size, device())
     schedule = ScheduleGPipe(stage, n_microbatches=4, loss_fn=F.mse_loss)
     target, losses = torch.ones(8, 8), []
     first, last = ranks.rank == 0, ranks.rank == ranks.size - 1
@@ -183,7 +184,7 @@ def checkpoint(ranks):
     import torch.distributed.checkpoint as dcp
     from torch.distributed.tensor import Shard, distribute_tensor, zeros
 
-    mesh = DeviceMesh("cpu", list(range(ranks.size)))
+    mesh = DeviceMesh(device().type, list(range(ranks.size)))
     whole = torch.arange(8.0 * ranks.size)
     folder = f"{ranks.folder}/checkpoint"
     dcp.save({"tensor": distribute_tensor(whole, mesh, [Shard(0)]), "number": 7}, checkpoint_id=folder)

@@ -385,6 +385,32 @@ def collectives_without_a_copy(rank, ranks, backend):
     dist.destroy_process_group(group)
 
 
+def pool_and_plain_alike(rank, ranks, backend):
+    """The same numbers in a memory pool, in another part of it and in plain memory: the same sums, and
+    only plain memory is copied."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory as symm
+
+    count, group = 3 << 20, _promising_group()
+    pool = symm.get_mem_pool(torch.device("cuda", torch.cuda.current_device()))
+    with torch.cuda.use_mem_pool(pool):
+        whole = torch.empty(2 * count, device="cuda")
+    symm.rendezvous(whole, group)
+    values = torch.arange(count, device="cuda") % 100 + float(rank)
+    wanted = ranks * (torch.arange(count, device="cuda") % 100) + ranks * (ranks - 1) / 2
+    used, copied = [], []
+    for tensor in (whole[:count], whole[count - 4 : -4], torch.empty(count, device="cuda")):
+        before = _loads()
+        dist.all_reduce(tensor.copy_(values), group=group)
+        _equal(tensor, wanted)
+        uses, copies = (after - then for after, then in zip(_loads(), before))
+        used.append(uses)
+        copied.append(copies)
+    assert used[0] > 0 and copied[:2] == [0, 0] and copied[2] > 0, (used, copied)
+    dist.destroy_process_group(group)
+
+
 def collectives_in_a_graph(rank, ranks, backend):
     """Captured after one call; replays see new data. Of a memory pool, too."""
     import torch
@@ -511,7 +537,7 @@ def class_again(rank, ranks, backend):
 OF_TORCH = [
     every_rank_reads_every_peer, who_sees_a_write, signals, barriers_in_a_graph, kernels_of_torch,
     memory_pool, taken_without_a_copy, groups_made_again, nothing_stays,
-    collectives_without_a_copy, collectives_in_a_graph, time_of_collectives,
+    collectives_without_a_copy, pool_and_plain_alike, collectives_in_a_graph, time_of_collectives,
 ]  # fmt: skip
 OF_CLASS = [class_reads_every_peer, class_writes, class_again]
 

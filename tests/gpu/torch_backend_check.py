@@ -6,12 +6,15 @@ Starts N processes (default: as many as GPUs), a GPU each. Every collective is c
 result: types, sizes, strides, reductions, asynchronous and not, groups, messages, coalesced calls,
 CUDA graphs that are replayed with new data, a training step with DDP and with FSDP2 against a model
 that is not sharded. --times also prints what a call costs the host and the GPU with each backend. The
-last line says how many checks passed and failed.
+last line says how many checks passed and failed. What still runs after DUMP_AFTER seconds (90) says where
+it is. PYTORCH_ALLOC_CONF=expandable_segments:True, or backend:cudaMallocAsync, runs all with memory
+that other processes cannot map as a whole, or at all.
 """
 
 import argparse
 import contextlib
 import faulthandler
+import os
 import tempfile
 import time
 import traceback
@@ -147,6 +150,24 @@ def asynchronous(ranks):
     future = dist.all_reduce(torch.ones(8, device="cuda"), group=ranks.ours, async_op=True).get_future()
     equal(future.then(lambda f: f.value()[0] * 2).wait(), torch.full((8,), 2.0 * ranks.size, device="cuda"))
     dist.barrier(ranks.ours)
+
+
+def memory_given_back(ranks):
+    """Memory that goes back to the driver between calls, and while one runs: addresses come again."""
+
+    def sums(group):
+        data = ranks.data(count, torch.float32)
+        work = dist.all_reduce(data, group=group, async_op=True)
+        torch.cuda.empty_cache()
+        work.wait()
+        whole = torch.zeros(count * ranks.size, device="cuda")
+        dist.all_gather_into_tensor(whole, data, group=group)
+        return [data, whole]
+
+    for i in range(12):
+        count = (5, 3 << 20)[i % 2] + 4096 * i
+        both(ranks, f"x {count}, for the {i + 1}th time", sums)
+        torch.cuda.empty_cache()
 
 
 def messages(ranks):
@@ -325,8 +346,8 @@ def fully_sharded(ranks):
 
 
 CHECKS = [
-    collectives, reductions, strides_and_parts, asynchronous, messages, crossing, coalesced, graphs,
-    data_parallel, fully_sharded, crossing_first_in_a_graph,
+    collectives, reductions, strides_and_parts, asynchronous, memory_given_back, messages, crossing,
+    coalesced, graphs, data_parallel, fully_sharded, crossing_first_in_a_graph,
 ]  # fmt: skip
 
 
@@ -363,7 +384,7 @@ def times(ranks):
 
 
 def run(rank, size, folder, with_times, names, results):
-    faulthandler.dump_traceback_later(90, repeat=True)  # a hang shows where it is
+    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 90)), repeat=True)
     torch.cuda.set_device(rank)
     dist.init_process_group(
         "nccl", init_method=f"file://{folder}/store", rank=rank, world_size=size,

@@ -9,10 +9,11 @@ import traceback
 from .._tool import call
 from ..errors import CompileError, UsageError
 from .language.internal.write_plan import plan_of
-from .places import at_program, message_of, with_places
+from .places import at_program, interrupted, message_of, with_places
 from .run import trace
 
 _PASSES = "fuse,sync,split,complete_sums"
+_INTERRUPTED = 130  # as shells say it
 _HELP = """\
 Runs a program that imports mscclpp.language, without MSCCL++, and writes its plan. What comes after
 PROGRAM.py belongs to the program, except that '-o FILE' may also stand at the very end.
@@ -56,6 +57,9 @@ def main(arguments):
     except UsageError as error:
         print(f"mscclc: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt as stop:
+        print(interrupted(stop, options.program), file=sys.stderr)
+        return _INTERRUPTED
     except OSError as error:  # of standard output
         print(f"mscclc: cannot write standard output: {error.strerror}", file=sys.stderr)
         return 2

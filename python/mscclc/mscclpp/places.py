@@ -60,9 +60,27 @@ def message_of(error):
         if not theirs:
             return None
         place = theirs[-1].filename, theirs[-1].lineno
-    text = error.message if isinstance(error, ProgramError) else str(error)
+    text = error.message if isinstance(error, ProgramError) else _text_of(error)
     line = f"{prefix(place)}error: {text}"
     return "\n".join([line, *excerpt(line)])
+
+
+def interrupted(stop, path):
+    """What to print when the user has ended a run, and where in the file it was then."""
+    frames = traceback.extract_tb(stop.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames if frame.filename == path]
+    return f"{prefix(places[-1])}note: interrupted here" if places else "mscclc: interrupted"
+
+
+def _text_of(error):
+    """Mistakes that ours have not looked for, as that would cost each call: Python's own words say
+    what went wrong inside of a call, and not which argument is wrong."""
+    from .wrong_arguments import find_wrong_argument
+
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    inside = [os.path.abspath(f.f_code.co_filename).startswith(_HERE) for f in frames]
+    called = len(inside) - inside[::-1].index(False)
+    return find_wrong_argument(frames[called]) or str(error) or type(error).__name__
 
 
 def _place_in_plan(program, lists, rank, block, op, inner):

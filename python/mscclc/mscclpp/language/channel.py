@@ -2,15 +2,26 @@
 
 from typing import List, Optional
 
+from .internal.arguments import needs_different, needs_kind
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.op import Op, caller
 from .internal.rules import needs_equal, needs_scratch
 from .internal.state import members, position
-from .internal.types import BufferType, ChannelType, Chunk, ReduceOperationType, SyncType
+from .internal.types import (
+    BufferType,
+    ChannelType,
+    Chunk,
+    ReduceOperationType,
+    SyncType,
+    name_of,
+)
 from .thread_block_group import ThreadBlockGroup
 
 __all__ = ["MemoryChannel", "PortChannel", "SwitchChannel"]
+
+_SIGNAL = {False: "signal", True: "rlxsignal"}  # relaxed
+_WAIT = {False: "wait", True: "rlxwait"}
 
 
 class _Channel:
@@ -43,6 +54,8 @@ class _Channel:
         self._synchronize(name, tb, data_sync, place)
 
     def _synchronize(self, name, tb, data_sync, place):
+        if data_sync.__class__ is not SyncType:
+            needs_kind("'data_sync'", data_sync, SyncType, "a SyncType")
         block, at = self._blocks.get(tb) or self._enter(tb)
         op = Op(name, place, self._kind, (), (), [at], data_sync)
         self._program.add(self._state, tb, op, block)
@@ -91,11 +104,11 @@ class MemoryChannel(_Channel):
         self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False
     ) -> None:
         """Adds one at the partner of this channel; `relaxed`: this publishes no data."""
-        self._signal("rlxsignal" if relaxed else "signal", tb, data_sync, caller(1))
+        self._signal(_SIGNAL[relaxed], tb, data_sync, caller(1))
 
     def wait(self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False) -> None:
         """Waits for a signal of the partner."""
-        self._wait("rlxwait" if relaxed else "wait", tb, data_sync, caller(1))
+        self._wait(_WAIT[relaxed], tb, data_sync, caller(1))
 
     def put(
         self,
@@ -172,7 +185,7 @@ class MemoryChannel(_Channel):
             remotes = [self._state.remote(block, chunk, "memory") for chunk in remote_src_chunks]
             src = [local_src_chunk.ref, *remotes]
             op = Op("rre", place, "memory", src, [dst.ref], ids, 0, group)
-            op.reduce_op = reduce_op.name
+            op.reduce_op = name_of(reduce_op)
             self._program.add(self._state, tb, op, block)
 
 
@@ -235,6 +248,8 @@ class SwitchChannel:
     def __init__(self, rank_list: List[int], buffer_type: BufferType):
         self._program = get_program()
         self.rank_group = list(rank_list)
+        needs_different("the switch channel", self.rank_group)
+        needs_kind("'buffer_type'", buffer_type, BufferType, "a BufferType")
         self._program.take_room(len(self.rank_group))
         self.buffer_type = buffer_type
         joined = (buffer_type.value, tuple(self.rank_group))
@@ -256,7 +271,7 @@ class SwitchChannel:
     ) -> None:
         """dst = the sum of these chunks of all ranks."""
         op = self._op("glre", rank, buffer_offset, size, dst_chunk, tb, caller(1))
-        op.reduce_op = reduce_op.name
+        op.reduce_op = name_of(reduce_op)
 
     def broadcast(
         self, rank: int, src_chunk: Chunk, buffer_offset: int, size: int, tb: int
@@ -318,7 +333,7 @@ class SwitchChannel:
             op = self._channel._op(
                 "glre", self._rank, buffer_offset, size, dst_chunk, tb, caller(1)
             )
-            op.reduce_op = reduce_op.name
+            op.reduce_op = name_of(reduce_op)
 
         def broadcast(self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int) -> None:
             """These chunks of all ranks = src."""

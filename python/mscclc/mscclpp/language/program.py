@@ -6,11 +6,15 @@ from .collectives import Collective
 from .internal import globals as current
 from .internal.arguments import (
     MOST_BLOCKS,
+    MOST_CHUNKS,
     MOST_RANKS,
+    is_number,
+    needs_block,
     needs_flag,
     needs_kind,
     needs_number,
     needs_text,
+    shown,
 )
 from .internal.check import check_counts
 from .internal.errors import ProgramError
@@ -132,13 +136,15 @@ class CollectiveProgram:
 
     def state_of(self, rank: int) -> RankState:
         """What is traced of a rank."""
-        if not isinstance(rank, int) or not 0 <= rank < self.num_ranks:
-            raise ProgramError(f"rank {rank!r} of {self.num_ranks} ranks, which begin with 0")
+        if not is_number(rank) or not 0 <= rank < self.num_ranks:
+            raise ProgramError(f"rank {shown(rank)} of {self.num_ranks} ranks, which begin with 0")
         return self.ranks[rank]
 
     def add(self, state: RankState, tb: int, op, block=None) -> None:
         """Appends an op to a thread block (`block`, where the caller has it), or to its part of the
         loop that is being traced."""
+        if tb.__class__ is not int:  # True and 0.0 would be found among the blocks
+            needs_block(tb)
         if block is None:
             block = state.block(tb)
         self.room -= 1
@@ -150,7 +156,7 @@ class CollectiveProgram:
             self.loop_context.add_operation(state.rank, tb, op)
 
     def take_room(self, parts=1) -> None:
-        """Counts channels or semaphores that the program gets; ops count in add()."""
+        """Counts channels, semaphores or buffers that the program gets; ops count in add()."""
         self.room -= parts
         if self.room < 0:
             raise no_room(self)
@@ -172,7 +178,9 @@ class CollectiveProgram:
     def needs_chunks(self, rank: int, buffer: BufferType, offset: int, size: int) -> None:
         """These chunks of a rank's buffer must be there."""
         count = self.chunks(rank, buffer)
-        if offset < 0 or size < 1 or offset + size > count:
+        needs_number("the first chunk", offset, 0, MOST_CHUNKS)
+        needs_number("the number of chunks", size, 1, MOST_CHUNKS)
+        if offset + size > count:
             raise ProgramError(
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"

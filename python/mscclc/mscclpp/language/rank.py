@@ -2,16 +2,18 @@
 
 from typing import List, Optional
 
-from .internal.arguments import MOST_CHUNKS, needs_number
+from .internal.arguments import MOST_CHUNKS, needs_different, needs_kind, needs_number
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.op import Op, caller
 from .internal.rules import needs_equal, needs_scratch
 from .internal.state import members
-from .internal.types import BufferType, Chunk, ReduceOperationType, SyncType
+from .internal.types import BufferType, Chunk, ReduceOperationType, SyncType, name_of
 from .thread_block_group import ThreadBlockGroup
 
 __all__ = ["Rank", "BaseBuffer", "Buffer", "Semaphore"]
+
+_REDUCE = {False: "re", True: "repkt"}  # of packets
 
 
 class BaseBuffer:
@@ -27,11 +29,14 @@ class BaseBuffer:
 
     def __getitem__(self, key: slice) -> Chunk:
         if not isinstance(key, slice):
-            raise TypeError(f"'buffer[{key!r}]': a slice is needed, as in 'buffer[a:b]'")
+            raise ProgramError(f"'buffer[{key!r}]': a slice is needed, as in 'buffer[a:b]'")
         first = 0 if key.start is None else key.start
         last = self.size if key.stop is None else key.stop
         if key.step not in (None, 1):
             raise ValueError(f"'buffer[{first}:{last}:{key.step}]' is no run of chunks")
+        if first.__class__ is not int or last.__class__ is not int:
+            needs_number("the first chunk of a slice", first, 0, MOST_CHUNKS)
+            needs_number("the end of a slice", last, 0, MOST_CHUNKS)
         if first < 0 or first > last:
             raise ValueError(f"'buffer[{first}:{last}]' is no run of chunks")
         if last > self.size:
@@ -51,6 +56,7 @@ class Buffer(BaseBuffer):
         state = program.state_of(rank)
         room = MOST_CHUNKS // program.instances - state.scratch
         needs_number("the size of a buffer", size, 0, room)
+        program.take_room()
         super().__init__(rank, BufferType.scratch, state.scratch, size)
         state.scratch += size
 
@@ -127,8 +133,8 @@ class Rank:
         place = caller(1)
         for block, group in members(tb, tb_group):
             src = [src_chunk.ref, *[chunk.ref for chunk in other_chunks]]
-            op = Op("repkt" if packet else "re", place, None, src, [dst.ref], [], 0, group)
-            op.reduce_op = reduce_op.name
+            op = Op(_REDUCE[packet], place, None, src, [dst.ref], [], 0, group)
+            op.reduce_op = name_of(reduce_op)
             self._program.add(self._state, block, op)
 
     def barrier(self, tb_list: List[int]) -> None:
@@ -136,6 +142,7 @@ class Rank:
         if not tb_list:
             raise ProgramError("a barrier of no thread blocks")
         place = caller(1)
+        needs_different("the barrier", tb_list)
         if len(tb_list) == 1:
             self._program.add(self._state, tb_list[0], Op("nop", place))
             return
@@ -183,5 +190,6 @@ class Semaphore:
         self._add("sem_release", tb, data_sync)
 
     def _add(self, name, tb, data_sync):
+        needs_kind("'data_sync'", data_sync, SyncType, "a SyncType")
         op = Op(name, caller(2), None, (), (), [self.id], data_sync)
         self._program.add(self._state, tb, op)

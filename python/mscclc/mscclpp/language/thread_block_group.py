@@ -2,7 +2,7 @@
 
 from typing import List
 
-from .internal.arguments import MOST_BLOCKS, needs_number
+from .internal.arguments import MOST_BLOCKS, needs_block, needs_different, needs_number
 
 __all__ = ["ThreadBlockGroup"]
 
@@ -12,9 +12,10 @@ class ThreadBlockGroup:
 
     def __init__(self, tb_list: List[int]):
         needs_number("the number of thread blocks of a group", len(tb_list), 0, MOST_BLOCKS)
-        if len(set(tb_list)) != len(tb_list):
-            raise ValueError(f"a thread block is in the group twice: {list(tb_list)}")
         self.tb_list = list(tb_list)
+        for tb in self.tb_list:
+            needs_block(tb)
+        needs_different("the group", self.tb_list)
         self._place_of = {tb: i for i, tb in enumerate(self.tb_list)}
 
     def get_internal_id(self, tb: int) -> int:

@@ -25,6 +25,21 @@ def needs_number(what, value, least, most, step=1):
     raise ProgramError(f"{what} is {shown(value)}; allowed are {multiples}{least} to {most}")
 
 
+def needs_block(tb):
+    """The number of a thread block."""
+    if not is_number(tb) or not 0 <= tb < MOST_BLOCKS:
+        raise ProgramError(f"{shown(tb)} is no thread block; allowed are 0 to {MOST_BLOCKS - 1}")
+
+
+def needs_different(what, values):
+    """No value twice."""
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise ProgramError(f"{what} has {shown(value)} twice; each may be there once")
+        seen.add(value)
+
+
 def needs_flag(what, value):
     """True or False."""
     if not isinstance(value, bool):

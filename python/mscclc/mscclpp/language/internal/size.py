@@ -3,11 +3,11 @@
 from .arguments import MOST_BLOCKS, MOST_CHUNKS, is_number, needs_number, shown
 from .errors import ProgramError
 
-MOST_PARTS = 2**19  # ops, channels and semaphores of a plan
+MOST_PARTS = 2**19  # ops, channels, semaphores and buffers of a plan
 
 
 def room_of(program):
-    """How many ops, channels and semaphores a program may trace: each instance has its own."""
+    """How many ops, channels, semaphores and buffers a program may trace: each instance has its own."""
     return MOST_PARTS // program.instances
 
 
@@ -15,7 +15,7 @@ def no_room(program):
     """The error that there are more."""
     copies = f" with its {program.instances} instances" if program.instances > 1 else ""
     return ProgramError(
-        f"the program{copies} has more than {MOST_PARTS} ops, channels and semaphores"
+        f"the program{copies} has more than {MOST_PARTS} ops, channels, semaphores and buffers"
     )
 
 

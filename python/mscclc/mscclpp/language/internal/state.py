@@ -1,6 +1,6 @@
 """What a program has traced so far: ranks, their thread blocks, channels and buffers."""
 
-from .arguments import MOST_BLOCKS
+from .arguments import needs_block
 from .errors import ProgramError
 
 
@@ -36,8 +36,7 @@ class RankState:
         """The thread block `tb`; a new one if there is none."""
         found = self.blocks.get(tb)
         if found is None:
-            if not isinstance(tb, int) or not 0 <= tb < MOST_BLOCKS:
-                raise ProgramError(f"{tb!r} is no thread block; allowed are 0 to {MOST_BLOCKS - 1}")
+            needs_block(tb)
             found = self.blocks[tb] = Block()
         return found
 

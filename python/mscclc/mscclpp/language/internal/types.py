@@ -2,6 +2,8 @@
 
 from enum import Enum, IntEnum
 
+from .arguments import needs_kind
+
 __all__ = [
     "BufferType", "ChannelType", "SyncType", "ReduceOperationType", "ReplicationPolicy", "Chunk",
 ]  # fmt: skip
@@ -39,6 +41,13 @@ class ReduceOperationType(Enum):
     sum = "sum"
     min = "min"
     max = "max"
+
+
+def name_of(reduce_op):
+    """How plans call a reduction."""
+    if reduce_op.__class__ is not ReduceOperationType:
+        needs_kind("'reduce_op'", reduce_op, ReduceOperationType, "a ReduceOperationType")
+    return reduce_op.name
 
 
 class ReplicationPolicy(Enum):
