@@ -1,7 +1,6 @@
 """The compiler as a process: where its binary is, and one call of it."""
 
 import os
-import shutil
 import subprocess
 
 from .errors import CompileError, RunError, UsageError
@@ -12,7 +11,11 @@ WRONG_PROGRAM, USAGE, WRONG_RUN = 1, 2, 3  # exit codes
 def tool_path():
     """The binary: the one of the package, or `mscclc` in PATH."""
     own = os.path.join(os.path.dirname(__file__), "bin", "mscclc")
-    found = own if os.path.exists(own) else shutil.which("mscclc")
+    if os.path.exists(own):
+        return own
+    import shutil
+
+    found = shutil.which("mscclc")
     if found is None:
         raise UsageError(
             "the compiler is not there: the package has no bin/mscclc, and PATH has no 'mscclc'"

@@ -1,8 +1,7 @@
 """What goes wrong: programs, runs, calls of the package, and calls of the library."""
 
 import re
-from dataclasses import dataclass
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
 _LINE = re.compile(
     r"^(?:(?P<file>[^\n]*?):(?:(?P<line>\d+):(?P<column>\d+):)? )?"
@@ -11,8 +10,7 @@ _LINE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One error, warning or note; the place is None where there is none."""
 
     severity: str

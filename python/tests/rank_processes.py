@@ -16,6 +16,13 @@ ranks, rank, id = int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3])
 with mscclc.Communicator(ranks, id, rank, timeout=100) as comm:
     def floats(*values):
         return array.array("f", values)
+    def refused(text, call, *arguments, error=mscclc.UsageError, **more):
+        try:
+            call(*arguments, **more)
+        except error as found:
+            assert text in str(found), found
+        else:
+            raise AssertionError(text)
     exec(sys.argv[4])
 """
 

@@ -48,13 +48,6 @@ class Host(unittest.TestCase):
             none.write(b"")
             comm.allreduce(none).wait()
             assert none.read() == b"" and len(none.view()) == 0
-            def refused(text, call, *arguments):
-                try:
-                    call(*arguments)
-                except mscclc.UsageError as error:
-                    assert text in str(error), error
-                else:
-                    raise AssertionError(text)
             refused("2 bytes for memory of 12", memory.__class__.write, comm.allocate(3, "f32"), b"12")
             refused("a slice", memory.__getitem__, 1)
             refused("a slice", memory.__getitem__, slice(0, 2, 2))
@@ -63,6 +56,14 @@ class Host(unittest.TestCase):
             print("fine")
         """
         self.assertEqual(run(1, body), ["fine"])
+
+    def test_more_than_the_machine_has(self):
+        body = """if 1:
+            refused("out of memory: ", comm.allocate, 1 << 46, error=mscclc.LibraryError)
+            refused("the machine has ", comm.allocate, 1 << 46, error=mscclc.LibraryError)
+            print(comm.allocate(1000).bytes)
+        """
+        self.assertEqual(run(1, body), ["1000"])
 
     def test_it_outlives_the_communicator(self):
         body = """if 1:

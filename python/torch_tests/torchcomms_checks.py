@@ -7,12 +7,15 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from checks import equal, refused
+
+import mscclc
 
 try:
     from torchcomms import TorchCommBackend  # noqa: F401
@@ -135,6 +138,67 @@ def reductions_types_and_strides(ranks):
     comm.finalize()
 
 
+def strides_of_every_collective(ranks):
+    """Every other element of what is given and written, with nothing in between."""
+    comm, me, size = _comm(ranks, "strides"), ranks.rank, ranks.size
+    rows = [_row(r) for r in range(size)]
+    total = sum(rows)
+
+    def apart(tensor):
+        wide = torch.full((2 * tensor.numel(),), -1.0)
+        wide[::2] = tensor
+        return wide[::2]
+
+    def check(found, wanted, what):
+        equal(found, wanted, what)
+        wide = found.as_strided((2 * found.numel(),), (1,), found.storage_offset())
+        equal(wide[1::2], torch.full((found.numel(),), -1.0), f"beside {what}")
+
+    one = apart(rows[me])
+    comm.all_reduce(one, ReduceOp.SUM, False)
+    check(one, total, "all_reduce")
+    one = apart(rows[me])
+    comm.broadcast(one, size - 1, False)
+    check(one, rows[-1], "broadcast")
+    one = apart(rows[me])
+    comm.reduce(one, 0, ReduceOp.SUM, False)
+    check(one, total if me == 0 else rows[me], "reduce")
+    flat = apart(torch.zeros(5 * size))
+    comm.all_gather_single(flat, apart(rows[me]), False)
+    check(flat, torch.cat(rows), "all_gather_single")
+    found = [apart(torch.zeros(5)) for _ in rows]
+    comm.all_gather(found, apart(rows[me]), False)
+    for r, part in enumerate(found):
+        check(part, rows[r], "all_gather")
+    part = apart(torch.zeros(5))
+    comm.reduce_scatter_single(part, apart(torch.cat([rows[me]] * size)), ReduceOp.SUM, False)
+    check(part, total, "reduce_scatter_single")
+    part = apart(torch.zeros(5))
+    comm.reduce_scatter(part, [apart(rows[me]) for _ in rows], ReduceOp.SUM, False)
+    check(part, total, "reduce_scatter")
+    flat = apart(torch.zeros(size))
+    comm.all_to_all_single(flat, apart(torch.arange(float(size)) + 100 * me), False)
+    check(flat, torch.tensor([100.0 * r + me for r in range(size)]), "all_to_all_single")
+    found = [apart(torch.zeros(5)) for _ in rows]
+    comm.all_to_all(found, [apart(rows[me] + r) for r in range(size)], False)
+    for r, part in enumerate(found):
+        check(part, rows[r] + me, "all_to_all")
+    part = apart(torch.zeros(5))
+    comm.scatter(part, [apart(row) for row in rows] if me == 0 else [], 0, False)
+    check(part, rows[me], "scatter")
+    found = [apart(torch.zeros(5)) for _ in rows] if me == 0 else []
+    comm.gather(found, apart(rows[me]), 0, False)
+    for r, part in enumerate(found):
+        check(part, rows[r], "gather")
+    if size > 1:
+        got = apart(torch.zeros(5))
+        works = [comm.send(apart(rows[me]), (me + 1) % size, True), comm.recv(got, (me - 1) % size, True)]
+        for work in works:
+            work.wait()
+        check(got, rows[(me - 1) % size], "recv")
+    comm.finalize()
+
+
 def messages(ranks):
     comm = _comm(ranks, "messages")
     if ranks.size > 1:
@@ -197,6 +261,91 @@ def several_at_once(ranks):
     for comm in comms:
         comm.finalize()
     _comm(ranks, "foo1", store=store).finalize()
+
+
+def made_at_the_same_time(ranks):
+    """By threads, in any order on each rank: each communicator finds its own peers."""
+    store = dist.FileStore(f"{ranks.folder}/together", ranks.size)
+    names = [f"together{i}" for i in range(4)]
+    made = {}
+
+    def make(name):
+        made[name] = _comm(ranks, name, store=store)
+
+    threads = [threading.Thread(target=make, args=(name,)) for name in names[:: 1 - 2 * (ranks.rank % 2)]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, name in enumerate(names):
+        found = torch.full((3,), float(i))
+        made[name].all_reduce(found, ReduceOp.SUM, False)
+        equal(found, torch.full((3,), float(i * ranks.size)), name)
+        made[name].finalize()
+
+
+# Two ranks' inputs, exchanged and added up.
+PLAN = """
+program mine
+collective allreduce(ranks: 2)
+rank r in 0..2 {
+  buffer got[1]
+  channel ch = memory(1 - r)
+  tb 0 {
+    signal ch relaxed
+    wait ch relaxed
+    put ch.got[0] <- input[0]
+    signal ch
+    wait ch
+    reduce output[0] <- input[0], got[0] op: sum
+  }
+}
+"""
+
+
+def plans_of_the_user(ranks):
+    """Registered before or after the communicator was made; a selector may leave the choice."""
+    if ranks.size != 2:
+        return
+    registry, plan = mscclc.Registry(), mscclc.compile(PLAN)
+
+    def check(comm):
+        found = torch.full((8,), ranks.rank + 1.0)
+        comm.all_reduce(found, ReduceOp.SUM, False)
+        equal(found, torch.full((8,), 3.0))
+
+    before = _comm(ranks, "before the plan")
+    registry.register(plan, "mine")
+    after = _comm(ranks, "after the plan")
+    for comm in (before, after):
+        asked = []
+        registry.set_selector(lambda request: asked.append(request.collective) or "mine")  # noqa: B023
+        check(comm)
+        assert asked == ["allreduce"], asked
+    registry.set_selector(lambda request: None)
+    check(after)
+    registry.set_selector(lambda request: False)
+    refused(lambda: check(after), "no plan")
+    registry.set_selector(None)
+    registry.remove("mine")
+    for comm in (before, after):
+        check(comm)
+        comm.finalize()
+
+
+def the_current_device_stays(ranks):
+    """Calls for another GPU than the current one, errors as well."""
+    comm = _comm(ranks, "device")
+    other = (DEVICE.index + 1) % torch.cuda.device_count()
+    with torch.cuda.device(other):
+        found = torch.ones(3)
+        comm.all_reduce(found, ReduceOp.SUM, True).wait()
+        refused(lambda: comm.all_reduce(torch.ones(3, dtype=torch.int16), ReduceOp.SUM, False), "Short")
+        assert torch.cuda.current_device() == other
+        torch.cuda.synchronize(DEVICE)
+        equal(found, torch.full((3,), float(ranks.size)))
+        comm.finalize()
+        assert torch.cuda.current_device() == other
 
 
 def store_of_the_environment(ranks):
@@ -335,7 +484,10 @@ def the_variable_wins(ranks):
 # On a GPU a barrier orders the stream, and the host sees later what has failed.
 HOST_ONLY = [a_late_rank, the_process_ends]
 CHECKS = [
-    found_and_named, every_collective, reductions_types_and_strides, messages,
-    dropped_works_and_inputs, splits, several_at_once, store_of_the_environment, refusals, fallback,
-    a_late_rank, the_process_ends, without_finalize, the_variable_wins,
+    found_and_named, every_collective, reductions_types_and_strides, strides_of_every_collective,
+    messages, dropped_works_and_inputs, splits, several_at_once, made_at_the_same_time,
+    plans_of_the_user, store_of_the_environment, refusals, fallback, a_late_rank, the_process_ends,
+    without_finalize, the_variable_wins,
 ]  # fmt: skip
+if DEVICE.type == "cuda":
+    CHECKS.append(the_current_device_stays)

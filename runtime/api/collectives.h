@@ -79,6 +79,10 @@ struct CollectivesOptions {
   uint64_t piece_bytes = uint64_t{32} << 20;
   /// PlanRequest::most_blocks of all calls. The same on all ranks.
   uint32_t most_blocks = 0;
+  /// So many objects, this one counted, make calls on these GPUs in an order that is not the same
+  /// on all ranks, as those of messages do: plans then have blocks that have room beside those of
+  /// the others, as else one might wait for another's room. The same on all ranks.
+  uint64_t beside = 1;
   /// Graphs that have captured calls are ordered with calls beside them; ignored: the caller does
   /// it. The same on all ranks.
   Replays replays = Replays::ordered;

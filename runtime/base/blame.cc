@@ -14,6 +14,7 @@ constexpr std::pair<std::string_view, Blame> kBlames[] = {
     {"bad-call", Blame::argument},
     {"bad-selection", Blame::usage},
     {"bad-unique-id", Blame::argument},
+    {"bad-variable", Blame::usage},
     {"bootstrap-gone", Blame::peer},
     {"bootstrap-mismatch", Blame::usage},
     {"bootstrap-refused", Blame::peer},

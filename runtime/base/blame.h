@@ -9,7 +9,7 @@ namespace mscclc {
 
 enum class Blame : uint8_t {
   argument,    ///< of the call
-  usage,       ///< calls that do not go together, here or on several ranks
+  usage,       ///< calls that do not go together, here or on several ranks; wrong variables
   no_plan,     ///< none serves the call
   not_proved,  ///< a program or plan is wrong
   peer,        ///< another rank

@@ -27,7 +27,8 @@ _Static_assert(sizeof(mscclc_unique_id_t) == 128, "unique id");
 _Static_assert(offsetof(mscclc_config_t, device) == 8 &&
                    offsetof(mscclc_config_t, timeout_ms) == 12 &&
                    offsetof(mscclc_config_t, ready_bytes) == 16 &&
-                   offsetof(mscclc_config_t, registry) == 24 && sizeof(mscclc_config_t) == 32,
+                   offsetof(mscclc_config_t, registry) == 24 &&
+                   offsetof(mscclc_config_t, beside) == 32 && sizeof(mscclc_config_t) == 40,
                "config");
 _Static_assert(offsetof(mscclc_store_t, user) == 8 && offsetof(mscclc_store_t, set) == 16 &&
                    offsetof(mscclc_store_t, get) == 24 && offsetof(mscclc_store_t, remove) == 32 &&
@@ -542,6 +543,7 @@ static void *rank_of_a_thread(void *given) {
   mscclc_comm_t *comm = NULL;
   mscclc_config_t config = host();
   config.ready_bytes = 1024;
+  config.beside = 2 * (kRanks - 1);
   store.user = &board;
   store.set = board_set;
   store.get = board_get;

@@ -56,14 +56,14 @@ typedef int32_t mscclc_result_t;
 enum mscclc_result {
   MSCCLC_SUCCESS = 0,
   MSCCLC_INVALID_ARGUMENT = 1, /* this call's arguments; nothing was done */
-  MSCCLC_INVALID_USAGE = 2,    /* not now, or ranks that do different things */
+  MSCCLC_INVALID_USAGE = 2,    /* not now, ranks that do different things, or a wrong variable */
   MSCCLC_NO_PLAN = 3,          /* no plan serves the call, or there is no plan of this name */
   MSCCLC_NOT_PROVED = 4,     /* a program or plan is wrong: it does not compile, or is not proved */
   MSCCLC_PEER_FAILED = 5,    /* another rank has died, given up or could not do its part */
   MSCCLC_TIMEOUT = 6,        /* ranks did not come, or a call hangs */
   MSCCLC_ABORTED = 7,        /* mscclc_comm_abort() was called */
   MSCCLC_OUT_OF_MEMORY = 8,  /* of the device or the host; or descriptors or threads */
-  MSCCLC_SYSTEM_ERROR = 9,   /* driver, files, network, settings */
+  MSCCLC_SYSTEM_ERROR = 9,   /* driver, files, network */
   MSCCLC_INTERNAL_ERROR = 10 /* a mistake of this library */
 };
 
@@ -149,10 +149,15 @@ typedef struct mscclc_config {
   uint64_t ready_bytes;
   /* Where plans come from; NULL: the registry of the process. It may be destroyed at once. */
   mscclc_registry_t *registry;
+  /* So many communicators of the GPU, this one counted, make calls in an order that is not the same
+   * on all ranks, as those of messages do. Each gets plans whose thread blocks have room beside
+   * those of the others, or calls might wait for one another's room. 0: only this one. The same on
+   * all ranks. */
+  uint64_t beside;
 } mscclc_config_t;
 
 #define MSCCLC_CONFIG_INIT \
-  { sizeof(mscclc_config_t), 0, 0, 0, NULL }
+  { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0 }
 
 /* A key-value store that all ranks share: c10d's, Redis, files, MPI. Callbacks answer 0, or
  * anything else where they fail; they are called in the thread of mscclc_comm_create_store(). */

@@ -27,6 +27,14 @@ uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks
   return std::max<uint64_t>(1, whole / width);
 }
 
+/// CollectivesOptions::most_blocks and beside. 0: any number.
+uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocessors) {
+  if (options.beside <= 1 || multiprocessors == 0) return options.most_blocks;
+  const uint64_t share = std::max<uint64_t>(1, multiprocessors / options.beside);
+  return static_cast<uint32_t>(
+      options.most_blocks == 0 ? share : std::min<uint64_t>(share, options.most_blocks));
+}
+
 bool refuse(Diagnostics& diagnostics, const std::string& text) {
   diagnostics.error("bad-call", {}, text);
   return false;
@@ -66,7 +74,7 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   if (chain == nullptr) chain = communicator.device().chain_streams(options.replays, diagnostics);
   const auto found = find_where_ranks_run(communicator, diagnostics);
   where = found.value_or(WhereRanksRun());
-  most_blocks = options.most_blocks;
+  most_blocks = most_blocks_of(options, where.multiprocessors);
   if (check && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }

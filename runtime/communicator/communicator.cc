@@ -276,7 +276,9 @@ bool Communicator::check(Diagnostics& diagnostics) {
   return visit && state_->monitor.check(diagnostics);
 }
 
+// What the watchdog has not come to yet.
 bool Communicator::has_failed(Diagnostics& diagnostics) const {
+  if (state_->group->failure->waits_end()) state_->monitor.notice();
   return state_->group->failure->report(diagnostics) != nullptr;
 }
 

@@ -30,6 +30,8 @@ class Monitor {
   /// Reports what has gone wrong, if anything has; all ranks learn of a hang of this one, and it
   /// waits some seconds at most for their reports.
   [[nodiscard]] bool check(Diagnostics& diagnostics);
+  /// Lets blocks that have given up be a failure of the communicator, as far as it is known now.
+  void notice() { notice(waits(), false); }
   /// Writes down what has gone wrong, if anything has, as far as it is known now: there may be no
   /// later call.
   void write_down();

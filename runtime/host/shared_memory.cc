@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/base/machine.h"
+
 namespace mscclc {
 namespace {
 
@@ -29,12 +31,19 @@ SharedMapping::~SharedMapping() {
 
 std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
-  const auto fail = [&](const char* step) {
-    diagnostics.error("out-of-memory", {},
-                      fmt::format("cannot allocate {} bytes of shared memory for {}: {}: {}", bytes,
-                                  what, step, error_text(errno)));
+  const auto refuse = [&](const std::string& why) {
+    diagnostics.error(
+        "out-of-memory", {},
+        fmt::format("cannot allocate {} bytes of shared memory for {}: {}", bytes, what, why));
     return nullptr;
   };
+  const auto fail = [&](const char* step) {
+    return refuse(fmt::format("{}: {}", step, error_text(errno)));
+  };
+  // The system gives it, and ends a process that writes to it.
+  if (bytes > memory_of_machine()) {
+    return refuse(fmt::format("the machine has {} bytes of memory", memory_of_machine()));
+  }
   Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return fail("memfd_create");
   const QuietWrites quiet;

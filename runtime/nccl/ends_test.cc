@@ -174,6 +174,7 @@ TEST_CASE("errors have the codes that NCCL has for them") {
     CHECK(code(remote) == ncclRemoteError);
   }
   CHECK(code("no-descriptors") == ncclSystemError);
+  CHECK(code("bad-variable") == ncclInvalidUsage);
   CHECK(code("what no table has") == ncclInternalError);
   CHECK(result_of(Diagnostics()) == ncclInternalError);
 }

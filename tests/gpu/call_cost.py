@@ -12,11 +12,9 @@ the graph before each call. Medians of rank 0; rounds show what varies between p
 import argparse
 import ctypes
 import os
-import socket
-import subprocess
-import sys
 import time
 
+import nccl_ranks
 import torch
 import torch.distributed as dist
 
@@ -88,9 +86,9 @@ def phases(barrier, call, stream):
         return times
 
 
-def worker(rank, n, port):
+def worker(rank, n):
     torch.cuda.set_device(rank)
-    store = dist.TCPStore("127.0.0.1", port, n, rank == 0)
+    store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), n, rank == 0)
     rounds = [0]
 
     def barrier():
@@ -115,42 +113,25 @@ def worker(rank, n, port):
 
 def run(n, library, mixing):
     """By interface: the three phases' times."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    environment = dict(os.environ)
-    if library:
-        environment["LD_PRELOAD"] = library
-    if not mixing:
-        environment["NCCL_GRAPH_MIXING_SUPPORT"] = "0"
-    started = [subprocess.Popen([sys.executable, __file__, "--worker", str(r), "--ranks", str(n),
-                                 "--port", str(port)], env=environment, stdout=subprocess.PIPE,
-                                text=True) for r in range(n)]
-    results = {}
-    for process in started:
-        for line in process.communicate()[0].splitlines():
-            if line.startswith("RESULT"):
-                _, name, *times = line.split()
-                results[name] = [float(t) for t in times]
-    if any(process.returncode for process in started):
-        print("a rank has failed", flush=True)
+    results, more = {}, {} if mixing else {"NCCL_GRAPH_MIXING_SUPPORT": "0"}
+    for line in nccl_ranks.run(__file__, n, library, **more):
+        if line.startswith("RESULT"):
+            _, name, *times = line.split()
+            results[name] = [float(t) for t in times]
     return results
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = nccl_ranks.add_ranks(argparse.ArgumentParser(), torch.cuda.device_count())
     parser.add_argument("--library", action="append", default=[])
-    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--worker", type=int)
-    parser.add_argument("--port", type=int)
     options = parser.parse_args()
     if options.worker is not None:
-        worker(options.worker, options.ranks, options.port)
+        worker(options.worker, options.ranks)
         return
     if not options.library:
         parser.error("--library is missing")
-    kinds = [(os.path.basename(path), os.path.abspath(path), True) for path in options.library]
+    kinds = [(os.path.basename(path), path, True) for path in options.library]
     kinds.append(("  mixing off", kinds[0][1], False))
     kinds.append(("NCCL", None, True))
     print(f"{options.ranks} ranks, us a call: queued and ended, before a capture, after it, and of a "

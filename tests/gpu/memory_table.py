@@ -9,11 +9,8 @@ Prints a line for each collective, in the order in which they were made, and the
 library, and of NCCL alone.
 """
 import argparse
-import os
-import socket
-import subprocess
-import sys
 
+import nccl_ranks
 import torch
 import torch.distributed as dist
 
@@ -71,38 +68,24 @@ def worker(rank, n, most):
 
 def run(n, most, library):
     """By collective: the most that a rank took."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    if library:
-        environment.update(LD_PRELOAD=library, MSCCLC_NCCL_COMM="lazy")
-    started = [subprocess.Popen([sys.executable, __file__, "--worker", str(r), "--ranks", str(n),
-                                 "--most", str(most)], env=environment, stdout=subprocess.PIPE,
-                                text=True) for r in range(n)]
-    taken = {}
-    for process in started:
-        for line in process.communicate()[0].splitlines():
-            _, name, count = line.split()
-            taken[name] = max(taken.get(name, 0), int(count))
-    if any(process.returncode for process in started):
-        sys.exit("a rank has failed")
+    taken, more = {}, {"MSCCLC_NCCL_COMM": "lazy"} if library else {}
+    for line in nccl_ranks.run(__file__, n, library, "--most", str(most), **more):
+        _, name, count = line.split()
+        taken[name] = max(taken.get(name, 0), int(count))
     return taken
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = nccl_ranks.add_ranks(argparse.ArgumentParser(), torch.cuda.device_count())
     parser.add_argument("--library")
-    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     parser.add_argument("--most", type=int, default=1 << 30)
-    parser.add_argument("--worker", type=int)
     options = parser.parse_args()
     if options.worker is not None:
         worker(options.worker, options.ranks, options.most)
         return
     if not options.library:
         parser.error("--library is missing")
-    ours = run(options.ranks, options.most, os.path.abspath(options.library))
+    ours = run(options.ranks, options.most, options.library)
     nccl = run(options.ranks, options.most, None)
     print(f"{options.ranks} ranks, f32 and i32, to {options.most // MIB} MiB; MiB of a GPU:")
     for name in ours:

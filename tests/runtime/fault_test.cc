@@ -183,6 +183,20 @@ TEST_CASE("a wait that takes too long is reported") {
   CHECK(said[1] == "");
 }
 
+TEST_CASE("whether it has failed is known when blocks have given up, before the watchdog tells") {
+  std::string found;
+  const auto ask = [&](Communicator& communicator, StreamHandle stream) {
+    if (communicator.rank() != 0) return;
+    Diagnostics diagnostics;
+    (void)communicator.device().synchronize(stream, diagnostics);
+    if (communicator.has_failed(diagnostics)) found = testing::text(diagnostics);
+  };
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), ask},
+                                     testing::Timeouts(kLongWait, milliseconds(300)));
+  CHECK_THAT(found, Catch::Contains("1 thread block waited longer than 0.3 s for something that"));
+  CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
+}
+
 // Rank 1 has 3 s for its packets, which it sends at once.
 TEST_CASE("a packet that does not come is told with who should write it") {
   const auto plan = plan_to_break("allreduce_1shot", "3");

@@ -25,7 +25,8 @@ class Asked final : public PlanProvider {
 
 /// What the ranks on these devices ask for, by rank. Each is a process of its own, which closes its
 /// device.
-std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices) {
+std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices,
+                                  const CollectivesOptions& options = {}) {
   const auto ranks = static_cast<uint32_t>(devices.size());
   auto bootstraps = make_in_process_bootstraps(ranks, std::chrono::seconds(60));
   std::vector<PlanRequest> asked(ranks);
@@ -37,7 +38,7 @@ std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices) 
     const auto provider = std::make_shared<Asked>();
     const auto communicator = Communicator::create(std::move(bootstrap), device, {}, diagnostics);
     if (communicator != nullptr) {
-      const auto made = Collectives::create(*communicator, provider, {}, diagnostics);
+      const auto made = Collectives::create(*communicator, provider, options, diagnostics);
       if (made != nullptr) {
         (void)made->choose({.kind = CollectiveKind::allreduce, .count = 8}, false, nullptr,
                            diagnostics);
@@ -82,11 +83,27 @@ TEST_CASE("GPUs that differ: no architecture, and the fewest multiprocessors") {
   CHECK(asked[0] == asked[2]);
 }
 
+TEST_CASE("calls of communicators that ranks order differently have room beside one another") {
+  const auto most_blocks = [](const CollectivesOptions& options) {
+    World world({.devices = 2});
+    const auto asked = requests(gpus(world, {132, 100}, {9, 9}), options);
+    CHECK(asked[0] == asked[1]);
+    return asked[0].most_blocks;
+  };
+  CHECK(most_blocks({}) == 0);
+  CHECK(most_blocks({.beside = 0}) == 0);
+  CHECK(most_blocks({.beside = 2}) == 50);
+  CHECK(most_blocks({.most_blocks = 60, .beside = 2}) == 50);
+  CHECK(most_blocks({.most_blocks = 8, .beside = 2}) == 8);
+  CHECK(most_blocks({.beside = 1000}) == 1);
+}
+
 TEST_CASE("the host device has neither") {
   Diagnostics diagnostics;
   std::vector<std::shared_ptr<Device>> devices;
   for (int i = 0; i < 2; ++i) devices.push_back(make_host_device(diagnostics));
-  const auto asked = requests(devices);
+  const auto asked = requests(devices, {.beside = 2});
+  CHECK(asked[0].most_blocks == 0);
   CHECK(asked[0].architecture == 0);
   CHECK(asked[0].multiprocessors == 0);
   CHECK(asked[0] == asked[1]);

@@ -13,13 +13,13 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "runtime/api/job.h"
 #include "runtime/base/fd.h"
 #include "tools/base/files.h"
+#include "tools/run/said_once.h"
 
 namespace mscclc {
 namespace {
@@ -122,6 +122,7 @@ class Collection {
       wait();
       if (is_overdue()) end_the_rest();
     }
+    put_error(said_.ranks_left_out());
     return written_ ? code_ : how_.unwritten;
   }
 
@@ -158,12 +159,12 @@ class Collection {
   void print() {
     for (; printed_ < children_.size() && !children_[printed_].errors.valid(); ++printed_) {
       const Child& child = children_[printed_];
-      if (told_.insert(child.text).second) put_error(child.text);
+      put_error(said_.add(printed_, child.text));
       if (!child.stopped) count(printed_, child);
     }
   }
 
-  void count(size_t rank, const Child& child) {
+  void count(uint32_t rank, const Child& child) {
     if (child.overdue) {
       const double limit = std::chrono::duration<double>(how_.patience).count();
       put_error(fmt::format(
@@ -204,8 +205,9 @@ class Collection {
 
   std::vector<Child>& children_;
   const RankProcesses& how_;
-  size_t open_, printed_ = 0;  ///< children that have not ended; that have been printed
-  std::set<std::string> told_;
+  size_t open_;           ///< children that have not ended
+  uint32_t printed_ = 0;  ///< children that have been printed
+  SaidOnce said_;
   Clock::time_point last_end_;
   bool failed_ = false, overdue_ = false, written_ = true;
   int code_ = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <thread>
 
 #include "runtime/api/gpu.h"
@@ -15,6 +14,7 @@
 #include "tools/base/files.h"
 #include "tools/run/rank_job.h"
 #include "tools/run/rank_processes.h"
+#include "tools/run/said_once.h"
 
 namespace mscclc {
 namespace {
@@ -97,7 +97,7 @@ int run_forked(const Start& start) {
   return code;
 }
 
-/// Ranks as threads of this process; what they report comes out in rank order, equal texts once.
+/// Ranks as threads of this process; what they report comes out in rank order, without repetitions.
 int run_threads(const Start& start) {
   auto bootstraps = make_in_process_bootstraps(start.ranks(), start.times.timeout);
   std::vector<Input> inputs(start.ranks(), start.input);
@@ -118,10 +118,9 @@ int run_threads(const Start& start) {
     break;
   }
   for (std::thread& thread : threads) thread.join();
-  std::set<std::string> told;
-  for (const std::string& text : said) {
-    if (told.insert(text).second) put_error(text);
-  }
+  SaidOnce once;
+  for (uint32_t r = 0; r < start.ranks(); ++r) put_error(once.add(r, said[r]));
+  put_error(once.ranks_left_out());
   return *std::ranges::max_element(codes);
 }
 

@@ -1,12 +1,12 @@
 #include "tools/run/run_work.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "ir/diagnostics/printable.h"
 #include "plans/target.h"
+#include "runtime/base/machine.h"
 #include "tools/base/files.h"
 #include "tools/base/sizes.h"
 #include "tools/report/summary.h"
@@ -103,11 +103,7 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
 
 namespace {
 
-/// What the machine has, in bytes.
-double machine_memory() {
-  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
-  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
+double machine_memory() { return static_cast<double>(memory_of_machine()); }
 
 constexpr double kGiB = double{1 << 30};
 

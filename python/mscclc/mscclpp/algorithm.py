@@ -232,7 +232,7 @@ def compile(algo: Callable[..., Any], algo_spec: AlgoSpec, rank: int, **kwds: An
     The plan is one for all ranks, so `rank` only has to be one of them.
     """
     from mscclc.mscclpp.command import compile_program
-    from mscclc.mscclpp.places import message_of
+    from mscclc.mscclpp.failures import message_of
 
     if not callable(algo):
         raise ValueError("The 'algo' argument must be a callable (e.g., a function or class).")

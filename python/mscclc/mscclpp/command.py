@@ -4,12 +4,11 @@ import argparse
 import json
 import re
 import sys
-import traceback
 
 from .._tool import call
 from ..errors import CompileError, UsageError
 from .language.internal.write_plan import plan_of
-from .places import at_program, interrupted, message_of, with_places
+from .places import at_program, with_places
 from .run import trace
 
 _PASSES = "fuse,sync,split,complete_sums"
@@ -58,6 +57,8 @@ def main(arguments):
         print(f"mscclc: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
+        from .failures import interrupted
+
         print(interrupted(stop, options.program), file=sys.stderr)
         return _INTERRUPTED
     except OSError as error:  # of standard output
@@ -79,7 +80,7 @@ def _plan_of_file(options):
     except UsageError:
         raise
     except Exception as error:
-        raise CompileError(message_of(error) or _python_error(error)) from None
+        raise _failure(error) from None
     if len(programs) != 1:
         found = ", ".join(f"'{program.name}'" for program in programs) or "none"
         raise UsageError(f"'{options.program}' must trace one program; it traces: {found}")
@@ -87,7 +88,13 @@ def _plan_of_file(options):
     try:
         return compile_program(programs[0], options.emit, not options.no_verify)
     except RuntimeError as error:
-        raise CompileError(message_of(error) or _python_error(error)) from None
+        raise _failure(error) from None
+
+
+def _failure(error):
+    from .failures import text_of_failure
+
+    return CompileError(text_of_failure(error))
 
 
 def _show(printed):
@@ -115,15 +122,6 @@ def _open(ir):
     of_plan = re.compile(r"^(launch .*)\bsplit: true, foreign: true$", re.MULTILINE)
     ir = of_plan.sub(r"\1", ir, count=1)
     return re.sub(r"^launch +\n|,? +$", "", ir, flags=re.MULTILINE)
-
-
-def _python_error(error):
-    """An error of the program itself, as Python shows it, from the program on."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [i for i, frame in enumerate(frames) if frame.filename == __file__]
-    after = frames[own[-1] + 2 :] if own else frames
-    lines = traceback.format_list(after) + traceback.format_exception_only(type(error), error)
-    return "".join(lines).rstrip("\n")
 
 
 def _parse(arguments):

@@ -13,15 +13,6 @@
 namespace mscclc::nccl {
 namespace {
 
-/// Blocks of a message wait for the peer, which may wait for another message of this rank's: those
-/// of all ways at once must have room beside each other. 0: there is room for any number.
-uint32_t most_blocks_of_a_way(const Comm& comm) {
-  const uint32_t room = comm.facts.multiprocessors, allowed = comm.facts.most_blocks;
-  if (room == 0) return allowed;
-  const uint32_t share = std::max(1u, room / (2 * (comm.ranks - 1)));
-  return allowed == 0 ? share : std::min(share, allowed);
-}
-
 /// Reports errors of a way, which counts its two ranks from 0.
 void report_errors(const Diagnostics& errors, uint32_t from, uint32_t to,
                    Diagnostics& diagnostics) {
@@ -43,8 +34,10 @@ std::unique_ptr<Way> make_way(const Comm& comm, uint32_t from, uint32_t to,
   if (bootstrap == nullptr) return nullptr;
   way->communicator = Communicator::create(std::move(bootstrap), way->device, {}, diagnostics);
   if (way->communicator == nullptr) return nullptr;
-  way->plans =
-      make_plan_calls(*way->communicator, {.most_blocks = most_blocks_of_a_way(comm)}, diagnostics);
+  // Blocks of a message wait for the peer, which may wait for another message of this rank's.
+  const uint64_t ways = 2 * (uint64_t{comm.ranks} - 1);
+  way->plans = make_plan_calls(
+      *way->communicator, {.most_blocks = comm.facts.most_blocks, .beside = ways}, diagnostics);
   if (diagnostics.has_errors()) return nullptr;
   way->stream = way->device->create_stream(diagnostics);
   if (way->stream != nullptr) return way;

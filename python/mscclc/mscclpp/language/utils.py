@@ -1,7 +1,7 @@
 """What describes an algorithm besides its ops."""
 
-from dataclasses import dataclass, field
-from typing import Any, Dict
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple
 
 from .collectives import Collective
 from .internal.types import ReplicationPolicy
@@ -9,8 +9,7 @@ from .internal.types import ReplicationPolicy
 __all__ = ["AlgoSpec", "ReplicationPolicy"]
 
 
-@dataclass(frozen=True)
-class AlgoSpec:
+class AlgoSpec(NamedTuple):
     """What `CollectiveProgram.from_spec` makes a program of."""
 
     name: str
@@ -29,4 +28,4 @@ class AlgoSpec:
     buffer_alignment: int = 16
     min_message_size: int = 0
     max_message_size: int = 2**64 - 1
-    tags: Dict[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, Any] = MappingProxyType({})

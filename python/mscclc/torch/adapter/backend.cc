@@ -57,6 +57,7 @@ std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
     membership.name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
     membership.rank = where.from == getRank() ? 0 : 1;
     membership.ranks = 2;
+    membership.beside = 2 * (getSize() - 1);
   }
   membership.device = host ? MSCCLC_HOST : where.device.index();
   membership.timeout = timeout_;

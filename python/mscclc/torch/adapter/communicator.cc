@@ -17,12 +17,6 @@ std::string reason(mscclc_result_t result) {
   return text;
 }
 
-void check_result(mscclc_result_t result) {
-  if (result == MSCCLC_SUCCESS) return;
-  if (result == MSCCLC_NO_PLAN) throw NoPlan(reason(result));
-  C10_THROW_ERROR(DistBackendError, reason(result));
-}
-
 /// Without the frames that torch adds.
 std::string text_of(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
@@ -33,10 +27,22 @@ constexpr auto kPause = std::chrono::milliseconds(5);  // between looks at a sto
 
 }  // namespace
 
+void Communicator::check_result(mscclc_result_t result) const {
+  if (result == MSCCLC_SUCCESS) return;
+  if (result == MSCCLC_NO_PLAN) throw NoPlan(reason(result));
+  told_ = true;
+  C10_THROW_ERROR(DistBackendError, reason(result));
+}
+
 Communicator::~Communicator() {
   const std::lock_guard lock(aborting_);
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
+  // Calls on a GPU may have hung after the last one who asked. That others have ended first is
+  // fine.
+  if (const auto ended = mscclc_comm_async_error(comm); ended == MSCCLC_TIMEOUT && !told_) {
+    TORCH_WARN("mscclc: calls of rank ", rank(), " were not done: ", reason(ended));
+  }
   if (host_stream_ != nullptr && mscclc_stream_destroy(comm, host_stream_) != MSCCLC_SUCCESS) {
     TORCH_WARN("mscclc: ", mscclc_last_error());
   }
@@ -55,6 +61,7 @@ void Communicator::create() {
   config.device = membership_.device;
   config.timeout_ms = static_cast<uint32_t>(
       std::clamp<int64_t>(membership_.timeout.count(), 1, int64_t{UINT32_MAX}));
+  config.beside = static_cast<uint64_t>(membership_.beside);
   mscclc_comm_t* made = nullptr;
   check_result(mscclc_comm_create_store(&made, static_cast<uint32_t>(membership_.ranks),
                                         static_cast<uint32_t>(membership_.rank), &store,

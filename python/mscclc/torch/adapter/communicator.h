@@ -26,6 +26,7 @@ struct Membership {
   int rank = 0;
   int ranks = 1;
   int device = MSCCLC_HOST;
+  int beside = 1;  ///< communicators of the device whose calls ranks make in different orders
   std::chrono::milliseconds timeout{0};
 };
 
@@ -70,6 +71,7 @@ class Communicator {
   int ranks() const { return membership_.ranks; }
 
  private:
+  void check_result(mscclc_result_t result) const;
   static int set(void* self, const char* key, const void* value, size_t bytes);
   static int get(void* self, const char* key, void* value, size_t* bytes, uint32_t timeout_ms);
   static int remove(void* self, const char* key);
@@ -80,6 +82,7 @@ class Communicator {
   mscclc_stream_t host_stream_ = nullptr;
   std::atomic<bool> given_up_{false};
   RegisteredRanges registered_;
+  mutable std::atomic<bool> told_{false};  ///< somebody has heard of a failure
   std::mutex aborting_;  ///< guards why_, and that an abort meets a communicator that lives
   std::string why_;
 };

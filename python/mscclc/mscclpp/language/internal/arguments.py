@@ -1,7 +1,5 @@
 """What arguments of the language may be: what no plan can hold is an error at its call."""
 
-import unicodedata
-
 from .errors import ProgramError
 
 MOST_BLOCKS = 65536  # of a rank
@@ -55,6 +53,10 @@ def needs_kind(what, value, kind, name):
 def needs_text(what, value):
     """A string that a plan can hold: no control characters, no halves of characters."""
     needs_kind(what, value, str, "a string")
+    if value.isascii() and value.isprintable():
+        return
+    import unicodedata
+
     for character in value:
         if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"):
             raise ProgramError(f"{what} is {value!a}; it has a character that plans cannot hold")

@@ -1,0 +1,38 @@
+"""A program's ranks as processes of it, with a library of NCCL's interface in front of NCCL, or without.
+
+    options = add_ranks(parser).parse_args()
+    if options.worker is not None: worker(options.worker, options.ranks)      # in such a process
+    lines = run(__file__, options.ranks, library, "--most", "4096")           # in the first one
+
+Ranks find MASTER_ADDR and MASTER_PORT in their environment.
+"""
+import argparse
+import os
+import socket
+import subprocess
+import sys
+
+
+def add_ranks(parser, gpus):
+    """The options of who calls run(); `gpus`: how many ranks there are by default."""
+    parser.add_argument("--ranks", type=int, default=gpus)
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def run(program, ranks, library, *arguments, **environment):
+    """What all ranks print, as lines, rank by rank. Ends this process where one has failed."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    environment = {**os.environ, **environment, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    if library:
+        environment["LD_PRELOAD"] = os.path.abspath(library)
+    command = [sys.executable, "-B", os.path.abspath(program), "--ranks", str(ranks), *arguments]
+    started = [subprocess.Popen([*command, "--worker", str(rank)], env=environment,
+                                stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
+    lines = [line for process in started for line in process.communicate()[0].splitlines()]
+    codes = [process.returncode for process in started]
+    if any(codes):
+        sys.exit(f"the ranks ended with {codes}")
+    return lines

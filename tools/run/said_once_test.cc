@@ -1,0 +1,28 @@
+#include "tools/run/said_once.h"
+
+#include <catch2/catch.hpp>
+
+namespace mscclc {
+namespace {
+
+TEST_CASE("texts that differ in numbers are said once, with the ranks") {
+  SaidOnce said;
+  CHECK(said.add(0, "error: no room for 12 bytes\n") == "error: no room for 12 bytes\n");
+  CHECK(said.add(1, "error: no room for 12 bytes\n").empty());
+  CHECK(said.add(2, "error: no room for 4096 bytes\n").empty());
+  CHECK(said.add(3, "error: no room for 7 bytes\n").empty());
+  CHECK(said.ranks_left_out() == "note: ranks 2, 3 say the same as rank 0, with other numbers\n");
+}
+
+TEST_CASE("other words are said, and equal texts need no note") {
+  SaidOnce said;
+  CHECK(said.add(0, "error: rank 1 has died\n") == "error: rank 1 has died\n");
+  CHECK(said.add(2, "error: rank 1 has died\n").empty());
+  CHECK(said.add(3, "error: rank 1 has left\n") == "error: rank 1 has left\n");
+  CHECK(said.ranks_left_out().empty());
+  CHECK(said.add(4, "error: rank 7 has left\n").empty());
+  CHECK(said.ranks_left_out() == "note: rank 4 says the same as rank 3, with other numbers\n");
+}
+
+}  // namespace
+}  // namespace mscclc
