@@ -176,6 +176,8 @@ struct LaunchPlan {
   uint32_t blocks = 0, threads = 0;
   uint32_t most_blocks = 0;  ///< such blocks that the device holds at once; 0: not known
   uint32_t ranks_here = 1;   ///< ranks of the communicator that this process runs on the device
+  /// Ranks may launch it, and others that say so, in different orders: they all fit together.
+  bool any_order = false;
   Dtype dtype = Dtype::f32;
   Dtype accumulate = Dtype::f32;
   ReduceOp reduce = ReduceOp::sum;

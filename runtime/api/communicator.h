@@ -117,6 +117,9 @@ struct CallOptions {
   /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
+  /// A promise: of all calls of the device that are bound so, the largest on each stream have room
+  /// beside one another. Ranks may then launch them in different orders.
+  bool any_order = false;
   /// Zero copy: a promise that the buffers lie in registered ones, on all ranks in the same at the
   /// same offsets. bind() then is local, where bind_waits() does not say otherwise.
   bool symmetric = false;

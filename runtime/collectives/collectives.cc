@@ -27,10 +27,13 @@ uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks
   return std::max<uint64_t>(1, whole / width);
 }
 
+/// Of thread blocks, where very many share a GPU: with fewer there may be no plan.
+constexpr uint64_t kLeastShare = 4;
+
 /// CollectivesOptions::most_blocks and beside. 0: any number.
 uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocessors) {
   if (options.beside <= 1 || multiprocessors == 0) return options.most_blocks;
-  const uint64_t share = std::max<uint64_t>(1, multiprocessors / options.beside);
+  const uint64_t share = std::max(kLeastShare, multiprocessors / options.beside);
   return static_cast<uint32_t>(
       options.most_blocks == 0 ? share : std::min<uint64_t>(share, options.most_blocks));
 }
@@ -75,6 +78,7 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   const auto found = find_where_ranks_run(communicator, diagnostics);
   where = found.value_or(WhereRanksRun());
   most_blocks = most_blocks_of(options, where.multiprocessors);
+  any_order = options.beside > 1;
   if (check && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }
@@ -272,6 +276,7 @@ CallOptions Collectives::State::options_of(const CollectiveCall& planned,
           .input = planned.input,
           .output = planned.output,
           .row_pitch = row_pitch,
+          .any_order = any_order,
           .symmetric = planned.registered};
 }
 

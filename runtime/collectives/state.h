@@ -79,7 +79,8 @@ struct Collectives::State {
   const std::shared_ptr<PlanProvider> provider;
   const uint64_t piece_bytes;
   WhereRanksRun where;
-  uint32_t most_blocks = 0;     ///< CollectivesOptions::most_blocks
+  uint32_t most_blocks = 0;     ///< PlanRequest::most_blocks
+  bool any_order = false;       ///< CallOptions::any_order
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
   RegisteredCalls registered;

@@ -271,6 +271,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.threads = x_.plan->launch.threads;
   made->launch.early = options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
   made->launch.behind_early = options_.behind_early;
+  made->launch.any_order = options_.any_order;
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
   made->launch.reduce = call_.reduce;

@@ -31,12 +31,16 @@ class KeepingDevice : public ForwardingDevice {
     return std::make_unique<Kernels>(*this);
   }
   bool launch(const device::LaunchPlan& plan, StreamHandle, Diagnostics&) override {
-    behind_early.push_back(plan.behind_early);
+    launched.push_back({plan.behind_early, plan.any_order});
     return true;
   }
   const void* arguments = nullptr;
   uint32_t launches = 0;
-  std::vector<bool> behind_early;  ///< of launches by the interpreter
+  struct Said {
+    bool behind_early, any_order;
+    bool operator==(const Said&) const = default;
+  };
+  std::vector<Said> launched;  ///< by the interpreter
 
  private:
   struct Kernels : PlanKernels {
@@ -95,7 +99,7 @@ std::unique_ptr<Communicator> alone_on(const std::shared_ptr<Device>& device) {
   return communicator;
 }
 
-TEST_CASE("a call that is bound again keeps what is said of the kernel ahead of it") {
+TEST_CASE("a call that is bound again keeps what is said of launches around it") {
   Diagnostics diagnostics;
   const auto device = std::make_shared<KeepingDevice>(make_host_device(diagnostics));
   const auto communicator = alone_on(device);
@@ -106,17 +110,19 @@ TEST_CASE("a call that is bound again keeps what is said of the kernel ahead of 
   auto executable = communicator->load(
       plan, {.max_bytes = 256, .zero_copy = true, .proof = ProofPolicy::skip}, diagnostics);
   REQUIRE(executable != nullptr);
-  const std::vector<bool> order = {false, true, false, true};
-  for (const bool behind_early : order) {
+  const std::vector<KeepingDevice::Said> said = {
+      {false, false}, {true, false}, {false, true}, {true, false}, {false, false}};
+  for (const auto& [behind_early, any_order] : said) {
     const BoundCall call = executable->bind({.bytes = 256,
                                              .input = input->data(),
                                              .output = output->data(),
-                                             .behind_early = behind_early},
+                                             .behind_early = behind_early,
+                                             .any_order = any_order},
                                             diagnostics);
     REQUIRE(call);
     REQUIRE(executable->launch(call, stream, diagnostics));
   }
-  CHECK(device->behind_early == order);
+  CHECK(device->launched == said);
   device->destroy_stream(stream);
 }
 

@@ -145,6 +145,19 @@ TEST_CASE("a GPU with few multiprocessors, or a caller who allows few, gets plan
   CHECK(blocks(*picked(*all, {.call = call, .multiprocessors = 60, .most_blocks = 16})) <= 16);
 }
 
+TEST_CASE("two ranks have plans for messages that leave others room") {
+  const auto all = library();
+  for (const uint32_t most : {66u, 22u, 9u, 4u}) {
+    for (uint64_t bytes = 1; bytes <= uint64_t{1} << 30; bytes *= 4) {
+      INFO(bytes << " bytes, " << most << " blocks");
+      const LibraryCall call{.kind = CollectiveKind::broadcast, .ranks = 2, .bytes = bytes};
+      const auto plan = picked(*all, {.call = call, .multiprocessors = 132, .most_blocks = most});
+      REQUIRE(plan != nullptr);
+      for (const Rank& rank : plan->plan->ranks) CHECK(rank.blocks <= most);
+    }
+  }
+}
+
 TEST_CASE("every row that is passed over has its reason") {
   const auto all = library();
   std::vector<PassedOver> over;

@@ -212,34 +212,37 @@ def _check_crossed(ranks, found):
 
 
 @contextlib.contextmanager
-def _slow(ranks, what):
-    """Says what takes longer than a second."""
+def _slow(ranks, what, limit):
+    """Says what takes longer than a second. `limit`: the group's timeout in seconds, which must not be
+    what ended a wait."""
     begin = time.monotonic()
     yield
     took = time.monotonic() - begin
+    assert took < limit, f"{what} took {took:.1f} s: calls waited for each other"
     if took > 1:
         print(f"rank {ranks.rank}: {what} took {took:.1f} s", flush=True)
 
 
 def crossing(ranks):
     """The first messages of their kinds, which wait for the other rank to load a plan."""
-    group = dist.new_group(backend="mscclc", timeout=timedelta(seconds=40))
+    limit = 40
+    group = dist.new_group(backend="mscclc", timeout=timedelta(seconds=limit))
     for i in range(3):
-        with _slow(ranks, f"crossing {i}: to give the messages"):
+        with _slow(ranks, f"crossing {i}: to give the messages", limit):
             found = _cross(ranks, group, (3, 1 << 20, 1000))
-        with _slow(ranks, f"crossing {i}: to get them"):
+        with _slow(ranks, f"crossing {i}: to get them", limit):
             _check_crossed(ranks, found)
     graph = torch.cuda.CUDAGraph()
-    with _slow(ranks, "crossing: to capture them"), torch.cuda.graph(graph):
+    with _slow(ranks, "crossing: to capture them", limit), torch.cuda.graph(graph):
         found = _cross(ranks, group, (3, 1000))
-    with _slow(ranks, "crossing: replays"):
+    with _slow(ranks, "crossing: replays", limit):
         for _ in range(5):
             for one in found:
                 one.zero_()
             graph.replay()
             _check_crossed(ranks, found)
         torch.cuda.synchronize()
-    with _slow(ranks, "crossing: to end the group"):
+    with _slow(ranks, "crossing: to end the group", limit):
         del graph
         dist.destroy_process_group(group)
 

@@ -8,7 +8,7 @@ LaunchEpochs::Place LaunchEpochs::add(const Launch& launch) {
   in_a_row_ =
       launch.stream == last_stream_ || streams_.empty() ? std::min(in_a_row_ + 1, kAlone) : 0;
   last_stream_ = launch.stream;
-  const bool frees = launch.would_free && in_a_row_ == kAlone;
+  const bool frees = launch.would_free && !launch.any_order && in_a_row_ == kAlone;
   const uint32_t needs = frees ? launch.room : std::min(launch.blocks, launch.room);
   const auto found = streams_.find(launch.stream);
   const bool joined = found != streams_.end();
@@ -17,7 +17,9 @@ LaunchEpochs::Place LaunchEpochs::add(const Launch& launch) {
   const uint32_t room = std::min(room_, launch.room);
   // A stream orders its launches itself: alone, it needs no epochs.
   const bool alone = streams_.size() == (joined ? 1 : 0);
-  if (alone || used <= room) {
+  const bool alike = streams_.empty() || launch.any_order == any_order_;
+  any_order_ = launch.any_order;
+  if (alike && (alone || used <= room)) {
     streams_[launch.stream] = std::max(own, needs);
     used_ = used;
     room_ = room;

@@ -14,6 +14,10 @@
 // is free for each block of the call: all of them begin, on every rank, and the call ends. Users'
 // kernels do not wait for ranks, so their room comes free by itself.
 //
+// Calls that ranks launch in different orders (LaunchPlan::any_order) have epochs of their own, all
+// of which fit together, so that there they need no order. Only what comes between two such epochs
+// has its place in the order of all ranks.
+//
 // One of each stream: a launch that may begin early (executor/early_launch.h) does so when the one
 // ahead of it on its stream can end whatever happens, so that only the later one counts. A small
 // launch that has an epoch's room to itself may let the next one begin at once instead, be it ours
@@ -31,10 +35,11 @@ namespace mscclc::cuda {
 class LaunchEpochs {
  public:
   struct Launch {
-    uint64_t stream;  ///< its id
-    uint32_t blocks;  ///< at least one
-    uint32_t room;    ///< multiprocessors that the stream has
-    bool would_free;  ///< small, and early: it would let the next one begin at once
+    uint64_t stream;         ///< its id
+    uint32_t blocks;         ///< at least one
+    uint32_t room;           ///< multiprocessors that the stream has
+    bool would_free;         ///< small, and early: it would let the next one begin at once
+    bool any_order = false;  ///< LaunchPlan::any_order
   };
   struct Place {
     bool frees = false;   ///< it may let the next one begin at once
@@ -54,6 +59,7 @@ class LaunchEpochs {
   uint32_t in_a_row_ = kAlone;            ///< on that stream; no other stream has launched yet
   std::map<uint64_t, uint32_t> streams_;  ///< of the epoch, with their largest launch's room
   uint64_t used_ = 0;                     ///< sum of those
+  bool any_order_ = false;                ///< of the epoch's launches
   uint32_t room_ = ~uint32_t{0};          ///< the least that a stream of the epoch has
   bool first_epoch_ = true;
   std::optional<uint64_t> had_last_to_itself_;  ///< the one stream of the epoch before

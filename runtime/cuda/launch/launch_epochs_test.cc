@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -28,6 +30,9 @@ constexpr Seen kJoins = {false, false, false}, kFrees = {true, false, false},
 struct Launches {
   Seen large(uint64_t stream, uint32_t blocks = 128) { return add({stream, blocks, kRoom, false}); }
   Seen small(uint64_t stream, uint32_t blocks = 4) { return add({stream, blocks, kRoom, true}); }
+  Seen any_order(uint64_t stream, uint32_t blocks) {
+    return add({stream, blocks, kRoom, true, true});
+  }
   Seen add(const Launch& launch) {
     const Place place = epochs.add(launch);
     return {place.frees, place.opens, place.behind};
@@ -90,6 +95,24 @@ TEST_CASE("the stream with the least room counts") {
   CHECK(on.add({3, 1, kRoom, false}) == kOpens);
 }
 
+TEST_CASE("launches in any order have epochs of their own, where they have none") {
+  Launches on;
+  CHECK(on.large(1, 4) == kJoins);
+  CHECK(on.any_order(2, 66) == kOpens);
+  CHECK(on.any_order(3, 66) == kBehind);  // behind stream 1, not behind stream 2
+  CHECK(on.any_order(2, 66) == kJoins);
+  CHECK(on.any_order(3, 2) == kJoins);
+  CHECK(on.large(1, 4) == kOpens);  // though it fits
+  CHECK(on.any_order(3, 66) == kOpens);
+  CHECK(on.any_order(4, 67) == kOpens);  // more than fit: whoever makes such communicators must not
+}
+
+TEST_CASE("launches in any order let nothing begin at once") {
+  Launches on;
+  for (int i = 0; i < 100; ++i) CHECK(on.any_order(1, 4) == kJoins);
+  CHECK(on.any_order(2, 4) == kJoins);
+}
+
 TEST_CASE("a stream that could not be put behind the others is put there by its next launch") {
   Launches on;
   CHECK(on.large(1) == kJoins);
@@ -107,10 +130,12 @@ class Machine {
 
   struct Call {
     Launch launch;
-    Place place;
-    uint32_t behind_blocks;  ///< begun before, if place.behind
-    bool user;               ///< a user's kernel follows
-    int ahead = -1;          ///< the call ahead of it on its stream
+    bool user;  ///< a user's kernel follows
+    struct {
+      Place place;
+      uint32_t behind_blocks = 0;  ///< begun before, if place.behind
+      int ahead = -1;              ///< the call ahead of it on its stream
+    } on[kGpus];
   };
 
   Machine(std::vector<Call> calls, bool ordered, uint32_t seed)
@@ -161,16 +186,17 @@ class Machine {
     return true;
   }
   bool ahead_ended(uint32_t g, uint32_t c) const {
-    const int ahead = calls_[c].ahead;
+    const int ahead = calls_[c].on[g].ahead;
     return ahead < 0 || gpus_[g].at[static_cast<size_t>(ahead)].ended;
   }
   /// May what is behind a call on its stream begin, if it may begin early?
   bool lets_next_begin(uint32_t g, uint32_t c) const {
     if (gpus_[g].at[c].ended) return true;
-    return ahead_ended(g, c) && (calls_[c].place.frees ? all_begun(g, c) : begun_everywhere(c));
+    return ahead_ended(g, c) &&
+           (calls_[c].on[g].place.frees ? all_begun(g, c) : begun_everywhere(c));
   }
   bool may_begin(uint32_t g, uint32_t c) const {
-    const Call& call = calls_[c];
+    const auto& call = calls_[c].on[g];
     const Gpu& gpu = gpus_[g];
     if (all_begun(g, c) || gpu.used == kMost) return false;
     if (ordered_ && call.place.behind && gpu.begun < call.behind_blocks) return false;
@@ -208,24 +234,63 @@ class Machine {
   Gpu gpus_[kGpus];
 };
 
-std::vector<Machine::Call> random_calls(std::mt19937& random) {
+/// Launches the calls on a GPU in an order.
+void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<uint32_t>& order,
+            uint32_t warm) {
   LaunchEpochs epochs;
-  std::vector<Machine::Call> calls;
-  int last[4] = {-1, -1, -1, -1};
-  uint32_t launched = 0, epoch_begins = 0, stream = 0;
-  const uint32_t stays = random() % 100;  // per cent of calls on the stream of the one before
-  const uint32_t warm = random() % 80;    // calls that came and went before, on one stream
+  std::map<uint64_t, int> last;
+  uint32_t launched = 0, epoch_begins = 0;
+  // Calls that came and went before, on one stream.
   for (uint32_t i = 0; i < warm; ++i) epochs.add({1, 1, Machine::kMost, true});
-  for (int i = 0; i < 8; ++i) {
-    if (random() % 100 >= stays) stream = random() % 4;
-    const uint32_t blocks = 1 + random() % (random() % 2 == 0 ? 2 : Machine::kMost);
-    const Launch launch{stream, blocks, Machine::kMost, blocks <= 2};
-    const Place place = epochs.add(launch);
+  for (const uint32_t c : order) {
+    const Launch& made = calls[c].launch;
+    const Place place = epochs.add(made);
     if (place.opens) epoch_begins = launched;
-    calls.push_back({launch, place, epoch_begins, random() % 2 == 0, last[stream]});
-    last[stream] = i;
-    launched += blocks;
+    const auto ahead = last.find(made.stream);
+    calls[c].on[gpu] = {place, epoch_begins, ahead == last.end() ? -1 : ahead->second};
+    last[made.stream] = static_cast<int>(c);
+    launched += made.blocks;
   }
+}
+
+/// The order of the calls, but for those that may come in any: of each stream they keep theirs.
+std::vector<uint32_t> another_order(const std::vector<Machine::Call>& calls, std::mt19937& random) {
+  std::vector<uint32_t> order;
+  for (uint32_t c = 0; c < calls.size();) {
+    std::vector<uint32_t> run = {c++};
+    while (calls[run[0]].launch.any_order && c < calls.size() && calls[c].launch.any_order) {
+      run.push_back(c++);
+    }
+    while (!run.empty()) {
+      const uint64_t stream = calls[run[random() % run.size()]].launch.stream;
+      const auto first = std::find_if(run.begin(), run.end(),
+                                      [&](uint32_t r) { return calls[r].launch.stream == stream; });
+      order.push_back(*first);
+      run.erase(first);
+    }
+  }
+  return order;
+}
+
+/// Calls of streams from 4 on come in any order.
+std::vector<Machine::Call> random_calls(std::mt19937& random) {
+  std::vector<Machine::Call> calls;
+  uint64_t stream = 0;
+  const uint32_t stays = random() % 100;  // per cent of calls on the stream of the one before
+  const uint32_t warm = random() % 80;
+  const uint32_t streams = random() % 2 == 0 ? 4 : 6;
+  for (uint32_t i = 0; i < 8; ++i) {
+    if (random() % 100 >= stays) stream = random() % streams;
+    const bool any_order = stream >= 4;
+    const uint32_t most = any_order ? Machine::kMost / 2 : Machine::kMost;
+    const uint32_t blocks = 1 + random() % (random() % 2 == 0 ? 2 : most);
+    calls.push_back(
+        {{stream, blocks, Machine::kMost, blocks <= 2, any_order}, random() % 2 == 0, {}});
+  }
+  std::vector<uint32_t> order(calls.size());
+  std::iota(order.begin(), order.end(), 0);
+  launch(calls, 0, order, warm);
+  launch(calls, 1, another_order(calls, random), warm);
   return calls;
 }
 

@@ -143,7 +143,7 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
                 (early.behind_all || plan.behind_early || is_behind_own(*into, turn));
     }
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
-    place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free});
+    place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free, plan.any_order});
     if (place.opens && captured) {
       into->before.clear();
       for (const auto& [id, nodes] : std::exchange(into->last, {})) {
