@@ -144,19 +144,22 @@ __global__ void __launch_bounds__(kThreads)
 
 /// The machine for short programs.
 template <class Block>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(kMostShortThreads)
     interpret_short(const __grid_constant__ Arguments arguments) {
   __shared__ ShortState state;
   const auto& program = *reinterpret_cast<const device::ShortProgram*>(arguments.programs);
-  Block(state, arguments.plan, program).run(arguments.clocks);
+  Block(state, arguments.plan, program)
+      .run(arguments.clocks, reinterpret_cast<const uint32_t*>(&arguments));
 }
 
 /// A kernel, and the threads of a block that it takes at most.
 struct Kernel {
   void (*function)(Arguments) = nullptr;
   uint32_t threads = 0;
-  bool takes_short = false;            ///< runs LaunchPlan::in_short, and needs no other program
-  void (*early)(Arguments) = nullptr;  ///< for launches that may begin early; nullptr: `function`
+  bool takes_short = false;  ///< runs LaunchPlan::in_short, and needs no other program
+  /// For launches that may begin early; nullptr: `function`, whose launches, if it takes_short, may
+  /// not.
+  void (*early)(Arguments) = nullptr;
 };
 
 }  // namespace mscclc::cuda

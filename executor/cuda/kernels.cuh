@@ -46,11 +46,12 @@ Kernel fast_kernel_for(uint32_t formats) {
 template <class Arithmetic, PacketFormat F>
 Kernel short_kernel_of(uint32_t operands) {
   if (operands <= 2) {
-    return {interpret_short<ShortBlock<Arithmetic, F, 2, false>>, 512, true,
+    return {interpret_short<ShortBlock<Arithmetic, F, 2, false>>, kMostShortThreads, true,
             interpret_short<ShortBlock<Arithmetic, F, 2, true>>};
   }
-  // Hardly ever early (runtime/cuda/device.cc).
-  return {interpret_short<ShortBlock<Arithmetic, F, device::kShortOperands, false>>, 512, true};
+  // Never early (runtime/cuda/device.cc).
+  return {interpret_short<ShortBlock<Arithmetic, F, device::kShortOperands, false>>,
+          kMostShortThreads, true};
 }
 
 /// The kernel for short programs whose steps have no more than `operands` on one side.

@@ -90,6 +90,9 @@ uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {
   return std::min(block_threads(plan.threads), kernel.threads);
 }
 
+/// May launches of the kernel begin early?
+bool can_be_early(const Kernel& kernel) { return !kernel.takes_short || kernel.early != nullptr; }
+
 const void* code_of(const Kernel& kernel, bool early) {
   const auto code = early && kernel.early != nullptr ? kernel.early : kernel.function;
   return reinterpret_cast<const void*>(code);
@@ -128,21 +131,22 @@ int launch(const LaunchPlan& plan, void* stream) {
   arguments.plan = plan;
   arguments.clocks = clocks;
   const Kernel kernel = kernel_for(plan);
+  const bool early = plan.early && can_be_early(kernel);
   if (kernel.takes_short) {
     std::memcpy(arguments.programs, plan.in_short, sizeof *plan.in_short);
   } else if (plan.carried) {
     std::memcpy(arguments.programs, plan.programs, size_t{plan.blocks} * plan.program_bytes);
   }
   void* parameters[] = {&arguments};
-  cudaLaunchAttribute early = may_begin_early();
+  cudaLaunchAttribute attribute = may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(plan.blocks);
   config.blockDim = dim3(threads_of(plan, kernel));
   config.dynamicSmemBytes = shared_bytes(plan, kernel);
   config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &early;
-  config.numAttrs = plan.early ? 1 : 0;
-  return cudaLaunchKernelExC(&config, code_of(kernel, plan.early), parameters);
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  return cudaLaunchKernelExC(&config, code_of(kernel, early), parameters);
 }
 
 // Code that was compiled for older devices does not wait for the kernel ahead (ahead.cuh), also

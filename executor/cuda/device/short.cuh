@@ -4,7 +4,8 @@
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
 // machine is small; it asks for the number of its call first, and for its first data before that
-// number has come.
+// number has come. A launch that begins after the end of the kernel ahead has its counts to itself:
+// it reads the number, which is quicker than adding to it, and adds once its first packets are out.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +23,48 @@ using device::ShortRange;
 using device::ShortStep;
 using device::ShortTarget;
 
+inline constexpr uint32_t kMostShortThreads = 512;
+
 /// What the threads of a block share, in shared memory.
 struct ShortState : BlockClock {
   WaitState waits;
   uint64_t call;
+  volatile uint32_t asked[kMostShortThreads / 32];  ///< by warp: ask_parameters()
 };
 
-/// Counts the block's call; only the first thread gets its number. The call ahead may still run: it
-/// has counted itself before it let this one begin.
-__device__ inline uint64_t count_call(uint64_t* calls) {
-  return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
+/// Asks for the parameters that a block reads first, a line of them a warp: side by side, where
+/// constants are otherwise fetched one line after the other, as each is needed. The result must be
+/// stored, or the compiler leaves it out.
+__device__ inline uint32_t ask_parameters(const uint32_t* parameters) {
+  constexpr uint32_t kLine = 64 / sizeof(uint32_t), kSecond = 48 / sizeof(uint32_t);
+  return parameters[kSecond + threadIdx.x / 32 * kLine];  // the first comes with the first access
 }
-/// Gives the number to all threads of the block, which meet.
+
+/// The number of the block's call, for its first thread only. `kEarly`: counts the call, as the one
+/// ahead, which may still run, has counted itself before it let this one begin.
+template <bool kEarly>
+__device__ inline uint64_t ask_call(uint64_t* calls) {
+  if (threadIdx.x != 0) return 0;
+  return kEarly ? fetch_add_relaxed_gpu(calls) : load_relaxed_gpu(calls);
+}
+/// Gives the number to all threads of the block, which meet. What is not needed to know it, a
+/// thread does that need not wait for it.
 __device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
-                                      uint64_t counted) {
-  if (threadIdx.x == 0) {
+                                      uint64_t number) {
+  if (threadIdx.x == 0) state.call = number;
+  if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
-    state.call = counted;
   }
   __syncthreads();
   return state.call;
+}
+/// Counts a call that ask_call() has not counted. The next launch, which takes the number that it
+/// finds, may begin only then.
+__device__ inline void count_call(uint64_t* calls, bool frees_next) {
+  if (threadIdx.x != 0) return;
+  if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
+  if (frees_next) let_next_begin();
 }
 /// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
 __device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
@@ -66,11 +88,13 @@ __device__ inline void run_target(WaitState& state, const ShortTarget& target, u
 }
 
 /// The block that signals and waits. Not inlined: the others need not fetch its code.
+template <bool kEarly>
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
-                                                const ShortProgram& program) {
+                                                const ShortProgram& program, uint64_t number) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = share_call(state, plan, calls, count_call(calls));
-  await_kernel_ahead(plan.frees_next);
+  const uint64_t call = share_call(state, plan, calls, number);
+  await_kernel_ahead(kEarly && plan.frees_next);
+  if constexpr (!kEarly) count_call(calls, plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
@@ -117,8 +141,8 @@ template <PacketFormat F>
   give_up(state, fault);
 }
 
-/// `kMost`: short_side() of the programs. `kEarly`: made for launches that may begin early, where
-/// the kernel ahead hides what comes before it has ended; both are right for all.
+/// `kMost`: short_side() of the programs. `kEarly`: for launches that may begin early, where the
+/// kernel ahead hides what comes before it has ended; else for those that may not.
 template <class Arithmetic, PacketFormat F, uint32_t kMost, bool kEarly>
 class ShortBlock {
   using Rows = PacketRows<F, false, false, kMost>;
@@ -133,12 +157,15 @@ class ShortBlock {
   __device__ ShortBlock(ShortState& state, const LaunchPlan& plan, const ShortProgram& program)
       : state_(state), plan_(plan), program_(program), arithmetic_(plan), late_(late_by(program)) {}
 
-  /// `clocks`: rows of stamps (clocks.h).
-  __device__ void run(uint64_t* clocks) {
+  /// `clocks`: rows of stamps (clocks.h). `parameters`: the launch's.
+  __device__ void run(uint64_t* clocks, const uint32_t* parameters) {
     state_.begin_clock(clocks);
-    if (blockIdx.x >= program_.blocks) return run_targets(state_, plan_, program_);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    const uint64_t counted = count_call(calls);
+    const uint64_t number = ask_call<kEarly>(calls);
+    const uint32_t asked = kEarly ? 0 : ask_parameters(parameters);
+    if (blockIdx.x >= program_.blocks) {
+      return run_targets<kEarly>(state_, plan_, program_, number);
+    }
     const ShortStep& first = program_.step[0];
     const ShortHead head = load_head(first);
     const ShortRange range = range_of(first);
@@ -147,29 +174,31 @@ class ShortBlock {
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
     // The number of the call comes beside the first data, or ahead of it where there is time.
-    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, counted);
+    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
-    ahead_ = left_by_call_ahead(calls);
+    if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
-      call_ = share_call(state_, plan_, calls, counted);
-      // This call is counted, so the next one may be.
-      if (plan_.frees_next) let_next_begin();
+      call_ = share_call(state_, plan_, calls, number);
+      state_.asked[threadIdx.x / 32] = asked;
     }
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
     state_.stamp_clock(kClockCounts);
     if (puts) {
       check_call_ahead();
-      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
       move_bases(first.operands + kMost, head.dsts, to);
       finish_put(head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
         finish_put(head, to, part, data);
       }
+    }
+    if constexpr (!kEarly) {
+      count_call(calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
@@ -182,9 +211,10 @@ class ShortBlock {
     uint8_t* at[kMost];
   };
 
-  /// Ends the thread if the call ahead gave up. Comes before the first store.
+  /// Ends the thread if the call ahead gave up, which the number of a call that began after its end
+  /// has said. Comes before the first store.
   __device__ void check_call_ahead() const {
-    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+    if (kEarly && has_given_up(uint64_t{ahead_} << 32)) exit_thread();
   }
 
   __device__ ShortRange range_of(const ShortStep& step) const {
@@ -334,7 +364,7 @@ class ShortBlock {
   const Arithmetic arithmetic_;
   const uint32_t late_;  ///< by how many blocks this one is behind the turn
   uint64_t call_ = 0;
-  uint32_t ahead_ = 0;  ///< left_by_call_ahead()
+  uint32_t ahead_ = 0;  ///< left_by_call_ahead(), where that is not known from call_
   Stamp stamp_;
 };
 
