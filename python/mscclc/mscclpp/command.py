@@ -122,7 +122,8 @@ def _python_error(error):
     return "".join(lines).rstrip("\n")
 
 
-def _parse(arguments):
+def make_parser():
+    """The command's arguments."""
     parser = argparse.ArgumentParser(
         prog="mscclc mscclpp", description=_HELP, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -137,7 +138,11 @@ def _parse(arguments):
     parser.add_argument("--no-verify", action="store_true", help="do not prove the plan")
     parser.add_argument("program", metavar="PROGRAM.py")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def _parse(arguments):
+    options = make_parser().parse_args(arguments)
     if len(options.arguments) >= 2 and options.arguments[-2] in ("-o", "--output"):
         options.output = options.arguments[-1]
         del options.arguments[-2:]
