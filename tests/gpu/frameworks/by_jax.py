@@ -25,7 +25,7 @@ def equal(found, wanted):
 def collectives(check, mesh, n):
     """Each rank has a row of `every`, or as many rows as there are ranks."""
     for dtype in TYPES:
-        for count in COUNTS[1:]:
+        for count in COUNTS[2:]:
             every = np.array([values(r, n * count) for r in range(n)])
             rows = every.reshape(n, n, count)
             x = jax.device_put(jnp.asarray(every, dtype), NamedSharding(mesh, P("i")))

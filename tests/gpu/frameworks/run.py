@@ -14,13 +14,12 @@ what its collectives give with what the definition says:
 
 vLLM's and SGLang's packages `vllm` and `sglang` are looked for in --sources, as they lie in their
 wheels; only Python files are needed. --audit puts the library in front by LD_AUDIT instead of LD_PRELOAD;
---alone runs NCCL alone. Each call is in the library's log: a collective that no plan has served in any
+--alone runs NCCL alone. Each call has a line of NCCL_DEBUG: a collective that no plan has served in any
 call has failed. Prints what each framework said and which library served how many calls; the last line
 counts.
 """
 import argparse
 import collections
-import glob
 import os
 import re
 import signal
@@ -62,9 +61,9 @@ def two_ports():
                 continue
 
 
-def environment(name, options, logs):
+def environment(name, options):
     made = dict(os.environ, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,COLL",
-                NCCL_DEBUG_FILE=os.path.join(logs, name + "-%p.nccl"), PYTHONDONTWRITEBYTECODE="1",
+                PYTHONDONTWRITEBYTECODE="1",
                 PYTHONPATH=os.pathsep.join(filter(None, [
                     options.sources, os.environ.get("PYTHONPATH")])))
     if options.alone:
@@ -87,10 +86,10 @@ def started(name, options, logs):
     for rank in range(1 if one_process else options.ranks):
         command = [sys.executable, os.path.join(HERE, script), "--rank", str(rank), "--ranks",
                    str(options.ranks), "--port", port, "--name", name.split("-")[0]]
-        said = open(os.path.join(logs, f"{name}-{rank}.txt"), "w+")
+        said = open(os.path.join(logs, f"{name}-{rank}.txt"), "w+", errors="replace")
         processes.append((subprocess.Popen(command + ["--host"] * options.host, stdout=said,
                                            stderr=subprocess.STDOUT, start_new_session=True,
-                                           env=environment(name, options, logs)), said))
+                                           env=environment(name, options)), said))
     return processes
 
 
@@ -108,26 +107,25 @@ def finished(process, seconds):
         process.wait()
 
 
-def calls(name, logs):
-    """By (function, library): how many calls; and the reasons for NCCL."""
-    served, reasons = collections.Counter(), collections.Counter()
-    for path in glob.glob(os.path.join(glob.escape(logs), name + "-*.nccl")):
-        with open(path, errors="replace") as file:
-            for function, library, rest in CALL.findall(file.read()):
-                served[function, library] += 1
-                if library == "NCCL":
-                    reasons[f"{function}{rest}"] += 1
-    return served, reasons
+def count_calls(text, served, reasons):
+    """Adds how many calls there are by (function, library), and the reasons for NCCL."""
+    for function, library, rest in CALL.findall(text):
+        served[function, library] += 1
+        if library == "NCCL":
+            reasons[f"{function}{rest}"] += 1
 
 
 def run(name, options, logs):
     """As (passed, failed), and prints the rest."""
     passed = failed = 0
+    served, reasons = collections.Counter(), collections.Counter()
     for process, said in started(name, options, logs):
         code = finished(process, options.seconds)
         said.seek(0)
         text = said.read()
         said.close()
+        count_calls(text, served, reasons)
+        text = "".join(line for line in text.splitlines(True) if " NCCL INFO " not in line)
         counts = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.M)
         right, wrong = map(int, counts[-1]) if counts else (0, 0)
         passed, failed = passed + right, failed + wrong
@@ -136,7 +134,6 @@ def run(name, options, logs):
             print(f"{name}: a process ended with {code}:\n{text[-4000:]}", flush=True)
         else:
             print("".join(f"{name}: {line}\n" for line in text.splitlines() if line)[:8000], end="")
-    served, reasons = calls(name, logs)
     if not options.alone:
         for function in sorted({function for function, _ in served}):
             print(f"{name}: {function}: {served[function, 'plan']} by plans, "
@@ -162,6 +159,7 @@ def main():
     parser.add_argument("--logs", help="where all lines go")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
+    options.audit = options.audit and os.path.abspath(options.audit)
     names = options.only.split(",")
     if unknown := set(names) - set(RUNS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
