@@ -6,8 +6,6 @@ import sys
 from ._tool import call, tool_path
 from .errors import UsageError
 
-_MSCCLPP = "  mscclpp                 write the plan of a program in MSCCL++'s Python language"
-
 
 def main() -> int:
     """Runs the command line; the compiler takes this process over."""
@@ -19,6 +17,8 @@ def main() -> int:
     try:
         if arguments in (["-h"], ["--help"]):
             return _help()
+        if arguments in (["completion", "bash"], ["completion", "zsh"]):
+            return _completion(arguments[1])
         path = tool_path()
     except UsageError as error:
         print(f"mscclc: {error}", file=sys.stderr)
@@ -33,9 +33,20 @@ def main() -> int:
 
 def _help():
     """The compiler's help, with the command that is Python's."""
+    from ._completion import DESCRIPTION
+
     text, _ = call("--help")
     commands, options = text.split("\n\noptions:", 1)
-    print(f"{commands}\n{_MSCCLPP}\n\noptions:{options}", end="", flush=True)
+    print(f"{commands}\n  {'mscclpp':22}  {DESCRIPTION}\n\noptions:{options}", end="", flush=True)
+    return 0
+
+
+def _completion(shell):
+    """The compiler's completion script, with the same."""
+    from ._completion import with_mscclpp
+
+    text, _ = call("completion", shell)
+    print(with_mscclpp(text), end="", flush=True)
     return 0
 
 

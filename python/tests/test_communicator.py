@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import mscclc
 from mscclc import buffers
@@ -266,8 +268,59 @@ class Ends(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["end", "end"])
 
+    def test_a_variable_that_nothing_reads_is_warned_of_once(self):
+        body = """if 1:
+            comm.split(0).close()
+            print("end")
+        """
+        for process in start(2, body, MSCCLC_TIMOUT="5"):
+            out, errors = process.communicate(timeout=PATIENCE)
+            text = "'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?\n"
+            self.assertEqual((process.returncode, out), (0, "end\n"), errors)
+            self.assertRegex(errors, rf"^\S+ \[\d\] mscclc WARN ENV nothing reads .* {re.escape(text)}$")
+
+    def test_contents_of_variables_are_looked_at_when_it_is_made(self):
+        for name, value, text in (
+            ("MSCCLC_IB_HCA", "mlx5_0:0", "MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port"),
+            ("MSCCLC_ID", "mscclc1/1.2.3.4/5", "has 3 parts between '/', not 4"),
+        ):
+            with mock.patch.dict(os.environ, {name: value}):
+                with self.assertRaisesRegex(mscclc.LibraryError, text):
+                    mscclc.Communicator(1, mscclc.unique_id(), 0)
+
 
 class Mistakes(unittest.TestCase):
+    def test_buffers_that_overlap(self):
+        """With any number of ranks."""
+        body = """if 1:
+            values = floats(*range(8))
+            view = memoryview(values)
+            refused = ""
+            try:
+                comm.allreduce(view[0:4], view[1:5]).wait()
+            except mscclc.LibraryError as error:
+                refused = str(error)
+            comm.allreduce(view[0:4], view[0:4]).wait()
+            whole = list(values)[4:] == [4, 5, 6, 7]
+            print("refused" if whole and "input and output overlap" in refused else refused or values)
+        """
+        for ranks in (1, 2):
+            self.assertEqual(run(ranks, body), ["refused"] * ranks)
+
+    def test_a_collective_beside_a_split(self):
+        body = """if 1:
+            try:
+                if comm.rank == 0:
+                    comm.allreduce(floats(1, 2)).wait()
+                else:
+                    comm.split(0)
+            except mscclc.LibraryError as error:
+                own = "an allreduce of 2 elements of 'f32', sum" if comm.rank == 0 else "'split'"
+                said = str(error)
+                print("fine" if "ranks make different calls: " in said and own in said else said)
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
     def test_wrong_buffers(self):
         body = """if 1:
             refused("differ in size", comm.allreduce, floats(1), floats(1, 2))

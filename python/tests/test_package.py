@@ -212,6 +212,26 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(own.startswith("  mscclpp  "))
             self.assertEqual(last.index("print "), own.index("write "))
 
+    def test_completion_has_the_command_of_python(self):
+        script = command("completion", "bash").stdout
+        for words, wanted in (
+            ("mscc", "mscclpp"),
+            ("mscclpp --em", "--emit"),
+            ("mscclpp --emit p", "plan"),
+            ("compile --emit p", "plan"),
+        ):
+            line = f"{script}COMP_WORDS=(mscclc {words}); COMP_CWORD={len(words.split())}; _mscclc; "
+            found = subprocess.run(
+                ["bash", "-c", line + "echo ${COMPREPLY[@]}"], capture_output=True, text=True
+            )
+            self.assertEqual((found.stdout, found.stderr), (wanted + "\n", ""))
+        zsh = command("completion", "zsh").stdout
+        self.assertIn("      'mscclpp:write the plan of a program in MSCCL++'\\''s", zsh)
+        self.assertIn("    mscclpp)\n      _arguments \\\n        '-h[show this help", zsh)
+        wrong = command("completion", "fish")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("fish", wrong.stderr)
+
 
 class CommandsOfTorch(unittest.TestCase):
     def test_commands_that_need_torch_say_so(self):

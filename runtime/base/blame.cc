@@ -16,7 +16,6 @@ constexpr std::pair<std::string_view, Blame> kBlames[] = {
     {"bad-unique-id", Blame::argument},
     {"bad-variable", Blame::usage},
     {"bootstrap-gone", Blame::peer},
-    {"bootstrap-mismatch", Blame::usage},
     {"bootstrap-refused", Blame::peer},
     {"bootstrap-timeout", Blame::timeout},
     {"call-differs", Blame::usage},

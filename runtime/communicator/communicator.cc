@@ -16,6 +16,8 @@
 #include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
+#include "runtime/observe/nvtx.h"
+#include "runtime/settings/settings.h"
 
 namespace mscclc {
 
@@ -62,11 +64,17 @@ bool read_flight_file(const Environment& environment, Group& group, Diagnostics&
 /// What the environment says about this; false: reported.
 bool read_settings(Group& group, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
-  if (!environment.check_ours(diagnostics)) return false;
+  if (!check_settings(environment, diagnostics)) return false;
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   group.check_calls = check.value_or(0) == 1;
-  return check && start_log(environment, diagnostics) &&
-         read_flight_file(environment, group, diagnostics);
+  if (!check || !start_log(environment, diagnostics)) return false;
+  Diagnostics warnings;
+  warn_of_unknown_once(environment, warnings);
+  for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
+  if (const std::string problem = nvtx_problem(); !problem.empty()) {
+    log(LogLevel::warn, LogArea::env, group.rank(), problem);
+  }
+  return read_flight_file(environment, group, diagnostics);
 }
 
 /// nullopt: reported.
@@ -227,7 +235,10 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
                                   plan->ranks.size(), group.size()));
     able = false;
   }
-  if (!group.agree(able, "take the plan", diagnostics)) return nullptr;
+  if (!group.agree(able, "take the plan", diagnostics)) {
+    group.note_call(options.call, diagnostics);
+    return nullptr;
+  }
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
   if (!made->load(diagnostics)) return nullptr;
   state_->monitor.add(made);

@@ -10,7 +10,7 @@ export FRAMEWORK=$framework
 work=$TEST_TMPDIR
 mkdir -p "$work/bin" "$work/python/sglang" "$work/here"
 
-# Python packages: torch and jax say where they find NCCL when they are imported.
+# Python packages: torch, jax and cupy say where they find NCCL when they are imported.
 report() { # NAME FUNCTION
   cat << PYTHON
 import ctypes, os
@@ -21,6 +21,7 @@ PYTHON
 }
 report torch linked_nccl > "$work/python/torch.py"
 report jax named_nccl > "$work/python/jax.py"
+report cupy linked_nccl > "$work/python/cupy.py"
 # The servers have a wrapper of their own beside PyTorch.
 server() { # VARIABLE
   cat << PYTHON
@@ -52,6 +53,7 @@ BASH
 chmod +x "$work"/bin/* "$work/here/program"
 echo 'import torch' > "$work/here/train.py"
 echo 'import jax' > "$work/here/train_jax.py"
+echo 'import cupy' > "$work/here/sums_cupy.py"
 export PATH=$work/bin:$PATH PYTHONPATH=$work/python PYTHONDONTWRITEBYTECODE=1
 
 # The blocks that say what they are, as files: snippet-1.sh, snippet-2.python …
@@ -73,5 +75,5 @@ done
 # Without any of it they find the other one: the stand-ins can tell.
 [[ $(python3 train.py) == "torch: $stand_in" ]] || { echo "FAILED: the stand-in: $(python3 train.py)"; failed=1; }
 echo "$snippets snippets"
-((snippets >= 8)) || failed=1
+((snippets >= 9)) || failed=1
 exit $failed

@@ -33,13 +33,21 @@ TEST_CASE("what MSCCLC_NCCL names is the only place") {
         std::vector<std::string>{"/opt/libnccl.so.2"});
 }
 
-TEST_CASE("the real NCCL is looked for beside us, and beside PyTorch") {
+TEST_CASE("the real NCCL is looked for beside us, and beside frameworks") {
   const auto paths = candidates("", "/a/libnccl.so.2",
                                 "7f00-7f01 r--p 0 08:01 7 /usr/lib/libc.so.6\n"
                                 "7f02-7f03 r-xp 0 08:01 8 /v/torch/lib/libtorch_cuda.so\n");
   REQUIRE(paths.size() > 2);
   CHECK(paths[0] == "/a/libnccl_real.so.2");
   CHECK(paths[1] == "/v/nvidia/nccl/lib/libnccl.so.2");
+  // As their wheels have them; the frameworks may be in one process, of several installations.
+  const auto both = candidates(
+      "", "",
+      "7f00-7f01 r-xp 0 08:01 7 /j/jax_plugins/xla_cuda13/xla_cuda_plugin.so\n"
+      "7f02-7f03 r-xp 0 08:01 8 /c/cupy_backends/cuda/libs/nccl.cpython-312-x86_64.so\n");
+  REQUIRE(both.size() > 2);
+  CHECK(both[0] == "/c/nvidia/nccl/lib/libnccl.so.2");
+  CHECK(both[1] == "/j/nvidia/nccl/lib/libnccl.so.2");
 }
 
 TEST_CASE("what is no NCCL is refused with a reason [case-6]") {

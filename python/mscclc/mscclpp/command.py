@@ -124,7 +124,8 @@ def _open(ir):
     return re.sub(r"^launch +\n|,? +$", "", ir, flags=re.MULTILINE)
 
 
-def _parse(arguments):
+def make_parser():
+    """The command's arguments."""
     parser = argparse.ArgumentParser(
         prog="mscclc mscclpp", description=_HELP, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -139,7 +140,11 @@ def _parse(arguments):
     parser.add_argument("--no-verify", action="store_true", help="do not prove the plan")
     parser.add_argument("program", metavar="PROGRAM.py")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def _parse(arguments):
+    options = make_parser().parse_args(arguments)
     if len(options.arguments) >= 2 and options.arguments[-2] in ("-o", "--output"):
         options.output = options.arguments[-1]
         del options.arguments[-2:]

@@ -39,9 +39,20 @@ std::string own_file() {
   return ::dladdr(mscclc_nccl_front, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-/// The folder of libtorch_cuda.so, or "".
-std::string torch_folder(std::string_view maps) {
-  const size_t name = maps.find("/libtorch_cuda.so");
+/// A framework whose wheel takes NCCL's beside it.
+struct Framework {
+  std::string_view library;  ///< a part of the path of its library that uses NCCL
+  const char* packages;      ///< the folder of the packages, from where `library` begins
+};
+constexpr Framework kFrameworks[] = {
+    {"/libtorch_cuda.so", "../.."},
+    {"/cupy_backends/cuda/libs/nccl.", "."},
+    {"/xla_cuda_plugin.so", "../.."},
+};
+
+/// What stands before `framework.library` in the path that /proc/self/maps has, or "".
+std::string folder_of(const Framework& framework, std::string_view maps) {
+  const size_t name = maps.find(framework.library);
   if (name == std::string_view::npos) return "";
   const size_t line =
       maps.rfind('\n', name) == std::string_view::npos ? 0 : maps.rfind('\n', name) + 1;
@@ -129,9 +140,11 @@ std::vector<std::string> candidates(std::string_view named, std::string_view sel
   if (!self.empty()) {
     paths.push_back(std::filesystem::absolute(self).parent_path() / "libnccl_real.so.2");
   }
-  if (const std::string torch = torch_folder(maps); !torch.empty()) {
-    paths.push_back(
-        (std::filesystem::path(torch) / "../../nvidia/nccl/lib/libnccl.so.2").lexically_normal());
+  for (const Framework& framework : kFrameworks) {
+    const std::string folder = folder_of(framework, maps);
+    if (folder.empty()) continue;
+    const auto packages = std::filesystem::path(folder) / framework.packages;
+    paths.push_back((packages / "nvidia/nccl/lib/libnccl.so.2").lexically_normal());
   }
   for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
                              "/usr/lib64", "/usr/local/lib", "/usr/local/cuda/lib64"}) {

@@ -28,7 +28,7 @@ struct RealNccl {
 /// Where to look, best first, each an absolute path:
 /// - what MSCCLC_NCCL names, and then nowhere else;
 /// - libnccl_real.so.2 beside the file `self`;
-/// - nvidia/nccl/lib/libnccl.so.2 beside the PyTorch that `maps` (/proc/self/maps) names;
+/// - nvidia/nccl/lib/libnccl.so.2 beside the frameworks that `maps` (/proc/self/maps) names;
 /// - libnccl.so.2 in the folders of the system and of CUDA.
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps);

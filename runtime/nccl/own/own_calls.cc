@@ -13,22 +13,10 @@
 #include "runtime/nccl/calls/group.h"
 #include "runtime/nccl/calls/real_calls.h"
 #include "runtime/nccl/own/own.h"
-#include "runtime/observe/nvtx.h"
+#include "runtime/nccl/own/ranges.h"
 
 namespace mscclc::nccl {
 namespace {
-
-NvtxDomain open_domain() {
-  Diagnostics ignored;  // NCCL takes any value, and says nothing
-  const auto off = Environment::of_process().number(Variable::NCCL_NVTX_DISABLE, ignored);
-  return off.value_or(0) == 0 ? NvtxDomain("NCCL") : NvtxDomain();
-}
-
-/// Where profilers look for NCCL's calls.
-const NvtxDomain& nvtx_domain() {
-  static const NvtxDomain domain = open_domain();
-  return domain;
-}
 
 /// Of a message, as NCCL tells profilers.
 uint64_t bytes_of(const Call& call) {
@@ -76,6 +64,13 @@ bool is_too_large(const Call& call, Dtype dtype) {
   return call.count > kMostBytes / rows / info(dtype).bytes;
 }
 
+/// What plans refuse, of a call that is a copy on its rank.
+bool overlaps(const Call& call, uint64_t bytes) {
+  const auto from = reinterpret_cast<uintptr_t>(call.send),
+             to = reinterpret_cast<uintptr_t>(call.receive);
+  return from != to && from < to + bytes && to < from + bytes;
+}
+
 bool is_point_to_point(CallKind kind) { return kind == CallKind::send || kind == CallKind::recv; }
 
 /// What `op` means on this communicator.
@@ -111,12 +106,15 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
   if (is_too_large(call, *dtype)) {
     return refuse(fmt::format("{} elements are more than any memory holds", call.count));
   }
+  if (call.comm->ranks == 1 && overlaps(call, call.count * info(*dtype).bytes)) {
+    return refuse("the buffers overlap");
+  }
   if (reduces(call.kind)) return find_reduction(function, call);
   return ncclSuccess;
 }
 
 ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call) {
-  const NvtxRange range(nvtx_domain(), function, bytes_of(call));
+  const NvtxRange range = own::range_of(function, bytes_of(call));
   Group& group = Group::of_thread();
   const ncclResult_t result = check(function, comm, call);
   if (result != ncclSuccess) return group.fail_with(result);
@@ -229,13 +227,13 @@ ncclResult_t RedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
 }
 
 ncclResult_t GroupStart() {
-  const NvtxRange range(nvtx_domain(), "ncclGroupStart", std::nullopt);
+  const NvtxRange range = range_of("ncclGroupStart");
   Group::of_thread().start();
   return ncclSuccess;
 }
 
 ncclResult_t GroupEnd() {
-  const NvtxRange range(nvtx_domain(), "ncclGroupEnd", std::nullopt);
+  const NvtxRange range = range_of("ncclGroupEnd");
   return Group::of_thread().end();
 }
 
