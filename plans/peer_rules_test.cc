@@ -156,6 +156,12 @@ const std::multimap<std::string, RuleCase> kCases = {
         t.program.ranks[0].buffers[kStage].copies = 3;
         add(t, OpKind::copy, {local(kStage, 0)}, {kInput0});
       }}},
+    {"credits",
+     {"mscclc_wait",
+      [](TestProgram& t) {
+        t.program.ranks[0].channels[kNet].credits = 1;
+        add(t, OpKind::wait, {end_of(kNet)});
+      }}},
     {"units",
      {"mscclc_copy",
       [](TestProgram& t) {

@@ -167,6 +167,7 @@ class Generator {
     made_.channel(rank, w.kind, family + std::to_string(pick(0, 1)), keys(index), w.peer);
     Channel& channel = program_.ranks[rank].channels[index];
     if (w.kind == ChannelKind::switch_) channel.group = program_.append(w.group);
+    if (w.kind == ChannelKind::port && chance(20)) channel.credits = pick(1, 3);
     if (w.pair < 0) return;
     auto& [other_rank, other] = first_end[static_cast<size_t>(w.pair)];
     if (other_rank == kNone) {

@@ -292,6 +292,8 @@ const std::vector<Case> kExtraKey = {
      IN_EXTRA "channels[1]: declares a channel that the rank does not have"},
     {{{EXTRA "channel_ids", "[0,1,0,1]"}}, IN_EXTRA "channel_ids: more ids than channels"},
     {{{EXTRA "alone", "[7]"}}, IN_EXTRA "alone: lists what is no channel of the rank"},
+    {{{EXTRA "credits", "[[0,1]]"}}, IN_EXTRA "credits[0]: expected a port channel and 1 to 1024"},
+    {{{EXTRA "credits", "[[1]]"}}, IN_EXTRA "credits[0]: expected a port channel and 1 to 1024"},
     {{{EXTRA "switches", "[1]"}}, IN_EXTRA "switches: 1 is not a switch (there are 1)"},
     {{{EXTRA "switches", "[]"}, {EXTRA "unused_switches", "[[0,0,1]]"}},
      "gpus[0].channels: 'mscclc' does not name all switches"},

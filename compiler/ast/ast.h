@@ -246,7 +246,7 @@ struct BufferDecl : Stmt {
   Array<const Option> options;
 };
 
-/// channel name[keys] = kind(peer) to other[other_keys]
+/// channel name[keys] = kind(peer) to other[other_keys] credits: n
 struct ChannelDecl : Stmt {
   Name name;
   Array<const Binder> keys;  ///< all with names, or none
@@ -255,6 +255,7 @@ struct ChannelDecl : Stmt {
   Name other;  ///< not given: no 'to'
   Array<const Expr> other_keys;
   Place other_place;
+  Array<const Option> options;
 };
 
 struct SemaphoreDecl {

@@ -171,6 +171,8 @@ class Builder {
               Mark dims_mark = {});
   bool channel(ChannelKind kind, NameId name, std::span<const int64_t> keys, int64_t peer,
                Mark mark = {}, Mark peer_mark = {});
+  /// Signals that waits at the channel declared last may take before any is given.
+  bool credits(uint32_t count, Mark mark = {});
   /// Names the peer's end that the channel declared last is joined with (`to`).
   void connect(NameId name, std::span<const int64_t> keys, Mark mark = {});
   bool switch_channel(NameId name, std::span<const int64_t> keys, const List& ranks, Mark mark = {},

@@ -236,6 +236,18 @@ void BuilderState::check_nodes(const Channel& c, Mark mark) {
                    c.peer / gpus));
 }
 
+bool Builder::credits(uint32_t count, Mark mark) {
+  BuilderState& s = *state_;
+  Channel& channel = s.out->channels.back();
+  channel.credits = count;
+  if (count == 0 || (channel.kind == ChannelKind::port && count <= kMaxCredits)) return true;
+  s.fail("credits", mark,
+         channel.kind == ChannelKind::port
+             ? fmt::format("'credits' is {}; expected 0 to {}", count, kMaxCredits)
+             : "'credits' are for port channels");
+  return false;
+}
+
 void Builder::connect(NameId name, std::span<const int64_t> keys, Mark mark) {
   BuilderState& s = *state_;
   NamedLink link{

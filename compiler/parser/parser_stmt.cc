@@ -193,6 +193,7 @@ const Stmt* Parser::channel() {
     if (here(Tok::lbracket) && !index_list(s->other_keys)) return nullptr;
     s->other_place = since(begin);
   }
+  if (at_word() && !options(s->options)) return nullptr;
   return finish(s);
 }
 

@@ -19,6 +19,7 @@ constexpr std::string_view kSelect[] = {"sizes", "nodes", "gpus_per_node", "dtyp
 constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", "align",  "fuse",
                                         "auto_sync", "reuse_scratch", "split",  "foreign"};
 constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
+constexpr std::string_view kChannel[] = {"credits"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
 constexpr std::string_view kOp[] = {"relaxed", "op", "part", "complete"};
 
@@ -35,6 +36,8 @@ std::span<const std::string_view> allowed(OptionsOf of) {
       return kLaunch;
     case OptionsOf::buffer:
       return kBuffer;
+    case OptionsOf::channel:
+      return kChannel;
     case OptionsOf::pipeline:
       return std::span(kPipeline).first(2);
     case OptionsOf::ir_pipeline:

@@ -17,6 +17,7 @@ enum class OptionsOf : uint8_t {
   select,
   launch,
   buffer,
+  channel,
   pipeline,
   op,
   ir_launch,  ///< these have more options in IR text

@@ -351,6 +351,7 @@ class Resolver {
         names_.error("channel-kind", s.other_place, "a switch has no other end");
       }
     }
+    options(s.options, OptionsOf::channel, "channel");
     names_.leave(mark);
     names_.declare_thing(s.name, NameKind::channel, literal, warn_);
   }

@@ -156,15 +156,22 @@ void Unroller::channel(const ast::ChannelDecl& s) {
 
 bool Unroller::one_channel(const ast::ChannelDecl& s, ChannelKind kind) {
   const NameId name = name_id(s.name.id);
+  uint32_t credits = 0;
+  if (find_option(s.options, ast::w_credits) != nullptr &&
+      !small_option(s.options, ast::w_credits, credits)) {
+    return false;
+  }
   if (kind == ChannelKind::switch_) {
     List ranks;
     return evaluator_.list(s.peer, ranks) &&
            builder_.switch_channel(name, key_values_, ranks, mark_of(s.name),
-                                   mark_of(s.peer.place));
+                                   mark_of(s.peer.place)) &&
+           builder_.credits(credits, mark_of(s.name));
   }
   int64_t peer = 0;
   if (!evaluator_.integer(s.peer, peer) ||
-      !builder_.channel(kind, name, key_values_, peer, mark_of(s.name), mark_of(s.peer.place))) {
+      !builder_.channel(kind, name, key_values_, peer, mark_of(s.name), mark_of(s.peer.place)) ||
+      !builder_.credits(credits, mark_of(s.name))) {
     return false;
   }
   if (!s.other.given()) return true;

@@ -318,7 +318,9 @@ void CallRun::make_clocks() {
     world_->plans[p].resize(cluster.states().size());
     for (uint32_t r = 0; r < cluster.states().size(); ++r) {
       RankClocks& clocks = world_->plans[p][r];
-      clocks.ends.resize(cluster.states()[r].ends.size());
+      for (const SimChannelEnd& end : cluster.states()[r].ends) {
+        clocks.ends.emplace_back().arrived.resize(end.arrived);  // credits publish nothing
+      }
       clocks.semaphores.resize(cluster.states()[r].semaphores.size());
       clocks.barriers.resize(cluster.states()[r].barriers.size());
       clocks.blocks.resize(cluster.program().ranks[r].blocks);

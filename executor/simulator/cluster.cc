@@ -132,7 +132,9 @@ void Cluster::reset_states() {
   for (uint32_t r = 0; r < states_.size(); ++r) {
     const RankProgram& program = device_.ranks[r];
     SimRank& state = states_[r];
-    state.ends.assign(program_.ranks[r].channels.size(), {});
+    const std::vector<Channel>& channels = program_.ranks[r].channels;
+    state.ends.assign(channels.size(), {});
+    for (size_t c = 0; c < channels.size(); ++c) state.ends[c].arrived = channels[c].credits;
     state.channels.clear();
     for (SimChannelEnd& end : state.ends) state.channels.push_back(&end);
     state.semaphores.clear();

@@ -79,6 +79,7 @@ class IrPrinter {
     if (c.partner != kNone) {
       out_ << " to " << program_.text(program_.ranks[c.peer].channels[c.partner].label);
     }
+    if (c.credits != 0) (out_ << " credits: ").number(c.credits);
     out_ << '\n';
   }
 

@@ -47,12 +47,15 @@ struct Buffer {
 };
 inline constexpr uint32_t kInput = 0, kOutput = 1, kFirstScratch = 2;
 
+inline constexpr uint32_t kMaxCredits = 1024;
+
 /// This rank's end of a channel.
 struct Channel {
   ChannelKind kind = ChannelKind::memory;
   Label label;
   uint32_t peer = kNone;     ///< the other rank; kNone for a switch
   uint32_t partner = kNone;  ///< index of the other end among the peer's channels, or kNone
+  uint32_t credits = 0;      ///< port: signals that waits here may take before any is given
   Slice group;               ///< switch: its ranks, in Program::integers
   Span declared;
 };

@@ -42,7 +42,7 @@ class TogetherProver {
   }
 
   bool run(CallOrder call_order) {
-    if (!scratch_fits()) return false;
+    if (has_credits() || !scratch_fits()) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);
       groups_.emplace(system);  // finds nothing, as no plan alone has such counts
@@ -57,6 +57,21 @@ class TogetherProver {
 
   bool refuse(std::string why) {
     diagnostics_.error("undecided", {}, "not decided: " + std::move(why));
+    return false;
+  }
+
+  /// Plans that share a channel would take each other's.
+  bool has_credits() {
+    for (const SharedPlan& plan : plans_) {
+      for (const Rank& rank : plan.program->ranks) {
+        for (const Channel& channel : rank.channels) {
+          if (channel.credits == 0) continue;
+          refuse(fmt::format("'{}' has channels with credits, and plans in a set share channels",
+                             plan.name));
+          return true;
+        }
+      }
+    }
     return false;
   }
 

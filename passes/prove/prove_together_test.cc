@@ -209,6 +209,17 @@ TEST_CASE("too many orders of calls are not looked at") {
         "undecided: not decided: 2 plans with 13 copies of scratch have too many orders of calls");
 }
 
+TEST_CASE("channels with credits are not shared") {
+  const std::string ahead =
+      "program t\ncollective custom(ranks: 2, input: 1, output: 1)\n"
+      "rank 0 {\n  channel net = port(1) to net credits: 1\n  tb 0 { wait net relaxed }\n}\n"
+      "rank 1 {\n  channel net = port(0) to net\n  tb 0 { signal net relaxed }\n}\n";
+  Set set;
+  CHECK(
+      set.add(ahead).add(ahead).verdict() ==
+      "undecided: not decided: 'p0' has channels with credits, and plans in a set share channels");
+}
+
 TEST_CASE("sentinel slots of two widths are empty in two ways") {
   const auto with = [](const std::string& dtypes) {
     std::string text = reduction("s[1] packets: sentinel, copies: 2", kPackets);

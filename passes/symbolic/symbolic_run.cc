@@ -50,6 +50,10 @@ void SymbolicRun::lay_out() {
     for (size_t s = 0; s < of_rank.size(); ++s) {
       semaphores_[first_semaphore_[r] + s].value = of_rank[s].initial;
     }
+    const std::vector<Channel>& channels_of_rank = program_.ranks[r].channels;
+    for (size_t c = 0; c < channels_of_rank.size(); ++c) {
+      ends_[first_channel_[r] + c].value = channels_of_rank[c].credits;
+    }
   }
   barriers_.resize(program_.ranks.size());
   symbols_.assign(symbols, kUnwritten);

@@ -127,7 +127,7 @@ class ChannelDeclarer {
     if (!order_.empty() && order_.size() != size_t{declared_[0]} + declared_[1]) {
       return json_.fail(ids, "more ids than channels");
     }
-    return place_switches() && place_unused_switches() && check_switches();
+    return place_credits() && place_switches() && place_unused_switches() && check_switches();
   }
 
  private:
@@ -170,6 +170,22 @@ class ChannelDeclarer {
       return json_.fail(member.node, "declares a channel that the rank does not have");
     }
     ++declared_[k];
+    return true;
+  }
+
+  bool place_credits() {
+    const NodeId list = state_.extra_node(id_, w_credits);
+    if (list == kNoNode) return true;
+    std::vector<uint32_t> row;
+    for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
+      if (!json_.numbers(e, row)) return false;
+      const bool port = row.size() == 2 && row[0] < rank_.channels.size() &&
+                        rank_.channels[row[0]].kind == ChannelKind::port;
+      if (!port || row[1] == 0 || row[1] > kMaxCredits) {
+        return json_.fail(e, fmt::format("expected a port channel and 1 to {}", kMaxCredits));
+      }
+      rank_.channels[row[0]].credits = row[1];
+    }
     return true;
   }
 

@@ -107,6 +107,10 @@ PeerRules::PeerRules(const Program& program, const WireLayout& layout)
     if (buffers[kInput].chunks == 0 || buffers[kOutput].chunks == 0) {
       whole_plan_ = PeerFault::no_chunks;
     }
+    const std::vector<Channel>& channels = program.ranks[r].channels;
+    if (std::ranges::any_of(channels, [](const Channel& c) { return c.credits != 0; })) {
+      whole_plan_ = PeerFault::credits;
+    }
     many_ports_.push_back(exceeds_ports(program, layout, r));
   }
 }

@@ -1,6 +1,7 @@
 #include "plans/write/extra_key.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -258,6 +259,17 @@ void write_channel_order(JsonOut& out, const Program& program, const WireLayout&
   if (!alone.empty()) write_numbers(out, "\"alone\":", alone);
 }
 
+/// Rows of those that have some.
+void write_credits(JsonOut& out, const std::vector<Channel>& channels) {
+  if (std::ranges::none_of(channels, [](const Channel& c) { return c.credits != 0; })) return;
+  open_list(out, "\"credits\":");
+  for (size_t c = 0; c < channels.size(); ++c) {
+    if (channels[c].credits == 0) continue;
+    write_numbers(out, "", std::array{static_cast<uint32_t>(c), channels[c].credits});
+  }
+  close_list(out, false);
+}
+
 void write_switches(JsonOut& out, const Program& program, const WireLayout& layout, uint32_t rank) {
   const uint32_t count = static_cast<uint32_t>(layout.switch_matched[rank].size());
   if (count == 0) return;
@@ -327,6 +339,7 @@ void write_declarations(JsonOut& out, const Program& program, const WireLayout& 
   write_buffers(out, program, layout, rank);
   write_channels(out, program, rank);
   write_channel_order(out, program, layout, rank);
+  write_credits(out, program.ranks[rank].channels);
   write_switches(out, program, layout, rank);
   write_semaphores(out, program, rank);
 }

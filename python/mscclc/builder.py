@@ -121,9 +121,11 @@ class Rank:
         """A channel to the memory of another rank; `key` tells apart those of one name."""
         return self._channel("memory", name, str(int(peer)), key, to)
 
-    def port(self, name: str, peer: int, key: Any = None, to: Optional[str] = None) -> Channel:
-        """A channel to another rank over a proxy."""
-        return self._channel("port", name, str(int(peer)), key, to)
+    def port(
+        self, name: str, peer: int, key: Any = None, to: Optional[str] = None, **options: Option
+    ) -> Channel:
+        """A channel to another rank over a proxy, as in `port("down", 1, to="up", credits=2)`."""
+        return self._channel("port", name, str(int(peer)), key, to, _options(options))
 
     def switch(self, name: str, ranks: Sequence[int], key: Any = None) -> Channel:
         """A channel over a switch to all of these ranks at once."""
@@ -244,11 +246,11 @@ class Rank:
 
     # The text.
 
-    def _channel(self, kind, name, peer, key, to):
+    def _channel(self, kind, name, peer, key, to, options=""):
         end = "" if to is None else f" to {to}"
         if not _WORDS.match(end):
             raise ValueError(f"{to!r} is no end of a channel, as in 'prev' or 'up[1]'")
-        self._own(f"channel {_name(name)}{_key(key)} = {kind}({peer}){end}")
+        self._own(f"channel {_name(name)}{_key(key)} = {kind}({peer}){end}{options}")
         return Channel(name + _key(key))
 
     @contextlib.contextmanager

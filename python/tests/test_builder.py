@@ -142,6 +142,10 @@ class Statements(unittest.TestCase):
         self.assertEqual([result.wrong for result in plan.run(0, 1000, "64K")], [0, 0, 0])
         self.assertIn("group [1, 2] {", program.source())
 
+        program = Program("ahead", "allgather", 2)
+        program.rank(0).port("net", 1, to="net", credits=2)
+        self.assertIn("channel net = port(1) to net credits: 2", program.source())
+
         program = Program("sw", "allreduce", 2, chunks=2, inplace=True)
         for r in range(2):
             rank = program.rank(r)

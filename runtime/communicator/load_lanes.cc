@@ -96,7 +96,10 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
   for (uint32_t c = 0; c < ends.size(); ++c) {
     const Channel& channel = plan->ranks[rank].channels[c];
     any |= ends[c].port != 0;
-    ports.channels.push_back({ends[c].port != 0, channel.peer, ends[c].partner});
+    const bool joined = channel.peer != kNone && channel.partner != kNone;
+    const uint64_t credits =
+        joined ? plan->ranks[channel.peer].channels[channel.partner].credits : 0;
+    ports.channels.push_back({ends[c].port != 0, channel.peer, ends[c].partner, credits});
   }
   if (!any) return true;
   // The processor sets them, too.

@@ -178,8 +178,18 @@ ProxyThread::Turn Proxy::serve() {
 }
 
 bool Proxy::bind() {
-  if (!bound_) bound_ = device_->bind_thread(problems_);
+  if (!bound_) bound_ = device_->bind_thread(problems_) && give_credits();
   return bound_;
+}
+
+/// No block asks for these; they are flushed as what blocks have asked for is.
+bool Proxy::give_credits() {
+  for (Port& port : ports_.channels) {
+    if (!port.used || port.arrived == nullptr || port.sent == 0) continue;
+    if (!ports_.lanes[port.peer]->signal(port.count, port.sent, problems_)) return false;
+    settled_ = kNever;
+  }
+  return true;
 }
 
 // The clock costs more than a look at the queue, and the thread lets others run only after some

@@ -29,10 +29,10 @@ class Proxy final : public ProxyThread::Served {
     uint32_t peer = 0;
     const uint64_t* arrived = nullptr;  ///< the partner's count, as blocks name it; nullptr: none
                                         ///< waits there
-    RemotePlace count = {};             ///< the same for the lane: start() looks it up
-    uint64_t sent = 0;
-    uint64_t put_turn = 0;  ///< that of the last put; 0: a signal has come since
-    bool signals = false;   ///< does the signal after a put come at once? It has the last time
+    uint64_t sent = 0;       ///< signals; at the start the credits of the partner, which it gets
+    RemotePlace count = {};  ///< the same for the lane: start() looks it up
+    uint64_t put_turn = 0;   ///< that of the last put; 0: a signal has come since
+    bool signals = false;    ///< does the signal after a put come at once? It has the last time
   };
   /// All that blocks may ask for.
   struct Ports {
@@ -77,10 +77,13 @@ class Proxy final : public ProxyThread::Served {
     failed
   };
 
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
   Proxy(std::chrono::microseconds awake, std::chrono::microseconds soon)
       : awake_(awake), soon_(soon) {}
   ProxyThread::Turn serve() override;
   [[nodiscard]] bool bind();
+  [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);
   bool asked(uint64_t number) const;
   bool signal_comes();
@@ -105,7 +108,7 @@ class Proxy final : public ProxyThread::Served {
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_{false};
   std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
-  std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included
+  std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included; or kNever
 
   // The thread's own.
   Diagnostics problems_;

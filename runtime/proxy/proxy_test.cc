@@ -218,10 +218,10 @@ bool comes(Test test) {
 struct World {
   explicit World(std::chrono::microseconds awake,
                  std::shared_ptr<HeldDevice> on = std::make_shared<HeldDevice>(),
-                 std::chrono::microseconds soon = Proxy::kSoon)
+                 std::chrono::microseconds soon = Proxy::kSoon, uint64_t credits = 0)
       : device(std::move(on)) {
     Diagnostics diagnostics;
-    Proxy::Ports ports{{{true, 0, &arrived[0]}, {true, 1, &arrived[1]}}, {}, regions};
+    Proxy::Ports ports{{{true, 0, &arrived[0], credits}, {true, 1, &arrived[1]}}, {}, regions};
     for (uint32_t peer = 0; peer < 2; ++peer) {
       known.push_back(regions->add(peer, std::make_unique<View>(&arrived[peer])));
       known.push_back(regions->add(peer, std::make_unique<View>(&there[peer])));
@@ -329,6 +329,27 @@ TEST_CASE("copies are awaited when somebody settles, and not before") {
 }
 
 // Lanes take no order here of a thread that has not taken their device.
+TEST_CASE("credits are signalled before anything is asked for, and settled like all else") {
+  World world(hours(1), std::make_shared<HeldDevice>(), Proxy::kSoon, 3);
+  REQUIRE(comes([&] { return world.lane(0).held() == 1; }));
+  std::atomic<bool> settled = false;
+  std::thread caller([&] {
+    world.proxy->settle();
+    settled = true;
+  });
+  const bool waits = comes([&] { return world.lane(0).waits() == 1; });
+  CHECK(!settled);
+  world.lane(0).do_next();
+  caller.join();
+  CHECK(waits);
+  CHECK(world.seen(world.arrived[0]) == 3);
+  CHECK(world.lane(1).calls() == "");
+  world.post({World::order(PortWhat::signal, 0)});
+  REQUIRE(comes([&] { return world.lane(0).held() == 1; }));
+  world.lane(0).do_next();
+  CHECK(world.seen(world.arrived[0]) == 4);
+}
+
 TEST_CASE("the proxy's thread takes its device before its first order") {
   World world(hours(1));
   world.lane(0).let_go();

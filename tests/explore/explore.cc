@@ -17,6 +17,7 @@ State Explorer::start() const {
   s.processes.resize(model_.processes.size());
   s.cells.resize(model_.cells);
   s.channels.resize(model_.channels);
+  for (uint32_t c = 0; c < model_.channels; ++c) s.channels[c].arrived.resize(model_.credits[c]);
   s.ports.resize(model_.channels);
   for (const uint32_t value : model_.initial) {
     s.semaphores.emplace_back().value = static_cast<uint16_t>(value);

@@ -53,6 +53,7 @@ class Maker {
       for (const Channel& c : rank.channels) {
         model_.partner.push_back(c.partner == kNone ? kNone
                                                     : model_.first_channel[c.peer] + c.partner);
+        model_.credits.push_back(c.credits);
       }
       for (const Semaphore& s : rank.semaphores) model_.initial.push_back(s.initial);
     }

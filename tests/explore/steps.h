@@ -87,6 +87,7 @@ struct Model {
   uint32_t channels = 0, semaphores = 0;
   std::vector<uint32_t> partner;                    ///< by channel: the other end
   std::vector<uint32_t> initial;                    ///< by semaphore
+  std::vector<uint32_t> credits;                    ///< by channel
   std::vector<std::vector<CallerCell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
 };
 

@@ -41,6 +41,21 @@ std::vector<Defines> with_shifts(std::vector<Defines> worlds) {
   return worlds;
 }
 
+/// These worlds, and some with other blocks and instances.
+std::vector<Defines> with_blocks_and_instances(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "2"}, {"T", "1"}});
+  worlds.push_back({{"R", "3"}, {"T", "2"}, {"I", "2"}});
+  return worlds;
+}
+
+/// These worlds, and some with another root, or a root that is fewer calls ahead.
+std::vector<Defines> with_roots_between_nodes(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "3"}, {"root", "1"}});
+  worlds.push_back({{"R", "2"}, {"C", "2"}});
+  worlds.push_back({{"R", "2"}, {"C", "3"}, {"root", "1"}});
+  return worlds;
+}
+
 /// These worlds, and two whose packets have another format than the program's own.
 std::vector<Defines> with_formats(std::vector<Defines> worlds) {
   worlds.push_back({{"R", "4"}, {"F", "LL8"}});
@@ -191,6 +206,7 @@ const std::vector<LibraryProgram>& library() {
   static const auto formats = with_formats(all);
   static const auto apart = with_formats_apart(all);
   static const auto shapes = nodes({{4, 2}, {6, 2}, {6, 3}, {8, 4}, {16, 8}, {16, 4}, {3, 1}});
+  static const auto between_nodes = with_blocks_and_instances(ranks({2, 3, 5}));
   static const std::vector<LibraryProgram> programs = {
       {"allgather_copy_engine", all},
       {"allgather_direct", with_own_blocks(all)},
@@ -221,6 +237,7 @@ const std::vector<LibraryProgram>& library() {
       {"alltoall_direct", with_own_blocks(all)},
       {"alltoall_hier", shapes},
       {"alltoall_hier_packets", shapes},
+      {"alltoall_nodes", between_nodes},
       {"alltoall_packets", formats},
       {"alltoall_pipeline", all},
       {"alltoall_ring", all},
@@ -231,6 +248,7 @@ const std::vector<LibraryProgram>& library() {
       {"broadcast_direct", with_roots()},
       {"broadcast_hier", with_far_roots(shapes)},
       {"broadcast_hier_packets", with_far_roots(shapes)},
+      {"broadcast_nodes", with_roots_between_nodes(between_nodes)},
       {"broadcast_packets", with_roots()},
       {"broadcast_scatter", with_roots()},
       {"broadcast_scatter_packets", with_roots()},
@@ -244,6 +262,7 @@ const std::vector<LibraryProgram>& library() {
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},
       {"reducescatter_hier_packets", shapes},
+      {"reducescatter_nodes", between_nodes},
       {"reducescatter_packets", with_formats_apart_and_copies(all)},
       {"scatter_direct", with_roots()},
       {"scatter_packets", with_roots_and_formats()},

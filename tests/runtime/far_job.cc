@@ -79,6 +79,13 @@ std::string drain(Pipe& pipe) {
   return all;
 }
 
+/// Programs for nodes of one rank run on these, too: their ports lead to ranks of the own node as
+/// well.
+Defines world_of(std::string_view program) {
+  if (program.ends_with("_nodes")) return {{"R", "4"}};
+  return {{"world", "4"}, {"gpus", "2"}};
+}
+
 }  // namespace
 
 FarPlace place_in(const FarNetwork& network) {
@@ -116,7 +123,7 @@ std::vector<std::string> run_far_ranks(const FarPlace& place, const RankBody& bo
 }
 
 RankBody far_calls(std::string_view program, std::vector<uint64_t> sizes, uint32_t times) {
-  const CompiledWorld world(program, {{"world", "4"}, {"gpus", "2"}});
+  const CompiledWorld world(program, world_of(program));
   if (!world.errors().empty()) {
     return [why = world.errors()](Communicator&) { return why; };
   }

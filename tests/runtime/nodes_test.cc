@@ -128,6 +128,19 @@ TEST_CASE("ports alone between nodes of one rank") {
   }
 }
 
+TEST_CASE("programs for nodes of one rank, call after call") {
+  for (const char* name : {"alltoall_nodes", "broadcast_nodes", "reducescatter_nodes"}) {
+    for (const uint32_t ranks : {2u, 3u}) {
+      const CompiledWorld world(name, {{"R", std::to_string(ranks)}, {"T", "2"}});
+      INFO(name << " " << ranks);
+      REQUIRE(world.errors() == "");
+      NodeCalls calls = calls_in_nodes(world);
+      calls.specs.push_back({.bytes = 1 << 18, .dtype = Dtype::f32, .iterations = 40});
+      CHECK(run_processes(ranks, calls, {}, nodes_of(1)) == "");
+    }
+  }
+}
+
 TEST_CASE("memory of another node is not mapped") {
   const RunnerOptions options{.load = {.max_bytes = 4096, .zero_copy = true}};
   const size_t shared = testing::files_mapped_by_ports(options, testing::open_host);

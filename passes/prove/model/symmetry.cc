@@ -51,7 +51,7 @@ class SymmetryFinder {
     };
     const auto same_channel = [&](const Channel& x, const Channel& y) {
       return x.kind == y.kind && x.kind != ChannelKind::switch_ && x.partner == y.partner &&
-             x.peer != kNone && y.peer == next(x.peer);
+             x.credits == y.credits && x.peer != kNone && y.peer == next(x.peer);
     };
     const auto same_semaphore = [](const Semaphore& x, const Semaphore& y) {
       return x.initial == y.initial;

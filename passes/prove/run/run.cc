@@ -72,6 +72,9 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
     for (uint32_t s = 0; s < rank.semaphores.size(); ++s) {
       semaphores_[system.semaphore(r, s)].free = rank.semaphores[s].initial;
     }
+    for (uint32_t c = 0; c < rank.channels.size(); ++c) {
+      if (rank.channels[c].credits != 0) ends_[system.end(r, c)].free = rank.channels[c].credits;
+    }
   }
 }
 

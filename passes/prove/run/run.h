@@ -83,7 +83,7 @@ class Run {
   struct Counter {
     std::vector<Token> tokens;  ///< given, oldest first
     size_t first = 0;           ///< of those not yet taken
-    uint32_t free = 0;          ///< initial credit of a semaphore, not yet taken
+    uint32_t free = 0;          ///< what it begins with, not yet taken
     uint32_t waiting = kNone;   ///< a process
     int64_t balance = 0;        ///< given less taken
     bool empty() const { return first == tokens.size(); }
