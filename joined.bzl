@@ -7,6 +7,8 @@ What nearly all include is parsed once for all (tools/build_rules/precompiled.bz
 tools/build_rules/prelude_bazel puts these cc_library and cc_test in the place of Bazel's own in every
 BUILD file. `--define=joined=off` compiles each source alone (DEVELOPERS.md)."""
 
+load("//tools:sanitizers.bzl", "tries_less", "with_phase")
+
 # Sources of one compilation, at most: two cores stay busy, and a compiler stays below 1 GB.
 _MOST = 8
 
@@ -113,6 +115,8 @@ def _with_common_headers(srcs, kwargs, kind = "common"):
 
 def cc_library(name, srcs = [], **kwargs):
     """Bazel's, with the sources of this package joined."""
+    if tries_less(kwargs.get("deps", [])):
+        kwargs = with_phase(kwargs)
     kwargs = _with_common_headers(srcs, kwargs)
     if type(srcs) == "list":
         srcs = _join(name, srcs, kwargs.get("testonly", False), ".cc")
@@ -155,6 +159,7 @@ def _object_of(test):
 
 def cc_test(name, **kwargs):
     """Bazel's; in place of its source the object that it shares, of which it runs its own cases."""
+    kwargs = with_phase(kwargs)
     home = _object_of(name)
     srcs = kwargs.get("srcs", [])
     deps = kwargs.get("deps", [])

@@ -1,5 +1,7 @@
 """Tests by tests/golden_runner.cc: golden_test, one target per folder of tests/golden; document_test."""
 
+load("//tools:sanitizers.bzl", "with_phase")
+
 def golden_test(name, folder, data = [], **kwargs):
     """Runs the golden cases under tests/golden/<folder>.
 
@@ -17,7 +19,7 @@ def golden_test(name, folder, data = [], **kwargs):
         ],
         data = native.glob(["golden/" + folder + "/**"]) + ["//tools:mscclc"] + data,
         deps = [":golden_runner"],
-        **kwargs
+        **with_phase(kwargs)
     )
 
 def document_test(name, documents, **kwargs):
@@ -33,5 +35,5 @@ def document_test(name, documents, **kwargs):
         args = ["$(rootpath //tools:mscclc)"] + ["$(rootpath %s)" % file for file in documents],
         data = documents + ["//plans:library", "//tools:mscclc"],
         deps = [":golden_runner"],
-        **kwargs
+        **with_phase(kwargs)
     )

@@ -10,12 +10,13 @@
     )
 
 The GPU part is off unless asked for with `--config=cuda` (`--config=cuda_release` for all
-architectures). Where it is off, or nvcc is missing, these
+architectures, `--config=cuda_check` for a build that shows that everything compiles, and whose kernels
+are slow). Where it is off, or nvcc is missing, these
 targets and all that depend on them are incompatible: `//...` skips them (tests show as SKIPPED),
 asking for one by name says why. Plain cc_library, cc_binary and cc_test may depend on them.
 """
 
-load("@local_cuda//:found.bzl", "CUDA_HOME", "FOUND")
+load("@local_cuda//:found.bzl", "COMPILES_FAST", "CUDA_HOME", "FOUND")
 
 # One binary per architecture, and PTX of the last for newer ones. Each takes minutes to compile: by
 # default only the one that we measure on is made, with --config=cuda_release all.
@@ -72,6 +73,9 @@ def _default_copts():
     return copts + select({
         "//third_party/cuda:release": _arch_copts(CUDA_RELEASE_ARCHS),
         "//conditions:default": _arch_copts(CUDA_ARCHS),
+    }) + select({
+        "//third_party/cuda:check": ["--Ofast-compile=max"] if COMPILES_FAST else [],
+        "//conditions:default": [],
     })
 
 def gpu_compatibility():

@@ -1,7 +1,35 @@
-"""What is other in builds with sanitizers; tests themselves ask ir/base/sanitized.h."""
+"""What is other in builds with sanitizers, and which tests ./test runs without them; tests themselves ask
+ir/base/sanitized.h."""
 
 # For target_compatible_with: targets that have no place there.
 WITHOUT_SANITIZERS = select({
     "//tools:sanitized": ["//tools:needs_a_build_without_sanitizers"],
     "//conditions:default": [],
 })
+
+# The tag of tests that show something without sanitizers that they do not show with the address
+# sanitizer: it leaves them out, or they try less with it. ./test runs only these without it, and with it
+# all that it does not leave out. A test whose code is another under sanitizers has the tag in its BUILD file.
+_PLAIN = "plain"
+
+_ASKED = "//ir/base:sanitized"
+
+def tries_less(deps):
+    """Whether these are dependencies of a test, or of a library of test cases, that tries less with sanitizers."""
+    if type(deps) != "list":
+        return False
+    for dep in deps:
+        library = native.existing_rule(dep[1:]) if dep.startswith(":") else None
+        if dep == _ASKED or (library and _PLAIN in library["tags"]):
+            return True
+    return False
+
+def with_phase(kwargs):
+    """The arguments of a test, or of a library of test cases, with the tag if it has to run without sanitizers."""
+    if "target_compatible_with" not in kwargs and not tries_less(kwargs.get("deps", [])):
+        return kwargs
+    return dict(kwargs, tags = kwargs.get("tags", []) + [_PLAIN])
+
+def sh_test(name, **kwargs):
+    """Bazel's, for all BUILD files (tools/build_rules/prelude_bazel)."""
+    native.sh_test(name = name, **with_phase(kwargs))

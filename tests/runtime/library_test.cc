@@ -18,7 +18,11 @@ using testing::run_threads;
 // Sanitizers look at code: more ranks and larger messages go through the same, and the prover has
 // tests of its own.
 constexpr uint32_t kMostRanks = testing::if_sanitized(4, 8);
-constexpr uint64_t kMostBytes = testing::if_sanitized(64 << 10, 1 << 20);
+
+/// The longest chunks are those of few ranks, who so have the largest messages.
+uint64_t most_bytes(uint32_t ranks) {
+  return testing::if_sanitized(64 << 10, ranks > 4 ? 128 << 10 : 1 << 20);
+}
 
 /// The ways in which ranks run a program. With sanitizers each world goes one of them, in turn, as
 /// a program's code is that of many others.
@@ -35,11 +39,13 @@ struct LibraryCalls {
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
     const uint32_t rank = communicator.rank();
-    RankRunner runner(
-        communicator, plan,
-        {.load = {.max_bytes = kMostBytes, .dtype = dtype, .zero_copy = zero_copy, .proof = proof},
-         .input_offset = 16 * rank,
-         .output_offset = 48 * (rank % 3)});
+    RankRunner runner(communicator, plan,
+                      {.load = {.max_bytes = most_bytes(communicator.size()),
+                                .dtype = dtype,
+                                .zero_copy = zero_copy,
+                                .proof = proof},
+                       .input_offset = 16 * rank,
+                       .output_offset = 48 * (rank % 3)});
     if (!runner.load(diagnostics)) return testing::text(diagnostics);
     for (const RunSpec& spec : specs) {
       const RankResult result = runner.run(spec, diagnostics);
@@ -52,7 +58,7 @@ struct LibraryCalls {
 };
 
 /// Sizes that go up and down, in turn with types and reductions.
-std::vector<RunSpec> specs_for(const CompiledWorld& world, Dtype& width) {
+std::vector<RunSpec> specs_for(const CompiledWorld& world, uint32_t ranks, Dtype& width) {
   const std::vector<Dtype> dtypes = world.dtypes();
   const std::vector<ReduceOp> ops = world.reductions();
   const std::vector<bool> in_place = world.in_place();
@@ -66,7 +72,7 @@ std::vector<RunSpec> specs_for(const CompiledWorld& world, Dtype& width) {
                      ? dtypes[i % dtypes.size()]
                      : width;
     spec.bytes = world.bytes(sizes[(i * 5) % sizes.size()], spec.dtype);
-    if (spec.bytes > kMostBytes) continue;
+    if (spec.bytes > most_bytes(ranks)) continue;
     if (!ops.empty()) spec.op = ops[i % ops.size()];
     spec.in_place = in_place[i % in_place.size()];
     spec.iterations = 3;
@@ -104,7 +110,7 @@ const std::vector<LibraryWorld>& library_worlds() {
       REQUIRE(world.errors() == "");
       REQUIRE(world.program().ranks.size() == ranks);
       LibraryCalls calls{std::make_shared<const Program>(world.program()), {}};
-      calls.specs = specs_for(world, calls.dtype);
+      calls.specs = specs_for(world, ranks, calls.dtype);
       worlds.push_back(
           {fmt::format("{} {}", program.name, text(defines)), ranks, std::move(calls)});
     }

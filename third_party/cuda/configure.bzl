@@ -35,7 +35,11 @@ def _local_cuda(rctx):
         # buildifier: disable=print
         print("GPU targets are skipped: no nvcc in $CUDA_HOME/bin, /usr/local/cuda/bin or PATH")
     rctx.file("BUILD.bazel", _BUILD.format(linkopts = repr(linkopts)))
-    rctx.file("found.bzl", "FOUND = %r\nCUDA_HOME = %r\n" % (home != None, home or ""))
+    rctx.file("found.bzl", "FOUND = %r\nCUDA_HOME = %r\nCOMPILES_FAST = %r\n" % (
+        home != None,
+        home or "",
+        home != None and "--Ofast-compile" in rctx.execute([home + "/bin/nvcc", "--help"]).stdout,
+    ))
 
 local_cuda = repository_rule(
     implementation = _local_cuda,
