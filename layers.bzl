@@ -207,6 +207,9 @@ _ROWS = {
         "runtime/registry",
     ],
     "runtime/proxy": ["executor", "runtime/api", "runtime/base", "runtime/device"],
+    "runtime/verbs/resources": ["runtime/base"],
+    "runtime/verbs/port": ["ir", "runtime/base", "runtime/verbs/resources"],
+    "runtime/settings": ["ir", "runtime/base", "runtime/bootstrap/address", "runtime/verbs/port"],
     "runtime/communicator": [
         "ir",
         "executor",
@@ -219,6 +222,7 @@ _ROWS = {
         "runtime/observe",
         "runtime/proofs",
         "runtime/proxy",
+        "runtime/settings",
     ],
     "runtime/collectives": ["ir", "executor", "runtime/api", "runtime/base", "runtime/observe"],
     "runtime/net": [
@@ -240,8 +244,6 @@ _ROWS = {
         "runtime/net/threads",
     ],
     "runtime/net/testing": ["executor", "ir", "runtime/api", "runtime/net", "runtime/testing"],
-    "runtime/verbs/resources": ["runtime/base"],
-    "runtime/verbs/port": ["ir", "runtime/base", "runtime/verbs/resources"],
     "runtime/verbs": [
         "ir",
         "executor",
@@ -394,6 +396,7 @@ _ROWS = {
         "runtime/api",
         "runtime/base",
         "runtime/runner",
+        "runtime/settings",
         "tools/base",
         "tools/report",
     ],

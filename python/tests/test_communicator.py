@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import mscclc
 from mscclc import buffers
@@ -265,6 +267,26 @@ class Ends(unittest.TestCase):
             print("end")
         """
         self.assertEqual(run(2, body), ["end", "end"])
+
+    def test_a_variable_that_nothing_reads_is_warned_of_once(self):
+        body = """if 1:
+            comm.split(0).close()
+            print("end")
+        """
+        for process in start(2, body, MSCCLC_TIMOUT="5"):
+            out, errors = process.communicate(timeout=PATIENCE)
+            text = "'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?\n"
+            self.assertEqual((process.returncode, out), (0, "end\n"), errors)
+            self.assertRegex(errors, rf"^\S+ \[\d\] mscclc WARN ENV nothing reads .* {re.escape(text)}$")
+
+    def test_contents_of_variables_are_looked_at_when_it_is_made(self):
+        for name, value, text in (
+            ("MSCCLC_IB_HCA", "mlx5_0:0", "MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port"),
+            ("MSCCLC_ID", "mscclc1/1.2.3.4/5", "has 3 parts between '/', not 4"),
+        ):
+            with mock.patch.dict(os.environ, {name: value}):
+                with self.assertRaisesRegex(mscclc.LibraryError, text):
+                    mscclc.Communicator(1, mscclc.unique_id(), 0)
 
 
 class Mistakes(unittest.TestCase):

@@ -9,6 +9,7 @@ from unittest import mock
 
 import mscclc
 from mscclc import symmetric
+from mscclc._tool import call
 from rank_processes import PATIENCE, run, start
 
 
@@ -275,6 +276,11 @@ class Mistakes(unittest.TestCase):
                     mscclc.UsageError, f"^MSCCLC_SYMMETRIC_MEMORY: no .*'{name}'; {names}"
                 ):
                     mscclc.SymmetricMemory(4, None)
+
+    def test_the_names_are_those_of_the_table_of_variables(self):
+        reference, _ = call("env", "--format=markdown")
+        row = f"| `MSCCLC_SYMMETRIC_MEMORY` | {', '.join(symmetric.choice.BACKENDS)} | `native` |"
+        self.assertIn(row, reference)
 
     def test_a_second_name(self):
         with mock.patch.object(symmetric.choice, "_kept", "native"):

@@ -18,7 +18,7 @@ constexpr VariableInfo kTable[] = {
 #undef ENV
 };
 
-/// Variables whose values are words, of which only some processes ask what they mean.
+/// Variables whose values are words.
 struct Words {
   Variable variable;
   std::array<std::string_view, 5> allowed;
@@ -45,7 +45,7 @@ void report(const VariableInfo& variable, std::string_view value, const std::str
                     fmt::format("{} {}; allowed is {}", variable.name, shown, allowed));
 }
 
-const Words* words_of(const VariableInfo& variable) {
+const Words* row_of_words(const VariableInfo& variable) {
   const auto words = std::find_if(std::begin(kWords), std::end(kWords),
                                   [&](const Words& w) { return w.variable == variable.variable; });
   return words == std::end(kWords) ? nullptr : words;
@@ -53,27 +53,31 @@ const Words* words_of(const VariableInfo& variable) {
 
 /// What is allowed, for a message: the words, where the variable has some.
 std::string allowed_text(const VariableInfo& variable) {
-  const Words* words = words_of(variable);
+  const Words* words = row_of_words(variable);
   if (words == nullptr) {
     return fmt::format("printable text of {} to {} bytes", variable.least, variable.most);
   }
-  std::string allowed;
-  for (const std::string_view word : words->allowed) {
-    if (!word.empty()) allowed += fmt::format("{}'{}'", allowed.empty() ? "" : " or ", word);
-  }
-  return allowed;
+  return fmt::format("'{}'", fmt::join(words_of(variable.variable), "' or '"));
 }
 
-/// Where the variable has words: whether this is one of them.
-void check_word(const VariableInfo& variable, std::string_view value, Diagnostics& diagnostics) {
-  const Words* words = words_of(variable);
-  if (words == nullptr || std::ranges::count(words->allowed, value) > 0) return;
-  report(variable, value, allowed_text(variable), diagnostics);
+bool is_allowed(const VariableInfo& variable, std::string_view value) {
+  if (const Words* words = row_of_words(variable))
+    return std::ranges::count(words->allowed, value) > 0;
+  return value.size() >= variable.least && value.size() <= variable.most &&
+         std::ranges::all_of(value, is_printable);
 }
 
 }  // namespace
 
 std::span<const VariableInfo> variable_table() { return kTable; }
+
+std::vector<std::string_view> words_of(Variable variable) {
+  const Words* words = row_of_words(info(variable));
+  if (words == nullptr) return {};
+  std::vector<std::string_view> list(words->allowed.begin(), words->allowed.end());
+  std::erase(list, "");
+  return list;
+}
 
 const VariableInfo& info(Variable variable) { return kTable[static_cast<size_t>(variable)]; }
 
@@ -113,10 +117,7 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
   const VariableInfo& row = info(variable);
   const std::string_view value = has(variable) ? raw(variable) : row.fallback;
   if (value.empty()) return std::nullopt;
-  if (value.size() >= row.least && value.size() <= row.most &&
-      std::all_of(value.begin(), value.end(), is_printable)) {
-    return std::string(value);
-  }
+  if (is_allowed(row, value)) return std::string(value);
   report(row, value, allowed_text(row), diagnostics);
   return std::nullopt;
 }
@@ -130,8 +131,8 @@ std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagn
 void Environment::check(const VariableInfo& row, Diagnostics& diagnostics) const {
   if (row.kind == VariableKind::count || row.kind == VariableKind::seconds) {
     (void)number(row.variable, diagnostics);
-  } else if (const auto value = text(row.variable, diagnostics)) {
-    check_word(row, *value, diagnostics);
+  } else {
+    (void)text(row.variable, diagnostics);
   }
 }
 
@@ -140,11 +141,7 @@ bool Environment::check_ours(Diagnostics& diagnostics) const {
   for (const VariableInfo& row : kTable) {
     if (row.group == VariableGroup::ours && has(row.variable)) check(row, found);
   }
-  for (const Diagnostic& mistake : found.all()) {
-    // A device that needed the variable may have said so.
-    const auto is_told = [&](const Diagnostic& d) { return d.message == mistake.message; };
-    if (std::ranges::none_of(diagnostics.all(), is_told)) diagnostics.add(mistake);
-  }
+  for (const Diagnostic& mistake : found.all()) diagnostics.add(mistake);
   return !found.has_errors();
 }
 

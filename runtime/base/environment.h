@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/diagnostics/printable.h"
@@ -37,6 +38,8 @@ struct VariableInfo {
 /// All rows, in the order of the table.
 std::span<const VariableInfo> variable_table();
 const VariableInfo& info(Variable variable);
+/// What its value may be, where that is one of some words; else empty.
+std::vector<std::string_view> words_of(Variable variable);
 
 /// A time limit that means none: 49 days, the longest that ranks can send each other.
 inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 49);
@@ -51,7 +54,8 @@ class Environment {
   explicit Environment(Values values) : values_(std::move(values)) {}
 
   bool has(Variable variable) const { return !raw(variable).empty(); }
-  /// The value, or the fallback. nullopt: neither is there, or the value is wrong (reported).
+  /// The value, or the fallback. nullopt: neither is there, or the value is wrong (reported). The
+  /// text of a variable that has words is one of them.
   /// Errors (bad-variable).
   [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
   [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
@@ -59,8 +63,7 @@ class Environment {
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 
   /// Whether all variables of ours that are set have values that are allowed, also those that this
-  /// process does not need: a mistake must not wait for the machine where it matters. Errors
-  /// (bad-variable).
+  /// process does not need. Errors (bad-variable).
   [[nodiscard]] bool check_ours(Diagnostics& diagnostics) const;
 
   /// Warns of variables that begin with MSCCLC_ but are not read: most are misspelt.

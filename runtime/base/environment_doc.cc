@@ -17,8 +17,9 @@ What the runtime reads. A value that is not allowed is an error that names the v
 guessed. Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs
 them or not. Of NCCL's own variables NCCL takes any value, so `NCCL_DEBUG`, `NCCL_DEBUG_FILE` and
 `NCCL_COMM_BLOCKING` with a value that is not allowed only bring a warning in the log, and count as
-not set. A variable that is set to nothing counts as not set. The runtime warns of names that begin
-with `MSCCLC_` and are not listed here. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.
+not set. A variable that is set to nothing counts as not set. The first communicator of a process warns
+of names that begin with `MSCCLC_` and are not listed here, on standard error or in the log of
+`MSCCLC_DEBUG_FILE`, also where nothing else is logged; `mscclc run` warns of them itself. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.
 )";
 
 struct Section {
@@ -41,6 +42,10 @@ std::string allowed(const VariableInfo& row) {
     case VariableKind::seconds:
       return fmt::format("{} to {} seconds", row.least, row.most);
     case VariableKind::text:
+      if (const auto words = words_of(row.variable); !words.empty()) {
+        return fmt::format("{}", fmt::join(words, ", "));
+      }
+      [[fallthrough]];
     case VariableKind::secret:
       return fmt::format("text, at most {} bytes", row.most);
   }

@@ -144,14 +144,6 @@ TEST_CASE("all mistakes are told, and words that there are not") {
         "'nvshmem'");
 }
 
-TEST_CASE("a mistake that has been told is not told again") {
-  Diagnostics diagnostics;
-  const Environment environment(Environment::Values{{"MSCCLC_LANE", "ib"}});
-  CHECK_FALSE(environment.check_ours(diagnostics));
-  CHECK_FALSE(environment.check_ours(diagnostics));
-  CHECK(diagnostics.all().size() == 1);
-}
-
 TEST_CASE("variables that nobody reads are warned of") {
   Diagnostics diagnostics;
   const Environment environment(

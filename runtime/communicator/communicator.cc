@@ -16,6 +16,7 @@
 #include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
+#include "runtime/settings/settings.h"
 
 namespace mscclc {
 
@@ -62,11 +63,14 @@ bool read_flight_file(const Environment& environment, Group& group, Diagnostics&
 /// What the environment says about this; false: reported.
 bool read_settings(Group& group, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
-  if (!environment.check_ours(diagnostics)) return false;
+  if (!check_settings(environment, diagnostics)) return false;
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   group.check_calls = check.value_or(0) == 1;
-  return check && start_log(environment, diagnostics) &&
-         read_flight_file(environment, group, diagnostics);
+  if (!check || !start_log(environment, diagnostics)) return false;
+  Diagnostics warnings;
+  warn_of_unknown_once(environment, warnings);
+  for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
+  return read_flight_file(environment, group, diagnostics);
 }
 
 /// nullopt: reported.

@@ -75,4 +75,9 @@ lines() { NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL LD_PRELOAD="$ours" "$consu
 has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
+# Each process says which variables nothing reads.
+unknown_are_told() {
+  [ "$(MSCCLC_TIMOUT=5 LD_PRELOAD="$ours" "$consumer" 2 2>&1 | grep -c "nothing reads .*'MSCCLC_TIMOUT'")" = 2 ]
+}
+expect "a variable that nothing reads" unknown_are_told
 exit $failed

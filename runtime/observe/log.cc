@@ -118,10 +118,7 @@ void log_variables(const Environment& environment) {
   }
 }
 
-}  // namespace
-
-void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
-  if (!logs(level, area)) return;
+void write_log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
   const std::string line =
       fmt::format("{}:{}:{} [{}] mscclc {} {} {}", host_name(), ::getpid(), ::syscall(SYS_gettid),
                   rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
@@ -132,6 +129,16 @@ void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string
   } else {
     write_line(line + "\n");
   }
+}
+
+}  // namespace
+
+void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  if (logs(level, area)) write_log(level, area, rank, text);
+}
+
+void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  write_log(LogLevel::warn, area, rank, text);
 }
 
 void set_log_sink(LogSink to) {

@@ -39,6 +39,9 @@ inline bool logs(LogLevel level, LogArea area) {
 /// Logs it, if it is to be logged.
 void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text);
 
+/// Logs a warning whatever is to be logged: of a setting without effect its user knows nothing yet.
+void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view text);
+
 /// Takes MSCCLC_DEBUG, _SUBSYS and _FILE; what the process has taken first stays. Errors
 /// (bad-variable).
 [[nodiscard]] bool start_log(const Environment& environment, Diagnostics& diagnostics);

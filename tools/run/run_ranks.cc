@@ -12,6 +12,7 @@
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/quiet_thread.h"
+#include "runtime/settings/settings.h"
 #include "tools/base/files.h"
 #include "tools/run/rank_job.h"
 #include "tools/run/rank_processes.h"
@@ -151,8 +152,8 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
     }
   }
   const Environment environment = Environment::of_process();
-  environment.warn_of_unknown(input.diagnostics);
-  const bool allowed = environment.check_ours(input.diagnostics);
+  warn_of_unknown_once(environment, input.diagnostics);
+  const bool allowed = check_settings(environment, input.diagnostics);
   input.report();
   if (!allowed) return kUsage;
   Diagnostics none;  // what is allowed can be read

@@ -69,6 +69,10 @@ struct Interface {
 /// Addresses of the interfaces that are up. Empty: errno says why.
 [[nodiscard]] std::vector<Interface> list_interfaces();
 
+/// Whether a pattern of MSCCLC_SOCKET_IFNAME, as below, has a name in each place. Errors
+/// (bad-variable).
+[[nodiscard]] bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics);
+
 /// The address that a pattern of MSCCLC_SOCKET_IFNAME picks. A pattern is a list of prefixes of
 /// names, "eth,ib"; "=" in front: of whole names; "^" in front: of those to leave out ("^=": both).
 /// Empty: any but those of containers and virtual machines, and loopback if there is no other.

@@ -85,20 +85,22 @@ std::vector<Interface> list_interfaces() {
   return out;
 }
 
+bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics) {
+  if (parse_pattern(pattern)) return true;
+  diagnostics.error(
+      "bad-variable", {},
+      fmt::format("MSCCLC_SOCKET_IFNAME is '{}', which has an empty name; allowed are names "
+                  "separated by commas, with '=' or '^' in front of the first",
+                  pattern));
+  return false;
+}
+
 std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
                                       std::string_view pattern_text, Diagnostics& diagnostics) {
   std::optional<Pattern> pattern;
   if (!pattern_text.empty()) {
+    if (!check_interface_pattern(pattern_text, diagnostics)) return std::nullopt;
     pattern = parse_pattern(pattern_text);
-    if (!pattern) {
-      diagnostics.error(
-          "bad-variable", {},
-          fmt::format("MSCCLC_SOCKET_IFNAME is '{}', which has an empty name; allowed "
-                      "are names separated by commas, with '=' or '^' in front of "
-                      "the first",
-                      pattern_text));
-      return std::nullopt;
-    }
   }
   const Interface* best = nullptr;
   uint64_t least = 0;

@@ -79,7 +79,6 @@ class Reader {
       : environment_(environment), group_(group), diagnostics_(diagnostics) {}
 
   std::optional<LaunchedRank> read() {
-    environment_.warn_of_unknown(diagnostics_);
     const Names* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
     const auto timeout = environment_.timeout(diagnostics_);
@@ -407,7 +406,6 @@ std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostic
 
 std::optional<HostOptions> read_host_options(const Environment& environment,
                                              Diagnostics& diagnostics) {
-  environment.warn_of_unknown(diagnostics);
   const auto timeout = environment.timeout(diagnostics);
   auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
   const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;

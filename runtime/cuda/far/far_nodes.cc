@@ -37,11 +37,7 @@ net::SocketOptions socket_options(bool over_verbs) {
 std::optional<bool> takes_verbs(Diagnostics& diagnostics) {
   const auto lane = Environment::of_process().text(Variable::MSCCLC_LANE, diagnostics);
   if (!lane) return std::nullopt;
-  if (*lane == "sockets" || *lane == "verbs") return *lane == "verbs";
-  diagnostics.error(
-      "bad-variable", {},
-      fmt::format("MSCCLC_LANE is {}; allowed is 'sockets' or 'verbs'", quoted(*lane)));
-  return std::nullopt;
+  return *lane == "verbs";
 }
 
 /// "0000:3b:00.0"; "": the driver does not say.

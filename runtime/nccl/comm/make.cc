@@ -41,7 +41,7 @@ bool lazy_real(const Environment& environment) {
 
 /// NCCL_MAX_CTAS comes before the configuration. 0: any number.
 uint32_t most_blocks(const Config& config, const Environment& environment) {
-  Diagnostics ignored;  // check_settings() has reported it
+  Diagnostics ignored;  // check_environment() has reported it
   const auto set = environment.number(Variable::NCCL_MAX_CTAS, ignored);
   if (set) return static_cast<uint32_t>(*set);
   return config.max_ctas() == kNcclUndefinedInt ? 0 : static_cast<uint32_t>(config.max_ctas());
@@ -50,7 +50,7 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
 /// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
 /// them run at any time, which is what we assume of those who do not say.
 bool orders_replays(const Config& config, const Environment& environment) {
-  Diagnostics ignored;  // check_settings() has reported it
+  Diagnostics ignored;  // check_environment() has reported it
   const auto set = environment.number(Variable::NCCL_GRAPH_MIXING_SUPPORT, ignored);
   if (set) return *set != 0;
   return config.graph_usage_mode() == kNcclUndefinedInt || config.graph_usage_mode() == 2;
@@ -140,27 +140,17 @@ MakePlanCalls& maker() {
   return *maker;
 }
 
-/// A variable that has one of two values.
-ncclResult_t check_choice(const Environment& environment, Variable variable,
-                          const std::array<std::string_view, 2>& allowed) {
+/// What this library reads of it before there is a communicator of ours.
+ncclResult_t check_environment(const Environment& environment) {
   Diagnostics diagnostics;
-  const auto value = environment.text(variable, diagnostics);
-  if (!value) return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
-  if (*value == allowed[0] || *value == allowed[1]) return ncclSuccess;
-  return fail(ncclInvalidUsage, fmt::format("{} is {}; allowed is {} or {}", info(variable).name,
-                                            quoted(*value), allowed[0], allowed[1]));
-}
-
-ncclResult_t check_settings(const Environment& environment) {
-  const ncclResult_t device = check_choice(environment, Variable::MSCCLC_DEVICE, {"gpu", "host"});
-  if (device != ncclSuccess) return device;
-  Diagnostics diagnostics;
-  for (const Variable number : {Variable::NCCL_MAX_CTAS, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
-    if (environment.has(number) && !environment.number(number, diagnostics)) {
-      return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
-    }
+  for (const Variable word : {Variable::MSCCLC_DEVICE, Variable::MSCCLC_NCCL_COMM}) {
+    (void)environment.text(word, diagnostics);
   }
-  return check_choice(environment, Variable::MSCCLC_NCCL_COMM, {"init", "lazy"});
+  for (const Variable number : {Variable::NCCL_MAX_CTAS, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
+    if (environment.has(number)) (void)environment.number(number, diagnostics);
+  }
+  if (!diagnostics.has_errors()) return ncclSuccess;
+  return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
 }
 
 ProfiledComm profiled(const Comm& comm) {
@@ -176,7 +166,7 @@ ProfiledComm profiled(const Comm& comm) {
 
 ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   const Environment environment = Environment::of_process();
-  const ncclResult_t checked = check_settings(environment);
+  const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
   const auto failed = [&](ncclResult_t code, const char* what) {

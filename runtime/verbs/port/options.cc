@@ -7,42 +7,36 @@
 namespace mscclc::verbs {
 namespace {
 
-constexpr SignalMode kModes[] = {SignalMode::host, SignalMode::host_no_atomic};
-
-bool refuse(Diagnostics& diagnostics, Variable variable, const std::string& value,
-            const std::string& allowed) {
-  diagnostics.error("bad-variable", {},
-                    fmt::format("{} is {}; {}", info(variable).name, quoted(value), allowed));
-  return false;
+bool take_devices(const Environment& environment, VerbsOptions& options, Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_IB_HCA)) return true;
+  const auto text = environment.text(Variable::MSCCLC_IB_HCA, diagnostics);
+  const auto list = text ? read_devices(*text, diagnostics) : std::nullopt;
+  if (list) options.devices = *list;
+  return list.has_value();
 }
 
-bool read_devices(const Environment& environment, VerbsOptions& options, Diagnostics& diagnostics) {
-  constexpr Variable kDevices = Variable::MSCCLC_IB_HCA;
-  if (!environment.has(kDevices)) return true;
-  const auto text = environment.text(kDevices, diagnostics);
-  if (!text) return false;
-  std::string why;
-  const auto list = parse_hca_list(*text, why);
-  if (!list) return refuse(diagnostics, kDevices, *text, why);
-  options.devices = *list;
-  return true;
-}
-
-bool read_mode(const Environment& environment, VerbsOptions& options, Diagnostics& diagnostics) {
-  constexpr Variable kMode = Variable::MSCCLC_IBV_MODE;
-  if (!environment.has(kMode)) return true;
-  const auto text = environment.text(kMode, diagnostics);
-  if (!text) return false;
-  for (const SignalMode mode : kModes) {
-    if (*text == name(mode)) options.mode = mode;
-  }
-  return options.mode || refuse(diagnostics, kMode, *text, "allowed are host and host-no-atomic");
+bool take_mode(const Environment& environment, VerbsOptions& options, Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_IBV_MODE)) return true;
+  const auto text = environment.text(Variable::MSCCLC_IBV_MODE, diagnostics);
+  if (text) options.mode = *text == "host" ? SignalMode::host : SignalMode::host_no_atomic;
+  return text.has_value();
 }
 
 }  // namespace
 
 std::string_view name(SignalMode mode) {
   return mode == SignalMode::host ? "host" : "host-no-atomic";
+}
+
+std::optional<HcaList> read_devices(const std::string& text, Diagnostics& diagnostics) {
+  std::string why;
+  auto list = parse_hca_list(text, why);
+  if (!list) {
+    diagnostics.error(
+        "bad-variable", {},
+        fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text), why));
+  }
+  return list;
 }
 
 std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics) {
@@ -62,8 +56,8 @@ std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics) {
     if (!index) return std::nullopt;
     options.gid_index = static_cast<uint32_t>(*index);
   }
-  if (!read_devices(environment, options, diagnostics) ||
-      !read_mode(environment, options, diagnostics)) {
+  if (!take_devices(environment, options, diagnostics) ||
+      !take_mode(environment, options, diagnostics)) {
     return std::nullopt;
   }
   return options;

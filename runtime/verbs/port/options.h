@@ -34,6 +34,10 @@ struct VerbsOptions {
   std::string sysfs = "/sys";  ///< where the system shows what is near
 };
 
+/// What MSCCLC_IB_HCA says. nullopt: reported (bad-variable).
+[[nodiscard]] std::optional<HcaList> read_devices(const std::string& text,
+                                                  Diagnostics& diagnostics);
+
 /// As the process's environment says. nullopt: reported (bad-variable).
 [[nodiscard]] std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics);
 

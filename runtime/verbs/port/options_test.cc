@@ -60,7 +60,7 @@ TEST_CASE("what is set") {
 TEST_CASE("what is wrong") {
   for (const std::string mode : {"guest", "no", "host-without-atomics"}) {
     CHECK(refusal_of_variable("MSCCLC_IBV_MODE", mode.c_str()) ==
-          "error: MSCCLC_IBV_MODE is '" + mode + "'; allowed are host and host-no-atomic\n");
+          "error: MSCCLC_IBV_MODE is '" + mode + "'; allowed is 'host' or 'host-no-atomic'\n");
   }
   CHECK(refusal_of_variable("MSCCLC_IB_HCA", "mlx5_0:0") ==
         "error: MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port, which are numbers from 1 to 255\n");

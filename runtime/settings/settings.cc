@@ -1,0 +1,61 @@
+#include "runtime/settings/settings.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/bootstrap/address/address.h"
+#include "runtime/bootstrap/address/unique_id.h"
+#include "runtime/verbs/port/options.h"
+
+namespace mscclc {
+namespace {
+
+std::atomic<bool> has_warned{false};
+
+void check_id(const std::string& id, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  (void)UniqueId::parse(id, problems);
+  for (Diagnostic d : problems.all()) {
+    d.message = "MSCCLC_ID: " + d.message;
+    diagnostics.add(std::move(d));
+  }
+}
+
+/// Of variables whose values have a form of their own. Their text is right.
+void check_contents(const Environment& environment, Diagnostics& diagnostics) {
+  Diagnostics told;  // by check_ours()
+  if (environment.has(Variable::MSCCLC_ID)) {
+    const auto id = environment.text(Variable::MSCCLC_ID, told);
+    if (id) check_id(*id, diagnostics);
+  }
+  if (environment.has(Variable::MSCCLC_SOCKET_IFNAME)) {
+    const auto names = environment.text(Variable::MSCCLC_SOCKET_IFNAME, told);
+    if (names) (void)check_interface_pattern(*names, diagnostics);
+  }
+  if (environment.has(Variable::MSCCLC_IB_HCA)) {
+    const auto devices = environment.text(Variable::MSCCLC_IB_HCA, told);
+    if (devices) (void)verbs::read_devices(*devices, diagnostics);
+  }
+}
+
+}  // namespace
+
+bool check_settings(const Environment& environment, Diagnostics& diagnostics) {
+  Diagnostics found;
+  (void)environment.check_ours(found);
+  check_contents(environment, found);
+  for (const Diagnostic& mistake : found.all()) {
+    // A device that needed the variable may have said so.
+    const auto is_told = [&](const Diagnostic& d) { return d.message == mistake.message; };
+    if (std::ranges::none_of(diagnostics.all(), is_told)) diagnostics.add(mistake);
+  }
+  return !found.has_errors();
+}
+
+void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics) {
+  if (!has_warned.exchange(true)) environment.warn_of_unknown(diagnostics);
+}
+
+void forget_unknown_warning() { has_warned = false; }
+
+}  // namespace mscclc

@@ -1,0 +1,22 @@
+// What users have set, checked as a whole when a communicator is made: a mistake must not wait for
+// the machine, or the call, where it matters.
+#pragma once
+
+#include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/environment.h"
+
+namespace mscclc {
+
+/// Whether all variables of ours that are set have values that are allowed:
+/// Environment::check_ours(), and the contents of MSCCLC_ID, MSCCLC_SOCKET_IFNAME and
+/// MSCCLC_IB_HCA. Mistakes that `diagnostics` has are not told again. Errors (bad-variable,
+/// bad-unique-id).
+[[nodiscard]] bool check_settings(const Environment& environment, Diagnostics& diagnostics);
+
+/// Environment::warn_of_unknown() for the first that asks in a process; nothing for all others. A
+/// child of fork() counts as one with its parent. Thread safety: from any thread.
+void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics);
+/// The next asks first again. For tests.
+void forget_unknown_warning();
+
+}  // namespace mscclc
