@@ -512,6 +512,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/sync": ["passes/testing"],
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],
+    "runtime/capi": ["runtime/testing"],
     "runtime/communicator": ["executor/testing", "runtime/testing"],
     "runtime/cuda": ["runtime/cuda/fake", "runtime/testing"],
     "runtime/cuda/examples": ["executor/cuda/testing"],

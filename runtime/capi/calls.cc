@@ -7,6 +7,7 @@
 
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
 namespace {
@@ -118,9 +119,29 @@ mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle 
                                                             : fail(diagnostics);
 }
 
+/// As profilers know the functions for each kind.
+constexpr const char* kFunctions[] = {
+#define COLLECTIVE(name, input, output, source, in_place, bus) "mscclc_" #name,
+#include "ir/contract/collectives.def"
+#undef COLLECTIVE
+};
+
+NvtxRange range_of(const mscclc_call_t& call) {
+  const bool known = call.kind >= MSCCLC_ALLREDUCE && call.kind <= MSCCLC_BARRIER;
+  const auto types = static_cast<int32_t>(dtype_table().size());
+  const bool has_bytes = call.count > 0 && call.dtype >= 0 && call.dtype < types;
+  return capi::range_of(known ? kFunctions[call.kind] : "mscclc_collective",
+                        has_bytes
+                            ? std::optional(call.count * info(enum_of<Dtype>(call.dtype)).bytes)
+                            : std::nullopt);
+}
+
 /// A call alone, or one of a group, which must know that it was refused.
 mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
-  const mscclc_result_t result = guarded([&] { return make(comm, call, stream); });
+  const mscclc_result_t result = guarded([&] {
+    const NvtxRange range = range_of(call);
+    return make(comm, call, stream);
+  });
   if (result == MSCCLC_SUCCESS || group.depth == 0 || group.refused != MSCCLC_SUCCESS) {
     return result;
   }
@@ -329,12 +350,16 @@ mscclc_result_t mscclc_barrier(mscclc_comm_t* comm, mscclc_stream_t stream) {
 }
 
 mscclc_result_t mscclc_group_start(void) {
-  ++group.depth;
-  return MSCCLC_SUCCESS;
+  return guarded([&] {
+    const NvtxRange range = capi::range_of("mscclc_group_start");
+    ++group.depth;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
 }
 
 mscclc_result_t mscclc_group_end(void) {
   return guarded([&] {
+    const NvtxRange range = capi::range_of("mscclc_group_end");
     if (group.depth == 0) {
       return fail(MSCCLC_INVALID_USAGE, "mscclc_group_end: this thread has begun no group");
     }

@@ -13,6 +13,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
 namespace {
@@ -227,6 +228,7 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
                                    const mscclc_unique_id_t* id, uint32_t rank,
                                    const mscclc_config_t* config) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_create");
     if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
     *comm = nullptr;
     if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
@@ -243,6 +245,7 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
 mscclc_result_t mscclc_comm_create_env(mscclc_comm_t** comm, const char* name,
                                        const mscclc_config_t* config) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_create_env");
     if (comm == nullptr) return refuse("mscclc_comm_create_env", "'comm' is NULL");
     *comm = nullptr;
     Diagnostics diagnostics;
@@ -260,6 +263,7 @@ mscclc_result_t mscclc_comm_create_store(mscclc_comm_t** comm, uint32_t ranks, u
                                          const mscclc_config_t* config) {
   constexpr auto kHere = "mscclc_comm_create_store";
   return guarded([&] {
+    const NvtxRange range = range_of(kHere);
     if (comm == nullptr) return refuse(kHere, "'comm' is NULL");
     *comm = nullptr;
     mscclc_store_t own = MSCCLC_STORE_INIT;
@@ -282,6 +286,7 @@ mscclc_result_t mscclc_comm_create_store(mscclc_comm_t** comm, uint32_t ranks, u
 mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t key,
                                   mscclc_comm_t** child, const mscclc_config_t* config) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_split");
     if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
     *child = nullptr;
     const Use<mscclc_comm> use(comm);
@@ -340,6 +345,7 @@ mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
 
 mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_abort");
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_comm_abort", "'comm' is no communicator");
     comm->communicator->abort(std::string(why == nullptr ? "aborted" : why));
@@ -349,6 +355,7 @@ mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
 
 mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_finalize");
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_comm_finalize", "'comm' is no communicator");
     Diagnostics diagnostics;
@@ -364,5 +371,8 @@ mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
 }
 
 mscclc_result_t mscclc_comm_destroy(mscclc_comm_t* comm) {
-  return guarded([&] { return destroy(comm, "mscclc_comm_destroy", "'comm' is no communicator"); });
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_destroy");
+    return destroy(comm, "mscclc_comm_destroy", "'comm' is no communicator");
+  });
 }

@@ -8,6 +8,7 @@
 #include "runtime/api/plan.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
 
@@ -227,6 +228,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
                                  const char* name, uint64_t max_bytes, mscclc_dtype_t dtype,
                                  mscclc_plan_t** plan) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_plan_load");
     if (plan == nullptr) return refuse("mscclc_plan_load", "'plan' is NULL");
     *plan = nullptr;
     const Use<mscclc_comm> use(comm);
@@ -251,6 +253,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
 mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* call, uint64_t bytes,
                                    mscclc_stream_t stream) {
   return guarded([&] {
+    const NvtxRange range = range_of("mscclc_plan_launch", bytes);
     mscclc_call_t own = MSCCLC_CALL_INIT;
     const Use<mscclc_plan> use(plan);
     if (!use || call == nullptr || !take_struct(call, own)) {

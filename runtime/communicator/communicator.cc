@@ -16,6 +16,7 @@
 #include "runtime/memory/handle.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/log.h"
+#include "runtime/observe/nvtx.h"
 #include "runtime/settings/settings.h"
 
 namespace mscclc {
@@ -70,6 +71,9 @@ bool read_settings(Group& group, Diagnostics& diagnostics) {
   Diagnostics warnings;
   warn_of_unknown_once(environment, warnings);
   for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
+  if (const std::string problem = nvtx_problem(); !problem.empty()) {
+    log(LogLevel::warn, LogArea::env, group.rank(), problem);
+  }
   return read_flight_file(environment, group, diagnostics);
 }
 

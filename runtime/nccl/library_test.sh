@@ -75,6 +75,12 @@ lines() { NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL LD_PRELOAD="$ours" "$consu
 has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
+# A profiler's library that cannot be loaded; NVTX itself says nothing.
+no_profiler_is_told() {
+  NVTX_INJECTION64_PATH=/nowhere/p.so lines |
+    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is told of calls: /nowhere/p.so"
+}
+expect "a profiler that is none" no_profiler_is_told
 # Each process says which variables nothing reads.
 unknown_are_told() {
   [ "$(MSCCLC_TIMOUT=5 LD_PRELOAD="$ours" "$consumer" 2 2>&1 | grep -c "nothing reads .*'MSCCLC_TIMOUT'")" = 2 ]

@@ -1,4 +1,4 @@
-// What profilers are told by NVTX: a range for each call.
+// What profilers are told by NVTX: a range for each function.
 #include <dlfcn.h>
 
 #include "runtime/nccl/test_ranks.h"
@@ -13,11 +13,7 @@ using testing::kFloat;
 using testing::kSum;
 using testing::Ranks;
 
-/// Makes calls of one rank with a profiler in the process: what it was told.
-std::string ranges_of_calls() {
-  const std::string path = Behind::absolute("runtime/nccl/libnvtx_injection.so");
-  ::setenv("NVTX_INJECTION64_PATH", path.c_str(), 1);
-  const Behind behind(nullptr, true);
+void make_calls() {
   Ranks ranks(1);
   float value[2] = {1, 2};
   double other = 3;
@@ -26,6 +22,17 @@ std::string ranges_of_calls() {
   (void)ncclBroadcast(&other, &other, 1, kDouble, 0, ranks.comms[0], nullptr);
   (void)ncclGroupEnd();
   (void)ncclAllGather(nullptr, nullptr, 1, 99, ranks.comms[0], nullptr);  // no such type
+  ncclComm_t child = nullptr;
+  (void)ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr);
+  (void)ncclCommAbort(child);
+}
+
+/// Makes calls of one rank with a profiler in the process: what it was told.
+std::string ranges_of_calls() {
+  const std::string path = Behind::absolute("runtime/testing/libnvtx_injection.so");
+  ::setenv("NVTX_INJECTION64_PATH", path.c_str(), 1);
+  const Behind behind(nullptr, true);
+  make_calls();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW);
   REQUIRE(library != nullptr);
   CHECK(reinterpret_cast<int (*)()>(::dlsym(library, "ranges_open"))() == 0);
@@ -45,11 +52,17 @@ TEST_CASE("NCCL_NVTX_DISABLE: no profiler is told") {
 TEST_CASE("a profiler is told of each call") {
   const std::string seen = ranges_of_calls();
   CHECK(seen ==
+        "NCCL: ncclCommInitRank\n"
         "NCCL: ncclAllReduce of 8 bytes\n"
         "NCCL: ncclGroupStart\n"
         "NCCL: ncclBroadcast of 8 bytes\n"
         "NCCL: ncclGroupEnd\n"
-        "NCCL: ncclAllGather of 0 bytes\n");
+        "NCCL: ncclAllGather of 0 bytes\n"
+        "NCCL: ncclCommSplit\n"
+        "NCCL: ncclCommAbort\n"
+        "NCCL: ncclGroupStart\n"
+        "NCCL: ncclCommDestroy\n"
+        "NCCL: ncclGroupEnd\n");
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <utility>
 
 namespace mscclc {
 namespace {
@@ -66,16 +68,28 @@ const void* export_table(uint32_t table) {
   return table == kVersionTable ? &kVersions : nullptr;
 }
 
+/// Never destroyed: threads log until the process ends. nullptr: nobody has looked, or all is well.
+std::atomic<const std::string*> problem{nullptr};
+
+bool has_problem(std::string why) {
+  problem =
+      new std::string("NVTX_INJECTION64_PATH: no profiler is told of calls: " + std::move(why));
+  return false;
+}
+
 /// False: there is no profiler, or it does not want to.
 bool find_profiler() {
   const char* const path = std::getenv("NVTX_INJECTION64_PATH");
-  void* const library = path == nullptr ? nullptr : ::dlopen(path, RTLD_LAZY);
-  if (library == nullptr) return false;
+  if (path == nullptr) return false;
+  void* const library = ::dlopen(path, RTLD_LAZY);
+  if (library == nullptr) return has_problem(::dlerror());
   auto* const initialize =
       reinterpret_cast<Initialize>(::dlsym(library, "InitializeInjectionNvtx2"));
   if (initialize != nullptr && initialize(export_table) != 0) return true;
   ::dlclose(library);
-  return false;
+  return has_problem(std::string(path) + (initialize == nullptr
+                                              ? " has no InitializeInjectionNvtx2()"
+                                              : " does not want to be told"));
 }
 
 template <class Signature>
@@ -92,6 +106,11 @@ NvtxDomain::NvtxDomain(const char* name) {
       wanted<int(void*)>(kPop) != nullptr) {
     handle_ = create(name);
   }
+}
+
+std::string nvtx_problem() {
+  const std::string* const found = problem;
+  return found == nullptr ? "" : *found;
 }
 
 void NvtxRange::push(const char* name, std::optional<uint64_t> bytes) const {

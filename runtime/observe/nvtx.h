@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace mscclc {
 
@@ -24,6 +25,10 @@ class NvtxDomain {
   friend class NvtxRange;
   void* handle_ = nullptr;  ///< nullptr: nobody is told
 };
+
+/// Why the profiler that NVTX_INJECTION64_PATH names is told of nothing, where a domain has looked
+/// for it; "": there is none, or it is told. NVTX itself says nothing.
+std::string nvtx_problem();
 
 /// A range of this thread while it lives. Costs a load where there is no profiler.
 class NvtxRange {

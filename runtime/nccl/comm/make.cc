@@ -16,6 +16,7 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/comm/library_calls.h"
 #include "runtime/observe/file_name.h"
+#include "runtime/observe/nvtx.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -247,6 +248,9 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   }
   if (result != ncclSuccess) return result;
   if (const RealNccl* real = real_nccl()) announce_version(real->version);
+  if (const std::string problem = nvtx_problem(); !problem.empty()) {
+    inform(Subsystem::init, comm.ordinal, problem);
+  }
   inform(Subsystem::init, comm.ordinal,
          fmt::format("communicator '{}' of {} ranks, rank {} on {}: {}", comm.config.name(),
                      comm.ranks, comm.rank, comm.device->name(),

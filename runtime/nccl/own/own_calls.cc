@@ -13,22 +13,10 @@
 #include "runtime/nccl/calls/group.h"
 #include "runtime/nccl/calls/real_calls.h"
 #include "runtime/nccl/own/own.h"
-#include "runtime/observe/nvtx.h"
+#include "runtime/nccl/own/ranges.h"
 
 namespace mscclc::nccl {
 namespace {
-
-NvtxDomain open_domain() {
-  Diagnostics ignored;  // NCCL takes any value, and says nothing
-  const auto off = Environment::of_process().number(Variable::NCCL_NVTX_DISABLE, ignored);
-  return off.value_or(0) == 0 ? NvtxDomain("NCCL") : NvtxDomain();
-}
-
-/// Where profilers look for NCCL's calls.
-const NvtxDomain& nvtx_domain() {
-  static const NvtxDomain domain = open_domain();
-  return domain;
-}
 
 /// Of a message, as NCCL tells profilers.
 uint64_t bytes_of(const Call& call) {
@@ -116,7 +104,7 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
 }
 
 ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call) {
-  const NvtxRange range(nvtx_domain(), function, bytes_of(call));
+  const NvtxRange range = own::range_of(function, bytes_of(call));
   Group& group = Group::of_thread();
   const ncclResult_t result = check(function, comm, call);
   if (result != ncclSuccess) return group.fail_with(result);
@@ -229,13 +217,13 @@ ncclResult_t RedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
 }
 
 ncclResult_t GroupStart() {
-  const NvtxRange range(nvtx_domain(), "ncclGroupStart", std::nullopt);
+  const NvtxRange range = range_of("ncclGroupStart");
   Group::of_thread().start();
   return ncclSuccess;
 }
 
 ncclResult_t GroupEnd() {
-  const NvtxRange range(nvtx_domain(), "ncclGroupEnd", std::nullopt);
+  const NvtxRange range = range_of("ncclGroupEnd");
   return Group::of_thread().end();
 }
 

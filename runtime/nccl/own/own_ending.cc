@@ -7,6 +7,7 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/group.h"
 #include "runtime/nccl/own/own.h"
+#include "runtime/nccl/own/ranges.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -102,6 +103,7 @@ ncclResult_t CommGetAsyncError(ncclComm_t handle, ncclResult_t* error) {
 }
 
 ncclResult_t CommFinalize(ncclComm_t handle) {
+  const NvtxRange range = range_of("ncclCommFinalize");
   if (handle == nullptr) return ncclSuccess;
   ncclResult_t result = ncclSuccess;
   const CommPointer comm = usable_comm(handle, "ncclCommFinalize", result);
@@ -118,6 +120,7 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
 }
 
 ncclResult_t CommDestroy(ncclComm_t handle) {
+  const NvtxRange range = range_of("ncclCommDestroy");
   if (handle == nullptr) return ncclSuccess;
   const CommPointer found = find_comm(handle);
   if (found == nullptr) return no_such("ncclCommDestroy");
@@ -139,6 +142,7 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
 }
 
 ncclResult_t CommAbort(ncclComm_t handle) {
+  const NvtxRange range = range_of("ncclCommAbort");
   if (handle == nullptr) return ncclSuccess;
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommAbort");
@@ -148,6 +152,7 @@ ncclResult_t CommAbort(ncclComm_t handle) {
 }
 
 ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
+  const NvtxRange range = range_of("ncclCommRevoke");
   if (handle == nullptr) return ncclSuccess;
   const CommPointer comm = find_comm(handle);
   if (comm == nullptr) return no_such("ncclCommRevoke");

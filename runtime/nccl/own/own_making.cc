@@ -18,6 +18,7 @@
 #include "runtime/nccl/comm/make.h"
 #include "runtime/nccl/comm/meet.h"
 #include "runtime/nccl/own/own.h"
+#include "runtime/nccl/own/ranges.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -76,6 +77,7 @@ ncclResult_t begin_making(CommPointer comm, Meet meet, ncclComm_t* handle) {
 
 ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const ncclUniqueId& id,
                        int rank, const ncclConfig_t* config) {
+  const NvtxRange range = own::range_of(function);
   if (comm == nullptr) return invalid(fmt::format("{}: comm is NULL", function));
   *comm = nullptr;
   const auto settings = Config::read(config);
@@ -218,6 +220,7 @@ ncclResult_t CommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int ids
 }
 
 ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
+  const NvtxRange range = range_of("ncclCommInitAll");
   if (comms == nullptr || count < 0) return invalid("ncclCommInitAll: comms is NULL, or ndev < 0");
   if (count == 0) return ncclSuccess;
   const std::vector<int> devices = devices_of(count, list);
@@ -250,6 +253,7 @@ ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
 
 ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
                        ncclConfig_t* config) {
+  const NvtxRange range = range_of("ncclCommSplit");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = parent_of(comm, "ncclCommSplit", result);
   if (parent == nullptr) return Group::of_thread().fail_with(result);
@@ -280,6 +284,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
 
 ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* made,
                         ncclConfig_t* config, int flags) {
+  const NvtxRange range = range_of("ncclCommShrink");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = parent_of(comm, "ncclCommShrink", result);
   if (parent == nullptr) return Group::of_thread().fail_with(result);
@@ -323,6 +328,7 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
     if (!given) return invalid("ncclCommGrow: a new rank needs an id");
     return init_rank("ncclCommGrow", made, ranks, *given, rank, config);
   }
+  const NvtxRange range = range_of("ncclCommGrow");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = usable_comm(comm, "ncclCommGrow", result);
   if (parent == nullptr) return Group::of_thread().fail_with(result);
