@@ -290,6 +290,37 @@ class Ends(unittest.TestCase):
 
 
 class Mistakes(unittest.TestCase):
+    def test_buffers_that_overlap(self):
+        """With any number of ranks."""
+        body = """if 1:
+            values = floats(*range(8))
+            view = memoryview(values)
+            refused = ""
+            try:
+                comm.allreduce(view[0:4], view[1:5]).wait()
+            except mscclc.LibraryError as error:
+                refused = str(error)
+            comm.allreduce(view[0:4], view[0:4]).wait()
+            whole = list(values)[4:] == [4, 5, 6, 7]
+            print("refused" if whole and "input and output overlap" in refused else refused or values)
+        """
+        for ranks in (1, 2):
+            self.assertEqual(run(ranks, body), ["refused"] * ranks)
+
+    def test_a_collective_beside_a_split(self):
+        body = """if 1:
+            try:
+                if comm.rank == 0:
+                    comm.allreduce(floats(1, 2)).wait()
+                else:
+                    comm.split(0)
+            except mscclc.LibraryError as error:
+                own = "an allreduce of 2 elements of 'f32', sum" if comm.rank == 0 else "'split'"
+                said = str(error)
+                print("fine" if "ranks make different calls: " in said and own in said else said)
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
     def test_wrong_buffers(self):
         body = """if 1:
             def refused(text, call, *arguments, **more):

@@ -43,7 +43,7 @@ class Bootstrap {
 
   /// Collective: gives everyone the bytes of all ranks, in rank order. Ranks must name the same
   /// step `what` (it appears in errors: "rank 3 did not reach 'connect' within 30 s"). Errors:
-  /// bootstrap-timeout (names the missing ranks), rank-died, bootstrap-mismatch (another rank is at
+  /// bootstrap-timeout (names the missing ranks), rank-died, call-differs (another rank is at
   /// another step), message-too-long.
   [[nodiscard]] virtual bool all_gather(std::span<const uint8_t> own, std::string_view what,
                                         std::vector<std::vector<uint8_t>>& all,

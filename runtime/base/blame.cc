@@ -15,7 +15,6 @@ constexpr std::pair<std::string_view, Blame> kBlames[] = {
     {"bad-selection", Blame::usage},
     {"bad-unique-id", Blame::argument},
     {"bootstrap-gone", Blame::peer},
-    {"bootstrap-mismatch", Blame::usage},
     {"bootstrap-refused", Blame::peer},
     {"bootstrap-timeout", Blame::timeout},
     {"call-differs", Blame::usage},

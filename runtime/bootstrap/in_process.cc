@@ -104,7 +104,8 @@ void InProcess::complete(Meeting& m) {
   m.mismatch.clear();
   for (uint32_t r = 1; r < m.steps.size(); ++r) {
     if (m.steps[r] == m.steps[0] || !m.mismatch.empty()) continue;
-    m.mismatch = fmt::format("rank {} is at '{}', rank 0 at '{}'", r, m.steps[r], m.steps[0]);
+    m.mismatch = fmt::format("ranks make different calls: rank {} is at '{}', rank 0 at '{}'", r,
+                             m.steps[r], m.steps[0]);
   }
   m.result = std::make_shared<const std::vector<Bytes>>(m.given);
   m.come.assign(m.come.size(), false);
@@ -153,7 +154,7 @@ bool InProcess::all_gather(std::span<const uint8_t> own, std::string_view what,
     --m.arrived;
     return false;
   }
-  if (!m.mismatch.empty()) return report(diagnostics, "bootstrap-mismatch", m.mismatch);
+  if (!m.mismatch.empty()) return report(diagnostics, "call-differs", m.mismatch);
   all = *m.result;
   return true;
 }

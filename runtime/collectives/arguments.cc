@@ -13,6 +13,11 @@ namespace {
 /// Whole buffers stay below it, so that offsets into them may be added up.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
+/// Whether no other rank has part in it.
+bool stays_here(const CollectiveCall& call, uint32_t ranks) {
+  return ranks == 1 || (call.kind == CollectiveKind::sendrecv && call.shift % ranks == 0);
+}
+
 class Checker {
  public:
   Checker(const CollectiveCall& call, uint32_t rank, uint32_t ranks, Diagnostics& diagnostics)
@@ -20,7 +25,8 @@ class Checker {
 
   bool run() {
     return check_words() && check_ranks() &&
-           (call_.kind == CollectiveKind::alltoallv ? check_rows() : check_count());
+           (call_.kind == CollectiveKind::alltoallv ? check_rows() : check_count()) &&
+           (!stays_here(call_, ranks_) || check_overlap());
   }
 
  private:
@@ -98,6 +104,21 @@ class Checker {
            (!receives || check_buffer(Side::output, call_.output));
   }
 
+  /// What plans refuse, for a call that none serves, as it is a copy on its rank.
+  bool check_overlap() {
+    const LocalCopy copy = local_copy(call_);
+    const auto from = reinterpret_cast<uintptr_t>(copy.from),
+               to = reinterpret_cast<uintptr_t>(copy.to);
+    if (from + copy.bytes <= to || to + copy.bytes <= from) return true;
+    // An alltoallv takes what it sends before it writes, whatever the number of ranks.
+    if (from == to && (info(call_.kind).can_alias || call_.kind == CollectiveKind::alltoallv)) {
+      return true;
+    }
+    diagnostics_.error("overlap", {},
+                       "input and output overlap, but not as they do in place for this collective");
+    return false;
+  }
+
   const CollectiveCall& call_;
   const uint32_t rank_, ranks_;
   Diagnostics& diagnostics_;
@@ -112,11 +133,19 @@ uint64_t longest_row(const CollectiveCall& call) {
   return *std::max_element(call.counts.begin(), call.counts.end());
 }
 
-bool stays_here(const CollectiveCall& call, uint32_t ranks) {
-  return ranks == 1 || (call.kind == CollectiveKind::sendrecv && call.shift % ranks == 0);
-}
-
 }  // namespace
+
+LocalCopy local_copy(const CollectiveCall& call) {
+  const uint64_t width = info(call.dtype).bytes;
+  LocalCopy copy{static_cast<const uint8_t*>(call.input), static_cast<uint8_t*>(call.output),
+                 call.count * width};
+  if (call.kind == CollectiveKind::barrier) return {};
+  if (call.kind != CollectiveKind::alltoallv) return copy;
+  copy.bytes = call.counts[0] * width;
+  if (!call.input_offsets.empty()) copy.from += call.input_offsets[0] * width;
+  if (!call.output_offsets.empty()) copy.to += call.output_offsets[0] * width;
+  return copy;
+}
 
 bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
                      Diagnostics& diagnostics) {

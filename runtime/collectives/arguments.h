@@ -10,9 +10,18 @@
 
 namespace mscclc {
 
-/// Checks what a rank says of its call. Errors (bad-call).
+/// Checks what a rank says of its call. Errors (bad-call; overlap: of a call that is a
+/// local_copy()).
 [[nodiscard]] bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
                                    Diagnostics& diagnostics);
+
+/// Bytes that a call moves on its own rank, where no other has part in it.
+struct LocalCopy {
+  const uint8_t* from = nullptr;
+  uint8_t* to = nullptr;
+  uint64_t bytes = 0;
+};
+LocalCopy local_copy(const CollectiveCall& call);
 
 /// What moves data between ranks: the call itself, or the call that serves it. An alltoallv is an
 /// alltoall of rows as long as the longest; a barrier is an allreduce of one element. nullopt: no

@@ -172,20 +172,11 @@ CollectiveCall Collectives::State::piece_of(const CollectiveCall& planned, const
 
 /// What stays on this rank: all of it with one rank, and what a rank sends to itself.
 void Collectives::State::copy_here(const CollectiveCall& call, ReadyCall::State& ready) const {
-  const uint64_t width = info(call.dtype).bytes;
-  uint64_t count = call.count;
-  uint64_t from = 0, to = 0;
-  if (call.kind == CollectiveKind::barrier) return;
-  if (call.kind == CollectiveKind::alltoallv) {
-    if (communicator.size() > 1) return;  // all counts are 0
-    count = call.counts[0];
-    from = call.input_offsets.empty() ? 0 : call.input_offsets[0] * width;
-    to = call.output_offsets.empty() ? 0 : call.output_offsets[0] * width;
-  }
-  if (count == 0) return;
-  const auto* source = static_cast<const uint8_t*>(call.input) + from;
-  auto* target = static_cast<uint8_t*>(call.output) + to;
-  if (source != target) ready.pieces.push_back({{}, {{target, source, count * width}}, {}});
+  // All counts of an alltoallv of several ranks are 0 here.
+  if (call.kind == CollectiveKind::alltoallv && communicator.size() > 1) return;
+  const LocalCopy copy = local_copy(call);
+  if (copy.bytes == 0 || copy.from == copy.to) return;
+  ready.pieces.push_back({{}, {{copy.to, copy.from, copy.bytes}}, {}});
 }
 
 // The rows of a piece of alltoallv lie in the layer's memory as long as the longest.

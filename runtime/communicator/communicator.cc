@@ -235,7 +235,10 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
                                   plan->ranks.size(), group.size()));
     able = false;
   }
-  if (!group.agree(able, "take the plan", diagnostics)) return nullptr;
+  if (!group.agree(able, "take the plan", diagnostics)) {
+    group.note_call(options.call, diagnostics);
+    return nullptr;
+  }
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
   if (!made->load(diagnostics)) return nullptr;
   state_->monitor.add(made);

@@ -109,6 +109,12 @@ void Group::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics)
   for (const Diagnostic& d : said.all()) diagnostics.add(d);
 }
 
+void Group::note_call(const std::string& call, Diagnostics& diagnostics) const {
+  const Diagnostic* const error = last_error(diagnostics);
+  if (call.empty() || error == nullptr || error->code != "call-differs") return;
+  note_at_last_error(fmt::format("rank {} makes {}", rank(), call), diagnostics);
+}
+
 bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
   std::vector<std::vector<uint8_t>> all;
   return exchange(able, {}, what, all, diagnostics);

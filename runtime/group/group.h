@@ -109,6 +109,8 @@ struct Group {
   /// reported (peer-failed) by the others, once for those that say the same.
   [[nodiscard]] bool exchange(bool able, std::span<const uint8_t> own, std::string_view what,
                               std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics);
+  /// Adds what call by name of this rank a step belongs to, where ranks have made different calls.
+  void note_call(const std::string& call, Diagnostics& diagnostics) const;
   /// Collective: true on all ranks if it is on all.
   [[nodiscard]] bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
   /// Says which of the joined buffers are still here, by a byte each.

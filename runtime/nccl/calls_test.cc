@@ -457,6 +457,19 @@ TEST_CASE("buffers that a plan cannot take are wrong arguments") {
   }) == ncclInvalidArgument);
 }
 
+TEST_CASE("one rank takes no buffers that overlap either") {
+  const Behind behind(nullptr, false);
+  Ranks ranks(1);
+  std::vector<int> values(8, 1);
+  const auto sum = [&](int* to) {
+    return ncclAllReduce(values.data(), to, 4, kInt32, kSum, ranks.comms[0], nullptr);
+  };
+  CHECK(sum(&values[1]) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("the buffers overlap"));
+  CHECK(sum(&values[4]) == ncclSuccess);
+  CHECK(sum(&values[0]) == ncclSuccess);
+}
+
 TEST_CASE("one rank, every collective [case-52]") {
   const Behind behind(nullptr, false);
   Ranks ranks(1);

@@ -313,10 +313,10 @@ TEST_CASE("a rank gives up") {
 }
 
 TEST_CASE("a rank is at another step") {
-  check_named(30s, "bootstrap-mismatch", "'other'", [](Bootstrap& bootstrap) {
+  check_named(30s, "call-differs", "'other'", [](Bootstrap& bootstrap) {
     Diagnostics diagnostics;
     if (bootstrap.barrier("other", diagnostics)) return 1;
-    return diagnostics.all().front().code == "bootstrap-mismatch" ? 0 : 1;
+    return diagnostics.all().front().code == "call-differs" ? 0 : 1;
   });
 }
 

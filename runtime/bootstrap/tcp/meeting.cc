@@ -95,9 +95,11 @@ void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime n
     step_name_ = gather.name;
   }
   if (gather.step != step_ || gather.name != step_name_) {
-    return fail(FailureKind::mismatch,
-                fmt::format("rank {} is at '{}' (step {}), but rank {} is at '{}' (step {})", rank,
-                            gather.name, gather.step, first_, step_name_, step_));
+    return fail(
+        FailureKind::mismatch,
+        fmt::format("ranks make different calls: rank {} is at '{}' (step {}), rank {} at '{}' "
+                    "(step {})",
+                    rank, gather.name, gather.step, first_, step_name_, step_));
   }
   await_others(member, now);
   member.given = true;

@@ -263,8 +263,9 @@ TEST_CASE("ranks at different steps") {
   meeting.all_come(3);
   meeting.give(0, 0, "connect");
   meeting.give(2, 0, "load");
-  CHECK(meeting.sent() ==
-        failed({0, 1, 2}, "rank 2 is at 'load' (step 0), but rank 0 is at 'connect' (step 0)"));
+  CHECK(meeting.sent() == failed({0, 1, 2},
+                                 "ranks make different calls: rank 2 is at 'load' (step 0), rank 0 "
+                                 "at 'connect' (step 0)"));
   CHECK(meeting.failure()->kind == wire::FailureKind::mismatch);
 }
 

@@ -45,7 +45,7 @@ std::string code_of(wire::FailureKind kind) {
     case wire::FailureKind::left:
       return "rank-left";
     case wire::FailureKind::mismatch:
-      return "bootstrap-mismatch";
+      return "call-differs";
     case wire::FailureKind::too_long:
       return "message-too-long";
     case wire::FailureKind::protocol:

@@ -64,6 +64,13 @@ bool is_too_large(const Call& call, Dtype dtype) {
   return call.count > kMostBytes / rows / info(dtype).bytes;
 }
 
+/// What plans refuse, of a call that is a copy on its rank.
+bool overlaps(const Call& call, uint64_t bytes) {
+  const auto from = reinterpret_cast<uintptr_t>(call.send),
+             to = reinterpret_cast<uintptr_t>(call.receive);
+  return from != to && from < to + bytes && to < from + bytes;
+}
+
 bool is_point_to_point(CallKind kind) { return kind == CallKind::send || kind == CallKind::recv; }
 
 /// What `op` means on this communicator.
@@ -98,6 +105,9 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
   if (!dtype) return refuse(fmt::format("there is no type {}", call.type));
   if (is_too_large(call, *dtype)) {
     return refuse(fmt::format("{} elements are more than any memory holds", call.count));
+  }
+  if (call.comm->ranks == 1 && overlaps(call, call.count * info(*dtype).bytes)) {
+    return refuse("the buffers overlap");
   }
   if (reduces(call.kind)) return find_reduction(function, call);
   return ncclSuccess;
