@@ -65,9 +65,7 @@ class Reader {
       }
       if (row.has(kWaits)) {
         const uint32_t end = system_.end(rank, o.channel);
-        Count& taken = count(CountKind::end, rank, index, end);
-        taken.initial = program_.ranks[rank].channels[o.channel].credits;
-        note(taken.takers, process, op, index);
+        note(count(CountKind::end, rank, index, end).takers, process, op, index);
       }
       if (!row.has(kReleases) && !row.has(kAcquires)) continue;
       Count& semaphore = count(CountKind::semaphore, rank, index, system_.semaphore(rank, o.first));
