@@ -5,7 +5,10 @@
 namespace mscclc {
 namespace {
 
-std::string without_numbers(const std::string& text) {
+/// What texts have in common that are said once.
+std::string key_of(const std::string& text) {
+  const bool is_error = text.starts_with("error: ");
+  if (!is_error || text.find('\n') + 1 != text.size()) return text;
   std::string words;
   for (const char c : text) {
     const bool digit = c >= '0' && c <= '9';
@@ -23,7 +26,7 @@ std::string name_ranks(const std::vector<uint32_t>& ranks) {
 }  // namespace
 
 std::string SaidOnce::add(uint32_t rank, const std::string& text) {
-  const auto [entry, is_new] = said_.try_emplace(without_numbers(text), Said{rank, text, {}});
+  const auto [entry, is_new] = said_.try_emplace(key_of(text), Said{rank, text, {}});
   if (is_new) return text;
   if (text != entry->second.text) entry->second.others.push_back(rank);
   return "";

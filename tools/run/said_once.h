@@ -1,5 +1,6 @@
-// What the ranks of a run say, without repetitions: each text once, and of texts that differ in numbers
-// only the first, with the ranks that say the others.
+// What the ranks of a run say, without repetitions: each text once, and of errors of one line that
+// differ in numbers only the first, with the ranks that say the others. What has more lines than
+// that, such as the ops that blocks of each rank wait at, is said by each.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,13 @@ class SaidOnce {
   [[nodiscard]] std::string ranks_left_out() const;
 
  private:
-  /// The first text with these words.
+  /// The first one of such texts.
   struct Said {
     uint32_t rank;
     std::string text;
     std::vector<uint32_t> others;  ///< ranks with other numbers in it
   };
-  std::map<std::string, Said> said_;  ///< by the text without its numbers
+  std::map<std::string, Said> said_;  ///< by the text; of errors of one line without its numbers
 };
 
 }  // namespace mscclc

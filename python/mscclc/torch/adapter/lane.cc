@@ -53,13 +53,15 @@ c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
                                               if (const auto alive = comm.lock()) alive->abort(why);
                                             });
   const std::string name = request.about.name;
-  const bool posted = worker_.post([request = std::move(request), work, comm = comm_] {
+  const bool posted = worker_.post([request = std::move(request), work, comm = comm_]() mutable {
     std::exception_ptr error;
     try {
       run(request, *comm, nullptr);
     } catch (...) {
       error = std::current_exception();
     }
+    // To let go of tensors needs the interpreter, which may end once the caller knows the end.
+    request = {};
     work->end(error);
   });
   TORCH_CHECK(posted, name,
