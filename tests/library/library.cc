@@ -213,6 +213,7 @@ const std::vector<LibraryProgram>& library() {
       {"allgather_groups", all},
       {"allgather_hier", shapes},
       {"allgather_hier_packets", shapes},
+      {"allgather_nodes", between_nodes},
       {"allgather_packets", apart},
       {"allgather_ring", all},
       {"allgather_switch", all},
@@ -269,6 +270,7 @@ const std::vector<LibraryProgram>& library() {
       {"sendrecv", all},
       {"sendrecv_get", all},
       {"sendrecv_hier_packets", with_shifts(shapes)},
+      {"sendrecv_nodes", with_blocks_and_instances(ranks({2}))},
       {"sendrecv_packets", formats},
       {"sendrecv_port", all},
   };

@@ -18,7 +18,8 @@ namespace mscclc::testing {
 namespace {
 
 constexpr const char* kPrograms[] = {
-    "allgather_hier",       "allgather_hier_packets",     "allreduce_hier",
+    "allgather_hier",       "allgather_hier_packets",     "allgather_nodes",
+    "allreduce_hier",
     "allreduce_hier_2shot", "allreduce_hier_packets",     "allreduce_hier_pipeline",
     "alltoall_hier",        "alltoall_hier_packets",      "alltoall_nodes",
     "broadcast_hier",       "broadcast_hier_packets",     "broadcast_nodes",

@@ -30,11 +30,16 @@ for sizes in "$long" "1000 --dtype all"; do
   check "sendrecv_port: $sizes" "$mscclc" run plans/sendrecv_port.mscl -D R=2 -D B=2 \
     --bytes $sizes --iters 2 --device processes --ranks-per-node 1
 done
-for name in alltoall_nodes broadcast_nodes reducescatter_nodes; do
+for name in allgather_nodes alltoall_nodes broadcast_nodes reducescatter_nodes; do
   for sizes in "$short,1M" "1000 --dtype all"; do
     # shellcheck disable=SC2086  # words of their own
     check "$name: $sizes" "$mscclc" run plans/$name.mscl -D R=3 --bytes $sizes --iters 20 \
       --device processes --ranks-per-node 1
   done
+done
+for sizes in "$short,1M" "1000 --dtype all"; do
+  # shellcheck disable=SC2086  # words of their own
+  check "sendrecv_nodes: $sizes" "$mscclc" run plans/sendrecv_nodes.mscl --bytes $sizes --iters 20 \
+    --device processes --ranks-per-node 1
 done
 exit $failed
