@@ -14,6 +14,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from checks import equal, refused
+from exchange import EXCHANGE
 
 import mscclc
 
@@ -284,30 +285,11 @@ def made_at_the_same_time(ranks):
         made[name].finalize()
 
 
-# Two ranks' inputs, exchanged and added up.
-PLAN = """
-program mine
-collective allreduce(ranks: 2)
-rank r in 0..2 {
-  buffer got[1]
-  channel ch = memory(1 - r)
-  tb 0 {
-    signal ch relaxed
-    wait ch relaxed
-    put ch.got[0] <- input[0]
-    signal ch
-    wait ch
-    reduce output[0] <- input[0], got[0] op: sum
-  }
-}
-"""
-
-
 def plans_of_the_user(ranks):
     """Registered before or after the communicator was made; a selector may leave the choice."""
     if ranks.size != 2:
         return
-    registry, plan = mscclc.Registry(), mscclc.compile(PLAN)
+    registry, plan = mscclc.Registry(), mscclc.compile(EXCHANGE)
 
     def check(comm):
         found = torch.full((8,), ranks.rank + 1.0)

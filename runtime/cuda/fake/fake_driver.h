@@ -44,9 +44,10 @@ struct FakeOptions {
   bool alone = false;   ///< each process sees one GPU, of its own number, as cuda:0
   int capability = 9;   ///< major
   int multiprocessors = 132;
-  bool lossy = false;     ///< edges of captures have data: what is ahead is not told
-  bool deferred = false;  ///< work on streams is done when someone waits for it
-  bool dma_buf = false;   ///< memory of GPUs can be given to network devices as a descriptor
+  bool lossy = false;        ///< edges of captures have data: what is ahead is not told
+  bool keeps_edges = false;  ///< captures let no edge go, as those that allocate memory
+  bool deferred = false;     ///< work on streams is done when someone waits for it
+  bool dma_buf = false;      ///< memory of GPUs can be given to network devices as a descriptor
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
   uint64_t memory = 1ull << 40;  ///< of a GPU, in bytes

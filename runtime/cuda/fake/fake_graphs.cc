@@ -57,6 +57,7 @@ abi::Result FakeDriver::GraphAddDependencies(abi::Graph, const abi::GraphNode* f
 
 abi::Result FakeDriver::GraphRemoveDependencies(abi::Graph, const abi::GraphNode* from,
                                                 const abi::GraphNode* to, size_t count) {
+  if (options_.keeps_edges) return abi::kNotSupported;
   for (size_t i = 0; i < count; ++i) {
     if (std::erase(nodes_.at(to[i]).after, from[i]) == 0) {
       return misuse("removes an edge that is not there", abi::kInvalidValue);

@@ -106,7 +106,8 @@ bool CudaStreamChain::put_record(Capture& capture, const Stream& before,
       kAttempt, diagnostics);
 }
 
-/// The record follows what the call ends with, and no more what the one before ended with.
+/// The record follows what the call ends with, and no more what the one before ended with: unless
+/// the graph allocates memory, which lets no edge go. An edge that stays is right, too.
 bool CudaStreamChain::move_record(const Capture& capture, const Stream& before,
                                   Diagnostics& diagnostics) const {
   const Driver& driver = context_->driver();
@@ -117,10 +118,10 @@ bool CudaStreamChain::move_record(const Capture& capture, const Stream& before,
     }
   }
   for (const abi::GraphNode node : without(before.ends, capture.end.ends)) {
-    if (!context_->ok(driver.GraphRemoveDependencies(capture.end.graph, &node, &capture.record, 1),
-                      kAttempt, diagnostics)) {
-      return false;
-    }
+    const abi::Result removed =
+        driver.GraphRemoveDependencies(capture.end.graph, &node, &capture.record, 1);
+    if (removed == abi::kNotSupported) return true;
+    if (!context_->ok(removed, kAttempt, diagnostics)) return false;
   }
   return true;
 }

@@ -141,6 +141,24 @@ TEST_CASE("a capture has one wait and one record, and nothing between its calls"
   world.check_clean();
 }
 
+TEST_CASE("a capture that allocates memory, and so keeps all edges, ends with one record as well") {
+  World world({.keeps_edges = true, .deferred = true});
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    const abi::Graph graph = gpu.graph();
+    const std::vector<abi::GraphNode> events = world.fake.event_nodes(graph);
+    REQUIRE(events.size() == 2);
+    CHECK(world.fake.edges(events[1]) ==
+          std::vector<abi::GraphNode>{world.nodes[0], world.nodes[1]});
+    world.fake.replay(graph, gpu.streams[1]);
+    gpu.call(0);
+    CHECK(gpu.run(0) == 0);
+    CHECK(gpu.run(1) == 2);
+    CHECK(gpu.run(0) == 1);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("captures that take turns have an order each") {
   World world({.deferred = true});
   {
