@@ -270,7 +270,7 @@ const std::vector<LibraryProgram>& library() {
       {"sendrecv", all},
       {"sendrecv_get", all},
       {"sendrecv_hier_packets", with_shifts(shapes)},
-      {"sendrecv_nodes", with_blocks_and_instances(ranks({2}))},
+      {"sendrecv_nodes", {{{"R", "2"}}, {{"R", "2"}, {"T", "2"}, {"I", "2"}}}},
       {"sendrecv_packets", formats},
       {"sendrecv_port", all},
   };
