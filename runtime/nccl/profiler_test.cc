@@ -59,7 +59,7 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
       }) == ncclSuccess);
       const std::string told = plugged.lines();
       const std::string plan =
-          "allreduce_1shot_ordered:R=2,F=LL16,B=8,T=128";  // of plans/library.json
+          "allreduce_1shot_ordered:R=2,F=LL16,B=4,T=256";  // of plans/library.json
       CHECK(of_rank(0, told) ==
             "0: start 1 in 0: GroupApi captured false depth 1\n"
             "0: start 2 in 0: Group\n"
