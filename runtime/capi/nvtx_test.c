@@ -1,5 +1,5 @@
 /* What profilers are told of the C interface by NVTX: a range for each call. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* realpath() */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
