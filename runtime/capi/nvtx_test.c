@@ -35,14 +35,14 @@ static void make_calls(void) {
   mscclc_unique_id_t id;
   mscclc_comm_t *comm = NULL, *child = NULL;
   mscclc_stream_t stream;
-  float two[2] = {1, 2};
+  float four[4] = {1, 2, 3, 4};
   config.device = MSCCLC_HOST;
   OK(mscclc_unique_id(&id));
   OK(mscclc_comm_create(&comm, 1, &id, 0, &config));
   OK(mscclc_stream_create(comm, &stream));
-  OK(mscclc_allreduce(comm, two, two, 2, MSCCLC_F32, MSCCLC_SUM, stream));
+  OK(mscclc_allreduce(comm, four, four, 2, MSCCLC_F32, MSCCLC_SUM, stream));
   OK(mscclc_group_start());
-  OK(mscclc_broadcast(comm, two, two, 4, MSCCLC_F32, 0, stream));
+  OK(mscclc_broadcast(comm, four, four, 4, MSCCLC_F32, 0, stream));
   OK(mscclc_group_end());
   OK(mscclc_barrier(comm, stream));
   wrong.kind = 99;

@@ -104,6 +104,15 @@ TEST_CASE("calls of one capture get edges, and calls outside of it none") {
   world.check_clean();
 }
 
+/// A call after the replay of a graph of two waits for it.
+void check_replay(World& world, ChainedGpu& gpu, abi::Graph graph) {
+  world.fake.replay(graph, gpu.streams[1]);
+  gpu.call(0);
+  CHECK(gpu.run(0) == 0);
+  CHECK(gpu.run(1) == 2);
+  CHECK(gpu.run(0) == 1);
+}
+
 TEST_CASE("a replay begins after the calls before its launch, and before those after it") {
   World world({.deferred = true});
   {
@@ -150,11 +159,7 @@ TEST_CASE("a capture that allocates memory, and so keeps all edges, ends with on
     REQUIRE(events.size() == 2);
     CHECK(world.fake.edges(events[1]) ==
           std::vector<abi::GraphNode>{world.nodes[0], world.nodes[1]});
-    world.fake.replay(graph, gpu.streams[1]);
-    gpu.call(0);
-    CHECK(gpu.run(0) == 0);
-    CHECK(gpu.run(1) == 2);
-    CHECK(gpu.run(0) == 1);
+    check_replay(world, gpu, graph);
   }
   world.check_clean();
 }
@@ -183,11 +188,7 @@ TEST_CASE("a replay is ordered, too, where the driver does not say what calls en
     world.fake.options().lossy = true;
     const abi::Graph graph = gpu.graph();
     world.fake.options().lossy = false;
-    world.fake.replay(graph, gpu.streams[1]);
-    gpu.call(0);
-    CHECK(gpu.run(0) == 0);
-    CHECK(gpu.run(1) == 2);
-    CHECK(gpu.run(0) == 1);
+    check_replay(world, gpu, graph);
   }
   world.check_clean();
 }
