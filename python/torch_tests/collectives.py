@@ -296,6 +296,17 @@ def works(ranks):
         pass
 
 
+def asked_until_they_end(ranks):
+    """What a work lets go of at its end needs the interpreter, which the thread has that asks."""
+    n, rank = ranks.size, ranks.rank
+    found = torch.zeros(1000 * n)
+    for i in range(100):
+        work = dist.all_gather_into_tensor(found, torch.full((1000,), float(rank + i)), async_op=True)
+        while not work.is_completed():
+            pass
+        equal(found, torch.arange(float(n)).repeat_interleave(1000) + i)
+
+
 def groups(ranks):
     n, rank = ranks.size, ranks.rank
     members = list(range(0, n, 2))
@@ -431,5 +442,5 @@ CHECKS = [
     reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
-    works, groups, coalescing, messages, objects, sequence_numbers,
+    works, asked_until_they_end, groups, coalescing, messages, objects, sequence_numbers,
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from checks import equal, init, refused
 
+import mscclc
 import mscclc.torch
 
 ALONE = True
@@ -100,12 +101,32 @@ def debug_wrapper(ranks):
     dist.set_debug_level_from_env()
 
 
+def _instead_in_two_groups(ranks):
+    """Calls that another backend does, at once, and not in the same order on all ranks."""
+    options = mscclc.torch.Options(fallback=True)
+    groups = [dist.new_group(pg_options=options) for _ in range(2)]
+    for group in groups:
+        _sum(ranks, group)
+    registry = mscclc.Registry()
+    registry.set_selector(lambda request: False)  # no plan
+    found = [torch.full((3,), i + 1.0) for i in range(2)]
+    works = []
+    for i in (0, 1) if ranks.rank == 0 else (1, 0):
+        works.append(dist.all_reduce(found[i], group=groups[i], async_op=True))
+    for work in works:
+        work.wait()
+    registry.set_selector(None)
+    for i, one in enumerate(found):
+        equal(one, torch.full((3,), (i + 1.0) * ranks.size))
+
+
 def fallback(ranks):
     init(ranks, name="fallback", pg_options=mscclc.torch.Options(fallback=True))
     _sum(ranks)
     # gloo has no such reduction either; the error is gloo's.
     refused(lambda: dist.all_reduce(torch.ones(3, dtype=torch.int16)), "scalar type")
     _sum(ranks)
+    _instead_in_two_groups(ranks)
     dist.destroy_process_group()
     refused(lambda: init(ranks, name="wrong", pg_options=7), "mscclc.torch.Options")
     os.environ["TORCH_MSCCLC_FALLBACK"] = "1"

@@ -17,6 +17,14 @@ std::string next_keys(c10d::Store& store, int rank) {
   return "backend" + std::to_string(n);
 }
 
+/// Whether this is the first time that the process has `line` to say.
+bool is_first(const std::string& line) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  return said.insert(line).second;
+}
+
 }  // namespace
 
 MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
@@ -119,10 +127,7 @@ std::function<void()> MscclcBackend::instead(c10::DeviceType type, const char* n
   const auto other = others_.find(type);
   if (other == others_.end()) return nullptr;
   return [backend = other->second, name = std::string(name), group = group_, call] {
-    static std::mutex mutex;
-    static std::set<std::string> logged;
-    const std::lock_guard lock(mutex);
-    if (logged.insert(group + name + backend->getBackendName()).second) {
+    if (is_first(group + name + backend->getBackendName())) {
       TORCH_WARN("mscclc: no plan serves ", name, " of group ", group, ", so ",
                  backend->getBackendName(), " does it");
     }
@@ -435,8 +440,9 @@ void MscclcBackend::shutdown() {
     closed_ = true;
   }
   for (const auto& lane : lanes()) lane->close();
+  std::map<Where, std::shared_ptr<Lane>> gone;  // a communicator ends without the lock
   const std::lock_guard lock(mutex_);
-  lanes_.clear();
+  gone.swap(lanes_);
 }
 
 }  // namespace mscclc::torch_adapter

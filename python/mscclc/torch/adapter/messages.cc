@@ -66,10 +66,12 @@ void MscclcBackend::connect(const std::vector<Where>& places) {
 }
 
 void MscclcBackend::startCoalescing() {
+  std::vector<WorkPtr> works;  // of a batch that an error has cut short: ended without the lock
+  std::vector<Message> messages;
   const std::lock_guard lock(mutex_);
   coalescing_ = true;
-  coalesced_.clear();
-  messages_.clear();
+  works.swap(coalesced_);
+  messages.swap(messages_);
 }
 
 MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {

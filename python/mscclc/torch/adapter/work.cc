@@ -24,12 +24,14 @@ HostWork::HostWork(About about, std::function<void(const std::string&)> expire)
       future_(make_future({})) {}
 
 void HostWork::end(std::exception_ptr error) {
-  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> outputs, let_go;
   {
     const std::lock_guard lock(mutex_);
     outputs = about_.outputs;
-    about_.tensors.clear();
+    let_go.swap(about_.tensors);
   }
+  // Needs the interpreter, which a thread may have that asks this work something.
+  let_go.clear();
   finish(error);
   if (error) {
     future_->setError(error);

@@ -162,7 +162,7 @@ void Watch::run() {
       changed_.wait(lock);
       continue;
     }
-    const auto oldest = works_.front();
+    auto oldest = works_.front();
     const auto since = oldest_since_;
     lock.unlock();
     const bool ended = look_at(*oldest, since);
@@ -173,6 +173,9 @@ void Watch::run() {
       works_.pop_front();
       oldest_since_ = std::chrono::steady_clock::now();
     }
+    lock.unlock();
+    oldest.reset();  // its tensors need the interpreter, which a thread may have that adds a work
+    lock.lock();
   }
 }
 
