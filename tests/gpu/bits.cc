@@ -10,7 +10,8 @@
 
 #include "executor/simulator/cluster.h"
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graphs.h"
+#include "tests/gpu/parts.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ir/program/program.h"
 #include "runtime/runner/checked_call.h"
-#include "tests/gpu/stage.h"
+#include "tests/gpu/stage/stage.h"
 #include "tests/library/library.h"
 
 namespace mscclc::testing {

@@ -11,6 +11,7 @@
 #include "runtime/bootstrap/tcp/hub.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/held.h"
+#include "tests/gpu/parts.h"
 
 namespace mscclc::testing {
 namespace {

@@ -7,7 +7,7 @@
 // Each part says what it has counted; the exit code is 1 if anything was wrong.
 #include <CLI/CLI.hpp>
 
-#include "tests/gpu/stage.h"
+#include "tests/gpu/parts.h"
 
 namespace mscclc::testing {
 namespace {

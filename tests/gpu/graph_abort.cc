@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "tests/gpu/graphs.h"
 #include "tests/gpu/planted.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

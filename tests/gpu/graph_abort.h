@@ -1,7 +1,7 @@
 // A replay that hangs is ended by the host.
 #pragma once
 
-#include "tests/gpu/stage.h"
+#include "tests/gpu/stage/stage.h"
 
 namespace mscclc::testing {
 

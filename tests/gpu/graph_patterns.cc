@@ -7,7 +7,8 @@
 
 #include "tests/gpu/cases.h"
 #include "tests/gpu/graph_abort.h"
-#include "tests/gpu/graphs.h"
+#include "tests/gpu/parts.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

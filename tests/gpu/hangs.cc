@@ -6,9 +6,10 @@
 #include <cstdio>
 #include <thread>
 
-#include "tests/gpu/graphs.h"
 #include "tests/gpu/killed.h"
+#include "tests/gpu/parts.h"
 #include "tests/gpu/planted.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/gpu/graphs.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 

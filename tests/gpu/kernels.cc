@@ -13,8 +13,9 @@
 #include "ir/base/read_file.h"
 #include "plans/plan_json.h"
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graphs.h"
-#include "tests/gpu/shared_value.h"
+#include "tests/gpu/parts.h"
+#include "tests/gpu/stage/graphs.h"
+#include "tests/gpu/stage/shared_value.h"
 
 namespace mscclc::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graphs.h"
-#include "tests/gpu/shared_value.h"
+#include "tests/gpu/stage/graphs.h"
+#include "tests/gpu/stage/shared_value.h"
 
 namespace mscclc::testing {
 namespace {

@@ -1,7 +1,7 @@
 // A rank's process is killed in the middle of many calls.
 #pragma once
 
-#include "tests/gpu/stage.h"
+#include "tests/gpu/stage/stage.h"
 
 namespace mscclc::testing {
 

@@ -9,9 +9,10 @@
 #include "runtime/api/job.h"
 #include "runtime/testing/processes.h"
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graphs.h"
-#include "tests/gpu/nccl_sum.h"
-#include "tests/gpu/user_kernels.h"
+#include "tests/gpu/others/nccl_sum.h"
+#include "tests/gpu/others/user_kernels.h"
+#include "tests/gpu/parts.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

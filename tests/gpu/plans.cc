@@ -6,7 +6,8 @@
 #include <cstdio>
 
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graphs.h"
+#include "tests/gpu/parts.h"
+#include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {
 namespace {

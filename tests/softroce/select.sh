@@ -4,7 +4,7 @@
 # minutes (docs/recorded_runs.md):
 #
 #   tests/softroce/run.sh tests/softroce/select.sh bazel-bin/runtime/verbs/verbs_lane_test \
-#     bazel-bin/tests/runtime/verbs_nodes_test bazel-bin/tools/mscclc
+#     bazel-bin/tests/nodes/verbs_nodes_test bazel-bin/tools/mscclc
 . tests/softroce/common.sh
 
 short=0,4,1000,64K

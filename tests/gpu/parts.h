@@ -1,0 +1,28 @@
+// The parts of gpu_check, which tries the runtime on a machine's GPUs. Each says what it has
+// counted. True: all was right.
+#pragma once
+
+#include "tests/gpu/stage/stage.h"
+
+namespace mscclc::testing {
+
+/// Every plan of the library and of the peer for this number of ranks, against the collective's
+/// definition: data types, reductions, sizes, in place or not, zero copy or staged, odd offsets.
+bool check_plans(const StageOptions& options);
+/// Every plan of the library that adds up floats, on data whose sums are rounded: bit for bit what
+/// the simulator gives.
+bool check_bits(const StageOptions& options);
+/// Every plan of a folder by its own kernels, bit for bit what the interpreter gives.
+bool check_kernels(const StageOptions& options);
+/// Calls in graphs: patterns of capture and replay, for a plan of each family.
+bool check_graphs(const StageOptions& options);
+/// Plans that hang, and ranks that die: reports, and how soon they come.
+bool check_hangs(const StageOptions& options);
+/// Very many small calls of random plans, sizes and types, eager and in graphs.
+bool check_soak(const StageOptions& options);
+/// Calls on several streams, beside kernels of others, that begin in another order on each GPU.
+bool check_overlap(const StageOptions& options);
+/// What is made and destroyed over and over leaves nothing behind.
+bool check_cycles(const StageOptions& options);
+
+}  // namespace mscclc::testing

@@ -1,0 +1,172 @@
+#include "tests/nodes/mixed_faults.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cerrno>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "runtime/testing/descriptors.h"
+#include "tests/nodes/fake_wire.h"
+#include "tests/nodes/far_job.h"
+
+namespace mscclc::testing {
+namespace {
+
+constexpr const char* kPrograms[] = {
+    "allgather_hier",          "allgather_hier_packets", "allgather_nodes",
+    "allreduce_hier",          "allreduce_hier_2shot",   "allreduce_hier_packets",
+    "allreduce_hier_pipeline", "alltoall_hier",          "alltoall_hier_packets",
+    "alltoall_nodes",          "broadcast_hier",         "broadcast_hier_packets",
+    "broadcast_nodes",         "reducescatter_hier",     "reducescatter_hier_packets",
+    "reducescatter_nodes",     "sendrecv_hier_packets"};
+
+constexpr const char* kKinds[] = {"lossy", "killed", "cut"};
+
+/// The ranks of which the fault takes the word from `rank`.
+std::vector<uint32_t> gone(const FaultTrial& trial, uint32_t rank) {
+  if (trial.kind == FaultKind::killed) return {trial.victim};
+  if (trial.kind == FaultKind::lossy) return {};
+  return rank < FarJob::kOnNode ? std::vector<uint32_t>{2, 3} : std::vector<uint32_t>{0, 1};
+}
+
+/// A rank that ends because of another one ends its lanes, which its peers may see before they hear
+/// of that one.
+std::vector<uint32_t> may_be_named(const FaultTrial& trial, uint32_t rank) {
+  if (trial.kind != FaultKind::killed) return gone(trial, rank);
+  std::vector<uint32_t> others;
+  for (uint32_t r = 0; r < FarJob::kRanks; ++r) {
+    if (r != rank) others.push_back(r);
+  }
+  return others;
+}
+
+/// The calls, of which the victim does not see the end if the moment comes before it.
+RankBody body_of(const FaultTrial& trial, const std::atomic<uint64_t>& passed) {
+  const RankBody calls = far_calls(trial.program, trial.sizes, trial.times);
+  if (trial.kind != FaultKind::killed) return calls;
+  return [&, calls](Communicator& communicator) {
+    if (communicator.rank() == trial.victim) {
+      std::thread([&] {
+        while (passed < trial.moment) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        ::raise(SIGKILL);
+      }).detach();
+    }
+    return calls(communicator);
+  };
+}
+
+void set(FarNetwork::Faults& faults, const FaultTrial& trial) {
+  faults.delay_us = trial.delay_us;
+  faults.lost = trial.lost;
+  faults.reordered = trial.reordered;
+  if (trial.kind == FaultKind::cut) faults.cut_after = trial.moment;
+}
+
+void set(verbs::fake::Wire& wire, const FaultTrial& trial) {
+  wire.lost = trial.lost;
+  wire.again_us = trial.delay_us;
+  wire.silent = trial.silent;
+  if (trial.kind == FaultKind::cut) wire.cut_after = trial.moment;
+}
+
+std::vector<std::string> run_trial(const FaultTrial& trial, std::string& left_out) {
+  const auto silence = trial.kind == FaultKind::cut ? FarJob::kShort : FarJob::kLong;
+  if (trial.verbs) {
+    FakeWire wire;
+    set(wire.wire(), trial);
+    return run_far_ranks(wire.place(), body_of(trial, wire.wire().passed), silence);
+  }
+  FarNetwork network;
+  left_out = network.make(FarJob::kNodes);
+  if (!left_out.empty()) return {};
+  set(network.faults(), trial);
+  return run_far_ranks(network, body_of(trial, network.faults().passed), silence);
+}
+
+/// Judges what one rank has said.
+void judge(const FaultTrial& trial, uint32_t rank, const std::string& said, FaultOutcome& outcome) {
+  if (said.empty()) return;
+  outcome.right = false;
+  if (trial.kind == FaultKind::killed && rank == trial.victim && said == "it ended with -9") return;
+  outcome.hung |= said == "it has not ended";
+  const size_t leaks = said.find("it leaves ");
+  if (leaks != std::string::npos) outcome.leaked += std::stoul(said.substr(leaks + 10));
+  if (leaks != std::string::npos || !blames_any(said, may_be_named(trial, rank))) {
+    outcome.wrong += fmt::format("rank {}: {}\n", rank, said);
+  } else if (!blames_any(said, gone(trial, rank))) {
+    ++outcome.not_the_victim;
+  }
+}
+
+/// Children of this process that have not been waited for.
+uint64_t children() {
+  uint64_t count = 0;
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) ++count;
+  return errno == ECHILD ? count : count + 1;
+}
+
+}  // namespace
+
+FaultTrial draw_faults(uint64_t seed, bool verbs) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](uint64_t n) { return random() % n; };
+  FaultTrial trial;
+  trial.kind = static_cast<FaultKind>(seed % std::size(kKinds));
+  trial.program = kPrograms[below(std::size(kPrograms))];
+  for (uint64_t i = 1 + below(3); i > 0; --i) trial.sizes.push_back(8 * below(1 << below(18)));
+  trial.times = static_cast<uint32_t>(1 + below(trial.kind == FaultKind::lossy ? 4 : 40));
+  trial.delay_us = static_cast<uint32_t>(below(1000));
+  trial.lost = static_cast<uint32_t>(below(20));
+  trial.reordered = static_cast<uint32_t>(below(100));
+  trial.victim = static_cast<uint32_t>(below(FarJob::kRanks));
+  trial.moment = 50 + below(1000);
+  if (!verbs) return trial;
+  trial.verbs = true;
+  trial.delay_us = static_cast<uint32_t>(1000 + below(20'000));
+  trial.lost = static_cast<uint32_t>(below(100));
+  trial.moment = below(200);
+  trial.silent = trial.kind == FaultKind::cut && below(2) == 0;
+  return trial;
+}
+
+std::string text(const FaultTrial& trial) {
+  std::string sizes;
+  for (const uint64_t bytes : trial.sizes) sizes += fmt::format(" {}", bytes);
+  if (trial.verbs) {
+    return fmt::format(
+        "{} over verbs: {}, {} calls of{} bytes, of 1000 orders {} sent again after "
+        "{} us; rank {}; moment {}{}",
+        kKinds[static_cast<size_t>(trial.kind)], trial.program, trial.times, sizes, trial.lost,
+        trial.delay_us, trial.victim, trial.moment, trial.silent ? "; devices say nothing" : "");
+  }
+  return fmt::format(
+      "{}: {}, {} calls of{} bytes, {} us late, of 1000 packets {} lost and {} reordered{}",
+      kKinds[static_cast<size_t>(trial.kind)], trial.program, trial.times, sizes, trial.delay_us,
+      trial.lost, trial.reordered,
+      trial.kind == FaultKind::killed
+          ? fmt::format("; rank {} dies after {}", trial.victim, trial.moment)
+      : trial.kind == FaultKind::cut ? fmt::format("; cut after {}", trial.moment)
+                                     : "");
+}
+
+FaultOutcome try_faults(const FaultTrial& trial) {
+  FaultOutcome outcome;
+  const size_t before = open_descriptors();
+  const std::vector<std::string> said = run_trial(trial, outcome.left_out);
+  if (!outcome.left_out.empty()) return outcome;
+  outcome.right = true;
+  for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
+  const uint64_t left = open_descriptors() - before + children();
+  outcome.leaked += left;
+  if (left > 0) outcome.wrong += fmt::format("{} descriptors or processes are left\n", left);
+  return outcome;
+}
+
+}  // namespace mscclc::testing

@@ -1,0 +1,33 @@
+// Some jobs with mixed faults; mixed_faults_full runs a thousand.
+#include "tests/nodes/mixed_faults.h"
+
+#include <catch2/catch.hpp>
+#include <iostream>
+
+namespace mscclc {
+namespace {
+
+void try_some(bool verbs) {
+  for (uint64_t seed = 0; seed < 9; ++seed) {
+    const testing::FaultTrial trial = testing::draw_faults(seed, verbs);
+    INFO("seed " << seed << ", " << text(trial));
+    const testing::FaultOutcome outcome = testing::try_faults(trial);
+    if (!outcome.left_out.empty()) {
+      std::cout << "left out: " << outcome.left_out << "\n";
+      return;
+    }
+    CHECK(outcome.wrong == "");
+    CHECK_FALSE(outcome.hung);
+    CHECK(outcome.leaked == 0);
+    if (trial.kind == testing::FaultKind::lossy) CHECK(outcome.right);
+  }
+}
+
+TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave nothing behind") {
+  try_some(false);
+}
+
+TEST_CASE("so do jobs over verbs, and leave no queue pairs and memory regions") { try_some(true); }
+
+}  // namespace
+}  // namespace mscclc
