@@ -220,7 +220,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
 
 void set_plan_calls(MakePlanCalls make) {
   const std::lock_guard lock(maker_mutex);
-  maker() = std::move(make);
+  maker().swap(make);  // what was there before goes without the mutex
 }
 
 std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
