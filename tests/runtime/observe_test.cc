@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -127,6 +128,30 @@ TEST_CASE("abort writes down the last calls of every rank") {
     CHECK(log["awaited"].empty());
     CHECK(fs::exists(logs.folder / ("rank-" + std::to_string(rank) + ".txt")));
   }
+}
+
+// Rank 1 asks while its watchdog, which has written them down, says so.
+TEST_CASE("who is told of a failure finds the last calls written down") {
+  const Logs logs;
+  const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  std::atomic<bool> says = false, asked = false;
+  set_log_sink([&](const std::string& line) {
+    if (line.find(" [1] mscclc WARN INIT peer-failed") == line.npos) return;
+    says = true;
+    while (!asked) std::this_thread::sleep_for(milliseconds(1));
+  });
+  const auto ask = [&](Communicator& communicator) -> std::string {
+    if (communicator.rank() == 0) return communicator.abort("enough"), "";
+    while (!says) std::this_thread::sleep_for(milliseconds(1));
+    Diagnostics diagnostics;
+    const bool fine = communicator.check(diagnostics);
+    const bool written = logs.of(1).is_object() && fs::exists(logs.folder / "rank-1.txt");
+    asked = true;
+    return fine ? "all is well" : written ? "" : "nothing is written down";
+  };
+  const auto said = testing::threads(2, ask, kLongestWatch);
+  set_log_sink({});
+  CHECK(said[1] == "");
 }
 
 /// Aborts at rank 0; what both ranks then find in their errors.
