@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -55,6 +56,7 @@ struct WatchedCalls {
   std::shared_ptr<const Program> plan;
   int calls;
   std::function<std::string(Communicator&, StreamHandle)> after;
+  std::function<void(Communicator&)> before = {};
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -64,6 +66,7 @@ struct WatchedCalls {
     const BoundCall call = loaded->bind(
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (before) before(communicator);
     for (int i = 0; i < calls; ++i) {
       if (!call || !loaded->launch(call, stream, diagnostics)) return testing::text(diagnostics);
     }
@@ -73,19 +76,25 @@ struct WatchedCalls {
   }
 };
 
-// Rank 0 never asks: it only stays until rank 1, whose calls are done, has heard of the hang.
+// Rank 0 begins when rank 1 has launched, and never asks: it only stays until rank 1, whose calls
+// are done, has heard of the hang.
 TEST_CASE("a hang is noticed though nobody asks") {
   const Logs logs;
-  const auto stay = [](Communicator& communicator, StreamHandle) -> std::string {
+  std::latch launched(1);
+  const auto wait = [&](Communicator& communicator) {
+    if (communicator.rank() == 0) launched.wait();
+  };
+  const auto stay = [&](Communicator& communicator, StreamHandle) -> std::string {
     Diagnostics diagnostics;
     if (communicator.rank() == 1) {
+      launched.count_down();
       while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     }
     Diagnostics later;
     (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay},
+  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay, wait},
                                      testing::Timeouts(kLongestWatch, milliseconds(100)));
   CHECK(said[0] == "");
   CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
