@@ -516,6 +516,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/prove": ["passes/testing"],
     "passes/symbolic": ["passes/testing"],
     "passes/sync": ["passes/testing"],
+    "runtime/base": ["runtime/testing"],
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],
     "runtime/capi": ["runtime/testing"],

@@ -407,7 +407,7 @@ class Mistakes(unittest.TestCase):
             else:
                 print()
         """
-        self.assertRegex(run(2, body, MSCCLC_TIMEOUT="1")[0], "rank.* 1.*2.*")
+        self.assertRegex(run(2, body, MSCCLC_TIMEOUT="3")[0], "rank.* 1.*2.*")
 
     def test_other_threads_go_on_while_a_rank_waits(self):
         with tempfile.TemporaryDirectory() as folder:

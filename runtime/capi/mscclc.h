@@ -78,8 +78,8 @@ MSCCLC_API const char *mscclc_version(void);
 
 /* Gets the lines of the log, without their ends, whatever MSCCLC_DEBUG_FILE says. Which lines there
  * are, MSCCLC_DEBUG and MSCCLC_DEBUG_SUBSYS say. Called from any thread, one call at a time; it
- * must not call this library. NULL: lines go to the file again. Any thread; when it returns, the
- * callback before it is not called any more. */
+ * must not call this library, nor wait for a thread that is in a call of it. NULL: lines go to the
+ * file again. Any thread; when it returns, the callback before it is not called any more. */
 typedef void (*mscclc_log_fn)(void *user, const char *line);
 MSCCLC_API mscclc_result_t mscclc_set_log(mscclc_log_fn log, void *user);
 

@@ -6,6 +6,7 @@
 #include "plans/target.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/plan.h"
+#include "runtime/base/per_process.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
 #include "runtime/capi/ranges.h"
@@ -20,15 +21,24 @@ char* copy_text(std::string_view text) {
   return copy;
 }
 
+namespace {
+
+struct DefaultRegistry {
+  std::mutex mutex;
+  std::shared_ptr<PlanRegistry> made;
+};
+
+}  // namespace
+
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics) {
-  static std::mutex* const mutex = new std::mutex;
-  static std::shared_ptr<PlanRegistry>* const made = new std::shared_ptr<PlanRegistry>;
-  const std::lock_guard lock(*mutex);
-  if (*made == nullptr) {
+  static PerProcess<DefaultRegistry> of_process;
+  auto& [mutex, made] = of_process.get();
+  const std::lock_guard lock(mutex);
+  if (made == nullptr) {
     auto library = builtin_library({}, diagnostics);
-    if (library != nullptr) *made = PlanRegistry::create({.library = library}, diagnostics);
+    if (library != nullptr) made = PlanRegistry::create({.library = library}, diagnostics);
   }
-  return *made;
+  return made;
 }
 
 namespace {

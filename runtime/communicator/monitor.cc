@@ -121,11 +121,24 @@ void Monitor::write_down(const Waits& found) {
   if (error != nullptr) write_log(*error, found);
 }
 
+// The watchdog and the application may come at once. Whoever has the error may end the process: the
+// file must be whole by then. What takes the lines is the application's own, and is called without
+// the mutex.
 void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
-  if (written_.exchange(true)) return;
+  std::vector<std::string> lines;
+  {
+    const std::lock_guard one_at_a_time(writing_);
+    if (written_) return;
+    lines = write_file(error, waits);
+    written_ = true;
+  }
+  for (const std::string& line : lines) log(LogLevel::warn, LogArea::init, group_->rank(), line);
+}
+
+std::vector<std::string> Monitor::write_file(const Diagnostic& error, const Waits& waits) {
   const uint32_t rank = group_->rank();
-  log(LogLevel::warn, LogArea::init, rank, fmt::format("{}: {}", error.code, error.message));
-  if (group_->flight_file == kNoFlightFile) return;
+  std::vector<std::string> lines = {fmt::format("{}: {}", error.code, error.message)};
+  if (group_->flight_file == kNoFlightFile) return lines;
   FlightLog flight{.rank = rank,
                    .size = group_->size(),
                    .host = host_name(),
@@ -142,14 +155,14 @@ void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
   std::string why;
   const std::string name = write_flight_log(flight, group_->flight_file, why);
   if (!name.empty()) {
-    log(LogLevel::warn, LogArea::init, rank,
-        fmt::format("the last calls are in {}.txt and .json", name));
-    return;
+    lines.push_back(fmt::format("the last calls are in {}.txt and .json", name));
+    return lines;
   }
   const std::lock_guard lock(mutex_);
   unwritten_ = fmt::format(
       "the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}", rank, why);
-  log(LogLevel::warn, LogArea::init, rank, unwritten_);
+  lines.push_back(unwritten_);
+  return lines;
 }
 
 }  // namespace mscclc

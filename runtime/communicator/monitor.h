@@ -48,7 +48,10 @@ class Monitor {
   void notice(const Waits& waits, bool wait);
   void look();
   void write_down(const Waits& found);
+  /// Writes the file and the log, once. Who comes later finds both written.
   void write_log(const Diagnostic& error, const Waits& waits);
+  /// The file; then what there is to log.
+  std::vector<std::string> write_file(const Diagnostic& error, const Waits& waits);
 
   const std::shared_ptr<Group> group_;
   std::mutex mutex_;  ///< of the next three
@@ -56,7 +59,8 @@ class Monitor {
   Waits last_waits_;
   std::string unwritten_;  ///< why there is no file of the last calls; "": there is one, or may be
   int looks_ = 0;          ///< the watchdog's since waits have ended
-  std::atomic<bool> written_{false};
+  std::mutex writing_;
+  std::atomic<bool> written_{false};        ///< changes under `writing_`
   std::unique_ptr<Watchdog::Watch> watch_;  // goes first
 };
 

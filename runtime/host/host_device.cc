@@ -14,6 +14,7 @@
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment.h"
+#include "runtime/base/per_process.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/message_lane.h"
@@ -108,11 +109,7 @@ class HostStreams {
     }
     return streams;
   }
-  /// Never destroyed: threads may outlive main().
-  static HostStreams& of_process() {
-    static auto* const made = new HostStreams;
-    return *made;
-  }
+  static HostStreams& of_process();
 
  private:
   struct Entry {
@@ -122,6 +119,11 @@ class HostStreams {
   mutable std::mutex mutex_;
   std::map<StreamHandle, Entry> streams_;
 };
+
+HostStreams& HostStreams::of_process() {
+  static PerProcess<HostStreams> made;
+  return made.get();
+}
 
 /// True if there is memory at all of these bytes. Walks the mappings, and touches none of them.
 bool is_mapped(const void* address, uint64_t bytes) {

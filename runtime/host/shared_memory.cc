@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/base/machine.h"
+#include "runtime/base/per_process.h"
 
 namespace mscclc {
 namespace {
@@ -71,8 +72,8 @@ std::shared_ptr<SharedMapping> SharedMapping::open(Fd file, uint64_t bytes,
 }
 
 SharedMappings& SharedMappings::of_process() {
-  static SharedMappings mappings;
-  return mappings;
+  static PerProcess<SharedMappings> mappings;
+  return mappings.get();
 }
 
 void SharedMappings::add(const std::shared_ptr<SharedMapping>& mapping) {

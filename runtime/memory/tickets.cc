@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "runtime/base/fd.h"
+#include "runtime/base/per_process.h"
 
 namespace mscclc {
 namespace {
@@ -15,13 +16,8 @@ constexpr size_t kSecretBytes = 16;
 struct Offers {
   std::mutex mutex;
   std::map<std::vector<uint8_t>, OfferedMemory> by_ticket;
-
-  /// Never destroyed: threads may withdraw while the process ends.
-  static Offers& of_process() {
-    static Offers& offers = *new Offers;
-    return offers;
-  }
 };
+PerProcess<Offers> offers_of_process;
 
 }  // namespace
 
@@ -42,14 +38,14 @@ std::vector<uint8_t> offer_ticket(const OfferedMemory& memory) {
   std::vector<uint8_t> ticket(identity.begin(), identity.end());
   ticket.resize(identity.size() + kSecretBytes);
   fill_random(std::span(ticket).last(kSecretBytes));
-  Offers& offers = Offers::of_process();
+  Offers& offers = offers_of_process.get();
   const std::lock_guard lock(offers.mutex);
   offers.by_ticket.emplace(ticket, memory);
   return ticket;
 }
 
 void withdraw_ticket(std::span<const uint8_t> ticket) {
-  Offers& offers = Offers::of_process();
+  Offers& offers = offers_of_process.get();
   const std::lock_guard lock(offers.mutex);
   offers.by_ticket.erase({ticket.begin(), ticket.end()});
 }
@@ -62,7 +58,7 @@ std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const 
     why = "it is memory of another process";
     return std::nullopt;
   }
-  Offers& offers = Offers::of_process();
+  Offers& offers = offers_of_process.get();
   const std::lock_guard lock(offers.mutex);
   const auto found = offers.by_ticket.find({ticket.begin(), ticket.end()});
   if (found == offers.by_ticket.end()) {

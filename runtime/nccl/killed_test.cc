@@ -78,7 +78,7 @@ TEST_CASE("a peer dies while a communicator is made [case-27]") {
 
 TEST_CASE("a peer dies before the ranks meet [case-27]") {
   const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "1", 1);  // nobody has heard of the peer, so only time can tell
+  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // nobody has heard of the peer, so only time can tell
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });

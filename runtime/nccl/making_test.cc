@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "runtime/nccl/test_ranks.h"
+#include "runtime/testing/named_threads.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -240,6 +241,7 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
     CHECK(await(comm) == ncclSuccess);
     CHECK(ncclCommDestroy(comm) == ncclSuccess);
   }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the stand-in
 }
 
 TEST_CASE("blocking and other communicators in one group [case-62]") {
@@ -269,6 +271,7 @@ TEST_CASE("abort does not wait for a peer that never comes [case-24]") {
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   ncclResult_t state = ncclSuccess;
   CHECK(ncclCommGetAsyncError(comm, &state) == ncclInvalidArgument);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it reads what the next test sets
 }
 
 TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {

@@ -12,6 +12,7 @@
 #include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/test_ranks.h"
+#include "runtime/testing/named_threads.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -169,11 +170,7 @@ TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration"
   CHECK_THAT(output_with({{"NCCL_COMM_BLOCKING", "foo"}}, make),
              Catch::Contains("NCCL_COMM_BLOCKING is 'foo'; allowed are 0 and 1"));
   // The thread that makes it still asks for the NCCL that this test has put in place.
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    REQUIRE(ncclCommGetAsyncError(comm, &state) == ncclSuccess);
-    std::this_thread::yield();
-  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
   CHECK(ncclCommAbort(comm) == ncclSuccess);
 }
 

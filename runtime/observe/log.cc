@@ -13,6 +13,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/per_process.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {
@@ -30,7 +31,7 @@ constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV", 
 constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
 constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 
-std::mutex mutex;  ///< of what follows
+PerProcess<std::mutex> mutex;  ///< of what follows
 bool started = false;
 int output = STDERR_FILENO;
 bool lost = false;  ///< some of it could not be written, and that was said
@@ -123,7 +124,7 @@ void write_log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::
       fmt::format("{}:{}:{} [{}] mscclc {} {} {}", host_name(), ::getpid(), ::syscall(SYS_gettid),
                   rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
                   kAreas[static_cast<size_t>(area)], printable_line(text));
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(mutex.get());
   if (sink()) {
     sink()(line);
   } else {
@@ -142,13 +143,13 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
 }
 
 void set_log_sink(LogSink to) {
-  const std::lock_guard lock(mutex);
-  sink() = std::move(to);
+  const std::lock_guard lock(mutex.get());
+  sink().swap(to);  // the caller's own: what ends with the sink before may log, or wait
 }
 
 bool start_log(const Environment& environment, Diagnostics& diagnostics) {
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(mutex.get());
     if (started) return true;
     auto level = LogLevel::off;
     uint32_t areas = *areas_of("INIT,BOOTSTRAP,ENV");
@@ -188,7 +189,7 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
 }
 
 void reset_log() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(mutex.get());
   if (output != STDERR_FILENO) ::close(output);
   output = STDERR_FILENO;
   started = lost = false;

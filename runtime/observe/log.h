@@ -46,8 +46,8 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
 /// (bad-variable).
 [[nodiscard]] bool start_log(const Environment& environment, Diagnostics& diagnostics);
 /// Gets each line, without its end, instead of the file or standard error; one call at a time, from
-/// any thread. It must not log. An empty function: lines go there again. When this returns, the
-/// sink before is not called any more.
+/// any thread. It must not log, nor wait for a thread that may. An empty function: lines go there
+/// again. When this returns, the sink before is not called any more.
 using LogSink = std::function<void(const std::string& line)>;
 void set_log_sink(LogSink sink);
 /// Forgets what start_log() has taken. For tests.

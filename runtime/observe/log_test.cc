@@ -8,10 +8,12 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "runtime/observe/file_name.h"
 #include "runtime/testing/log_file.h"
+#include "runtime/testing/processes.h"
 
 namespace mscclc {
 namespace {
@@ -46,6 +48,35 @@ TEST_CASE("lines go to a sink instead of the file") {
   CHECK(log.text().empty());
   say_all();
   CHECK(!log.text().empty());
+}
+
+TEST_CASE("what a sink holds may log when it goes") {
+  const LogFile file(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  REQUIRE(file.started());
+  const auto say = [](void*) { log(LogLevel::warn, LogArea::call, 1, "the end of a sink"); };
+  set_log_sink([held = std::shared_ptr<void>(nullptr, say)](const std::string&) {});
+  set_log_sink({});
+  CHECK(file.lines(" mscclc WARN CALL the end of a sink") == 1);
+}
+
+TEST_CASE("a child that is forked while a line is written logs, too") {
+  const LogFile file(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  REQUIRE(file.started());
+  testing::Processes processes;
+  bool is_child = false, said = false;
+  set_log_sink([&](const std::string&) {
+    said = is_child;
+    if (is_child) return;
+    processes.start([&] {
+      ::alarm(300);  // it would wait for ever
+      is_child = true;
+      log(LogLevel::warn, LogArea::call, 1, "a child's line");
+      return said ? 0 : 1;
+    });
+  });
+  log(LogLevel::warn, LogArea::call, 1, "its parent's");
+  set_log_sink({});
+  CHECK(processes.wait(0, std::chrono::minutes(5)) == 0);
 }
 
 TEST_CASE("levels and subsystems") {

@@ -1,8 +1,6 @@
 #include "runtime/observe/watchdog.h"
 
-#include <atomic>
-
-#include "runtime/base/forks.h"
+#include "runtime/base/per_process.h"
 #include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
@@ -11,27 +9,12 @@ namespace mscclc {
 struct Watchdog::OfProcess {
   std::mutex mutex;
   std::weak_ptr<Watchdog> dog;
-  const uint32_t process = forks();
-  const OfProcess* const inherited;  ///< still referred to, so no leak
-
-  explicit OfProcess(const OfProcess* of_parent) : inherited(of_parent) {}
-
-  /// A child of fork() begins with one of its own: its parent's thread is not there, and may have
-  /// held the mutexes.
-  static OfProcess& get() {
-    static std::atomic<OfProcess*> made{nullptr};
-    OfProcess* found = made;
-    while (found == nullptr || found->process != forks()) {
-      auto fresh = std::make_unique<OfProcess>(found);
-      if (made.compare_exchange_strong(found, fresh.get())) return *fresh.release();
-    }
-    return *found;
-  }
 };
 
 std::unique_ptr<Watchdog::Watch> Watchdog::watch(std::function<void()> look,
                                                  Diagnostics& diagnostics) {
-  OfProcess& of_process = OfProcess::get();
+  static PerProcess<OfProcess> made;
+  OfProcess& of_process = made.get();
   const std::lock_guard one_at_a_time(of_process.mutex);
   std::shared_ptr<Watchdog> dog = of_process.dog.lock();
   if (dog == nullptr) {

@@ -9,6 +9,7 @@
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
+#include "runtime/base/per_process.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/proof_cache.h"
@@ -20,10 +21,6 @@ namespace {
 /// load the same plan at once: the first proves it, and the others wait for that.
 class ProvedHere {
  public:
-  static ProvedHere& of_process() {
-    static ProvedHere all;
-    return all;
-  }
   std::optional<Proof> find(const PlanDigest& digest) const {
     const auto found = proved_.find(digest);
     return found == proved_.end() ? std::nullopt : std::optional(found->second);
@@ -38,6 +35,14 @@ class ProvedHere {
   static constexpr size_t kMost = 4096;
   std::map<PlanDigest, Proof> proved_;
 };
+PerProcess<ProvedHere> proved_here;
+
+/// What keeps_scratch_in_call() has found.
+struct ScratchKnown {
+  std::mutex mutex;
+  std::map<PlanDigest, bool> in_call;
+};
+PerProcess<ScratchKnown> scratch_known;
 
 std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
   const Proof proof = prove(plan, diagnostics);
@@ -81,7 +86,7 @@ const char* false_claim(const Proof& claimed, const Proof& proved) {
 std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
                                  const Environment& environment, Diagnostics& diagnostics) {
   if (const auto known = known_proof(digest)) return known;
-  ProvedHere& here = ProvedHere::of_process();
+  ProvedHere& here = proved_here.get();
   const std::lock_guard lock(here.mutex);
   if (const auto proved = here.find(digest)) return proved;
   const auto cache = ProofCache::open(environment, diagnostics);
@@ -96,10 +101,9 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
 }
 
 bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
-  static std::mutex mutex;
-  static std::map<PlanDigest, bool> known;
   constexpr size_t kMost = 4096;
   if (!is_small_with_scratch(plan)) return false;
+  auto& [mutex, known] = scratch_known.get();
   const std::lock_guard lock(mutex);  // ranks that are threads: the first finds out for all
   if (const auto found = known.find(digest); found != known.end()) return found->second;
   if (known.size() == kMost) known.clear();

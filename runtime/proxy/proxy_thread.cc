@@ -1,35 +1,38 @@
 #include "runtime/proxy/proxy_thread.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "runtime/base/idle.h"
+#include "runtime/base/per_process.h"
 #include "runtime/base/quiet_thread.h"
 
 namespace mscclc {
 namespace {
 
-/// A child of fork() has none of its parent's threads.
-using ThreadKey = std::tuple<pid_t, std::vector<uint8_t>, const Device*>;
+/// Device::room(), or a device that has none.
+using ThreadKey = std::pair<std::vector<uint8_t>, const Device*>;
 
 ThreadKey key_of(const Device& device) {
   std::vector<uint8_t> room = device.room();
   const Device* const alone = room.empty() ? &device : nullptr;
-  return {::getpid(), std::move(room), alone};
+  return {std::move(room), alone};
 }
+
+struct OfProcess {
+  std::mutex mutex;
+  std::map<ThreadKey, std::weak_ptr<ProxyThread>> threads;
+};
 
 }  // namespace
 
 std::shared_ptr<ProxyThread> ProxyThread::of(const Device& device, Diagnostics& diagnostics) {
-  static std::mutex mutex;
-  static std::map<ThreadKey, std::weak_ptr<ProxyThread>> threads;
-  const std::lock_guard lock(mutex);
-  std::erase_if(threads, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<ProxyThread>& known = threads[key_of(device)];
+  static PerProcess<OfProcess> of_process;
+  OfProcess& here = of_process.get();
+  const std::lock_guard lock(here.mutex);
+  std::erase_if(here.threads, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<ProxyThread>& known = here.threads[key_of(device)];
   if (auto running = known.lock()) return running;
   std::shared_ptr<ProxyThread> made(new ProxyThread);
   made->thread_ = quiet_thread("mscclc-proxy", [thread = made.get()] { thread->run(); });

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "runtime/api/tuner_csv.h"
 #include "runtime/base/environment.h"
@@ -48,7 +49,7 @@ bool goes_before(const Registered& a, const Registered& b) {
 struct Plans {
   std::vector<Registered> registered;
   std::vector<std::pair<std::string, std::shared_ptr<PlanProvider>>> folders;  ///< by path
-  PlanSelector selector;
+  std::shared_ptr<const PlanSelector> selector;  ///< nullptr: there is none
   std::shared_ptr<PlanProvider> library;
 };
 
@@ -68,7 +69,8 @@ class Picker {
       : plans_(plans), request_(request), passed_over_(passed_over), diagnostics_(diagnostics) {}
 
   std::shared_ptr<const PickedPlan> run() {
-    const Selection wanted = plans_.selector ? plans_.selector(request_) : Selection{};
+    const Selection wanted =
+        plans_.selector != nullptr ? (*plans_.selector)(request_) : Selection{};
     if (wanted.kind == Selection::Kind::plan) return selected(wanted.plan);
     if (wanted.kind == Selection::Kind::none) {
       passed_over_.push_back({"all plans", "the selector wants none for this call"});
@@ -214,15 +216,19 @@ struct PlanRegistry::State {
   std::unordered_map<PlanRequest, std::shared_ptr<const PickedPlan>, RequestHash> kept;
 };
 
+// What there was before goes last, without the mutexes: the selector is the caller's, and what it
+// holds may wait for another thread when it goes, or ask the registry.
 template <class F>
 bool PlanRegistry::State::change(const F& change) {
+  std::shared_ptr<const Plans> before;
+  decltype(kept) kept_before;
   const std::lock_guard one(changes);
   auto next = std::make_shared<Plans>(*plans);
   if (!change(*next)) return false;
   std::ranges::sort(next->registered, goes_before);
   const std::lock_guard lock(mutex);
-  plans = std::move(next);
-  kept.clear();
+  before = std::exchange(plans, std::move(next));
+  kept_before.swap(kept);
   return true;
 }
 
@@ -347,8 +353,10 @@ bool PlanRegistry::remove(std::string_view plan) {
 }
 
 void PlanRegistry::set_selector(PlanSelector selector) {
+  const auto shared =
+      selector ? std::make_shared<const PlanSelector>(std::move(selector)) : nullptr;
   state_->change([&](Plans& next) {
-    next.selector = std::move(selector);
+    next.selector = shared;
     return true;
   });
 }

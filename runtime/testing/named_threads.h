@@ -1,10 +1,12 @@
 // Threads of this process, by their names.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace mscclc::testing {
 
@@ -17,6 +19,11 @@ inline size_t threads_named(std::string_view name) {
     count += line == name ? 1 : 0;
   }
   return count;
+}
+
+/// Waits until none has it.
+inline void await_end_of_threads(std::string_view name) {
+  while (threads_named(name) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace mscclc::testing

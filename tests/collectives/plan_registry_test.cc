@@ -314,6 +314,20 @@ TEST_CASE("a selector stands in front") {
   CHECK(pick(*all, tagged("none", 16)) == "one");
 }
 
+TEST_CASE("what a selector holds may ask the registry when it goes") {
+  const auto all = registry();
+  add(*all, plan(""), "any");
+  size_t there = 0;
+  const auto ask = [&](void*) { there = all->plans().size(); };
+  all->set_selector([held = std::shared_ptr<void>(nullptr, ask)](const PlanRequest&) {
+    return Selection{.kind = Selection::Kind::none};
+  });
+  CHECK(pick(*all, request(1000)) == "nothing");
+  all->set_selector({});
+  CHECK(there == 1);
+  CHECK(pick(*all, request(1000)) == "any");
+}
+
 TEST_CASE("the library is asked last") {
   Diagnostics diagnostics;
   const auto all = registry(builtin_library({}, diagnostics));

@@ -147,6 +147,9 @@ TEST_CASE("a rank that is killed in the middle of a step ends all others") {
 struct OneCall {
   std::shared_ptr<const Program> plan;
   std::function<void(Communicator&, StreamHandle)> meanwhile = {};
+  /// Rank 0, whose wait is short, begins when rank 1 is done, however late that is. nullptr: at
+  /// once.
+  std::shared_ptr<std::latch> rank_1_done = {};
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -156,9 +159,11 @@ struct OneCall {
     const BoundCall call = executable->bind(
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (rank_1_done != nullptr && communicator.rank() == 0) rank_1_done->wait();
     if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
     if (meanwhile) meanwhile(communicator, stream);
     (void)communicator.synchronize(stream, diagnostics);
+    if (rank_1_done != nullptr && communicator.rank() == 1) rank_1_done->count_down();
     communicator.device().destroy_stream(stream);
     // What came after: nothing can be launched or loaded any more.
     Diagnostics later;
@@ -171,7 +176,8 @@ struct OneCall {
 };
 
 TEST_CASE("a wait that takes too long is reported") {
-  const auto said = testing::threads(2, OneCall{testing::stuck_plan()},
+  const auto rank_1_done = std::make_shared<std::latch>(1);
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), {}, rank_1_done},
                                      testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK(said[0] ==
         "error: rank 1 has not sent what rank 0 waits for\n"
@@ -191,7 +197,8 @@ TEST_CASE("whether it has failed is known when blocks have given up, before the 
     (void)communicator.device().synchronize(stream, diagnostics);
     if (communicator.has_failed(diagnostics)) found = testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), ask},
+  const auto rank_1_done = std::make_shared<std::latch>(1);
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), ask, rank_1_done},
                                      testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK_THAT(found, Catch::Contains("1 thread block waited longer than 0.3 s for something that"));
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -54,6 +56,7 @@ struct WatchedCalls {
   std::shared_ptr<const Program> plan;
   int calls;
   std::function<std::string(Communicator&, StreamHandle)> after;
+  std::function<void(Communicator&)> before = {};
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -63,6 +66,7 @@ struct WatchedCalls {
     const BoundCall call = loaded->bind(
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    if (before) before(communicator);
     for (int i = 0; i < calls; ++i) {
       if (!call || !loaded->launch(call, stream, diagnostics)) return testing::text(diagnostics);
     }
@@ -72,19 +76,25 @@ struct WatchedCalls {
   }
 };
 
-// Rank 0 never asks: it only stays until rank 1, whose calls are done, has heard of the hang.
+// Rank 0 begins when rank 1 has launched, and never asks: it only stays until rank 1, whose calls
+// are done, has heard of the hang.
 TEST_CASE("a hang is noticed though nobody asks") {
   const Logs logs;
-  const auto stay = [](Communicator& communicator, StreamHandle) -> std::string {
+  std::latch launched(1);
+  const auto wait = [&](Communicator& communicator) {
+    if (communicator.rank() == 0) launched.wait();
+  };
+  const auto stay = [&](Communicator& communicator, StreamHandle) -> std::string {
     Diagnostics diagnostics;
     if (communicator.rank() == 1) {
+      launched.count_down();
       while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     }
     Diagnostics later;
     (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay},
+  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay, wait},
                                      testing::Timeouts(kLongestWatch, milliseconds(100)));
   CHECK(said[0] == "");
   CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
@@ -127,6 +137,30 @@ TEST_CASE("abort writes down the last calls of every rank") {
     CHECK(log["awaited"].empty());
     CHECK(fs::exists(logs.folder / ("rank-" + std::to_string(rank) + ".txt")));
   }
+}
+
+// Rank 1 asks while its watchdog, which has written them down, says so.
+TEST_CASE("who is told of a failure finds the last calls written down") {
+  const Logs logs;
+  const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  std::atomic<bool> says = false, asked = false;
+  set_log_sink([&](const std::string& line) {
+    if (line.find(" [1] mscclc WARN INIT peer-failed") == line.npos) return;
+    says = true;
+    while (!asked) std::this_thread::sleep_for(milliseconds(1));
+  });
+  const auto ask = [&](Communicator& communicator) -> std::string {
+    if (communicator.rank() == 0) return communicator.abort("enough"), "";
+    while (!says) std::this_thread::sleep_for(milliseconds(1));
+    Diagnostics diagnostics;
+    const bool fine = communicator.check(diagnostics);
+    const bool written = logs.of(1).is_object() && fs::exists(logs.folder / "rank-1.txt");
+    asked = true;
+    return fine ? "all is well" : written ? "" : "nothing is written down";
+  };
+  const auto said = testing::threads(2, ask, kLongestWatch);
+  set_log_sink({});
+  CHECK(said[1] == "");
 }
 
 /// Aborts at rank 0; what both ranks then find in their errors.

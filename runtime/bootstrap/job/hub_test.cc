@@ -6,11 +6,13 @@
 
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 
 #include "runtime/api/job.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
 #include "runtime/testing/descriptors.h"
+#include "runtime/testing/log_file.h"
 #include "runtime/testing/raw_rank.h"
 
 namespace mscclc {
@@ -370,14 +372,21 @@ TEST_CASE("once all ranks have come, the hub no longer listens") {
 
 TEST_CASE("a hub that closes leaves no rank waiting") {
   TestJob job(2);
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "TRACE"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
+  std::latch found(1);  // the rank knows that this is its hub
+  set_log_sink([&](const std::string& line) {
+    if (line.ends_with(": the job's hub")) found.count_down();
+  });
   Diagnostics diagnostics;
   std::thread closer([&] {
-    std::this_thread::sleep_for(100ms);
+    found.wait();
     job.hub.reset();
   });
   CHECK_FALSE(join_job(job.id, 0, 2, 20s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "rank-left");
   closer.join();
+  set_log_sink({});
 }
 
 TEST_CASE("a hub needs an address that is free") {

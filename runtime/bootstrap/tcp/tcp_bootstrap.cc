@@ -116,10 +116,11 @@ class SocketBootstrap final : public Bootstrap {
                   std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
     if (!fits(own.size(), what.size(), diagnostics)) return false;
     const std::lock_guard one_at_a_time(step_mutex_);
-    std::unique_lock lock(mutex_);
-    if (failure_) return report(diagnostics);
+    // Without the other mutex: a sink may take its time, and the thread has to speak to the hub.
     log(LogLevel::trace, LogArea::bootstrap, rank_,
         fmt::format("step {}, '{}': {} bytes", step_, what, own.size()));
+    std::unique_lock lock(mutex_);
+    if (failure_) return report(diagnostics);
     result_.reset();
     outbox_.push_back(wire::frame(wire::Gather{.step = step_, .name = what, .data = own}));
     wake(waker_);

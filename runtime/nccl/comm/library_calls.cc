@@ -9,21 +9,27 @@
 
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/plan_registry.h"
+#include "runtime/base/per_process.h"
 
 namespace mscclc::nccl {
 namespace {
 
-/// The plans of the process, read at the first call; all communicators share them. Never destroyed.
-/// nullptr: reported, and read again at the next call.
+struct SharedPlans {
+  std::mutex mutex;
+  std::shared_ptr<PlanProvider> plans;
+};
+
+/// The plans of the process, read at the first call; all communicators share them. nullptr:
+/// reported, and read again at the next call.
 std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
-  static std::mutex* const mutex = new std::mutex;
-  static auto* const plans = new std::shared_ptr<PlanProvider>;
-  const std::lock_guard lock(*mutex);
-  if (*plans != nullptr) return *plans;
+  static PerProcess<SharedPlans> of_process;
+  auto& [mutex, plans] = of_process.get();
+  const std::lock_guard lock(mutex);
+  if (plans != nullptr) return plans;
   std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
   if (library == nullptr) return nullptr;
-  *plans = PlanRegistry::create({.library = std::move(library)}, diagnostics);
-  return *plans;
+  plans = PlanRegistry::create({.library = std::move(library)}, diagnostics);
+  return plans;
 }
 
 class ServedByPlan final : public ServedCall {

@@ -220,7 +220,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
 
 void set_plan_calls(MakePlanCalls make) {
   const std::lock_guard lock(maker_mutex);
-  maker() = std::move(make);
+  maker().swap(make);  // what was there before goes without the mutex
 }
 
 std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
@@ -239,10 +239,11 @@ void use_library_plans() { set_plan_calls(make_library_calls); }
 ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   const std::lock_guard lock(comm.mutex);
   ncclResult_t result = make_parts(comm, meet);
-  comm.async_error = result;
   Stage expected = Stage::making;
   const Stage made = result == ncclSuccess ? Stage::ready : Stage::failed;
-  if (!comm.stage.compare_exchange_strong(expected, made)) {
+  const bool wanted = comm.stage.compare_exchange_strong(expected, made);
+  comm.async_error = result;  // after the stage: who is told that it is made calls at once
+  if (!wanted) {
     (void)close_comm(comm, true);
     return fail(ncclInvalidUsage, "the communicator was aborted while it was made");
   }

@@ -64,10 +64,12 @@ struct Round {
   std::map<int, Part> parts;
   bool done = false;
 };
+/// Half of a message.
 struct Message {
   const void* data;
   void* place;
   size_t bytes;
+  std::shared_ptr<bool> moved = std::make_shared<bool>(false);  ///< the other half has come
 };
 /// The ranks that have one id.
 struct Clique {
@@ -78,7 +80,6 @@ struct Clique {
   std::map<size_t, Round> rounds;
   /// Sends and receives that wait for their other half, by (from, to).
   std::map<std::pair<int, int>, std::vector<Message>> sends, receives;
-  size_t moved = 0, posted = 0;  ///< of them
 };
 
 size_t bytes_of(int type) {
@@ -254,7 +255,7 @@ struct Waited {
 thread_local int depth = 0;
 thread_local std::vector<std::function<void()>> asked;  ///< in the group
 thread_local std::vector<Waited> waited;
-thread_local std::vector<std::pair<std::shared_ptr<Clique>, size_t>> waited_messages;
+thread_local std::vector<std::pair<std::shared_ptr<Clique>, std::shared_ptr<bool>>> waited_messages;
 
 /// What ends a group that is open, or what was asked for outside of one.
 ncclResult_t post_all() {
@@ -266,11 +267,10 @@ ncclResult_t post_all() {
                            [&] { return w.clique->aborted || w.clique->rounds[w.round].done; });
     aborted |= w.clique->aborted;
   }
-  for (const auto& [clique, place] : waited_messages) {
+  // Not for all of the clique: a peer that is faster may wait already for the message after it.
+  for (const auto& [clique, moved] : waited_messages) {
     std::unique_lock lock(clique->mutex);
-    clique->changed.wait(lock, [&, c = clique.get()] {
-      return c->aborted || (c->sends.empty() && c->receives.empty());
-    });
+    clique->changed.wait(lock, [c = clique.get(), m = moved.get()] { return c->aborted || *m; });
     aborted |= clique->aborted;
   }
   waited.clear();
@@ -311,9 +311,10 @@ ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool s
       if (own.bytes > 0) {
         std::memcpy(sends ? half.place : own.place, sends ? own.data : half.data, own.bytes);
       }
+      *own.moved = *half.moved = true;
     }
     clique.changed.notify_all();
-    waited_messages.emplace_back(comm->clique, 0);
+    waited_messages.emplace_back(comm->clique, own.moved);
   });
   return depth > 0 ? ncclSuccess : post_all();
 }

@@ -267,25 +267,28 @@ TEST_CASE("a connection that is cut while nobody asks for anything is reported a
   CHECK(!world.lane->flush(world.diagnostics));
 }
 
-// What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, then
-// waits.
+// What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, and
+// does not wait for the peer at each; then it waits.
 void check_over(uint32_t hands) {
   const std::vector<uint8_t> bytes(kBytes);
   World world(2, false, hands);
   world.open_over_relay();
   world.relay->hold_after(0);
+  std::atomic<uint64_t> puts = 0;
+  std::atomic<bool> ended = false;
   std::thread failure([&] {
-    std::this_thread::sleep_for(milliseconds(100));
+    while (puts <= 10 && !ended) std::this_thread::yield();
     world.over = true;
   });
-  uint64_t puts = 0, own = 0;
+  uint64_t own = 0;
   while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics)) {
     REQUIRE(++puts < 1000);
     CHECK(world.lane->complete(&own, 1, world.diagnostics));
   }
+  ended = true;
   failure.join();
   CHECK(own <= 1);
-  CHECK(puts > 10);  // it did not wait for the peer at each
+  CHECK(puts > 10);
   CHECK(world.text() == "error: rank 3 takes no orders, and the communicator has failed\n");
   CHECK(!world.lane->flush(world.diagnostics));
 }
