@@ -68,7 +68,9 @@ class Picker {
       : plans_(plans), request_(request), passed_over_(passed_over), diagnostics_(diagnostics) {}
 
   std::shared_ptr<const PickedPlan> run() {
-    const Selection wanted = plans_.selector ? plans_.selector(request_) : Selection{};
+    const auto answer = plans_.selector ? ask_selector() : std::optional(Selection{});
+    if (!answer) return nullptr;
+    const Selection& wanted = *answer;
     if (wanted.kind == Selection::Kind::plan) return selected(wanted.plan);
     if (wanted.kind == Selection::Kind::none) {
       passed_over_.push_back({"all plans", "the selector wants none for this call"});
@@ -89,6 +91,23 @@ class Picker {
   }
 
  private:
+  /// A selector that asks the registry would be asked for ever. nullopt: reported.
+  std::optional<Selection> ask_selector() {
+    thread_local bool asking = false;
+    if (asking) {
+      diagnostics_.error("bad-selection", {},
+                         fmt::format("the selector was asked for {} by itself: it must not make or "
+                                     "choose calls",
+                                     request_text(request_)));
+      return std::nullopt;
+    }
+    struct Asking {
+      Asking() { asking = true; }
+      ~Asking() { asking = false; }
+    } const now;
+    return plans_.selector(request_);
+  }
+
   static std::shared_ptr<const PickedPlan> of(const std::shared_ptr<const CheckedPlan>& plan) {
     return {plan, &plan->picked};
   }
