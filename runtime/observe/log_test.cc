@@ -8,6 +8,10 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "runtime/observe/file_name.h"
@@ -33,19 +37,101 @@ TEST_CASE("nothing is said unless it is asked for") {
   CHECK(::access(log.name().c_str(), F_OK) != 0);
 }
 
+/// Lines go to it as long as this lives.
+class Sink {
+ public:
+  explicit Sink(LogSink sink) { set(std::move(sink)); }
+  ~Sink() { set({}); }
+  static void set(LogSink sink) {
+    Diagnostics diagnostics;
+    if (!set_log_sink(std::move(sink), diagnostics)) std::abort();
+  }
+};
+
+const Environment::Values kCalls{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}};
+
+void say(const std::string& text) { log(LogLevel::info, LogArea::call, 1, text); }
+
 TEST_CASE("lines go to a sink instead of the file") {
-  const LogFile log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}});
+  const LogFile log(kCalls);
   REQUIRE(log.started());
   std::vector<std::string> lines;
-  set_log_sink([&](const std::string& line) { lines.push_back(line); });
-  say_all();
-  set_log_sink({});
+  {
+    const Sink sink([&](const std::string& line) { lines.push_back(line); });
+    say_all();
+  }
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].ends_with("[1] mscclc WARN CALL a warning"));
   CHECK(lines[1].ends_with("[1] mscclc INFO CALL a call"));
   CHECK(log.text().empty());
   say_all();
   CHECK(!log.text().empty());
+}
+
+TEST_CASE("a sink may wait for what its lines' thread holds") {
+  const LogFile log(kCalls);
+  std::mutex held;
+  std::vector<std::string> lines;
+  const auto wait = [&](const std::string& line) {
+    const std::lock_guard lock(held);
+    lines.push_back(line);
+  };
+  {
+    const Sink sink(wait);
+    const std::lock_guard lock(held);
+    for (int i = 0; i < 3; ++i) say(std::to_string(i));
+  }
+  REQUIRE(lines.size() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(lines[i].ends_with("CALL " + std::to_string(i)));
+}
+
+TEST_CASE("a sink may log, and take itself away") {
+  const LogFile log(kCalls);
+  struct Seen {
+    std::vector<std::string> lines;
+    std::promise<void> both_said, gone;
+  };
+  const auto seen = std::make_shared<Seen>();  // its thread may outlive this
+  Sink::set([seen](const std::string& line) {
+    seen->lines.push_back(line);
+    if (seen->lines.size() == 1) {
+      seen->both_said.get_future().wait();
+      say("three");
+      return;
+    }
+    Sink::set({});
+    seen->gone.set_value();
+  });
+  say("one");
+  say("two");
+  seen->both_said.set_value();
+  seen->gone.get_future().wait();
+  REQUIRE(seen->lines.size() == 2);
+  CHECK(seen->lines[0].ends_with("CALL one"));
+  CHECK(seen->lines[1].ends_with("CALL two"));
+  // What it has not had is not lost.
+  CHECK_THAT(log.text(), Catch::EndsWith("CALL three\n"));
+}
+
+TEST_CASE("a sink that takes too long is told how many lines are lost") {
+  const LogFile log(kCalls);
+  std::promise<void> inside, all_said;
+  std::vector<std::string> lines;
+  {
+    const Sink sink([&](const std::string& line) {
+      if (lines.empty()) {
+        inside.set_value();
+        all_said.get_future().wait();
+      }
+      lines.push_back(line);
+    });
+    say("first");
+    inside.get_future().wait();
+    for (size_t i = 0; i < Delivery::kMostLines + 7; ++i) say("more");
+    all_said.set_value();
+  }
+  REQUIRE(lines.size() == 1 + Delivery::kMostLines + 1);
+  CHECK(lines.back() == "mscclc: 7 lines of the log are lost: its callback takes too long");
 }
 
 TEST_CASE("levels and subsystems") {
