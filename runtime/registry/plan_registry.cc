@@ -195,7 +195,14 @@ bool add_named_paths(PlanRegistry& registry, const Environment& environment,
     const size_t end = std::min(rest.find(':'), rest.size());
     const std::string path(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!path.empty() && !registry.add_path(path, diagnostics)) return false;
+    if (path.empty()) continue;
+    Diagnostics found;
+    const bool added = registry.add_path(path, found);
+    for (Diagnostic d : found.all()) {
+      if (d.severity == Severity::error) d.notes.push_back({"MSCCLC_PLAN_PATH names it"});
+      diagnostics.add(std::move(d));
+    }
+    if (!added) return false;
   }
   return true;
 }
