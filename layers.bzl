@@ -535,6 +535,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/memory": ["runtime/cuda/fake"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/group": ["runtime/testing"],
+    "runtime/library": ["runtime/testing"],
     "runtime/memory": ["runtime/testing"],
     "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],

@@ -34,7 +34,8 @@ constexpr Words kWords[] = {
 
 constexpr std::string_view kOurs = "MSCCLC_";
 
-bool is_printable(char c) { return c >= 0x20 && c != 0x7f; }
+/// Bytes of UTF-8 among them: folders have names in all languages.
+bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
 
 void report(const VariableInfo& variable, std::string_view value, const std::string& allowed,
             Diagnostics& diagnostics) {

@@ -86,6 +86,9 @@ TEST_CASE("text is printable and not too long") {
   CHECK(read(Variable::MASTER_ADDR, "node-1.cluster").text == "node-1.cluster");
   CHECK(read(Variable::MASTER_ADDR, "a\nb").error ==
         "MASTER_ADDR is 'a\\x0ab'; allowed is printable text of 1 to 255 bytes");
+  CHECK(read(Variable::MSCCLC_PLAN_PATH, "/home/müller/плани").text == "/home/müller/плани");
+  CHECK(read(Variable::MASTER_ADDR, "a\x7f").error ==
+        "MASTER_ADDR is 'a\\x7f'; allowed is printable text of 1 to 255 bytes");
   const Read longer = read(Variable::MASTER_ADDR, std::string(256, 'x'));
   CHECK(longer.error == "MASTER_ADDR is '" + std::string(80, 'x') +
                             "…'; allowed is printable text of 1 to 255 bytes");

@@ -114,8 +114,8 @@ class Store {
     std::string id(UniqueId::kMostText, '\0');
     size_t bytes = id.size();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
-    if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0 && bytes <= id.size()) {
-      id.resize(bytes);
+    if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0) {
+      id.resize(std::min(bytes, id.size()));  // so much is too long for an id
       return id;
     }
     diagnostics.error(

@@ -10,7 +10,8 @@ mscclc_result_t mscclc_set_log(mscclc_log_fn log, void* user) {
   return guarded([&] {
     LogSink sink;
     if (log != nullptr) sink = [log, user](const std::string& line) { log(user, line.c_str()); };
-    set_log_sink(std::move(sink));
-    return mscclc_result_t{MSCCLC_SUCCESS};
+    Diagnostics diagnostics;
+    return set_log_sink(std::move(sink), diagnostics) ? mscclc_result_t{MSCCLC_SUCCESS}
+                                                      : fail(diagnostics);
   });
 }

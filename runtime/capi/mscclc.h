@@ -32,6 +32,11 @@
  * mscclc_stream_create(), where NULL is none. Sizes are in bytes where they are called bytes, and
  * in elements where they are called count.
  *
+ * No thread may be cancelled (pthread_cancel) inside a function: that ends the process.
+ *
+ * Callbacks: no C++ exception may leave them. The library has a C++ runtime of its own, by which
+ * the exception would end the process.
+ *
  * Structs begin with their size, as the caller was compiled with it: set it by the macros. Later
  * versions add members at the end, and functions; they change and remove none (docs/c_api.md). */
 #ifndef MSCCLC_H_
@@ -77,9 +82,12 @@ MSCCLC_API const char *mscclc_last_error(void);
 MSCCLC_API const char *mscclc_version(void);
 
 /* Gets the lines of the log, without their ends, whatever MSCCLC_DEBUG_FILE says. Which lines there
- * are, MSCCLC_DEBUG and MSCCLC_DEBUG_SUBSYS say. Called from any thread, one call at a time; it
- * must not call this library, nor wait for a thread that is in a call of it. NULL: lines go to the
- * file again. Any thread; when it returns, the callback before it is not called any more. */
+ * are, MSCCLC_DEBUG and MSCCLC_DEBUG_SUBSYS say. Called by a thread of this library, one call at a
+ * time, soon after the line was written; it may call this library. If it takes so long that more
+ * than 10000 lines wait, some are lost, and it is told how many. NULL: lines go to the file again.
+ * Any thread. When it returns, the callback before it has had its lines and is not called any more;
+ * in that callback itself it does not wait, and lines that are left go where they go now. A process
+ * that ends while a callback is set gives it a second for the lines that it has not had. */
 typedef void (*mscclc_log_fn)(void *user, const char *line);
 MSCCLC_API mscclc_result_t mscclc_set_log(mscclc_log_fn log, void *user);
 
@@ -395,7 +403,8 @@ enum mscclc_selection {
 };
 
 /* A function of the request alone, the same on all ranks; `plan` has room for 256 bytes with the 0.
- * Called from any threads at once; it must not call this library. Answers are kept. */
+ * Called from any threads at once; it must not call this library, where what asks it again is
+ * refused. Answers are kept. */
 typedef mscclc_selection_t (*mscclc_selector_fn)(void *user, const mscclc_request_t *request,
                                                  char plan[256]);
 /* NULL: none. `user` must live as long as communicators of the registry. */

@@ -62,7 +62,8 @@ static void find_problem(void *user, const char *line) {
   if (strstr(line, "NVTX_INJECTION64_PATH") != NULL) ++problems;
 }
 
-/* With the argument "wrong" the profiler's library is none: the log says so, once a communicator. */
+/* With the argument "wrong" the profiler's library is none: the log says so, once a communicator.
+ */
 int main(int argc, char **argv) {
   char path[PATH_MAX];
   const char *(*seen)(void);
@@ -73,6 +74,7 @@ int main(int argc, char **argv) {
     CHECK(setenv("MSCCLC_DEBUG", "WARN", 1) == 0);
     OK(mscclc_set_log(find_problem, NULL));
     make_calls();
+    OK(mscclc_set_log(NULL, NULL));
     CHECK(problems == 2); /* of the communicator and its child */
     return 0;
   }

@@ -184,11 +184,11 @@ TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter")
       Environment(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "LOAD"}}),
       diagnostics));
   std::vector<std::string> lines;
-  set_log_sink([&](const std::string& line) { lines.push_back(line); });
+  REQUIRE(set_log_sink([&](const std::string& line) { lines.push_back(line); }, diagnostics));
   CHECK(choose(Dtype::f32, 4096) == nullptr);
   CHECK(choose(Dtype::f32, 8192) == nullptr);  // asked once
   CHECK(choose(Dtype::bf16, 4096) == nullptr);
-  set_log_sink({});
+  REQUIRE(set_log_sink({}, diagnostics));
   reset_log();
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("the interpreter runs calls that a kernel of '" + kernels->file() +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
@@ -45,7 +46,12 @@ std::shared_ptr<PlanProvider> builtin_library(const LibraryOptions& options,
   const auto policy = proof_policy(options.proof, environment, diagnostics);
   auto kernels = policy ? kernel_folder(environment, diagnostics) : std::nullopt;
   if (!kernels || !start_log(environment, diagnostics)) return nullptr;
-  if (!kernels->empty()) {
+  std::error_code none;
+  if (!kernels->empty() && !std::filesystem::is_directory(*kernels, none)) {
+    log(LogLevel::warn, LogArea::load, std::nullopt,
+        fmt::format("MSCCLC_KERNEL_PATH is {}, which is no folder: there are no kernels of plans",
+                    quoted(*kernels, kernels->size())));
+  } else if (!kernels->empty()) {
     log(LogLevel::info, LogArea::load, std::nullopt,
         fmt::format("kernels of the library's plans lie in {}", quoted(*kernels, kernels->size())));
   }

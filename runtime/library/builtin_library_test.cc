@@ -15,6 +15,7 @@
 #include "plans/library_table.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/plan_digest.h"
+#include "runtime/testing/log_file.h"
 
 namespace mscclc {
 namespace {
@@ -86,6 +87,18 @@ TEST_CASE("kernels for plans of the library lie where MSCCLC_KERNEL_PATH says") 
   ::setenv("MSCCLC_KERNEL_PATH", "none", 1);
   CHECK(picked(*library(), {.call = kSmall, .architecture = 90})->file == "");
   ::unsetenv("MSCCLC_KERNEL_PATH");
+}
+
+TEST_CASE("a folder of kernels that is none is told of") {
+  const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
+  for (const char* folder : {"/nowhere", "/", "none"}) {
+    ::setenv("MSCCLC_KERNEL_PATH", folder, 1);
+    (void)library();
+  }
+  ::unsetenv("MSCCLC_KERNEL_PATH");
+  CHECK(log.lines("") == 1);
+  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is no folder: "
+                                         "there are no kernels of plans\n"));
 }
 
 TEST_CASE("another library gives the same plan, and one that the build has proved") {

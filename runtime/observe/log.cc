@@ -2,18 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/per_process.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {
@@ -31,13 +36,50 @@ constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV", 
 constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
 constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 
-PerProcess<std::mutex> mutex;  ///< of what follows
+/// Of what follows. Never destroyed: threads log until the process ends. A child of fork() does not
+/// find it held by a thread that it has not.
+std::mutex& mutex() {
+  static std::mutex* const made = [] {
+    (void)::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); },
+                           [] { mutex().unlock(); });
+    return new std::mutex;
+  }();
+  return *made;
+}
 bool started = false;
 int output = STDERR_FILENO;
 bool lost = false;  ///< some of it could not be written, and that was said
-LogSink& sink() {   ///< never destroyed: threads log until the process ends
-  static LogSink* const made = new LogSink;
+
+/// Who gets the lines. Never destroyed, either.
+struct Receivers {
+  std::shared_ptr<Delivery> now;                ///< nullptr: the output
+  std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads nobody can wait for
+};
+Receivers& receivers() {
+  static Receivers* const made = new Receivers;
   return *made;
+}
+
+/// Nobody, where lines go to the output. A child of fork() calls its parent's sink by a thread of
+/// its own. REQUIRES: the mutex.
+Delivery* receiver() {
+  Receivers& all = receivers();
+  if (all.now == nullptr || all.now->is_of_this_process()) return all.now.get();
+  Diagnostics none;
+  all.past.push_back(all.now);
+  all.now = Delivery::start(all.now->sink(), none);
+  return all.now.get();
+}
+
+/// The process ends.
+void end_receiver() {
+  std::unique_lock lock(mutex());
+  Receivers& all = receivers();
+  if (all.now == nullptr || !all.now->is_of_this_process()) return;
+  const std::shared_ptr<Delivery> last = all.now;
+  all.past.push_back(std::exchange(all.now, nullptr));
+  lock.unlock();
+  last->stop_within(std::chrono::seconds(1));
 }
 
 bool refuse(Variable variable, std::string_view value, const std::string& allowed,
@@ -107,6 +149,15 @@ void write_line(std::string_view line) {
   [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+/// REQUIRES: the mutex.
+void write_or_deliver(const std::string& line) {
+  if (Delivery* const to = receiver()) {
+    to->take(line);
+  } else {
+    write_line(line + "\n");
+  }
+}
+
 void log_variables(const Environment& environment) {
   if (!logs(LogLevel::info, LogArea::env)) return;
   Diagnostics ignored;
@@ -124,12 +175,8 @@ void write_log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::
       fmt::format("{}:{}:{} [{}] mscclc {} {} {}", host_name(), ::getpid(), ::syscall(SYS_gettid),
                   rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
                   kAreas[static_cast<size_t>(area)], printable_line(text));
-  const std::lock_guard lock(mutex.get());
-  if (sink()) {
-    sink()(line);
-  } else {
-    write_line(line + "\n");
-  }
+  const std::lock_guard lock(mutex());
+  write_or_deliver(line);
 }
 
 }  // namespace
@@ -142,14 +189,30 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
   write_log(LogLevel::warn, area, rank, text);
 }
 
-void set_log_sink(LogSink to) {
-  const std::lock_guard lock(mutex.get());
-  sink().swap(to);  // the caller's own: what ends with the sink before may log, or wait
+bool set_log_sink(LogSink sink, Diagnostics& diagnostics) {
+  std::shared_ptr<Delivery> next;
+  if (sink) {
+    next = Delivery::start(std::move(sink), diagnostics);
+    if (next == nullptr) return false;
+    [[maybe_unused]] static const int registered = std::atexit(end_receiver);
+  }
+  std::unique_lock lock(mutex());
+  std::shared_ptr<Delivery> before = std::exchange(receivers().now, next);
+  if (before == nullptr) return true;
+  if (!before->is_of_this_process()) {
+    receivers().past.push_back(std::move(before));
+    return true;
+  }
+  lock.unlock();
+  const auto left = before->stop();
+  const std::lock_guard again(mutex());  // not held when the sink goes
+  for (const std::string& line : left) write_or_deliver(line);
+  return true;
 }
 
 bool start_log(const Environment& environment, Diagnostics& diagnostics) {
   {
-    const std::lock_guard lock(mutex.get());
+    const std::lock_guard lock(mutex());
     if (started) return true;
     auto level = LogLevel::off;
     uint32_t areas = *areas_of("INIT,BOOTSTRAP,ENV");
@@ -189,7 +252,7 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
 }
 
 void reset_log() {
-  const std::lock_guard lock(mutex.get());
+  const std::lock_guard lock(mutex());
   if (output != STDERR_FILENO) ::close(output);
   output = STDERR_FILENO;
   started = lost = false;

@@ -8,13 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/environment.h"
+#include "runtime/observe/delivery.h"
 
 namespace mscclc {
 
@@ -45,11 +45,11 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
 /// Takes MSCCLC_DEBUG, _SUBSYS and _FILE; what the process has taken first stays. Errors
 /// (bad-variable).
 [[nodiscard]] bool start_log(const Environment& environment, Diagnostics& diagnostics);
-/// Gets each line, without its end, instead of the file or standard error; one call at a time, from
-/// any thread. It must not log, nor wait for a thread that may. An empty function: lines go there
-/// again. When this returns, the sink before is not called any more.
-using LogSink = std::function<void(const std::string& line)>;
-void set_log_sink(LogSink sink);
+/// Lines go to a sink (delivery.h) instead of the file or standard error; to an empty one: they go
+/// there again. The sink before has had its lines, and is not called any more, when this returns;
+/// until then it waits for that sink, unless that has called it. A process that ends gives its sink
+/// a second for the lines that it has not had. Errors (no-thread).
+[[nodiscard]] bool set_log_sink(LogSink sink, Diagnostics& diagnostics);
 /// Forgets what start_log() has taken. For tests.
 void reset_log();
 

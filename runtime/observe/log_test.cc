@@ -8,12 +8,14 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "runtime/observe/file_name.h"
 #include "runtime/testing/log_file.h"
-#include "runtime/testing/processes.h"
 
 namespace mscclc {
 namespace {
@@ -35,13 +37,29 @@ TEST_CASE("nothing is said unless it is asked for") {
   CHECK(::access(log.name().c_str(), F_OK) != 0);
 }
 
+/// Lines go to it as long as this lives.
+class Sink {
+ public:
+  explicit Sink(LogSink sink) { set(std::move(sink)); }
+  ~Sink() { set({}); }
+  static void set(LogSink sink) {
+    Diagnostics diagnostics;
+    if (!set_log_sink(std::move(sink), diagnostics)) std::abort();
+  }
+};
+
+const Environment::Values kCalls{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}};
+
+void say(const std::string& text) { log(LogLevel::info, LogArea::call, 1, text); }
+
 TEST_CASE("lines go to a sink instead of the file") {
-  const LogFile log(Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "CALL"}});
+  const LogFile log(kCalls);
   REQUIRE(log.started());
   std::vector<std::string> lines;
-  set_log_sink([&](const std::string& line) { lines.push_back(line); });
-  say_all();
-  set_log_sink({});
+  {
+    const Sink sink([&](const std::string& line) { lines.push_back(line); });
+    say_all();
+  }
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].ends_with("[1] mscclc WARN CALL a warning"));
   CHECK(lines[1].ends_with("[1] mscclc INFO CALL a call"));
@@ -50,33 +68,78 @@ TEST_CASE("lines go to a sink instead of the file") {
   CHECK(!log.text().empty());
 }
 
-TEST_CASE("what a sink holds may log when it goes") {
-  const LogFile file(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
-  REQUIRE(file.started());
-  const auto say = [](void*) { log(LogLevel::warn, LogArea::call, 1, "the end of a sink"); };
-  set_log_sink([held = std::shared_ptr<void>(nullptr, say)](const std::string&) {});
-  set_log_sink({});
-  CHECK(file.lines(" mscclc WARN CALL the end of a sink") == 1);
+TEST_CASE("a sink may wait for what its lines' thread holds") {
+  const LogFile log(kCalls);
+  std::mutex held;
+  std::vector<std::string> lines;
+  const auto wait = [&](const std::string& line) {
+    const std::lock_guard lock(held);
+    lines.push_back(line);
+  };
+  {
+    const Sink sink(wait);
+    const std::lock_guard lock(held);
+    for (int i = 0; i < 3; ++i) say(std::to_string(i));
+  }
+  REQUIRE(lines.size() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(lines[i].ends_with("CALL " + std::to_string(i)));
 }
 
-TEST_CASE("a child that is forked while a line is written logs, too") {
-  const LogFile file(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
-  REQUIRE(file.started());
-  testing::Processes processes;
-  bool is_child = false, said = false;
-  set_log_sink([&](const std::string&) {
-    said = is_child;
-    if (is_child) return;
-    processes.start([&] {
-      ::alarm(300);  // it would wait for ever
-      is_child = true;
-      log(LogLevel::warn, LogArea::call, 1, "a child's line");
-      return said ? 0 : 1;
-    });
+TEST_CASE("a sink may log, and take itself away") {
+  const LogFile log(kCalls);
+  struct Seen {
+    std::vector<std::string> lines;
+    std::promise<void> both_said, gone;
+  };
+  const auto seen = std::make_shared<Seen>();  // its thread may outlive this
+  Sink::set([seen](const std::string& line) {
+    seen->lines.push_back(line);
+    if (seen->lines.size() == 1) {
+      seen->both_said.get_future().wait();
+      say("three");
+      return;
+    }
+    Sink::set({});
+    seen->gone.set_value();
   });
-  log(LogLevel::warn, LogArea::call, 1, "its parent's");
-  set_log_sink({});
-  CHECK(processes.wait(0, std::chrono::minutes(5)) == 0);
+  say("one");
+  say("two");
+  seen->both_said.set_value();
+  seen->gone.get_future().wait();
+  REQUIRE(seen->lines.size() == 2);
+  CHECK(seen->lines[0].ends_with("CALL one"));
+  CHECK(seen->lines[1].ends_with("CALL two"));
+  // What it has not had is not lost.
+  CHECK_THAT(log.text(), Catch::EndsWith("CALL three\n"));
+}
+
+TEST_CASE("what a sink holds may log when it goes") {
+  const LogFile log(kCalls);
+  const auto end = [](void*) { say("the end of a sink"); };
+  Sink::set([held = std::shared_ptr<void>(nullptr, end)](const std::string&) {});
+  Sink::set({});
+  CHECK_THAT(log.text(), Catch::EndsWith("CALL the end of a sink\n"));
+}
+
+TEST_CASE("a sink that takes too long is told how many lines are lost") {
+  const LogFile log(kCalls);
+  std::promise<void> inside, all_said;
+  std::vector<std::string> lines;
+  {
+    const Sink sink([&](const std::string& line) {
+      if (lines.empty()) {
+        inside.set_value();
+        all_said.get_future().wait();
+      }
+      lines.push_back(line);
+    });
+    say("first");
+    inside.get_future().wait();
+    for (size_t i = 0; i < Delivery::kMostLines + 7; ++i) say("more");
+    all_said.set_value();
+  }
+  REQUIRE(lines.size() == 1 + Delivery::kMostLines + 1);
+  CHECK(lines.back() == "mscclc: 7 lines of the log are lost: its callback takes too long");
 }
 
 TEST_CASE("levels and subsystems") {

@@ -69,8 +69,9 @@ class Picker {
       : plans_(plans), request_(request), passed_over_(passed_over), diagnostics_(diagnostics) {}
 
   std::shared_ptr<const PickedPlan> run() {
-    const Selection wanted =
-        plans_.selector != nullptr ? (*plans_.selector)(request_) : Selection{};
+    const auto answer = plans_.selector != nullptr ? ask_selector() : std::optional(Selection{});
+    if (!answer) return nullptr;
+    const Selection& wanted = *answer;
     if (wanted.kind == Selection::Kind::plan) return selected(wanted.plan);
     if (wanted.kind == Selection::Kind::none) {
       passed_over_.push_back({"all plans", "the selector wants none for this call"});
@@ -91,6 +92,23 @@ class Picker {
   }
 
  private:
+  /// A selector that asks the registry would be asked for ever. nullopt: reported.
+  std::optional<Selection> ask_selector() {
+    thread_local bool asking = false;
+    if (asking) {
+      diagnostics_.error("bad-selection", {},
+                         fmt::format("the selector was asked for {} by itself: it must not make or "
+                                     "choose calls",
+                                     request_text(request_)));
+      return std::nullopt;
+    }
+    struct Asking {
+      Asking() { asking = true; }
+      ~Asking() { asking = false; }
+    } const now;
+    return (*plans_.selector)(request_);
+  }
+
   static std::shared_ptr<const PickedPlan> of(const std::shared_ptr<const CheckedPlan>& plan) {
     return {plan, &plan->picked};
   }
@@ -178,7 +196,14 @@ bool add_named_paths(PlanRegistry& registry, const Environment& environment,
     const size_t end = std::min(rest.find(':'), rest.size());
     const std::string path(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!path.empty() && !registry.add_path(path, diagnostics)) return false;
+    if (path.empty()) continue;
+    Diagnostics found;
+    const bool added = registry.add_path(path, found);
+    for (Diagnostic d : found.all()) {
+      if (d.severity == Severity::error) d.notes.push_back({"MSCCLC_PLAN_PATH names it"});
+      diagnostics.add(std::move(d));
+    }
+    if (!added) return false;
   }
   return true;
 }

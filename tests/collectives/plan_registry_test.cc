@@ -361,6 +361,7 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
     const WithVariable path("MSCCLC_PLAN_PATH", value);
     Diagnostics diagnostics;
     CHECK(PlanRegistry::create({}, diagnostics) == nullptr);
+    CHECK(diagnostics.all().at(0).notes.back().text == "MSCCLC_PLAN_PATH names it");
     return diagnostics.all().at(0).code + ": " + diagnostics.all()[0].message;
   };
   CHECK(refusal(folder + ":nowhere") ==

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -88,6 +89,12 @@ std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnosti
   return all;
 }
 
+/// Of a folder that could not be surveyed.
+int why_not_surveyed(const Diagnostics& diagnostics) {
+  const auto is_file = [](const Diagnostic& d) { return d.code == "cannot-read"; };
+  return std::ranges::any_of(diagnostics.all(), is_file) ? kUsage : kWrongProgram;
+}
+
 /// Whether calls of all plans for the same number of ranks may follow one another in any order.
 bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
   std::map<uint32_t, std::vector<SharedPlan>> sets;
@@ -111,7 +118,7 @@ int run_check(const RegistryCommand& options) {
   const auto all = survey(options.folder, diagnostics);
   if (!all) {
     put_error(render_text(diagnostics, Sources()));
-    return kWrongProgram;
+    return why_not_surveyed(diagnostics);
   }
   const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
   put(coverage_table(coverage));
@@ -137,7 +144,7 @@ int run_tuner(const RegistryCommand& options) {
     text = write_tuner_csv(made.lines, diagnostics);
   }
   put_error(render_text(diagnostics, Sources()));
-  if (!text || diagnostics.has_errors()) return kWrongProgram;
+  if (!text || diagnostics.has_errors()) return why_not_surveyed(diagnostics);
   put(*text);
   for (const std::string& calls : made.left_out) put(fmt::format("# no line: {}\n", calls));
   return kFine;
@@ -149,7 +156,7 @@ int run_registry(const RegistryCommand& options) {
   if (std::filesystem::exists(options.folder + "/library.json", none)) {
     put_error(
         fmt::format("mscclc registry: {}: plans of a table have no names that a tuner file could "
-                    "give\n",
+                    "give; in a folder of the same plans without library.json they have\n",
                     options.folder));
     return kUsage;
   }

@@ -66,8 +66,9 @@ struct Interface {
   Address address;  ///< port 0
 };
 
-/// Addresses of the interfaces that are up. Empty: errno says why.
-[[nodiscard]] std::vector<Interface> list_interfaces();
+/// Addresses of this machine's interfaces that are up. nullopt: reported (no-descriptors,
+/// no-interface).
+[[nodiscard]] std::optional<std::vector<Interface>> list_interfaces(Diagnostics& diagnostics);
 
 /// Whether a pattern of MSCCLC_SOCKET_IFNAME, as below, has a name in each place. Errors
 /// (bad-variable).
@@ -79,6 +80,9 @@ struct Interface {
 /// Earlier entries win, then IPv4. Errors (no-interface): with the interfaces that there are.
 [[nodiscard]] std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
                                                     std::string_view pattern,
+                                                    Diagnostics& diagnostics);
+/// The same, of this machine's interfaces. Errors also as list_interfaces().
+[[nodiscard]] std::optional<Address> choose_address(std::string_view pattern,
                                                     Diagnostics& diagnostics);
 
 /// All addresses of a host name. Errors (unknown-host).

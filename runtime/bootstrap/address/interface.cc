@@ -4,7 +4,9 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <cerrno>
 
+#include "runtime/base/fd.h"
 #include "runtime/bootstrap/address/address.h"
 
 namespace mscclc {
@@ -73,10 +75,16 @@ std::string names_of(const std::vector<Interface>& interfaces) {
 
 }  // namespace
 
-std::vector<Interface> list_interfaces() {
+std::optional<std::vector<Interface>> list_interfaces(Diagnostics& diagnostics) {
   ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) {
+    const bool too_few = errno == EMFILE || errno == ENFILE;
+    diagnostics.error(
+        too_few ? "no-descriptors" : "no-interface", {},
+        fmt::format("cannot look for this machine's network interfaces: {}", error_text(errno)));
+    return std::nullopt;
+  }
   std::vector<Interface> out;
-  if (::getifaddrs(&list) != 0) return out;
   for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
     if ((i->ifa_flags & IFF_UP) == 0) continue;
     if (const auto address = Address::from(i->ifa_addr)) out.push_back({i->ifa_name, *address});
@@ -118,6 +126,11 @@ std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
                                    "use"))
       .notes.push_back({"interfaces that are up: " + names_of(interfaces)});
   return std::nullopt;
+}
+
+std::optional<Address> choose_address(std::string_view pattern, Diagnostics& diagnostics) {
+  const auto interfaces = list_interfaces(diagnostics);
+  return interfaces ? choose_address(*interfaces, pattern, diagnostics) : std::nullopt;
 }
 
 }  // namespace mscclc

@@ -1,4 +1,6 @@
 // Which address others should use, by MSCCLC_SOCKET_IFNAME or without it.
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
 
 #include "runtime/bootstrap/address/address.h"
@@ -75,8 +77,26 @@ TEST_CASE("what fits nothing is an error with what there is") {
 
 TEST_CASE("this machine has a loopback interface") {
   bool found = false;
-  for (const Interface& i : list_interfaces()) found |= i.address.is_loopback();
+  Diagnostics diagnostics;
+  const auto interfaces = list_interfaces(diagnostics);
+  REQUIRE(interfaces.has_value());
+  for (const Interface& i : *interfaces) found |= i.address.is_loopback();
   CHECK(found);
+}
+
+TEST_CASE("a process without descriptors does not say that there is no interface") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  Diagnostics diagnostics;
+  const bool found = choose_address("", diagnostics).has_value();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(!found);
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all()[0].code == "no-descriptors");
+  CHECK(diagnostics.all()[0].message ==
+        "cannot look for this machine's network interfaces: Too many open files (24)");
 }
 
 TEST_CASE("names are resolved") {

@@ -83,7 +83,7 @@ bool SocketNet::start_threads(Diagnostics& diagnostics) {
 }
 
 bool SocketNet::listen(Diagnostics& diagnostics) {
-  const auto address = choose_address(list_interfaces(), options_.interface, diagnostics);
+  const auto address = choose_address(options_.interface, diagnostics);
   if (!address) return false;
   address_ = *address;
   listener_ = listen_on(address_);
