@@ -1,14 +1,16 @@
 #include "python/mscclc/torch/adapter/worker.h"
 
+#include <system_error>
+
 namespace mscclc::torch_adapter {
 
-bool Worker::post(std::function<void()> task) {
+bool Worker::post(Task task) {
   if (getpid() != process_) return false;
   {
     const std::lock_guard lock(queue_->mutex);
     if (queue_->closed) return false;
+    if (!queue_->busy) need_thread(queue_);  // else who is busy does so
     queue_->waiting.push_back(std::move(task));
-    if (!thread_.joinable()) thread_ = std::thread([queue = queue_] { work_through(*queue); });
   }
   queue_->changed.notify_all();
   return true;
@@ -24,39 +26,63 @@ void Worker::wait_until_idle() {
   queue_->changed.wait(lock, [&] { return queue_->is_idle(); });
 }
 
-void Worker::work_through(Queue& queue) {
-  std::unique_lock lock(queue.mutex);
+void Worker::need_thread(const std::shared_ptr<Queue>& queue) {
+  if (queue->free > 0) return;
+  queue->threads.emplace_back([queue] { work_through(queue); });
+}
+
+void Worker::work_through(const std::shared_ptr<Queue>& queue) {
+  std::unique_lock lock(queue->mutex);
   for (;;) {
-    queue.changed.wait(lock, [&] { return queue.closed || !queue.waiting.empty(); });
-    if (queue.waiting.empty()) return;
-    queue.busy = true;
+    ++queue->free;
+    queue->changed.wait(lock,
+                        [&] { return !queue->waiting.empty() ? !queue->busy : queue->closed; });
+    --queue->free;
+    if (queue->waiting.empty()) return;
+    queue->busy = true;
+    Rest rest;
     {
-      const auto task = std::move(queue.waiting.front());
-      queue.waiting.pop_front();
+      const Task task = std::move(queue->waiting.front());
+      queue->waiting.pop_front();
       lock.unlock();
-      task();
+      rest = task();
     }  // what it held ends here, without the lock
     lock.lock();
-    queue.busy = false;
-    queue.changed.notify_all();
+    queue->busy = false;
+    if (rest && !queue->waiting.empty()) {
+      try {
+        need_thread(queue);
+      } catch (const std::system_error&) {  // then this thread does it, afterwards
+      }
+    }
+    queue->changed.notify_all();
+    lock.unlock();
+    if (rest) rest();
+    rest = nullptr;
+    lock.lock();
   }
 }
 
 void Worker::close() {
+  auto& threads = queue_->threads;
   if (getpid() != process_) {
-    if (thread_.joinable()) thread_.detach();
+    for (std::thread& thread : threads) thread.detach();
+    threads.clear();
     return;
   }
-  {
-    const std::lock_guard lock(queue_->mutex);
-    queue_->closed = true;
-  }
+  std::unique_lock lock(queue_->mutex);
+  queue_->closed = true;
   queue_->changed.notify_all();
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();  // the hook of a future has let go of the group
-  } else {
-    thread_.join();
+  while (!threads.empty()) {  // one may start another one
+    std::thread thread = std::move(threads.back());
+    threads.pop_back();
+    lock.unlock();
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();  // the hook of a future has let go of the group
+    } else {
+      thread.join();
+    }
+    lock.lock();
   }
 }
 
