@@ -3,13 +3,15 @@
 import datetime
 import os
 import threading
+import types
 
 import torch
 import torch.distributed as dist
-from checks import equal, init, refused
+from checks import PATIENCE, equal, init, refused
 
 import mscclc
 import mscclc.torch
+from mscclc.torch.backend import create
 
 ALONE = True
 
@@ -86,6 +88,19 @@ def _held():
     with open("/proc/self/maps") as maps:
         mapped = sum("mscclc" in line and ".so" not in line for line in maps)
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), mapped
+
+
+def dropped_with_works(ranks):
+    """Who lets go of a group waits for its works, whose tensors need the interpreter at their end."""
+    for i in range(5):
+        of_group = types.SimpleNamespace(
+            store=dist.FileStore(f"{ranks.folder}/dropped{i}", ranks.size), group_rank=ranks.rank,
+            group_size=ranks.size, timeout=PATIENCE, group_id=f"dropped{i}",
+        )  # fmt: skip
+        backend = create(of_group, None)
+        for _ in range(30):
+            backend.allreduce([torch.ones(1000)])
+        del backend, of_group
 
 
 def debug_wrapper(ranks):
@@ -214,6 +229,6 @@ def a_rank_that_dies(ranks):
 
 
 CHECKS = [
-    no_adapter, spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, after_fork,
-    sizes_that_differ, a_rank_that_dies,
+    no_adapter, spellings, stores, many_times, dropped_with_works, debug_wrapper, fallback,
+    timeouts, aborts, after_fork, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -51,7 +51,9 @@ void make_backend(const std::string& given, const std::string& made, const std::
 
 void forget_backend(const std::string& made) {
   c10d::unregister_process_group(made);
+  c10::intrusive_ptr<c10d::ProcessGroup> gone;  // ends without the lock
   const std::lock_guard lock(made_groups().mutex);
+  gone.swap(made_groups().groups[made]);
   made_groups().groups.erase(made);
 }
 
