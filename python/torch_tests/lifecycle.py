@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import subprocess
+import sys
 import threading
 import types
 
@@ -208,6 +210,26 @@ def after_fork(ranks):
     dist.destroy_process_group()
 
 
+ENDS = """
+import sys
+import torch, torch.distributed as dist
+import mscclc.torch
+dist.init_process_group("mscclc", init_method=f"file://{sys.argv[1]}", rank=int(sys.argv[2]),
+                        world_size=int(sys.argv[3]))
+for _ in range(50):
+    dist.all_reduce(torch.ones(10000), async_op=True).get_future().then(lambda done: done.value())
+"""
+
+
+def the_end_of_the_interpreter(ranks):
+    """It comes after what works need it for: here callbacks. Nobody has waited or destroyed the group."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS, f"{ranks.folder}/ends", str(ranks.rank), str(ranks.size)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+
+
 def sizes_that_differ(ranks):
     """All ranks get an error, in bounded time."""
     init(ranks, name="sizes")
@@ -230,5 +252,5 @@ def a_rank_that_dies(ranks):
 
 CHECKS = [
     no_adapter, spellings, stores, many_times, dropped_with_works, debug_wrapper, fallback,
-    timeouts, aborts, after_fork, sizes_that_differ, a_rank_that_dies,
+    timeouts, aborts, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "python/mscclc/torch/adapter/backend.h"
+#include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/older_torch.h"
 
 namespace mscclc::torch_adapter {
@@ -57,10 +58,17 @@ void forget_backend(const std::string& made) {
   made_groups().groups.erase(made);
 }
 
+/// Waits for what all backends have to do; they do nothing more.
+void close_workers() {
+  const WithoutInterpreter other_threads;
+  Worker::close_all();
+}
+
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric) -> ()",
               make_backend);
   library.def("forget_backend(str made) -> ()", forget_backend);
+  library.def("close_workers() -> ()", close_workers);
 }
 
 }  // namespace

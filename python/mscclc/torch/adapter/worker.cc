@@ -4,8 +4,26 @@
 
 namespace mscclc::torch_adapter {
 
+/// Those of all workers. Never destroyed, as Python may end last.
+struct Worker::Queues {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Queue>> queues;
+  const pid_t process = getpid();
+};
+
+Worker::Queues& Worker::all() {
+  static auto* queues = new Queues;
+  return *queues;
+}
+
+Worker::Worker() {
+  const std::lock_guard lock(all().mutex);
+  std::erase_if(all().queues, [](const std::weak_ptr<Queue>& one) { return one.expired(); });
+  all().queues.push_back(queue_);
+}
+
 bool Worker::post(Task task) {
-  if (getpid() != process_) return false;
+  if (getpid() != queue_->process) return false;
   {
     const std::lock_guard lock(queue_->mutex);
     if (queue_->closed) return false;
@@ -63,19 +81,18 @@ void Worker::work_through(const std::shared_ptr<Queue>& queue) {
   }
 }
 
-void Worker::close() {
-  auto& threads = queue_->threads;
-  if (getpid() != process_) {
-    for (std::thread& thread : threads) thread.detach();
-    threads.clear();
+void Worker::close(Queue& queue) {
+  if (getpid() != queue.process) {
+    for (std::thread& thread : queue.threads) thread.detach();
+    queue.threads.clear();
     return;
   }
-  std::unique_lock lock(queue_->mutex);
-  queue_->closed = true;
-  queue_->changed.notify_all();
-  while (!threads.empty()) {  // one may start another one
-    std::thread thread = std::move(threads.back());
-    threads.pop_back();
+  std::unique_lock lock(queue.mutex);
+  queue.closed = true;
+  queue.changed.notify_all();
+  while (!queue.threads.empty()) {  // one may start another one
+    std::thread thread = std::move(queue.threads.back());
+    queue.threads.pop_back();
     lock.unlock();
     if (thread.get_id() == std::this_thread::get_id()) {
       thread.detach();  // the hook of a future has let go of the group
@@ -83,6 +100,18 @@ void Worker::close() {
       thread.join();
     }
     lock.lock();
+  }
+}
+
+void Worker::close_all() {
+  if (getpid() != all().process) return;
+  std::vector<std::shared_ptr<Queue>> queues;
+  {
+    const std::lock_guard lock(all().mutex);
+    for (const auto& one : all().queues) queues.push_back(one.lock());
+  }
+  for (const auto& queue : queues) {
+    if (queue != nullptr) close(*queue);
   }
 }
 

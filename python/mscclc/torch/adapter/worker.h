@@ -21,7 +21,7 @@ class Worker {
   using Rest = std::function<void()>;
   using Task = std::function<Rest()>;
 
-  Worker() = default;
+  Worker();
   ~Worker() { close(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -32,7 +32,9 @@ class Worker {
   bool is_idle() const;
   void wait_until_idle();
   /// Waits for all that was posted. The second time nothing.
-  void close();
+  void close() { close(*queue_); }
+  /// The same for all there are: Python is about to end, and what they do may need it.
+  static void close_all();
 
  private:
   struct Queue {
@@ -42,14 +44,17 @@ class Worker {
     bool busy = false, closed = false;
     size_t free = 0;  ///< threads that wait for a task
     std::vector<std::thread> threads;
+    const pid_t process = getpid();  ///< a child of fork() has no such threads
     bool is_idle() const { return !busy && waiting.empty(); }
   };
   /// Starts a thread, unless one is free. The queue is locked.
   static void need_thread(const std::shared_ptr<Queue>& queue);
   static void work_through(const std::shared_ptr<Queue>& queue);
+  static void close(Queue& queue);
+  struct Queues;
+  static Queues& all();
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  const pid_t process_ = getpid();  ///< a child of fork() has no such threads
 };
 
 }  // namespace mscclc::torch_adapter
