@@ -35,7 +35,7 @@ BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
 
 
 def make_wheel(folder, tool, library):
-    """Writes the wheel into a folder; the name of the file."""
+    """Writes the wheel into a folder, which is made where there is none; the name of the file."""
     version = _version()
     info = f"{NAME}-{version}.dist-info"
     files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
@@ -50,6 +50,7 @@ def make_wheel(folder, tool, library):
     record = "".join(f"{path},{_digest(data)},{len(data)}\n" for path, data, _ in files)
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
     name = f"{NAME}-{version}-{TAG}.whl"
+    os.makedirs(folder, exist_ok=True)
     with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data, mode in files:
             entry = zipfile.ZipInfo(path)  # of 1980, so that the bytes depend on the files alone

@@ -1,5 +1,6 @@
 """The registry and its selector, plans that are loaded by hand, and MSCCL++'s interface of both."""
 
+import os
 import unittest
 
 import mscclc
@@ -8,22 +9,7 @@ from mscclc.mscclpp.language import *
 from mscclc.mscclpp.language.utils import AlgoSpec
 from rank_processes import run
 
-PLAN = """
-program mine
-collective allreduce(ranks: 2)
-rank r in 0..2 {
-  buffer got[1]
-  channel ch = memory(1 - r)
-  tb 0 {
-    signal ch relaxed
-    wait ch relaxed
-    put ch.got[0] <- input[0]
-    signal ch
-    wait ch
-    reduce output[0] <- input[0], got[0] op: sum
-  }
-}
-"""
+PLAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testdata", "exchange.mscl")
 
 # A program of MSCCL++: ranks write their chunk into one another's output.
 MSCCLPP = """

@@ -25,8 +25,9 @@ class Wheel(unittest.TestCase):
         cls.folder = folder.name
         cls.tool = shutil.which("mscclc")
         cls.library = os.path.join(os.environ["LD_LIBRARY_PATH"], "libmscclc.so.0")
-        name = make_wheel.make_wheel(cls.folder, cls.tool, cls.library)
-        cls.path = os.path.join(cls.folder, name)
+        made = os.path.join(cls.folder, "made", "here")  # folders that are not there yet
+        name = make_wheel.make_wheel(made, cls.tool, cls.library)
+        cls.path = os.path.join(made, name)
 
     def test_record_lists_every_file_with_its_hash(self):
         with zipfile.ZipFile(self.path) as wheel:

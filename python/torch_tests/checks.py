@@ -17,6 +17,10 @@ import torch
 import torch.distributed as dist
 
 PATIENCE = datetime.timedelta(seconds=100)
+# A program of two ranks, for suites that load plans.
+EXCHANGE = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "testdata", "exchange.mscl"
+)
 
 
 class Ranks:

@@ -307,6 +307,25 @@ def asked_until_they_end(ranks):
         equal(found, torch.arange(float(n)).repeat_interleave(1000) + i)
 
 
+def callbacks_that_wait(ranks):
+    """What is called at the end of a collective makes others, of the same group, and waits for them."""
+    n = ranks.size
+
+    def more(done, depth):
+        found = done.value()[0] * 1.0
+        dist.all_reduce(found)
+        if depth == 0:
+            return found
+        next_one = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+        return next_one.then(lambda last: more(last, depth - 1)).wait() + found
+
+    futures = []
+    for _ in range(2):
+        futures.append(dist.all_reduce(torch.ones(3), async_op=True).get_future())
+        result = futures[-1].then(lambda done: more(done, 2))
+        equal(result.wait(), torch.full((3,), 3.0 * n * n))
+
+
 def groups(ranks):
     n, rank = ranks.size, ranks.rank
     members = list(range(0, n, 2))
@@ -442,5 +461,5 @@ CHECKS = [
     reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
-    works, asked_until_they_end, groups, coalescing, messages, objects, sequence_numbers,
+    works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, objects, sequence_numbers,
 ]  # fmt: skip

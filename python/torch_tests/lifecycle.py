@@ -2,14 +2,18 @@
 
 import datetime
 import os
+import subprocess
+import sys
 import threading
+import types
 
 import torch
 import torch.distributed as dist
-from checks import equal, init, refused
+from checks import PATIENCE, equal, init, refused
 
 import mscclc
 import mscclc.torch
+from mscclc.torch.backend import create
 
 ALONE = True
 
@@ -86,6 +90,19 @@ def _held():
     with open("/proc/self/maps") as maps:
         mapped = sum("mscclc" in line and ".so" not in line for line in maps)
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), mapped
+
+
+def dropped_with_works(ranks):
+    """Who lets go of a group waits for its works, whose tensors need the interpreter at their end."""
+    for i in range(5):
+        of_group = types.SimpleNamespace(
+            store=dist.FileStore(f"{ranks.folder}/dropped{i}", ranks.size), group_rank=ranks.rank,
+            group_size=ranks.size, timeout=PATIENCE, group_id=f"dropped{i}",
+        )  # fmt: skip
+        backend = create(of_group, None)
+        for _ in range(30):
+            backend.allreduce([torch.ones(1000)])
+        del backend, of_group
 
 
 def debug_wrapper(ranks):
@@ -193,6 +210,26 @@ def after_fork(ranks):
     dist.destroy_process_group()
 
 
+ENDS = """
+import sys
+import torch, torch.distributed as dist
+import mscclc.torch
+dist.init_process_group("mscclc", init_method=f"file://{sys.argv[1]}", rank=int(sys.argv[2]),
+                        world_size=int(sys.argv[3]))
+for _ in range(50):
+    dist.all_reduce(torch.ones(10000), async_op=True).get_future().then(lambda done: done.value())
+"""
+
+
+def the_end_of_the_interpreter(ranks):
+    """It comes after what works need it for: here callbacks. Nobody has waited or destroyed the group."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS, f"{ranks.folder}/ends", str(ranks.rank), str(ranks.size)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+
+
 def sizes_that_differ(ranks):
     """All ranks get an error, in bounded time."""
     init(ranks, name="sizes")
@@ -214,6 +251,6 @@ def a_rank_that_dies(ranks):
 
 
 CHECKS = [
-    no_adapter, spellings, stores, many_times, debug_wrapper, fallback, timeouts, aborts, after_fork,
-    sizes_that_differ, a_rank_that_dies,
+    no_adapter, spellings, stores, many_times, dropped_with_works, debug_wrapper, fallback,
+    timeouts, aborts, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

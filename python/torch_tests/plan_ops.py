@@ -4,8 +4,7 @@ import mscclc
 import mscclc.torch.plans as plans
 import torch
 import torch.distributed as dist
-from checks import device, equal, refused
-from exchange import EXCHANGE
+from checks import EXCHANGE, device, equal, refused
 
 
 def _load(name, **more):

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import itertools
 import os
+import threading
 import types
 from unittest import mock
 
@@ -104,6 +105,33 @@ def signals(ranks):
     # What has been waited for is zero again. (Not a barrier of the pads that are looked at.)
     dist.barrier()
     assert int(handle.get_signal_pad(ranks.rank).sum()) == 0
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def other_threads_go_on(ranks):
+    """While one thread waits for ranks, another one does what they wait for."""
+    group = _group(ranks, "threads")
+    word, peers = torch.ones(1), range(1, ranks.size)
+
+    def meeting(call):
+        """Other ranks come when a thread of rank 0 has called them."""
+        if ranks.rank != 0:
+            dist.recv(word, 0)
+            return call()
+        caller = threading.Timer(0.1, lambda: [dist.send(word, peer) for peer in peers])
+        caller.start()
+        result = call()
+        caller.join()
+        return result
+
+    tensor = symm.empty(4, dtype=torch.float32, device="cpu").zero_()
+    handle = meeting(lambda: symm.rendezvous(tensor, group))
+    meeting(handle.barrier)
+    meeting(lambda: handle.wait_signal(1) if ranks.rank == 0 else handle.put_signal(0))
+    for peer in peers[1:]:
+        if ranks.rank == 0:
+            handle.wait_signal(peer)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -345,7 +373,7 @@ def a_rank_that_dies(ranks):
 
 
 CHECKS = [
-    chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, parts_and_shapes,
-    of_sizes_that_differ, not_symmetric, handles_of_others, names, names_of_groups, outsiders,
+    chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, other_threads_go_on,
+    parts_and_shapes, of_sizes_that_differ, not_symmetric, handles_of_others, names, names_of_groups, outsiders,
     groups_made_again, all_orders_of_the_end, nothing_stays, with_gloo, a_rank_that_dies,
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,7 +20,7 @@ symmetric = unittest.skipIf(TORCH < (2, 11), "symmetric memory needs torch 2.11"
 
 
 def run(suite, ranks):
-    """The last lines of all ranks, or AssertionError with what they printed."""
+    """What each rank printed; AssertionError with all of it where one does not end."""
     folder = tempfile.mkdtemp()
     # What the wheel installs beside the package: by it, torch finds the backend.
     installed = os.path.join(folder, "mscclc-0.dist-info")
@@ -31,32 +32,63 @@ def run(suite, ranks):
         with socket.socket() as free, open(os.path.join(folder, "port"), "w") as file:
             free.bind(("127.0.0.1", 0))
             file.write(str(free.getsockname()[1]))
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-B", os.path.join(HERE, "checks.py"), suite, str(ranks), str(rank),
-                 folder],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-                env=environment,
-            )
-            for rank in range(ranks)
-        ]  # fmt: skip
-        try:
-            return [process.communicate(timeout=PATIENCE)[0] for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
+        processes = [_start(suite, ranks, rank, folder, environment) for rank in range(ranks)]
+        late = _wait_for(processes)
+        outputs = []
+        for rank in range(ranks):
+            with open(_output(folder, rank), errors="replace") as file:
+                outputs.append(file.read())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if late:
+        raise AssertionError(f"ranks {late} have not ended in {PATIENCE} s\n{together(outputs)}")
+    return outputs
+
+
+def _output(folder, rank):
+    return os.path.join(folder, f"output.{rank}")
+
+
+def _start(suite, ranks, rank, folder, environment):
+    """A rank, which prints into a file: a pipe might be full while another rank is listened to."""
+    command = [os.path.join(HERE, "checks.py"), suite, str(ranks), str(rank), folder]
+    with open(_output(folder, rank), "w") as file:
+        return subprocess.Popen(
+            [sys.executable, "-B", *command], stdout=file, stderr=subprocess.STDOUT, cwd=folder,
+            env=environment,
+        )  # fmt: skip
+
+
+def _wait_for(processes):
+    """The ranks that have not ended in time. They have now."""
+    deadline = time.monotonic() + PATIENCE
+    late = []
+    try:
+        for rank, process in enumerate(processes):
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                late.append(rank)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return late
+
+
+def together(outputs):
+    """What all ranks printed: why one waits, another one may say."""
+    return "\n".join(f"---- rank {rank}\n{output}" for rank, output in enumerate(outputs))
 
 
 class Suites(unittest.TestCase):
     def check(self, suite, *sizes):
         for ranks in sizes:
             with self.subTest(ranks=ranks):
-                for output in run(suite, ranks):
+                outputs = run(suite, ranks)
+                for output in outputs:
                     last = output.rstrip().rpartition("\n")[2]
-                    self.assertRegex(last, r"^[1-9][0-9]* passed, 0 failed$", output)
+                    self.assertRegex(last, r"^[1-9][0-9]* passed, 0 failed$", together(outputs))
 
     def test_collectives(self):
         self.check("collectives", 1, 2, 3, 4)

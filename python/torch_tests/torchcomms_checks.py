@@ -13,8 +13,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from checks import equal, refused
-from exchange import EXCHANGE
+from checks import EXCHANGE, equal, refused
 
 import mscclc
 

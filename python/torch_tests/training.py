@@ -68,6 +68,21 @@ def hook_of_gradients(ranks):
             equal(row, rows[0])
 
 
+def hook_that_waits(ranks):
+    """Its callbacks wait for collectives of the same group."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+    from torch.nn.parallel import DistributedDataParallel
+
+    results = []
+    for group in (dist.group.WORLD, ranks.gloo):
+        model = DistributedDataParallel(_plain_model(), process_group=group)
+        state = power.PowerSGDState(group, start_powerSGD_iter=2, min_compression_rate=1)
+        model.register_comm_hook(state, power.powerSGD_hook)
+        results.append(_steps(model, ranks.rank, steps=4))
+    for found, wanted in zip(*results):
+        _close(found, wanted)
+
+
 def _not_sharded(ranks, clip=None):
     """What a sharded model must be after its steps: gradients are averages over the ranks."""
     model = _plain_model()
@@ -195,7 +210,7 @@ def checkpoint(ranks):
 
 
 CHECKS = [
-    data_parallel, hook_of_gradients, fully_sharded, fully_sharded_of_old, tensor_parallel,
+    data_parallel, hook_of_gradients, hook_that_waits, fully_sharded, fully_sharded_of_old, tensor_parallel,
     distributed_tensors, sharded_optimizer, checkpoint,
 ]  # fmt: skip
 # torch 2.9 sends 8 bytes to stages that receive 4, at which gloo ends the process.

@@ -9,6 +9,7 @@ needs g++ (11 or later) and the torch that is installed, and writes libmscclc_to
 the folder, or beside this file. TORCH_MSCCLC_ADAPTER names a folder in which it is looked for first.
 """
 
+import atexit
 import os
 import re
 import shutil
@@ -33,6 +34,7 @@ def load() -> None:
         return
     library()
     torch.ops.load_library(path())
+    atexit.register(torch.ops.mscclc.close_workers)  # what works need ends after that
     _loaded = True
 
 

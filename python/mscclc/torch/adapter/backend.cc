@@ -5,6 +5,7 @@
 
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
+#include "python/mscclc/torch/adapter/interpreter.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -38,6 +39,7 @@ MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, in
       others_(std::move(others)) {}
 
 MscclcBackend::~MscclcBackend() {
+  const WithoutInterpreter other_threads;  // what has not ended lets go of tensors
   try {
     shutdown();
   } catch (const std::exception& error) {

@@ -53,17 +53,19 @@ c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
                                               if (const auto alive = comm.lock()) alive->abort(why);
                                             });
   const std::string name = request.about.name;
-  const bool posted = worker_.post([request = std::move(request), work, comm = comm_]() mutable {
-    std::exception_ptr error;
-    try {
-      run(request, *comm, nullptr);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    // To let go of tensors needs the interpreter, which may end once the caller knows the end.
-    request = {};
-    work->end(error);
-  });
+  const bool posted =
+      worker_.post([request = std::move(request), work, comm = comm_]() mutable -> Worker::Rest {
+        std::exception_ptr error;
+        try {
+          run(request, *comm, nullptr);
+        } catch (...) {
+          error = std::current_exception();
+        }
+        // To let go of tensors needs the interpreter, which may end once the caller knows the end.
+        request = {};
+        work->end(error);
+        return [work] { work->end_future(); };
+      });
   TORCH_CHECK(posted, name,
               ": the process group was shut down, or is of the process before fork()");
   return work;
@@ -105,6 +107,7 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   const c10::StreamGuard on_own(own_);
   run(request, *comm_, native_handle_of(own_));
   work->queued(own_);
+  work->end_future();
   return work;
 }
 
@@ -113,7 +116,7 @@ void DeviceLane::submit_later(Request request, c10::Event ready,
   const std::string name = request.about.name;
   auto shared = std::make_shared<c10::Event>(std::move(ready));  // a task can be copied
   const bool posted = worker_.post([request = std::move(request), ready = std::move(shared), work,
-                                    comm = comm_, device = device_, own = own_] {
+                                    comm = comm_, device = device_, own = own_]() -> Worker::Rest {
     try {
       const c10::DeviceGuard guard(device);
       ready->block(own);
@@ -123,6 +126,10 @@ void DeviceLane::submit_later(Request request, c10::Event ready,
     } catch (...) {
       work->refused(std::current_exception());
     }
+    return [work, own] {
+      const c10::StreamGuard on_own(own);
+      work->end_future();
+    };
   });
   TORCH_CHECK(posted, name, ": the process group is of the process before fork()");
 }

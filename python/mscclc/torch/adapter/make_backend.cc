@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "python/mscclc/torch/adapter/backend.h"
+#include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/older_torch.h"
 
 namespace mscclc::torch_adapter {
@@ -51,14 +52,23 @@ void make_backend(const std::string& given, const std::string& made, const std::
 
 void forget_backend(const std::string& made) {
   c10d::unregister_process_group(made);
+  c10::intrusive_ptr<c10d::ProcessGroup> gone;  // ends without the lock
   const std::lock_guard lock(made_groups().mutex);
+  gone.swap(made_groups().groups[made]);
   made_groups().groups.erase(made);
+}
+
+/// Waits for what all backends have to do; they do nothing more.
+void close_workers() {
+  const WithoutInterpreter other_threads;
+  Worker::close_all();
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric) -> ()",
               make_backend);
   library.def("forget_backend(str made) -> ()", forget_backend);
+  library.def("close_workers() -> ()", close_workers);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "python/mscclc/torch/adapter/backend.h"
+#include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/signal_pad.h"
 
 namespace mscclc::torch_adapter {
@@ -72,20 +73,23 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
   if (ours != nullptr) ours->expect_symmetric_memory(device.type());
 }
 
+// The addresses alone, which nobody else gets meanwhile: a group that was locked might end here,
+// under a lock of the caller.
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {
-  return group_.lock() == group;
+  return group_._unsafe_get_target() == group.get();
 }
 
 bool SymmetricTeam::is_served_by(const c10d::Backend& backend) const {
-  return backend_.lock().get() == &backend;
+  return backend_._unsafe_get_target() == &backend;
 }
 
 std::shared_ptr<SymmetricTeam> SymmetricTeam::of(
     const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::Device device) {
   const auto key = std::make_pair(group->getGroupName(), device.type());
   {
+    std::shared_ptr<SymmetricTeam> team;  // may end here: without the lock
     const std::lock_guard lock(all_teams().mutex);
-    const auto team = all_teams().teams[key].lock();
+    team = all_teams().teams[key].lock();
     if (team != nullptr && team->is_of(group) && team->device() == device) return team;
   }
   const auto team = std::make_shared<SymmetricTeam>(group, device);  // waits for the other ranks
@@ -139,6 +143,7 @@ void SymmetricMapping::unshare(Shared& shared) {
 
 void** SymmetricMapping::on_device(Shared& shared) {
   if (piece_.device.is_cpu()) return shared.seen.data();
+  const WithoutInterpreter other_threads;
   return team_->with([&](Communicator& comm) {
     if (shared.on_device == nullptr) {
       const c10::DeviceGuard guard(piece_.device);
@@ -172,6 +177,7 @@ uint32_t* MscclcSymmetricMemory::word(int owner, int from, int channel) const {
 
 void MscclcSymmetricMemory::change(uint32_t* word, uint32_t from, uint32_t to,
                                    size_t timeout_ms) const {
+  const WithoutInterpreter other_threads;
   SymmetricTeam& team = mapping_->team();
   change_signal(team.device(), word, from, to,
                 {std::chrono::milliseconds(timeout_ms), [&team] { team.check(); }});
@@ -238,6 +244,10 @@ void* MscclcSymmetricAllocator::alloc(size_t bytes, int index,
 }
 
 void MscclcSymmetricAllocator::free(void* address) {
+  std::optional<WithoutInterpreter> other_threads;
+  // The memory of a pool of CUDA's is freed under a lock that other threads take with the
+  // interpreter.
+  if (type_ == c10::kCPU) other_threads.emplace();
   std::shared_ptr<Block> gone;  // its end may wait for other threads: without the lock
   {
     const std::lock_guard lock(mutex_);
@@ -275,11 +285,13 @@ void MscclcSymmetricAllocator::note(Block& block, const SymmetricMapping& mappin
 void MscclcSymmetricAllocator::find_symmetric_of(const at::Tensor& tensor,
                                                  const c10d::Backend& backend,
                                                  std::vector<SymmetricRange>& found) {
+  std::shared_ptr<Block> block;  // it and teams may end here: without the lock
+  std::vector<std::shared_ptr<SymmetricTeam>> teams;
   const std::lock_guard lock(mutex_);
-  const std::shared_ptr<Block> block = find_locked(tensor.const_data_ptr());
+  block = find_locked(tensor.const_data_ptr());
   if (block == nullptr) return;
   for (const Sharing& with : block->shared) {
-    const auto team = with.team.lock();
+    const auto& team = teams.emplace_back(with.team.lock());
     if (team == nullptr || !team->is_served_by(backend)) continue;
     const SymmetricPiece& piece = block->piece;
     found.push_back({with.number, piece.address(), piece.bytes, piece.memory, block});
@@ -295,6 +307,7 @@ size_t MscclcSymmetricAllocator::get_alloc_size(void* address) {
 
 c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAllocator::rendezvous(
     void* address, const std::optional<std::string>& group) {
+  const WithoutInterpreter other_threads;
   const auto block = find(address);
   if (block == nullptr) return nullptr;
   const std::string name = group.value_or(block->group);

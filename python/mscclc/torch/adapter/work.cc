@@ -24,19 +24,21 @@ HostWork::HostWork(About about, std::function<void(const std::string&)> expire)
       future_(make_future({})) {}
 
 void HostWork::end(std::exception_ptr error) {
-  std::vector<at::Tensor> outputs, let_go;
+  std::vector<at::Tensor> let_go;
   {
     const std::lock_guard lock(mutex_);
-    outputs = about_.outputs;
     let_go.swap(about_.tensors);
   }
   // Needs the interpreter, which a thread may have that asks this work something.
   let_go.clear();
   finish(error);
-  if (error) {
+}
+
+void HostWork::end_future() {
+  if (const auto error = exception()) {
     future_->setError(error);
   } else {
-    future_->markCompleted(c10::IValue(outputs));
+    future_->markCompleted(c10::IValue(result()));
   }
 }
 
@@ -84,7 +86,6 @@ void DeviceWork::queued(const c10::Stream& stream) {
     is_queued_ = true;
   }
   cv_.notify_all();
-  future_->markCompleted(c10::IValue(about_.outputs));  // it waits for the stream, too
 }
 
 void DeviceWork::refused(std::exception_ptr error) {
@@ -94,7 +95,14 @@ void DeviceWork::refused(std::exception_ptr error) {
     is_queued_ = true;
   }
   cv_.notify_all();
-  future_->setError(error);
+}
+
+void DeviceWork::end_future() {
+  if (exception_) {
+    future_->setError(exception_);
+  } else {
+    future_->markCompleted(c10::IValue(about_.outputs));  // it waits for the stream, too
+  }
 }
 
 void DeviceWork::wait_until_queued() {

@@ -33,8 +33,10 @@ class HostWork : public c10d::Work {
   /// `expire` ends the collective when wait() has waited too long.
   HostWork(About about, std::function<void(const std::string&)> expire);
 
-  /// Called by the thread that has run it.
+  /// Called by the thread that has run it: it has ended.
   void end(std::exception_ptr error);
+  /// After that: ends the future, whose callbacks may wait for other works.
+  void end_future();
 
   bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override;
@@ -54,10 +56,13 @@ class DeviceWork : public c10d::Work {
  public:
   DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Device device);
 
-  /// Called by the thread that has put it on a stream, which is its current one.
+  /// Called by the thread that has put it on a stream.
   void queued(const c10::Stream& stream);
   /// The same where it could not be put there.
   void refused(std::exception_ptr error);
+  /// After one of them: ends the future, whose callbacks may wait for other works. The stream is
+  /// the thread's current one.
+  void end_future();
 
   bool isCompleted() override;
   bool isSuccess() const override;

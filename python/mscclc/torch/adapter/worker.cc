@@ -1,14 +1,34 @@
 #include "python/mscclc/torch/adapter/worker.h"
 
+#include <system_error>
+
 namespace mscclc::torch_adapter {
 
-bool Worker::post(std::function<void()> task) {
-  if (getpid() != process_) return false;
+/// Those of all workers. Never destroyed, as Python may end last.
+struct Worker::Queues {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Queue>> queues;
+  const pid_t process = getpid();
+};
+
+Worker::Queues& Worker::all() {
+  static auto* queues = new Queues;
+  return *queues;
+}
+
+Worker::Worker() {
+  const std::lock_guard lock(all().mutex);
+  std::erase_if(all().queues, [](const std::weak_ptr<Queue>& one) { return one.expired(); });
+  all().queues.push_back(queue_);
+}
+
+bool Worker::post(Task task) {
+  if (getpid() != queue_->process) return false;
   {
     const std::lock_guard lock(queue_->mutex);
     if (queue_->closed) return false;
+    if (!queue_->busy) need_thread(queue_);  // else who is busy does so
     queue_->waiting.push_back(std::move(task));
-    if (!thread_.joinable()) thread_ = std::thread([queue = queue_] { work_through(*queue); });
   }
   queue_->changed.notify_all();
   return true;
@@ -24,39 +44,74 @@ void Worker::wait_until_idle() {
   queue_->changed.wait(lock, [&] { return queue_->is_idle(); });
 }
 
-void Worker::work_through(Queue& queue) {
-  std::unique_lock lock(queue.mutex);
+void Worker::need_thread(const std::shared_ptr<Queue>& queue) {
+  if (queue->free > 0) return;
+  queue->threads.emplace_back([queue] { work_through(queue); });
+}
+
+void Worker::work_through(const std::shared_ptr<Queue>& queue) {
+  std::unique_lock lock(queue->mutex);
   for (;;) {
-    queue.changed.wait(lock, [&] { return queue.closed || !queue.waiting.empty(); });
-    if (queue.waiting.empty()) return;
-    queue.busy = true;
+    ++queue->free;
+    queue->changed.wait(lock,
+                        [&] { return !queue->waiting.empty() ? !queue->busy : queue->closed; });
+    --queue->free;
+    if (queue->waiting.empty()) return;
+    queue->busy = true;
+    Rest rest;
     {
-      const auto task = std::move(queue.waiting.front());
-      queue.waiting.pop_front();
+      const Task task = std::move(queue->waiting.front());
+      queue->waiting.pop_front();
       lock.unlock();
-      task();
+      rest = task();
     }  // what it held ends here, without the lock
     lock.lock();
-    queue.busy = false;
-    queue.changed.notify_all();
+    queue->busy = false;
+    if (rest && !queue->waiting.empty()) {
+      try {
+        need_thread(queue);
+      } catch (const std::system_error&) {  // then this thread does it, afterwards
+      }
+    }
+    queue->changed.notify_all();
+    lock.unlock();
+    if (rest) rest();
+    rest = nullptr;
+    lock.lock();
   }
 }
 
-void Worker::close() {
-  if (getpid() != process_) {
-    if (thread_.joinable()) thread_.detach();
+void Worker::close(Queue& queue) {
+  if (getpid() != queue.process) {
+    for (std::thread& thread : queue.threads) thread.detach();
+    queue.threads.clear();
     return;
   }
-  {
-    const std::lock_guard lock(queue_->mutex);
-    queue_->closed = true;
+  std::unique_lock lock(queue.mutex);
+  queue.closed = true;
+  queue.changed.notify_all();
+  while (!queue.threads.empty()) {  // one may start another one
+    std::thread thread = std::move(queue.threads.back());
+    queue.threads.pop_back();
+    lock.unlock();
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();  // the hook of a future has let go of the group
+    } else {
+      thread.join();
+    }
+    lock.lock();
   }
-  queue_->changed.notify_all();
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();  // the hook of a future has let go of the group
-  } else {
-    thread_.join();
+}
+
+void Worker::close_all() {
+  if (getpid() != all().process) return;
+  std::vector<std::shared_ptr<Queue>> queues;
+  {
+    const std::lock_guard lock(all().mutex);
+    for (const auto& one : all().queues) queues.push_back(one.lock());
+  }
+  for (const auto& queue : queues) {
+    if (queue != nullptr) close(*queue);
   }
 }
 

@@ -1,4 +1,4 @@
-// A thread that does what it is given, one thing after the other.
+// Threads that do what they are given, one thing after the other.
 #pragma once
 
 #include <unistd.h>
@@ -9,38 +9,52 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace mscclc::torch_adapter {
 
 /// From any thread. What it is given throws nothing.
 class Worker {
  public:
-  Worker() = default;
+  /// What is left of a task, and may wait for tasks that are posted later: callbacks of its future
+  /// do. It is done while those run, by another thread, if need be. Empty: nothing is left.
+  using Rest = std::function<void()>;
+  using Task = std::function<Rest()>;
+
+  Worker();
   ~Worker() { close(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   /// False: it is closed, or of the process before fork().
-  [[nodiscard]] bool post(std::function<void()> task);
-  /// Everything has been done.
+  [[nodiscard]] bool post(Task task);
+  /// Everything has been done, but for what may be left of tasks.
   bool is_idle() const;
   void wait_until_idle();
-  /// Waits for what was posted. The second time nothing.
-  void close();
+  /// Waits for all that was posted. The second time nothing.
+  void close() { close(*queue_); }
+  /// The same for all there are: Python is about to end, and what they do may need it.
+  static void close_all();
 
  private:
   struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<std::function<void()>> waiting;
+    std::deque<Task> waiting;
     bool busy = false, closed = false;
+    size_t free = 0;  ///< threads that wait for a task
+    std::vector<std::thread> threads;
+    const pid_t process = getpid();  ///< a child of fork() has no such threads
     bool is_idle() const { return !busy && waiting.empty(); }
   };
-  static void work_through(Queue& queue);
+  /// Starts a thread, unless one is free. The queue is locked.
+  static void need_thread(const std::shared_ptr<Queue>& queue);
+  static void work_through(const std::shared_ptr<Queue>& queue);
+  static void close(Queue& queue);
+  struct Queues;
+  static Queues& all();
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  std::thread thread_;              ///< since the first post()
-  const pid_t process_ = getpid();  ///< a child of fork() has no such thread
 };
 
 }  // namespace mscclc::torch_adapter

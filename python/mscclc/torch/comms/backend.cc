@@ -8,6 +8,7 @@
 #include <set>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/comms/captures.h"
 
 namespace mscclc::torch_comms {
@@ -61,7 +62,11 @@ std::vector<at::Tensor> with(std::vector<at::Tensor> tensors, const at::Tensor& 
 CommsBackend::~CommsBackend() {
   if (watch_ == nullptr) return;
   if (backend_ != nullptr) TORCH_WARN("mscclc: communicator '", name_, "' was not finalized");
+  // TorchComms ends it where the interpreter is, which hooks need, and tensors of works.
+  const torch_adapter::WithoutInterpreter other_threads;
   failures_->forget_hooks();
+  watch_.reset();
+  backend_.reset();
 }
 
 void CommsBackend::init(at::Device device, const std::string& name,

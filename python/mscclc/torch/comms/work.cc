@@ -51,8 +51,8 @@ CommsWork::CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
 }
 
 void CommsWork::end(WorkStatus status) {
-  const std::lock_guard lock(mutex_);
-  if (this->status() == WorkStatus::INPROGRESS) setStatus(status);
+  if (!ended_.exchange(true)) return setStatus(status);  // it calls hooks: without a lock
+  while (this->status() == WorkStatus::INPROGRESS) std::this_thread::yield();
 }
 
 void CommsWork::wait_for(std::chrono::milliseconds timeout) {

@@ -3,6 +3,7 @@
 
 #include <c10/core/Event.h>
 
+#include <atomic>
 #include <comms/torchcomms/TorchWork.hpp>
 #include <condition_variable>
 #include <deque>
@@ -66,8 +67,8 @@ class CommsWork final : public torch::comms::TorchWork {
   const c10::Device device_;
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<Failures> failures_;
-  c10::Event on_stream_;  ///< where there is no work
-  std::mutex mutex_;      ///< guards the status
+  c10::Event on_stream_;            ///< where there is no work
+  std::atomic<bool> ended_{false};  ///< somebody has set the status, or is about to
 };
 
 /// Looks after the works of a communicator: notices the end of each, and on the host that it is
