@@ -49,14 +49,18 @@ TEST_CASE("no random program is proved and wrong") {
 
 TEST_CASE("no random set of plans is proved and wrong") {
   std::map<Outcome, uint64_t> outcomes;
+  uint64_t with_credits = 0;  // that channels begin with, and proved
   for (uint64_t piece = 0; piece < kSets; ++piece) {
     const RandomSet set = random_set(1, piece);
     const Tried tried = try_set(set, piece, {.runs = 12});
     INFO("piece " << piece << ": " << tried.why << '\n' << set.text());
     CHECK(tried.outcome != Outcome::hole);
     ++outcomes[tried.outcome];
+    with_credits +=
+        tried.outcome == Outcome::proved && set.text().find(" credits: ") != std::string::npos;
   }
   CHECK(outcomes[Outcome::proved] > kSets / 8);
+  CHECK(with_credits > 0);
   CHECK(outcomes[Outcome::refused_wrong] > kSets / 20);
 }
 
