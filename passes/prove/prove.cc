@@ -111,26 +111,7 @@ class Prover {
       }
     }
     if (chunks > kMostChunks) return refuse(fmt::format("the buffers have {} chunks", chunks));
-    return !credits_in_loops() && one_reduction();
-  }
-
-  /// How many rounds earlier a wait's signal was given would depend on the calls before.
-  bool credits_in_loops() {
-    for (const Rank& rank : program_.ranks) {
-      for (const Op& op : rank.ops) {
-        const OpInfo& row = info(op.kind);
-        if (op.loop == kNone || !(row.has(kWaits) || row.has(kSignals))) continue;
-        for (const Operand& o : program_.dsts(op)) {
-          const Channel& here = rank.channels[o.channel];
-          const bool joined = here.partner != kNone;
-          const Channel& there = joined ? program_.ranks[here.peer].channels[here.partner] : here;
-          if ((row.has(kWaits) ? here : there).credits == 0) continue;
-          refuse("a channel with credits is used in a pipeline");
-          return true;
-        }
-      }
-    }
-    return false;
+    return one_reduction();
   }
 
   /// Sums of sums are sums; a maximum of sums is something else.

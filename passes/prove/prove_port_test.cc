@@ -35,24 +35,6 @@ TEST_CASE("the source of a put is read later than the call, unless somebody says
         race("input[0] of rank 0"));
 }
 
-TEST_CASE("credits in a pipeline are not decided") {
-  for (const char* end :
-       {"channel free = port(1 - r) credits: 2\n", "channel free = port(1 - r)\n"}) {
-    const bool credits = std::string(end).find("credits") != std::string::npos;
-    const std::string said = verdict(
-        "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"
-        "  buffer s[1] units: 2\n  channel net = port(1 - r)\n" +
-        std::string(end) +
-        "  tb 1 { signal free ; signal free }\n"
-        "  pipeline unit: 64KiB {\n"
-        "    tb 0 { wait free ; sync ; put net.s[0] <- input[0] ; signal net ; flush net }\n"
-        "    tb 1 { wait net ; sync ; copy output[0] <- s[0] ; sync ; signal free }\n  }\n"
-        "  tb 0 { wait free ; wait free }\n}\n");
-    CHECK(said == (credits ? "undecided: not decided: a channel with credits is used in a pipeline"
-                           : "proved"));
-  }
-}
-
 TEST_CASE("a flush does not say that the data has come") {
   CHECK(verdict(ports("put net.output <- input\nflush net\nsync\nsignal mem\nwait mem\n")) ==
         race("output[0] of rank 1"));

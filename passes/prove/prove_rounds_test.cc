@@ -56,6 +56,52 @@ TEST_CASE("a thousand credits") {
   CHECK(verdict(through_units(1000, 1001)) == race("s[0] of rank 1"));
 }
 
+/// The same by a port that begins with credits, once for all calls. With a gate, rank 1 says in
+/// each call that it is in it, so that it has read all that came in the calls before.
+std::string ahead(uint32_t units, uint32_t credits, bool gate) {
+  return fmt::format(R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 1 = input[0] at 0
+rank 0 {{
+  channel up = port(1) credits: {0}
+  channel gate = memory(1)
+  tb 0 {{ {1} }}
+  pipeline unit: 1KiB {{ tb 0 {{ wait up
+sync
+put up.s[0] <- input[0]
+signal up
+flush up }} }}
+}}
+rank 1 {{
+  buffer s[1] units: {2}
+  channel up = port(0)
+  channel gate = memory(0)
+  tb 0 {{ {3} }}
+  pipeline unit: 1KiB {{ tb 0 {{ wait up
+sync
+copy output[0] <- s[0]
+sync
+signal up }} }}
+}}
+)",
+                     credits, gate ? "wait gate relaxed" : "", units,
+                     gate ? "signal gate relaxed" : "");
+}
+
+TEST_CASE("credits that a channel begins with, in a pipeline") {
+  const uint32_t units = GENERATE(2u, 3u, 9u, 100u);
+  INFO(units << " units");
+  CHECK(verdict(ahead(units, 1, true)) == "proved");
+  CHECK(verdict(ahead(units, units, true)) == "proved");
+  CHECK(verdict(ahead(units, units + 1, true)) == race("s[0] of rank 1"));
+  CHECK(verdict(ahead(units, 0, true)).starts_with("stuck: "));
+}
+
+TEST_CASE("credits go on from call to call: after one of a single round all units may be unread") {
+  CHECK(verdict(ahead(4, 1, false)) == "proved");
+  CHECK(verdict(ahead(4, 2, false)) == race("s[0] of rank 1"));
+}
+
 TEST_CASE("units without flow control, however many") {
   const uint32_t units = GENERATE(2u, 3u, 50u);
   CHECK(verdict(fmt::format(R"(program nofc
@@ -140,6 +186,30 @@ rank 1 {{
 TEST_CASE("a deadlock between two pipelines in a row that credits hide for some rounds") {
   const uint32_t credits = GENERATE(1u, 3u, 12u, 40u);
   CHECK(verdict(crossed(credits)).starts_with("stuck: "));
+}
+
+TEST_CASE("the same with a port that begins with credits") {
+  const uint32_t credits = GENERATE(1u, 3u, 40u);
+  CHECK(verdict(fmt::format(R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 0 = input[0] at 0
+rank 0 {{
+  channel a = port(1) credits: {}
+  channel b = port(1)
+  pipeline unit: 1KiB {{ tb 0 {{ wait a
+copy output[0] <- input[0] }} }}
+  pipeline unit: 1KiB {{ tb 0 {{ signal b
+copy output[0] <- input[0] }} }}
+}}
+rank 1 {{
+  channel a = port(0)
+  channel b = port(0)
+  pipeline unit: 1KiB {{ tb 0 {{ wait b }} }}
+  pipeline unit: 1KiB {{ tb 0 {{ signal a }} }}
+}}
+)",
+                            credits))
+            .starts_with("stuck: "));
 }
 
 TEST_CASE("the same inside a rank, with a semaphore") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
@@ -42,9 +43,10 @@ class TogetherProver {
   }
 
   bool run(CallOrder call_order) {
-    if (has_credits() || !scratch_fits()) return false;
+    if (!scratch_fits()) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);
+      if (!credits_agree(system)) return false;
       groups_.emplace(system);  // finds nothing, as no plan alone has such counts
       if (!same_order(system)) return false;
       if (call_order == CallOrder::own && !own_orders(system)) return false;
@@ -60,19 +62,24 @@ class TogetherProver {
     return false;
   }
 
-  /// Plans that share a channel would take each other's.
-  bool has_credits() {
-    for (const SharedPlan& plan : plans_) {
-      for (const Rank& rank : plan.program->ranks) {
-        for (const Channel& channel : rank.channels) {
-          if (channel.credits == 0) continue;
-          refuse(fmt::format("'{}' has channels with credits, and plans in a set share channels",
-                             plan.name));
-          return true;
-        }
+  /// A channel that plans share begins once, for all of them.
+  bool credits_agree(const System& system) {
+    std::map<uint32_t, uint32_t> credits;  // by end
+    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
+      const std::vector<Channel>& channels = joint_.program.ranks[r].channels;
+      for (uint32_t c = 0; c < channels.size(); ++c) {
+        const uint32_t own = channels[c].credits;
+        const uint32_t first = credits.try_emplace(system.end(r, c), own).first->second;
+        if (first == own) continue;
+        diagnostics_.error(
+            "shared-credits", {},
+            fmt::format("plans share channel '{}' of rank {}, which begins with credits: {} in one "
+                        "of them, and with credits: {} in another",
+                        joint_.program.name_of(channels[c].label.name), r, first, own));
+        return false;
       }
     }
-    return false;
+    return true;
   }
 
   /// What one plan leaves in shared scratch must not look like packets of another.

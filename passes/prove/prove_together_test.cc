@@ -209,15 +209,39 @@ TEST_CASE("too many orders of calls are not looked at") {
         "undecided: not decided: 2 plans with 13 copies of scratch have too many orders of calls");
 }
 
-TEST_CASE("channels with credits are not shared") {
-  const std::string ahead =
-      "program t\ncollective custom(ranks: 2, input: 1, output: 1)\n"
-      "rank 0 {\n  channel net = port(1) to net credits: 1\n  tb 0 { wait net relaxed }\n}\n"
-      "rank 1 {\n  channel net = port(0) to net\n  tb 0 { signal net relaxed }\n}\n";
-  Set set;
-  CHECK(
-      set.add(ahead).add(ahead).verdict() ==
-      "undecided: not decided: 'p0' has channels with credits, and plans in a set share channels");
+/// Rank 0 hands its input to rank 1 through a box of so many copies, and may be as many calls ahead
+/// as it has credits.
+std::string hand_over(uint32_t copies, uint32_t credits) {
+  return "program t\ncollective broadcast(ranks: 2, root: 0, inplace: false)\n"
+         "launch reuse_scratch: true\n"
+         "rank 0 {\n  buffer box[1] copies: " +
+         std::to_string(copies) + "\n  channel net = port(1) credits: " + std::to_string(credits) +
+         "\n  tb 0 {\ncopy box[0] <- input\nsync\nput net.box[0] <- box[0]\nsignal net\n"
+         "copy output <- input\nwait net relaxed\n}\n}\n"
+         "rank 1 {\n  buffer box[1] copies: " +
+         std::to_string(copies) +
+         "\n  channel net = port(0)\n  tb 0 {\nsignal net relaxed\nwait net\nsync\n"
+         "copy output <- box[0]\n}\n}\n";
+}
+
+TEST_CASE("channels with credits: what a plan's wait takes another plan may have given") {
+  CHECK(Set().add(hand_over(3, 1)).add(hand_over(3, 1)).verdict() == "proved");
+  CHECK(Set().add(hand_over(4, 2)).add(hand_over(4, 2)).verdict() == "proved");
+  // Nothing in the calls of the other plan says that rank 1 has read the box of the call before.
+  const std::string other =
+      "program t\ncollective custom(ranks: 2, input: 1, output: 1)\nlaunch reuse_scratch: true\n"
+      "rank r in 0..2 {\n  buffer box[1] copies: 3\n  tb 0 { copy output <- input }\n}\n";
+  CHECK(Set().add(hand_over(3, 1)).add(other).verdict().starts_with("race: "));
+}
+
+TEST_CASE("plans that begin a channel with different credits") {
+  const std::string other =
+      "program t\ncollective custom(ranks: 2, input: 1, output: 1)\nrank r in 0..2 {\n"
+      "  channel also = port(1 - r)\n  tb 0 {\nsignal also relaxed\nwait also relaxed\n}\n}\n";
+  CHECK(Set().add(hand_over(3, 1)).add(other).verdict() ==
+        "shared-credits: plans share channel 'also' of rank 0, which begins with credits: 1 in one "
+        "of them, and with credits: 0 in another");
+  CHECK(Set().add(hand_over(3, 0)).add(other).verdict() == "proved");
 }
 
 TEST_CASE("sentinel slots of two widths are empty in two ways") {

@@ -29,6 +29,9 @@ struct Hop {
   uint32_t units = 2, credits = 2;
   uint32_t staged = 2;  // units
   bool flushed = false;
+  // By a port whose channel begins with the credits, once for all calls.
+  bool ahead = false;
+  bool gated = false;  // and the far rank says in each call that it is in it
 };
 
 struct Chain {
@@ -104,11 +107,18 @@ class Flows {
     if (one_in(dice_, 4)) hop.units += dice_.below(3);
     hop.staged = 2 + dice_.below(one_in(dice_, 2) ? hop.credits + 1 : 2);
     hop.flushed = !one_in(dice_, 3);
+    const bool port = hop.kind == HopKind::port || hop.kind == HopKind::staged;
+    hop.ahead = port && one_in(dice_, 2);
+    if (hop.ahead) {
+      hop.gated = one_in(dice_, 2);
+      if (!hop.gated && !one_in(dice_, 3)) hop.credits = 1;
+    }
     chain.nodes.push_back(to);
     return hop;
   }
 
   static std::string slot(const Hop& hop) { return fmt::format("s{}", hop.number); }
+  static std::string gate(const Hop& hop) { return fmt::format("g{}", hop.number); }
 
   void declare(const Chain& chain, const Hop& hop) {
     const size_t i = static_cast<size_t>(&hop - chain.hops.data());
@@ -122,8 +132,9 @@ class Flows {
     }
     if (hop.kind != HopKind::local) {
       const bool port = hop.kind == HopKind::port || hop.kind == HopKind::staged;
-      connect(sketch_, port ? "port" : "memory", fmt::format("c{}", hop.number), from.rank,
-              to.rank);
+      connect(sketch_, port ? "port" : "memory", fmt::format("c{}", hop.number), from.rank, to.rank,
+              hop.ahead ? hop.credits : 0);
+      if (hop.gated) connect(sketch_, "memory", gate(hop), from.rank, to.rank);
     } else if (from != to) {
       owner.semaphores.push_back({fmt::format("f{}", hop.number), 0});
       owner.semaphores.push_back({fmt::format("e{}", hop.number), hop.credits});
@@ -153,7 +164,12 @@ class Flows {
     for (size_t i = 0; i < chain.hops.size(); ++i) {
       const Hop& hop = chain.hops[i];
       if (hop.kind == HopKind::local) continue;
-      const Node giver = chain.nodes[i + 1];
+      const Node taker = chain.nodes[i], giver = chain.nodes[i + 1];
+      if (hop.gated) {
+        sketch_.ranks[giver.rank].op(giver.block, "signal " + gate(hop) + " relaxed");
+        sketch_.ranks[taker.rank].op(taker.block, "wait " + gate(hop) + " relaxed");
+      }
+      if (hop.ahead) continue;
       for (uint32_t k = 0; k < hop.credits; ++k) {
         sketch_.ranks[giver.rank].op(giver.block,
                                      fmt::format("signal c{}{}", hop.number, relaxed_));
@@ -165,7 +181,7 @@ class Flows {
     if (!chain.drains) return;
     for (size_t i = 0; i < chain.hops.size(); ++i) {
       const Hop& hop = chain.hops[i];
-      if (hop.kind == HopKind::local) continue;
+      if (hop.kind == HopKind::local || hop.ahead) continue;
       const Node taker = chain.nodes[i];
       for (uint32_t k = 0; k < hop.credits; ++k) {
         sketch_.ranks[taker.rank].op(taker.block, fmt::format("wait c{}", hop.number));

@@ -29,13 +29,17 @@ class Member {
     direct_ = kind == 3;
     port_ = format_.empty() && one_in(dice_, 4);
     root_ = one_in(dice_, 3) ? dice_.below(ranks_) : kAll;
+    if (copies_ > 2 && one_in(dice_, 2)) go_ahead();
     slots_ = ranks_ + (one_in(dice_, 3) ? 1 : 0);
     shift_ = dice_.below(slots_);
     sketch_.collective =
         fmt::format("custom(ranks: {0}, input: {0}, output: {0}, inplace: false)", ranks_);
     for (uint32_t r = 0; r < ranks_; ++r) {
       for (uint32_t q = r + 1; q < ranks_; ++q) {
-        connect(sketch_, port_ ? "port" : "memory", channel(r, q), r, q);
+        const bool second = q == root_;
+        const uint32_t credits = second || r == root_ ? credits_ : 0;
+        connect(sketch_, port_ ? "port" : "memory", channel(r, q), second ? q : r, second ? r : q,
+                credits);
       }
     }
     for (uint32_t r = 0; r < ranks_ && !direct_; ++r) {
@@ -49,6 +53,16 @@ class Member {
  private:
   static constexpr uint32_t kAll = ~0u;
   enum class Shake : uint8_t { none, relaxed, full };
+
+  /// One sends, and may be a call ahead of the others.
+  void go_ahead() {
+    format_.clear();
+    sketch_.types.clear();
+    direct_ = false;
+    port_ = true;
+    root_ = dice_.below(2);
+    credits_ = 1;
+  }
 
   static std::string channel(uint32_t r, uint32_t q) {
     return fmt::format("c{}{}", std::min(r, q), std::max(r, q));
@@ -88,7 +102,7 @@ class Member {
 
   void by_signals() {
     const Shake opens = direct_ && !one_in(dice_, 4) ? Shake::relaxed : draw_shake();
-    const Shake closes = draw_shake();
+    const Shake closes = credits_ > 0 && !one_in(dice_, 4) ? Shake::relaxed : draw_shake();
     for (uint32_t r = 0; r < ranks_; ++r) {
       RankSketch& rank = sketch_.ranks[r];
       shake(r, opens);
@@ -141,6 +155,7 @@ class Member {
   std::string format_;
   bool direct_ = false, port_ = false;
   uint32_t ranks_ = 2, root_ = kAll, slots_ = 2, shift_ = 0;
+  uint32_t credits_ = 0;  ///< that the root's channels begin with
 };
 
 }  // namespace

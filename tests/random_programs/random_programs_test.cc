@@ -19,6 +19,7 @@ constexpr uint64_t kPrograms = 1000, kSets = 150;
 TEST_CASE("no random program is proved and wrong") {
   std::map<std::string, std::map<Outcome, int>> outcomes;
   int proved = 0, explored = 0, wrong = 0;
+  std::map<Outcome, int> with_credits;  // that channels begin with
   for (uint64_t piece = 0; piece < kPrograms; ++piece) {
     const RandomProgram random = random_program(1, piece);
     std::string error;
@@ -30,6 +31,7 @@ TEST_CASE("no random program is proved and wrong") {
     INFO("piece " << piece << ": " << tried.why << '\n' << random.text());
     CHECK(tried.outcome != Outcome::hole);
     ++outcomes[random.sketch.family][tried.outcome];
+    with_credits[tried.outcome] += random.text().find(" credits: ") != std::string::npos;
     proved += tried.outcome == Outcome::proved;
     wrong += tried.outcome == Outcome::refused_wrong;
     explored += tried.explored;
@@ -37,6 +39,7 @@ TEST_CASE("no random program is proved and wrong") {
   CHECK(proved > static_cast<int>(kPrograms) / 4);
   CHECK(wrong > static_cast<int>(kPrograms) / 20);
   CHECK(explored > static_cast<int>(kPrograms) / 50);
+  CHECK((with_credits[Outcome::proved] > 0 && with_credits[Outcome::refused_wrong] > 0));
   for (const auto& [family, counts] : outcomes) {
     INFO(family);
     CHECK(counts.contains(Outcome::proved));
@@ -46,14 +49,18 @@ TEST_CASE("no random program is proved and wrong") {
 
 TEST_CASE("no random set of plans is proved and wrong") {
   std::map<Outcome, uint64_t> outcomes;
+  uint64_t with_credits = 0;  // that channels begin with, and proved
   for (uint64_t piece = 0; piece < kSets; ++piece) {
     const RandomSet set = random_set(1, piece);
     const Tried tried = try_set(set, piece, {.runs = 12});
     INFO("piece " << piece << ": " << tried.why << '\n' << set.text());
     CHECK(tried.outcome != Outcome::hole);
     ++outcomes[tried.outcome];
+    with_credits +=
+        tried.outcome == Outcome::proved && set.text().find(" credits: ") != std::string::npos;
   }
   CHECK(outcomes[Outcome::proved] > kSets / 8);
+  CHECK(with_credits > 0);
   CHECK(outcomes[Outcome::refused_wrong] > kSets / 20);
 }
 

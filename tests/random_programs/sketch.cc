@@ -161,8 +161,10 @@ std::string text(const Sketch& sketch, Form form) {
 }
 
 void connect(Sketch& sketch, const std::string& kind, const std::string& name, uint32_t a,
-             uint32_t b) {
-  sketch.ranks[a].channels.push_back(fmt::format("channel {} = {}({}) to {}", name, kind, b, name));
+             uint32_t b, uint32_t credits) {
+  const std::string begins = credits > 0 ? fmt::format(" credits: {}", credits) : "";
+  sketch.ranks[a].channels.push_back(
+      fmt::format("channel {} = {}({}) to {}{}", name, kind, b, name, begins));
   sketch.ranks[b].channels.push_back(fmt::format("channel {} = {}({}) to {}", name, kind, a, name));
 }
 

@@ -63,9 +63,10 @@ enum class Form : uint8_t {
 };
 std::string text(const Sketch& sketch, Form form);
 
-/// A channel between two ranks, declared at both under one name; `kind`: memory or port.
+/// A channel between two ranks, declared at both under one name; `kind`: memory or port. A port may
+/// begin with credits at `a`.
 void connect(Sketch& sketch, const std::string& kind, const std::string& name, uint32_t a,
-             uint32_t b);
+             uint32_t b, uint32_t credits = 0);
 
 /// True in one of `n` cases.
 inline bool one_in(Dice& dice, uint32_t n) { return dice.below(n) == 0; }

@@ -138,6 +138,25 @@ TEST_CASE("channels are shared") {
         "proved, right");
 }
 
+/// Rank 0 hands its input to rank 1 through three boxes, a call ahead of it by a credit; or rank 1
+/// says nothing, as if the credit were for every call.
+std::string ahead(bool answers) {
+  const std::string take = answers ? "wait net relaxed\n" : "";
+  const std::string give = answers ? "signal net relaxed\n" : "";
+  return "program t\ncollective broadcast(ranks: 2, root: 0, inplace: false)\n"
+         "launch reuse_scratch: true\n"
+         "rank 0 {\n  buffer box[1] copies: 3\n  channel net = port(1) credits: 1\n  tb 0 {\n"
+         "copy box[0] <- input\nsync\nput net.box[0] <- box[0]\nsignal net\n"
+         "copy output <- input\n" +
+         take + "}\n}\nrank 1 {\n  buffer box[1] copies: 3\n  channel net = port(0)\n  tb 0 {\n" +
+         give + "wait net\nsync\ncopy output <- box[0]\n}\n}\n";
+}
+
+TEST_CASE("channels with credits are shared") {
+  CHECK(Set().add(ahead(true)).add(ahead(true)).verdict() == "proved, right");
+  CHECK(Set().add(ahead(true)).add(ahead(false)).verdict() == "race, wrong");
+}
+
 TEST_CASE("groups of ranks in a circle") {
   Set circle;
   circle.add(exchange_of(2), {0, 1}).add(exchange_of(2), {1, 2}).add(exchange_of(2), {2, 0});

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What runs in the virtual machine: lanes and plans over real verbs, and what goes wrong. Arguments:
-# verbs_lane_test, verbs_nodes_test, mscclc.
+# What runs in the virtual machine: lanes and plans over real verbs, what goes wrong, and jobs without
+# the library or devices. Arguments: verbs_lane_test, verbs_nodes_test, mscclc.
 . tests/softroce/common.sh
 
 lossy() {  # percent of the packets that each end loses
@@ -47,11 +47,24 @@ for percent in 1 5; do
   done
 done
 lossy 0
+small() {  # variables..., for two nodes of two ranks
+  env "$@" "$mscclc" run plans/allgather_hier.mscl -D world=4 -D gpus=2 --bytes 64K \
+    --device processes --ranks-per-node 2
+}
+
+check "a library by its path" small \
+  MSCCLC_IBV_SO="$(ldconfig -p | sed -n 's/.*libibverbs.so.1 .*x86-64.*=> //p' | head -n 1)"
+check "a library that there is not" says "no lanes over verbs: libno_such.so: cannot open" \
+  small MSCCLC_IBV_SO=libno_such.so
+check "without the library, over sockets" small MSCCLC_IBV_SO=libno_such.so MSCCLC_LANE=sockets
+check "a mode that there is not" says "MSCCLC_IBV_MODE is 'other'" small MSCCLC_IBV_MODE=other
+check "MSCCLC_FORCE_DISABLE_GDR is about GPUs" small MSCCLC_FORCE_DISABLE_GDR=1
 check "a GID that there is not" says "no lanes over verbs: port 1 of rxe" \
-  env MSCCLC_IB_GID_INDEX=200 "$mscclc" run plans/allgather_hier.mscl -D world=4 -D gpus=2 \
-  --bytes 64K --device processes --ranks-per-node 2
+  small MSCCLC_IB_GID_INDEX=200
 ip link set veth1 down  # takes the other end of the pair along
-check "a port that is down" says "port 1 of rxe0 is down" \
-  env MSCCLC_IB_HCA=rxe0,rxe1 "$mscclc" run plans/allgather_hier.mscl -D world=4 -D gpus=2 \
-  --bytes 64K --device processes --ranks-per-node 2
+check "a port that is down" says "port 1 of rxe0 is down" small MSCCLC_IB_HCA=rxe0,rxe1
+rdma link delete rxe0
+rdma link delete rxe1
+check "no devices" says "this machine has no InfiniBand or RoCE device" small
+check "without devices, over sockets" small MSCCLC_LANE=sockets
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every program that the library has for several nodes, over real verbs: 0 bytes to 16 MiB, packets to
-# 1 MiB or 64 KiB, on 2 nodes of 4 ranks, and all types on 2 nodes of 2. By hand, as it takes some 20
-# minutes (docs/recorded_runs.md):
+# 1 MiB or 64 KiB, on 2 nodes of 4 ranks, and all types on 2 nodes of 2; those for nodes of one rank in
+# both modes. By hand, as it takes some 20 to 30 minutes (docs/recorded_runs.md):
 #
 #   tests/softroce/run.sh tests/softroce/select.sh bazel-bin/runtime/verbs/verbs_lane_test \
 #     bazel-bin/tests/nodes/verbs_nodes_test bazel-bin/tools/mscclc
@@ -30,16 +30,17 @@ for sizes in "$long" "1000 --dtype all"; do
   check "sendrecv_port: $sizes" "$mscclc" run plans/sendrecv_port.mscl -D R=2 -D B=2 \
     --bytes $sizes --iters 2 --device processes --ranks-per-node 1
 done
-for name in allgather_nodes alltoall_nodes broadcast_nodes reducescatter_nodes; do
-  for sizes in "$short,1M" "1000 --dtype all"; do
-    # shellcheck disable=SC2086  # words of their own
-    check "$name: $sizes" "$mscclc" run plans/$name.mscl -D R=3 --bytes $sizes --iters 20 \
-      --device processes --ranks-per-node 1
+# Programs for nodes of one rank, which run ahead of each other by copies and credits: many calls.
+for mode in host host-no-atomic; do
+  export MSCCLC_IBV_MODE=$mode
+  for name in allgather_nodes alltoall_nodes broadcast_nodes reducescatter_nodes sendrecv_nodes; do
+    ranks=3
+    [ $name = sendrecv_nodes ] && ranks=2
+    for sizes in "$short,1M" "1000 --dtype all"; do
+      # shellcheck disable=SC2086  # words of their own
+      check "$name on $ranks nodes, $mode: $sizes" "$mscclc" run plans/$name.mscl -D R=$ranks \
+        --bytes $sizes --iters 20 --device processes --ranks-per-node 1
+    done
   done
-done
-for sizes in "$short,1M" "1000 --dtype all"; do
-  # shellcheck disable=SC2086  # words of their own
-  check "sendrecv_nodes: $sizes" "$mscclc" run plans/sendrecv_nodes.mscl --bytes $sizes --iters 20 \
-    --device processes --ranks-per-node 1
 done
 exit $failed

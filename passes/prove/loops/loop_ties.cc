@@ -64,8 +64,9 @@ class Reader {
         note(count(CountKind::end, rank, index, end).givers, process, op, index);
       }
       if (row.has(kWaits)) {
-        const uint32_t end = system_.end(rank, o.channel);
-        note(count(CountKind::end, rank, index, end).takers, process, op, index);
+        Count& end = count(CountKind::end, rank, index, system_.end(rank, o.channel));
+        end.initial = program_.ranks[rank].channels[o.channel].credits;
+        note(end.takers, process, op, index);
       }
       if (!row.has(kReleases) && !row.has(kAcquires)) continue;
       Count& semaphore = count(CountKind::semaphore, rank, index, system_.semaphore(rank, o.first));

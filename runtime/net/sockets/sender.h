@@ -46,8 +46,6 @@ class Sender {
   bool wants_write() const { return !queue_.empty(); }
   /// Bytes of all puts in the queue.
   uint64_t bytes() const { return bytes_; }
-  /// Is the last of the queue a signal? Others may follow soon.
-  bool signals() const { return !queue_.empty() && queue_.back().order.what == Order::signal; }
   /// Sends what there is room for, but at most about a MiB. False: the connection broke; errno says
   /// why.
   [[nodiscard]] bool send_some();

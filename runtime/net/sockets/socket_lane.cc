@@ -213,8 +213,7 @@ class SocketLane final : public Lane {
 
   void send_some(Line& line) {
     if (!state_.is_open() || line.carried || !line.sender.wants_write()) return;
-    const bool long_enough = line.sender.bytes() >= Hands::kLeastBytes;
-    if ((long_enough || line.sender.signals()) && hand_over(line)) return;
+    if (line.sender.bytes() >= Hands::kLeastBytes && hand_over(line)) return;
     if (line.error != 0 || !line.sender.send_some()) {
       const int error = line.error != 0 ? line.error : errno;
       listen(line);  // it may have said why

@@ -184,6 +184,36 @@ TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
   CHECK(world.text() == "");
 }
 
+// The hand is busy, so what falls to it is not sent.
+TEST_CASE("short puts and their counts need no hand, but keep behind a long one") {
+  World world(1, false, 1);
+  world.open();
+  const std::vector<uint8_t> bytes(64 << 10, 7);
+  std::atomic<bool> busy{true};
+  world.near->sending_hands()->give(0, [&] {
+    while (busy) std::this_thread::yield();
+  });
+  uint64_t own = 0;
+  const auto send = [&](uint64_t count, uint64_t value) {
+    CHECK(world.lane->put(world.at(64), bytes.data(), count, world.diagnostics));
+    CHECK(world.lane->signal(world.at(0), value, world.diagnostics));
+    CHECK(world.lane->complete(&own, value, world.diagnostics));
+  };
+  send(1000, 1);
+  CHECK(own == 1);
+  world.await_count(0, 1);
+  send(bytes.size(), 2);
+  send(1000, 3);
+  CHECK(load_acquire<uint64_t>(&own) == 1);
+  CHECK(world.word(0) == 1);
+  busy = false;
+  world.await_count(0, 3);
+  CHECK(world.lane->flush(world.diagnostics));
+  CHECK(own == 3);
+  CHECK(world.data()[64 + bytes.size() - 1] == 7);
+  CHECK(world.text() == "");
+}
+
 TEST_CASE("places outside a region, or of no region of lanes, are refused at once") {
   World world;
   world.open();
