@@ -8,8 +8,8 @@
 namespace mscclc {
 
 /// So many rounds of its pipelines that units of scratch are used again, and that no process has
-/// credit left, be it handed on over all ranks: what semaphores and channels begin with, and what is
-/// signalled and released outside pipelines. A heuristic of searches; no proof rests on it.
+/// credit left, be it handed on over all ranks: what semaphores and channels begin with, and what
+/// is signalled and released outside pipelines. A heuristic of searches; no proof rests on it.
 uint64_t rounds_beyond_credits(const Program& program);
 
 }  // namespace mscclc
