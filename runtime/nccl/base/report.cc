@@ -17,6 +17,7 @@
 #include "runtime/base/blame.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/per_process.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc::nccl {
@@ -36,7 +37,7 @@ struct Reporting {
   std::atomic<int> output{STDOUT_FILENO};
   std::atomic<bool> announced{false};
   std::string host;
-  std::mutex mutex;  ///< of what follows
+  PerProcess<std::mutex> mutex;  ///< of what follows
   std::string last_error;
   std::set<std::string> warnings;
 };
@@ -100,8 +101,12 @@ void write_line(std::string_view level, int device, std::string_view text) {
 
 void warn_once(const std::string& text) {
   Reporting& p = reporting();
-  const std::lock_guard lock(p.mutex);
-  if (p.warnings.insert(text).second) write_line("WARN", -1, text);
+  bool is_new = false;
+  {
+    const std::lock_guard lock(p.mutex.get());
+    is_new = p.warnings.insert(text).second;
+  }
+  if (is_new) write_line("WARN", -1, text);  // may wait for who reads standard output
 }
 
 /// NCCL_DEBUG_FILE.
@@ -162,7 +167,7 @@ void announce_version(int version) {
 ncclResult_t fail(ncclResult_t code, std::string_view text) {
   Reporting& p = ready();
   {
-    const std::lock_guard lock(p.mutex);
+    const std::lock_guard lock(p.mutex.get());
     p.last_error = text.substr(0, kMostErrorText - 1);
   }
   if (p.level >= kWarn) write_line("WARN", -1, text);
@@ -212,7 +217,7 @@ void warn_of_setting(const std::string& text) {
 const char* last_error() {
   static thread_local std::string text;
   Reporting& p = reporting();
-  const std::lock_guard lock(p.mutex);
+  const std::lock_guard lock(p.mutex.get());
   text = p.last_error;
   return text.c_str();
 }
