@@ -375,10 +375,11 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
   const testing::LogFile log(
       Environment::Values{{"MSCCLC_DEBUG", "TRACE"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
   std::latch found(1);  // the rank knows that this is its hub
-  set_log_sink([&](const std::string& line) {
+  const auto look = [&](const std::string& line) {
     if (line.ends_with(": the job's hub")) found.count_down();
-  });
+  };
   Diagnostics diagnostics;
+  REQUIRE(set_log_sink(look, diagnostics));
   std::thread closer([&] {
     found.wait();
     job.hub.reset();
@@ -386,7 +387,8 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
   CHECK_FALSE(join_job(job.id, 0, 2, 20s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "rank-left");
   closer.join();
-  set_log_sink({});
+  Diagnostics none;
+  CHECK(set_log_sink({}, none));
 }
 
 TEST_CASE("a hub needs an address that is free") {
