@@ -38,14 +38,18 @@ int sum_of(const std::vector<ncclComm_t>& comms) {
 
 TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
   const Behind behind(kStandIn, false);
-  std::vector<char> raw(129);
+  std::vector<char> raw(130, 'x');
   auto* const unaligned = reinterpret_cast<ncclUniqueId*>(raw.data() + 1);
   REQUIRE(ncclGetUniqueId(unaligned) == ncclSuccess);
   ncclUniqueId other;
   REQUIRE(ncclGetUniqueId(&other) == ncclSuccess);
   CHECK(std::memcmp(unaligned, &other, sizeof other) != 0);
-  CHECK(raw.back() == '\0');
+  CHECK(raw.front() == 'x');
+  CHECK(raw.back() == 'x');
   CHECK(ncclGetUniqueId(nullptr) == ncclInvalidArgument);
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRankScalable(&comm, 1, 0, 1, unaligned, nullptr) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
 TEST_CASE("one rank [case-12]") {
@@ -163,8 +167,11 @@ TEST_CASE("several ids [case-22]") {
   }
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
-  CHECK(ncclCommInitRankScalable(&comm, 3, 0, 0, &id, nullptr) == ncclInvalidArgument);
-  CHECK(ncclCommInitRankScalable(&comm, 3, 0, 4, &id, nullptr) == ncclInvalidArgument);
+  for (const int ids : {0, 4}) {
+    CHECK(ncclCommInitRankScalable(&comm, 3, 0, ids, &id, nullptr) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr),
+               Catch::Contains(std::to_string(ids) + " ids for 3 ranks"));
+  }
 }
 
 /// The bound that plans get of communicators whose configurations say these maxCTAs.
@@ -399,6 +406,11 @@ TEST_CASE("shrink [case-34]") {
   INFO(ncclGetLastError(nullptr));
   CHECK(ranks.results == std::vector<ncclResult_t>(4, ncclSuccess));
   CHECK(lists[0] == std::vector<int>{1, 3});
+  for (const int rank : {0, 2}) {  // in the parent's order
+    int number = -1;
+    CHECK(ncclCommUserRank(rest[rank], &number) == ncclSuccess);
+    CHECK(number == rank / 2);
+  }
   CHECK(sum_of({rest[0], rest[2]}) == 3);
   for (const int rank : {0, 2}) CHECK(ncclCommDestroy(rest[rank]) == ncclSuccess);
   ncclComm_t made = nullptr;

@@ -47,9 +47,11 @@ void Delivery::stop_within(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
   stop_ = true;
   changed_.notify_all();
-  if (!is_inside()) changed_.wait_for(lock, limit, [this] { return ended_; });
+  const bool ended = !is_inside() && changed_.wait_for(lock, limit, [this] { return ended_; });
   lines_.clear();
   lost_ = 0;
+  lock.unlock();
+  ended ? thread_.join() : thread_.detach();
 }
 
 std::string Delivery::next() {
