@@ -442,7 +442,9 @@ def _backend_of(comm):
 
     from mscclc.torchcomms import Backend
 
-    return next(o for o in gc.get_objects() if isinstance(o, Backend) and o._name == "forgotten")
+    # TorchComms itself keeps those whose init() has failed, too.
+    made = (one for one in gc.get_objects() if isinstance(one, Backend))
+    return next(one for one in made if getattr(one, "_name", None) == "forgotten")
 
 
 def the_variable_wins(ranks):
