@@ -3,7 +3,7 @@
 The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
 what is right. The last line says how many checks passed and failed on this rank. With TEST_DEVICE=cuda
 tensors are of GPUs, in those suites that say nothing of their device. What still runs after DUMP_AFTER
-seconds says where it is.
+seconds says where it is, and so does what is ended by SIGABRT.
 """
 
 import datetime
@@ -81,6 +81,7 @@ def init(ranks, backend="mscclc", name="store", **more):
 
 def main():
     suite, size, rank, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    faulthandler.enable()
     faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 270)), repeat=True)
     torch.set_num_threads(1)
     on_gpus = os.environ.get("TEST_DEVICE") == "cuda"

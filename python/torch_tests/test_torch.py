@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -60,7 +61,7 @@ def _start(suite, ranks, rank, folder, environment):
 
 
 def _wait_for(processes):
-    """The ranks that have not ended in time. They have now."""
+    """The ranks that have not ended in time. They have now, and said where they were."""
     deadline = time.monotonic() + PATIENCE
     late = []
     try:
@@ -69,6 +70,10 @@ def _wait_for(processes):
                 process.wait(max(0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 late.append(rank)
+        for rank in late:
+            processes[rank].send_signal(signal.SIGABRT)  # for which faulthandler prints the stacks
+        for rank in late:
+            processes[rank].wait()
     finally:
         for process in processes:
             process.kill()

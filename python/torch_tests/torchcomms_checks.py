@@ -353,7 +353,7 @@ def refusals(ranks):
     short = torch.ones(3, dtype=torch.int16)
     refused(lambda: comm.all_reduce(short, ReduceOp.SUM, False), "mscclc", "Short", "no plan")
     refused(lambda: comm.all_reduce(torch.ones(3, device="meta"), ReduceOp.SUM, False), "meta")
-    refused(lambda: comm.broadcast(torch.ones(3), ranks.size, False), f"no rank {ranks.size}")
+    refused(lambda: comm.broadcast(torch.ones(3), ranks.size, False), f"{ranks.size}")
     refused(lambda: comm.all_gather_single(torch.ones(7), torch.ones(3), False), "elements")
     try:
         comm.all_reduce(short, ReduceOp.SUM, False).wait()
@@ -442,7 +442,9 @@ def _backend_of(comm):
 
     from mscclc.torchcomms import Backend
 
-    return next(o for o in gc.get_objects() if isinstance(o, Backend) and o._name == "forgotten")
+    # TorchComms itself keeps those whose init() has failed, too.
+    made = (one for one in gc.get_objects() if isinstance(one, Backend))
+    return next(one for one in made if getattr(one, "_name", None) == "forgotten")
 
 
 def the_variable_wins(ranks):

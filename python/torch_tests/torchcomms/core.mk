@@ -1,7 +1,7 @@
 # Builds the core of TorchComms, without backends of NVIDIA and AMD, from its sources and the torch of an
-# environment. torchcomms_suite runs it in a copy of the sources:
+# environment. `run`, beside this file, runs it in a copy of the sources:
 #
-#   make -f torchcomms.mk PYTHON=…    needs g++ 11 and Debian's libgoogle-glog-dev, libfmt-dev, nlohmann-json3-dev
+#   make -f core.mk PYTHON=…    needs g++ 11 and Debian's libgoogle-glog-dev, libfmt-dev, nlohmann-json3-dev
 
 here := comms/torchcomms
 python = $(shell $(PYTHON) -c 'import os, sysconfig, torch; print($(1))')
