@@ -127,10 +127,10 @@ void CommsWork::is_late() {
 
 Watch::~Watch() {
   {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
+    const std::lock_guard lock(state_->mutex);
+    state_->ends = true;
   }
-  changed_.notify_all();
+  state_->changed.notify_all();
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
@@ -141,37 +141,37 @@ Watch::~Watch() {
 
 void Watch::add(c10::intrusive_ptr<CommsWork> work) {
   {
-    const std::lock_guard lock(mutex_);
-    works_.push_back(std::move(work));
-    if (works_.size() == 1) oldest_since_ = std::chrono::steady_clock::now();
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    const std::lock_guard lock(state_->mutex);
+    state_->works.push_back(std::move(work));
+    if (state_->works.size() == 1) state_->oldest_since = std::chrono::steady_clock::now();
+    if (!thread_.joinable()) thread_ = std::thread([state = state_] { run(*state); });
   }
-  changed_.notify_all();
+  state_->changed.notify_all();
 }
 
 std::deque<c10::intrusive_ptr<CommsWork>> Watch::take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(works_, {});
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->works, {});
 }
 
-void Watch::run() {
+void Watch::run(State& state) {
   relax_captures();
-  std::unique_lock lock(mutex_);
-  while (!ends_) {
-    if (works_.empty()) {
-      changed_.wait(lock);
+  std::unique_lock lock(state.mutex);
+  while (!state.ends) {
+    if (state.works.empty()) {
+      state.changed.wait(lock);
       continue;
     }
-    auto oldest = works_.front();
-    const auto since = oldest_since_;
+    auto oldest = state.works.front();
+    const auto since = state.oldest_since;
     lock.unlock();
     const bool ended = look_at(*oldest, since);
     lock.lock();
     if (!ended) {
-      changed_.wait_for(lock, kLook, [this] { return ends_; });
-    } else if (!works_.empty() && works_.front() == oldest) {
-      works_.pop_front();
-      oldest_since_ = std::chrono::steady_clock::now();
+      state.changed.wait_for(lock, kLook, [&] { return state.ends; });
+    } else if (!state.works.empty() && state.works.front() == oldest) {
+      state.works.pop_front();
+      state.oldest_since = std::chrono::steady_clock::now();
     }
     lock.unlock();
     oldest.reset();  // its tensors need the interpreter, which a thread may have that adds a work

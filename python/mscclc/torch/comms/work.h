@@ -81,15 +81,20 @@ class Watch {
   std::deque<c10::intrusive_ptr<CommsWork>> take();
 
  private:
-  void run();
+  /// What its thread uses. A hook at the end of a work may hold the last reference to the
+  /// communicator, so that this ends in that thread, which goes on for a moment.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<c10::intrusive_ptr<CommsWork>> works;
+    std::chrono::steady_clock::time_point oldest_since;
+    bool ends = false;
+  };
+  static void run(State& state);
   /// True if it has ended.
   static bool look_at(CommsWork& work, std::chrono::steady_clock::time_point since);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<c10::intrusive_ptr<CommsWork>> works_;
-  std::chrono::steady_clock::time_point oldest_since_;
-  bool ends_ = false;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
   std::thread thread_;  ///< since the first work
 };
 
