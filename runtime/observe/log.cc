@@ -19,6 +19,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/upper.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc {
@@ -219,7 +220,7 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
     if (environment.has(Variable::MSCCLC_DEBUG)) {
       const auto name = environment.text(Variable::MSCCLC_DEBUG, diagnostics);
       if (!name) return false;
-      const auto found = level_of(*name);
+      const auto found = level_of(upper(*name));
       if (!found) {
         return refuse(Variable::MSCCLC_DEBUG, *name, "WARN, INFO or TRACE", diagnostics);
       }
@@ -228,7 +229,7 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
     if (environment.has(Variable::MSCCLC_DEBUG_SUBSYS)) {
       const auto list = environment.text(Variable::MSCCLC_DEBUG_SUBSYS, diagnostics);
       if (!list) return false;
-      const auto found = areas_of(*list);
+      const auto found = areas_of(upper(*list));
       if (!found) {
         return refuse(Variable::MSCCLC_DEBUG_SUBSYS, *list,
                       fmt::format("ALL or some of {}, separated by commas; after a ^ all but these",

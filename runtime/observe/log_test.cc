@@ -149,7 +149,7 @@ TEST_CASE("levels and subsystems") {
   for (const Case& c :
        {Case{"WARN", "ALL", "w"}, Case{"INFO", "", "wi"}, Case{"INFO", "CALL", "wc"},
         Case{"INFO", "^CALL", "wi"}, Case{"INFO", "LOAD,CALL,INIT", "wic"},
-        Case{"TRACE", "ALL", "wict"}, Case{"TRACE", "INIT", "wi"}}) {
+        Case{"Info", "^call", "wi"}, Case{"TRACE", "ALL", "wict"}, Case{"TRACE", "INIT", "wi"}}) {
     INFO(c.level << " " << c.areas);
     const LogFile log(
         Environment::Values{{"MSCCLC_DEBUG", c.level}, {"MSCCLC_DEBUG_SUBSYS", c.areas}});

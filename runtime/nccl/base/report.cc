@@ -18,6 +18,7 @@
 #include "runtime/base/environment.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/per_process.h"
+#include "runtime/base/upper.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc::nccl {
@@ -50,12 +51,6 @@ Reporting& reporting() {
 std::string setting(const Environment& environment, Variable variable) {
   Diagnostics ignored;
   return environment.has(variable) ? environment.text(variable, ignored).value_or("") : "";
-}
-
-/// In NCCL's settings the case of letters does not matter.
-std::string upper(std::string text) {
-  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text;
 }
 
 /// nullopt: there is none of this name.
