@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "runtime/nccl/base/report.h"
+#include "runtime/nccl/forwarded_calls.h"
 #include "runtime/nccl/test_ranks.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/named_threads.h"
@@ -114,8 +117,35 @@ TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
   ranks.comms.clear();
 }
 
+/// The library's plans, and how many calls were launched by them.
+class LaunchedCalls final : public testing::ForwardedCalls {
+ public:
+  using ForwardedCalls::ForwardedCalls;
+  static inline std::atomic<int> launched{0};
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    auto served = ForwardedCalls::serve(call, stream, capturing, what);
+    return served == nullptr ? nullptr : std::make_unique<Counted>(std::move(served));
+  }
+
+ private:
+  struct Counted final : ServedCall {
+    explicit Counted(std::unique_ptr<ServedCall> of) : call(std::move(of)) {}
+    std::string plan() const override { return call->plan(); }
+    bool waits_for_ranks() override { return call->waits_for_ranks(); }
+    bool prepare(Diagnostics& diagnostics) override { return call->prepare(diagnostics); }
+    bool launch(Diagnostics& diagnostics) override {
+      const bool done = call->launch(diagnostics);
+      ++launched;
+      return done;
+    }
+    const std::unique_ptr<ServedCall> call;
+  };
+};
+
 TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   const Behind behind(nullptr, true);
+  testing::serve_by<LaunchedCalls>();
   Ranks ranks(2);
   int value[2] = {1, 1};
   const auto reduce = [&](int r, ncclComm_t comm) {
@@ -123,12 +153,9 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   };
   REQUIRE(ranks.together(reduce) == ncclSuccess);  // the plan is loaded
   ncclResult_t result = ncclSuccess;
-  std::atomic<bool> begun{false};
-  std::thread caller([&] {
-    begun = true;
-    result = reduce(0, ranks.comms[0]);
-  });
-  while (!begun) std::this_thread::yield();
+  const int before = LaunchedCalls::launched;
+  std::thread caller([&] { result = reduce(0, ranks.comms[0]); });
+  while (LaunchedCalls::launched == before) std::this_thread::yield();
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
   caller.join();
   CHECK(result != ncclSuccess);
