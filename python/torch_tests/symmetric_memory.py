@@ -257,6 +257,7 @@ def names_of_groups(ranks):
     assert _registered(name) is None
     # Somebody else's is left as it is.
     other = dist.new_group(backend="gloo")
+    dist.barrier(other)  # else one rank may be gone before another has connected to it
     _register_process_group(name, other)
     refused(lambda: mscclc.SymmetricMemory(4, group, device="cpu", backend="torch"), name)
     assert _registered(name) is other
