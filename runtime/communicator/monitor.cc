@@ -122,8 +122,7 @@ void Monitor::write_down(const Waits& found) {
 }
 
 // The watchdog and the application may come at once. Whoever has the error may end the process: the
-// file must be whole by then. What takes the lines is the application's own, and is called without
-// the mutex.
+// file must be whole by then. The log may have to wait for its reader, so it comes after the mutex.
 void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
   std::vector<std::string> lines;
   {

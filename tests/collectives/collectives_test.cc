@@ -15,10 +15,15 @@
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
+#include "tests/collectives/definition.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
+
+using testing::expected;
+using testing::in_place_offset;
+using testing::value;
 
 using Kind = CollectiveKind;
 constexpr uint32_t kRanks = 3;
@@ -30,11 +35,6 @@ std::shared_ptr<PlanProvider> whole_library() {
   }();
   if (provider == nullptr) std::abort();  // ranks ask for it on threads, where nothing is required
   return provider;
-}
-
-/// Element `i` of the input of a rank.
-int32_t value(uint32_t rank, uint64_t i) {
-  return static_cast<int32_t>(rank * 1000003 + i * 7 + 1);
 }
 
 /// Memory of a rank that the host reads, too.
@@ -53,56 +53,6 @@ uint64_t elements(Kind kind, Side side, uint64_t count, uint32_t ranks) {
 }
 bool has(const CollectiveCall& call, Side side, uint32_t rank) {
   return !info(call.kind).side(side).only_at_root || rank == call.root;
-}
-
-/// What element `i` of the output must be; nothing is said of ranks without one.
-int32_t expected(const CollectiveCall& call, uint32_t rank, uint32_t ranks, uint64_t i) {
-  const uint64_t n = call.count, row = n == 0 ? 0 : i / n, column = n == 0 ? 0 : i % n;
-  const auto sum = [&](uint64_t at) {
-    int32_t all = 0;
-    for (uint32_t r = 0; r < ranks; ++r) all += value(r, at);
-    return all;
-  };
-  switch (call.kind) {
-    case Kind::allreduce:
-    case Kind::reduce:
-      return sum(i);
-    case Kind::reducescatter:
-      return sum(rank * n + i);
-    case Kind::allgather:
-    case Kind::gather:
-      return value(static_cast<uint32_t>(row), column);
-    case Kind::alltoall:
-      return value(static_cast<uint32_t>(row), rank * n + column);
-    case Kind::broadcast:
-      return value(call.root, i);
-    case Kind::scatter:
-      return value(call.root, rank * n + i);
-    case Kind::sendrecv: {
-      const auto size = static_cast<int64_t>(ranks);
-      const int64_t from = ((rank - call.shift) % size + size) % size;
-      return value(static_cast<uint32_t>(from), i);
-    }
-    default:
-      return 0;
-  }
-}
-
-/// Where a call in place has its output, in elements from its input, or the other way round.
-int64_t in_place_offset(const CollectiveCall& call, uint32_t rank) {
-  const auto n = static_cast<int64_t>(call.count);
-  switch (call.kind) {
-    case Kind::allgather:
-      return -n * rank;
-    case Kind::reducescatter:
-      return n * rank;
-    case Kind::gather:
-      return -n * call.root;
-    case Kind::scatter:
-      return n * call.root;
-    default:
-      return 0;
-  }
 }
 
 /// One rank's call with test values, by a function that makes it.

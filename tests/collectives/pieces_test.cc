@@ -12,10 +12,15 @@
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
+#include "tests/collectives/definition.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
+
+using testing::expected;
+using testing::in_place_offset;
+using testing::value;
 
 using Kind = CollectiveKind;
 constexpr uint32_t kPieceRanks = 3;
@@ -61,44 +66,6 @@ class OneForEach final : public PlanProvider {
   std::map<Kind, std::shared_ptr<const PickedPlan>> plans_;
 };
 
-int32_t piece_value(uint32_t rank, uint64_t i) {
-  return static_cast<int32_t>(rank * 100003 + i * 7 + 1);
-}
-
-/// What element i of the output must be.
-int32_t expected_piece(Kind kind, uint32_t rank, uint64_t n, uint64_t i) {
-  const auto sum = [](uint64_t at) {
-    int32_t all = 0;
-    for (uint32_t r = 0; r < kPieceRanks; ++r) all += piece_value(r, at);
-    return all;
-  };
-  switch (kind) {
-    case Kind::allreduce:
-    case Kind::reduce:
-      return sum(i);
-    case Kind::reducescatter:
-      return sum(rank * n + i);
-    case Kind::allgather:
-    case Kind::gather:
-      return piece_value(static_cast<uint32_t>(i / n), i % n);
-    case Kind::alltoall:
-      return piece_value(static_cast<uint32_t>(i / n), rank * n + i % n);
-    case Kind::broadcast:
-      return piece_value(0, i);
-    case Kind::scatter:
-      return piece_value(0, rank * n + i);
-    default:
-      return piece_value((rank + kPieceRanks - 1) % kPieceRanks, i);
-  }
-}
-
-/// Where a call in place has its output, in elements from its input.
-int64_t piece_offset(Kind kind, uint32_t rank, uint64_t count) {
-  const auto n = static_cast<int64_t>(count);
-  if (kind == Kind::allgather) return -n * rank;
-  return kind == Kind::reducescatter ? n * rank : 0;
-}
-
 struct Case {
   Kind kind;
   uint64_t count;
@@ -127,33 +94,31 @@ std::string check_call(Collectives& collectives, PieceBuffers& buffers, const Ca
     return kind.has_rows(side) ? c.count * kPieceRanks : c.count;
   };
   const auto here = [&](Side side) { return !kind.side(side).only_at_root || rank == 0; };
+  CollectiveCall call{
+      .kind = c.kind, .count = c.count, .dtype = Dtype::i32, .registered = c.registered};
   buffers.clear();
   int32_t *from = buffers.first, *to = buffers.second;
   if (c.in_place) {
-    const int64_t offset = piece_offset(c.kind, rank, c.count);
+    const int64_t offset = in_place_offset(call, rank);
     from = buffers.second + (offset < 0 ? -offset : 0);
     to = buffers.second + (offset > 0 ? offset : 0);
   }
   const uint64_t in = here(Side::input) ? elements(Side::input) : 0;
   const uint64_t out = here(Side::output) ? elements(Side::output) : 0;
-  for (uint64_t i = 0; i < in; ++i) from[i] = piece_value(rank, i);
+  for (uint64_t i = 0; i < in; ++i) from[i] = value(rank, i);
   Diagnostics diagnostics;
   const StreamHandle stream = communicator.device().create_stream(diagnostics);
-  const bool done = collectives.call({.kind = c.kind,
-                                      .count = c.count,
-                                      .dtype = Dtype::i32,
-                                      .input = in > 0 ? from : nullptr,
-                                      .output = out > 0 ? to : nullptr,
-                                      .registered = c.registered},
-                                     stream, diagnostics) &&
-                    communicator.synchronize(stream, diagnostics);
+  call.input = in > 0 ? from : nullptr;
+  call.output = out > 0 ? to : nullptr;
+  const bool done =
+      collectives.call(call, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
   for (uint64_t i = 0; i < out; ++i) {
-    if (to[i] == expected_piece(c.kind, rank, c.count, i)) continue;
+    if (to[i] == expected(call, rank, kPieceRanks, i)) continue;
     return fmt::format("{} of {}{}{}: element {} is {}, not {}", name(c.kind), c.count,
                        c.in_place ? " in place" : "", c.registered ? " registered" : "", i, to[i],
-                       expected_piece(c.kind, rank, c.count, i));
+                       expected(call, rank, kPieceRanks, i));
   }
   const uint64_t end = c.in_place ? std::max(in, out) : out;
   const bool kept = std::all_of(buffers.second + end,

@@ -8,6 +8,7 @@
 
 #include "runtime/api/host_device.h"
 #include "tests/library/library.h"
+#include "tests/nodes/checked_calls.h"
 #include "tests/nodes/mapped_files.h"
 #include "tests/runtime/ranks.h"
 
@@ -36,40 +37,10 @@ bool has_ports(const Program& program) {
   });
 }
 
-/// A few sizes of one plan that a rank loads.
-struct LaneCalls {
-  std::shared_ptr<const Program> plan;
-  std::vector<RunSpec> specs;
-  Dtype dtype = Dtype::f32;
-  bool zero_copy = false;
-
-  std::string operator()(Communicator& communicator) const {
-    Diagnostics diagnostics;
-    RankRunner runner(communicator, plan,
-                      {.load = {.max_bytes = kMostLaneBytes,
-                                .dtype = dtype,
-                                .zero_copy = zero_copy,
-                                .proof = ProofPolicy::skip}});
-    if (!runner.load(diagnostics)) return testing::text(diagnostics);
-    for (const RunSpec& spec : specs) {
-      if (runner.run(spec, diagnostics).run.status != RunStatus::right) {
-        return fmt::format("{}: {}", text(spec), testing::text(diagnostics));
-      }
-    }
-    return "";
-  }
-};
-
-LaneCalls calls_of(const CompiledWorld& world, bool zero_copy) {
-  LaneCalls calls{
-      std::make_shared<const Program>(world.program()), {}, world.dtypes().front(), zero_copy};
-  for (const RunSize& size : run_sizes()) {
-    const uint64_t bytes = world.bytes(size, calls.dtype);
-    if (bytes > kMostLaneBytes) continue;
-    const bool in_place = world.in_place()[calls.specs.size() % world.in_place().size()];
-    calls.specs.push_back(
-        {.bytes = bytes, .dtype = calls.dtype, .in_place = in_place, .iterations = 3});
-  }
+testing::CheckedCalls calls_of(const CompiledWorld& world, bool zero_copy) {
+  auto calls = testing::checked_calls(world, kMostLaneBytes);
+  calls.max_bytes = kMostLaneBytes;
+  calls.zero_copy = zero_copy;
   return calls;
 }
 

@@ -12,12 +12,15 @@
 #include "runtime/api/host_device.h"
 #include "runtime/testing/descriptors.h"
 #include "tests/library/library.h"
+#include "tests/nodes/checked_calls.h"
 #include "tests/nodes/mapped_files.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
 
+using testing::checked_calls;
+using testing::CheckedCalls;
 using testing::run_processes;
 using testing::run_threads;
 
@@ -26,42 +29,6 @@ testing::OpenDevice nodes_of(uint32_t ranks) {
   return [ranks](uint32_t rank, Diagnostics& diagnostics) {
     return make_host_device(diagnostics, {}, HostLanes::copies, rank / ranks);
   };
-}
-
-struct NodeCalls {
-  std::shared_ptr<const Program> plan;
-  std::vector<RunSpec> specs;
-  bool zero_copy = false;
-
-  std::string operator()(Communicator& communicator) const {
-    Diagnostics diagnostics;
-    uint64_t most = 0;
-    for (const RunSpec& spec : specs) most = std::max(most, spec.bytes);
-    RankRunner runner(communicator, plan,
-                      {.load = {.max_bytes = most,
-                                .dtype = specs.front().dtype,
-                                .zero_copy = zero_copy,
-                                .proof = ProofPolicy::skip}});
-    if (!runner.load(diagnostics)) return testing::text(diagnostics);
-    for (const RunSpec& spec : specs) {
-      if (runner.run(spec, diagnostics).run.status != RunStatus::right) {
-        return fmt::format("{}: {}", text(spec), testing::text(diagnostics));
-      }
-    }
-    return "";
-  }
-};
-
-/// The sizes of the library's tests, in place and not.
-NodeCalls calls_in_nodes(const CompiledWorld& world) {
-  NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
-  const Dtype dtype = world.dtypes().front();
-  for (const RunSize& size : run_sizes()) {
-    const bool in_place = world.in_place()[calls.specs.size() % world.in_place().size()];
-    calls.specs.push_back(
-        {.bytes = world.bytes(size, dtype), .dtype = dtype, .in_place = in_place, .iterations = 3});
-  }
-  return calls;
 }
 
 uint32_t number(const Defines& defines, std::string_view name) {
@@ -91,20 +58,20 @@ void for_programs_of_nodes(uint32_t gpus, Check check) {
 
 TEST_CASE("the library's programs for nodes 2 x 2 processes") {
   for_programs_of_nodes(2, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    CHECK(run_processes(ranks, calls_in_nodes(world), {}, nodes_of(node)) == "");
+    CHECK(run_processes(ranks, checked_calls(world), {}, nodes_of(node)) == "");
   });
 }
 
 TEST_CASE("the library's programs for nodes 2 x 4 processes") {
   if (testing::kSanitized) return;  // more ranks of the same
   for_programs_of_nodes(4, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    CHECK(run_processes(ranks, calls_in_nodes(world), {}, nodes_of(node)) == "");
+    CHECK(run_processes(ranks, checked_calls(world), {}, nodes_of(node)) == "");
   });
 }
 
 TEST_CASE("registered buffers of other nodes are reached without being mapped") {
   for_programs_of_nodes(2, [](const CompiledWorld& world, uint32_t ranks, uint32_t node) {
-    NodeCalls calls = calls_in_nodes(world);
+    CheckedCalls calls = checked_calls(world);
     calls.zero_copy = true;
     CHECK(run_threads(ranks, calls, {}, nodes_of(node)) == "");
   });
@@ -114,7 +81,7 @@ TEST_CASE("16 MiB between nodes") {
   for (const char* name : {"allreduce_hier_pipeline", "allgather_hier", "reducescatter_hier"}) {
     const CompiledWorld world(name, {{"world", "4"}, {"gpus", "2"}});
     REQUIRE(world.errors() == "");
-    NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
+    CheckedCalls calls{std::make_shared<const Program>(world.program()), {}};
     calls.specs = {{.bytes = 16 << 20, .dtype = Dtype::f32, .iterations = 2}};
     CHECK(run_processes(4, calls, {}, nodes_of(2)) == "");
   }
@@ -124,7 +91,7 @@ TEST_CASE("ports alone between nodes of one rank") {
   for (const char* ranks : {"2", "3", "4"}) {
     const CompiledWorld world("sendrecv_port", {{"R", ranks}});
     REQUIRE(world.errors() == "");
-    CHECK(run_processes(number({{"R", ranks}}, "R"), calls_in_nodes(world), {}, nodes_of(1)) == "");
+    CHECK(run_processes(number({{"R", ranks}}, "R"), checked_calls(world), {}, nodes_of(1)) == "");
   }
 }
 
@@ -136,7 +103,7 @@ TEST_CASE("programs for nodes of one rank, call after call") {
       const CompiledWorld world(name, {{"R", std::to_string(ranks)}, {"T", "2"}});
       INFO(name << " " << ranks);
       REQUIRE(world.errors() == "");
-      NodeCalls calls = calls_in_nodes(world);
+      CheckedCalls calls = checked_calls(world);
       calls.specs.push_back({.bytes = 1 << 18, .dtype = Dtype::f32, .iterations = 40});
       CHECK(run_processes(ranks, calls, {}, nodes_of(1)) == "");
     }
@@ -156,7 +123,7 @@ TEST_CASE("ops that need a peer's memory on another node are refused at load, wi
   const auto said = [](const char* name, const Defines& defines, uint32_t ranks) {
     const CompiledWorld world(name, defines);
     REQUIRE(world.errors() == "");
-    return testing::threads(ranks, calls_in_nodes(world), {}, nodes_of(ranks / 2))[0];
+    return testing::threads(ranks, checked_calls(world), {}, nodes_of(ranks / 2))[0];
   };
   const std::string remedy =
       "note: only port channels lead there: declare the channel as port(...), or take a plan for "
@@ -209,7 +176,7 @@ size_t running_threads() {
 TEST_CASE("nodes leave no threads and no descriptors") {
   const CompiledWorld world("allreduce_hier", {{"world", "4"}, {"gpus", "2"}});
   REQUIRE(world.errors() == "");
-  NodeCalls calls{std::make_shared<const Program>(world.program()), {}};
+  CheckedCalls calls{std::make_shared<const Program>(world.program()), {}};
   calls.specs = {{.bytes = 65536, .iterations = 2}};
   const auto run = [&] { CHECK(run_threads(4, calls, {}, nodes_of(2)) == ""); };
   run();  // what a process keeps, such as its watchdog

@@ -116,7 +116,8 @@ class SocketBootstrap final : public Bootstrap {
                   std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) override {
     if (!fits(own.size(), what.size(), diagnostics)) return false;
     const std::lock_guard one_at_a_time(step_mutex_);
-    // Without the other mutex: a sink may take its time, and the thread has to speak to the hub.
+    // Without the other mutex: the log may have to wait for its reader, and the thread has to speak
+    // to the hub meanwhile.
     log(LogLevel::trace, LogArea::bootstrap, rank_,
         fmt::format("step {}, '{}': {} bytes", step_, what, own.size()));
     std::unique_lock lock(mutex_);
