@@ -109,7 +109,10 @@ class HostStreams {
     }
     return streams;
   }
-  static HostStreams& of_process();
+  static HostStreams& of_process() {
+    static PerProcess<HostStreams> made;
+    return made.get();
+  }
 
  private:
   struct Entry {
@@ -119,11 +122,6 @@ class HostStreams {
   mutable std::mutex mutex_;
   std::map<StreamHandle, Entry> streams_;
 };
-
-HostStreams& HostStreams::of_process() {
-  static PerProcess<HostStreams> made;
-  return made.get();
-}
 
 /// True if there is memory at all of these bytes. Walks the mappings, and touches none of them.
 bool is_mapped(const void* address, uint64_t bytes) {
