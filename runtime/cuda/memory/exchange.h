@@ -52,7 +52,8 @@ Exchange::ProcessId this_process();
 
 /// Maps a peer's piece for the GPU of `context`. nullptr: cannot-map, with a note per offer.
 /// Of memory in the same process that is not VMM, or lies on the same GPU, data() is the exporter's
-/// own address: the exporter must live longer. Other mappings may outlive it.
+/// own address. What the runtime has allocated lives as long as this does; other memory at such an
+/// address must live longer. Other mappings may outlive the exporter's.
 [[nodiscard]] std::unique_ptr<Memory> import_memory(const SharedContext& context,
                                                     const Exchange& exchange,
                                                     const MemoryHandle& handle,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/memory/memory.h"
+#include "runtime/cuda/memory/own_mappings.h"
 #include "runtime/cuda/memory/plain_allocations.h"
 #include "runtime/cuda/memory/shareable.h"
 
@@ -15,8 +16,9 @@ namespace {
 /// lies on, if that is another, and what keeps the memory, if the runtime has allocated it.
 class NeighbourMemory final : public Memory {
  public:
-  NeighbourMemory(SharedContext owner, abi::Address address, uint64_t bytes, Fd held)
-      : owner_(std::move(owner)), held_(std::move(held)) {
+  NeighbourMemory(SharedContext owner, abi::Address address, uint64_t bytes, Fd held,
+                  std::shared_ptr<const Mapping> mapping)
+      : owner_(std::move(owner)), held_(std::move(held)), mapping_(std::move(mapping)) {
     data_ = pointer_to(address);
     bytes_ = bytes;
   }
@@ -29,6 +31,7 @@ class NeighbourMemory final : public Memory {
  private:
   SharedContext owner_;
   Fd held_;
+  const std::shared_ptr<const Mapping> mapping_;
 };
 
 /// An opened legacy handle. Opening one twice gives the same address and counts, in the driver.
@@ -138,13 +141,14 @@ std::unique_ptr<Memory> Importer::neighbour(const InProcess& offer,
     held = PlainAllocations::of_process().hold(offer.base, diagnostics);
     if (!held.valid()) return nullptr;
   }
+  auto mapping = OwnMappings::of_process().at(offer.base);
   SharedContext owner = context_;
   if (offer.kind != InProcess::Kind::host && offer.ordinal != context_->ordinal()) {
     owner = PrimaryContext::open(driver_, offer.ordinal, diagnostics);
     if (owner == nullptr || !enable_access(*owner, address, diagnostics)) return nullptr;
   }
   return std::make_unique<NeighbourMemory>(std::move(owner), address, handle_.bytes,
-                                           std::move(held));
+                                           std::move(held), std::move(mapping));
 }
 
 // Never disabled again: others in the process may have enabled it too, and nobody counts.
@@ -218,8 +222,8 @@ std::unique_ptr<Memory> Importer::map(abi::Handle handle, Diagnostics& diagnosti
   Mapping mapping =
       Mapping::create(context_, handle, handle_.allocation, "memory of a peer", diagnostics);
   if (!mapping) return nullptr;
-  return std::make_unique<MappedMemory>(std::move(mapping), handle_.offset, handle_.bytes,
-                                        std::move(owner));
+  return std::make_unique<MappedMemory>(std::make_shared<const Mapping>(std::move(mapping)),
+                                        handle_.offset, handle_.bytes, std::move(owner));
 }
 
 bool is_sound(const MemoryHandle& handle) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/memory/multicast.h"
+#include "runtime/cuda/memory/own_mappings.h"
 #include "runtime/cuda/memory/plain_allocations.h"
 
 namespace mscclc::cuda {
@@ -145,7 +146,11 @@ std::unique_ptr<Memory> Allocator::allocate_mapped(uint64_t bytes, const std::st
     Diagnostics tried;
     abi::Result result = abi::kSuccess;
     Mapping mapping = create(handle_types_[i], bytes, what, result, last ? diagnostics : tried);
-    if (mapping) return std::make_unique<MappedMemory>(std::move(mapping), 0, bytes);
+    if (mapping) {
+      auto shared = std::make_shared<const Mapping>(std::move(mapping));
+      OwnMappings::of_process().add(shared);
+      return std::make_unique<MappedMemory>(std::move(shared), 0, bytes);
+    }
     // Fabric handles need a daemon and permissions, descriptors a willing container: what is
     // refused now will be so later. No more memory is another matter; memory that cannot be
     // shared is no way out of it.

@@ -16,15 +16,16 @@ class MappedMemory final : public Memory {
  public:
   /// The piece of `bytes` bytes, `offset` bytes into the mapping; `owner`, which may be null, is
   /// held for longer than the mapping.
-  MappedMemory(Mapping mapping, uint64_t offset, uint64_t bytes, SharedContext owner = nullptr)
+  MappedMemory(std::shared_ptr<const Mapping> mapping, uint64_t offset, uint64_t bytes,
+               SharedContext owner = nullptr)
       : owner_(std::move(owner)), mapping_(std::move(mapping)) {
-    data_ = pointer_to(mapping_.address()) + offset;
+    data_ = pointer_to(mapping_->address()) + offset;
     bytes_ = bytes;
   }
 
  private:
   const SharedContext owner_;
-  Mapping mapping_;
+  const std::shared_ptr<const Mapping> mapping_;
 };
 
 /// Allocates memory that peers can map: by virtual memory management with the best handle types
