@@ -49,28 +49,50 @@ struct Barrier {
 /// What a block asks of its rank's proxy.
 enum class PortWhat : uint32_t { put, signal, flush };
 
-/// One request. `ready` is written last, with the request's number + 1: until then the slot holds
-/// an older request.
 struct PortRequest {
   PortWhat what;
-  uint32_t channel;          ///< of this rank
-  uint64_t to, from, bytes;  ///< put: addresses; that of the peer's memory names it for the proxy,
-                             ///< and need not be mapped here
-  uint64_t ready;
+  uint32_t channel;    ///< of this rank
+  uint64_t to = 0;     ///< put: of the peer's memory, which it names for the proxy, and which need
+                       ///< not be mapped here
+  uint64_t from = 0;   ///< put
+  uint64_t bytes = 0;  ///< put
 };
-static_assert(sizeof(PortRequest) == 40);
+
+/// A request as it lies in the queue. The high bits of each word are the slot's turn: the proxy
+/// sees of each word that it has come, so a block writes them in any order, and waits for none of
+/// them to arrive. All are written each time, so that one of the turn before is never taken for a
+/// new one.
+struct alignas(32) PortSlot {
+  static constexpr uint32_t kTurn = 57;  ///< the turn's first bit: below lies an address, or bytes
+  static constexpr uint32_t kWords = 4;
+  uint64_t words[kWords];
+};
 
 /// The requests of a rank, in the order in which blocks took numbers. A block may write request n
-/// once *handled + capacity > n. The proxy handles requests in order and then counts them; copies
+/// once *handled + capacity() > n. The proxy handles requests in order and then counts them; copies
 /// have only begun by then. Request n, a flush of channel c, sets flushed[c] to n + 1 when all that
 /// c was asked for before it, by whatever block, has been read from its source.
 struct PortQueue {
-  PortRequest* slots;  ///< host memory that both see; request n lies in slot n % capacity
-  uint64_t capacity;
+  PortSlot* slots;          ///< host memory that both see
+  uint64_t bits;            ///< there are 2^bits
   uint64_t* claimed;        ///< the rank's memory: numbers taken by blocks
+  uint64_t* seen;           ///< the rank's memory: *handled, as some block saw it; may be behind
   uint64_t* flushed;        ///< the rank's memory, by channel
   const uint64_t* handled;  ///< host memory: requests that the proxy has handled
+
+  MSCCLC_HD uint64_t capacity() const { return uint64_t{1} << bits; }
+  MSCCLC_HD PortSlot& slot(uint64_t number) const { return slots[number & (capacity() - 1)]; }
+  /// Not 0 in the first turn, as new slots are.
+  MSCCLC_HD uint64_t turn(uint64_t number) const {
+    return ((number >> bits) + 1) << PortSlot::kTurn;
+  }
 };
+
+/// REQUIRES: addresses and bytes below 2^PortSlot::kTurn.
+MSCCLC_HD inline PortSlot slot_of(const PortRequest& request, uint64_t turn) {
+  const uint64_t order = uint64_t{static_cast<uint32_t>(request.what)} << 32 | request.channel;
+  return {{request.to | turn, request.from | turn, request.bytes | turn, order | turn}};
+}
 
 /// What a block waits for.
 enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, queue, flush };

@@ -22,10 +22,10 @@ constexpr uint32_t threads_for(PacketFormat format) {
   return format == PacketFormat::none ? kMostThreads : 512;
 }
 
-template <class Arithmetic, PacketFormat F, bool kUneven>
+template <class Arithmetic, PacketFormat F, bool kUneven, bool kHasPorts = has_ports(F)>
 Kernel fast_kernel_of() {
   constexpr uint32_t kThreads = threads_for(F);
-  return {interpret_shared<FastBlock<Arithmetic, F, kUneven>, kThreads>, kThreads};
+  return {interpret_shared<FastBlock<Arithmetic, F, kUneven, kHasPorts>, kThreads>, kThreads};
 }
 
 template <class Arithmetic, bool kUneven>
@@ -33,6 +33,8 @@ Kernel fast_kernel_for(uint32_t formats) {
   switch (formats) {
     case 0:
       return fast_kernel_of<Arithmetic, PacketFormat::none, kUneven>();
+    case device::kUsesProxy:
+      return fast_kernel_of<Arithmetic, PacketFormat::none, kUneven, true>();
 #define FORMAT(name, ...)                   \
   case device::uses_of(PacketFormat::name): \
     return fast_kernel_of<Arithmetic, PacketFormat::name, kUneven>();
@@ -68,8 +70,9 @@ Kernel short_kernel(uint32_t uses, uint32_t operands) {
   }
 }
 
-/// The kernel of an arithmetic that offers `uses`: there is one for each packet format, and one
-/// more for plain data at multiples of 4 bytes. Some have ports, whether they are used or not.
+/// The kernel of an arithmetic that offers `uses`: there is one for each packet format, for none,
+/// and for none with ports; each also for plain data at multiples of 4 bytes. Those of some formats
+/// have ports, whether they are used or not.
 template <class Arithmetic>
 Kernel fast_kernel(uint32_t uses, uint32_t in_short) {
   if (in_short != 0) return short_kernel<Arithmetic>(uses, in_short);

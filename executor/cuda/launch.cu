@@ -65,6 +65,7 @@ void for_each_kernel(Fn fn) {
   for (Kernel (*const arithmetic)(uint32_t, uint32_t) : arithmetics) {
     for (const uint32_t uneven : {uint32_t{0}, uint32_t{device::kUsesUneven}}) {
       fn(arithmetic(uneven, 0));
+      fn(arithmetic(uint32_t{device::kUsesProxy} | uneven, 0));
       for (const PacketFormatInfo& f : packet_formats()) {
         fn(arithmetic(device::uses_of(f.format) | uneven, 0));
       }

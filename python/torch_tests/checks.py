@@ -86,8 +86,8 @@ def main():
     torch.set_num_threads(1)
     on_gpus = os.environ.get("TEST_DEVICE") == "cuda"
     if on_gpus:
-        torch.cuda.set_device(rank)
-        torch.set_default_device(f"cuda:{rank}")
+        torch.cuda.set_device(rank % torch.cuda.device_count())
+        torch.set_default_device(f"cuda:{torch.cuda.current_device()}")
     module = importlib.import_module(suite)
     ranks = Ranks(size, rank, folder)
     alone = getattr(module, "ALONE", False)  # checks make groups of their own

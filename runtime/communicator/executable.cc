@@ -253,6 +253,7 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
   where.barriers = image.add(barriers);
   calls_ended = image.add(std::vector<uint64_t>(counts()));
   context.queue.claimed = image.add(zero);
+  context.queue.seen = image.add(zero);
   context.faults = reinterpret_cast<device::Fault*>(faults->data());
   context.abort = group->failure->word();
   return image.write(*group->device, diagnostics);

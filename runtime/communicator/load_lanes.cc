@@ -106,9 +106,9 @@ bool Executable::State::start_proxy(Diagnostics& diagnostics) {
   flushed = group->device->allocate_visible(ends.size() * sizeof(uint64_t), "counts of flushes",
                                             diagnostics);
   if (flushed == nullptr || !open_lanes(ports, diagnostics)) return false;
-  context.queue.flushed = reinterpret_cast<uint64_t*>(flushed->data());
-  proxy = Proxy::start(group->device, std::move(ports), context.queue.claimed,
-                       context.queue.flushed, fail_group(), diagnostics);
+  const Proxy::Counts counts{context.queue.claimed, context.queue.seen,
+                             reinterpret_cast<uint64_t*>(flushed->data())};
+  proxy = Proxy::start(group->device, std::move(ports), counts, fail_group(), diagnostics);
   if (proxy == nullptr) return false;
   context.queue = proxy->queue();
   log(LogLevel::info, LogArea::proxy, rank,

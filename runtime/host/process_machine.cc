@@ -1,6 +1,7 @@
 #include "runtime/host/process_machine.h"
 
 #include "executor/interpreter/dispatch.h"
+#include "executor/port_slots.h"
 
 namespace mscclc {
 
@@ -134,7 +135,7 @@ void ProcessMachine::empty_packets(uint8_t* units, uint32_t bytes) {
 
 void ProcessMachine::signal(const device::StepTarget& target, bool) {
   if ((target.flags & device::kPort) != 0) {
-    post({device::PortWhat::signal, target.index, 0, 0, 0, 0});
+    post({device::PortWhat::signal, target.index});
   } else if (target.address != nullptr) {
     add_release(target.address);
   }
@@ -179,26 +180,20 @@ void ProcessMachine::meet(const device::StepTarget& target) {
 uint64_t ProcessMachine::post(const device::PortRequest& request) {
   const device::PortQueue& queue = rank_.queue;
   const uint64_t n = shared_word<uint64_t>(queue.claimed).fetch_add(1, std::memory_order_relaxed);
-  await({WaitFor::queue, request.channel, n >= queue.capacity ? n - queue.capacity + 1 : 0},
+  const uint64_t capacity = queue.capacity();
+  await({WaitFor::queue, request.channel, n >= capacity ? n - capacity + 1 : 0},
         [&](uint64_t& seen) {
           seen = load_acquire<uint64_t>(queue.handled);
-          return seen + queue.capacity > n;
+          return seen + capacity > n;
         });
-  device::PortRequest& slot = queue.slots[n % queue.capacity];
-  const uint64_t ready = n + 1;
-  slot.what = request.what;
-  slot.channel = request.channel;
-  slot.to = request.to;
-  slot.from = request.from;
-  slot.bytes = request.bytes;
-  store_release(&slot.ready, ready);
+  write_request(queue, n, request);
   return n;
 }
 
 void ProcessMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
   post({device::PortWhat::put, channel, reinterpret_cast<uint64_t>(to),
-        reinterpret_cast<uint64_t>(from), bytes, 0});
+        reinterpret_cast<uint64_t>(from), bytes});
 }
 
 /// Waits for a flush of the channel that has this number or a later one.

@@ -88,7 +88,7 @@ class ProcessMachine {
   void flush(uint32_t n, ChannelOf channel_of) {
     uint64_t first = 0;  // all are asked before the first is awaited, as in device/ports.cuh
     for (uint32_t i = 0; i < n; ++i) {
-      const uint64_t number = post({device::PortWhat::flush, channel_of(i), 0, 0, 0, 0});
+      const uint64_t number = post({device::PortWhat::flush, channel_of(i)});
       if (i == 0) first = number;
     }
     for (uint32_t i = 0; i < n; ++i) await_flush(channel_of(i), first);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/port_slots.h"
 #include "executor/words.h"
 #include "runtime/base/idle.h"
 
@@ -20,18 +21,23 @@ constexpr uint64_t kShortPut = 16 << 10;
 
 }  // namespace
 
-std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports, uint64_t* claimed,
-                                    uint64_t* flushed, std::function<void(const std::string&)> fail,
+std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports,
+                                    const Counts& counts,
+                                    std::function<void(const std::string&)> fail,
                                     Diagnostics& diagnostics, std::chrono::microseconds awake,
                                     std::chrono::microseconds soon) {
   std::unique_ptr<Proxy> proxy(new Proxy(awake, soon));
-  constexpr uint64_t kSlots = kCapacity * sizeof(PortRequest);
+  constexpr uint64_t kSlots = kCapacity * sizeof(device::PortSlot);
   proxy->memory_ =
       device->allocate_visible(kSlots + sizeof(uint64_t), "the queue of the proxy", diagnostics);
   if (proxy->memory_ == nullptr) return nullptr;
   proxy->handled_ = reinterpret_cast<uint64_t*>(proxy->memory_->data() + kSlots);
-  proxy->queue_ = {reinterpret_cast<PortRequest*>(proxy->memory_->data()), kCapacity, claimed,
-                   flushed, proxy->handled_};
+  proxy->queue_ = {reinterpret_cast<device::PortSlot*>(proxy->memory_->data()),
+                   kBits,
+                   counts.claimed,
+                   counts.seen,
+                   counts.flushed,
+                   proxy->handled_};
   proxy->device_ = std::move(device);
   proxy->ports_ = std::move(ports);
   for (Port& port : proxy->ports_.channels) {
@@ -110,16 +116,16 @@ std::optional<RemotePlace> Proxy::find(uint32_t peer, const void* address, uint6
   return place;
 }
 
-bool Proxy::asked(uint64_t number) const {
-  return load_acquire<uint64_t>(&queue_.slots[number % kCapacity].ready) == number + 1;
+bool Proxy::asked(uint64_t number, PortRequest& request) const {
+  return read_request(queue_, number, request);
 }
 
 /// Waits for the signal after a put, if it has come at once so far: to send both together takes
 /// half of the time.
-bool Proxy::signal_comes() {
+bool Proxy::signal_comes(PortRequest& request) {
   Port* const port = std::exchange(expects_, nullptr);
   if (port == nullptr) return false;
-  for (const auto end = std::chrono::steady_clock::now() + soon_; !asked(number_);) {
+  for (const auto end = std::chrono::steady_clock::now() + soon_; !asked(number_, request);) {
     if (std::chrono::steady_clock::now() < end) continue;
     port->signals = false;
     return false;
@@ -146,9 +152,10 @@ bool Proxy::uncork() {
 /// Some requests, or a part of one. A failed copy must not look like one that has been done: the
 /// count stays where it is.
 Proxy::Step Proxy::serve_some(bool& moved) {
-  for (uint32_t i = 0; i < kTurn && (asked(number_) || signal_comes()); ++i) {
+  PortRequest request;
+  for (uint32_t i = 0; i < kTurn && (asked(number_, request) || signal_comes(request)); ++i) {
     expects_ = nullptr;
-    const Step step = handle(queue_.slots[number_ % kCapacity]);
+    const Step step = handle(request);
     moved |= step == Step::done || step == Step::part;
     if (step != Step::done) return step;
     store_release<uint64_t>(handled_, ++number_);
@@ -227,7 +234,10 @@ void Proxy::settle() {
   Idle idle;
   ++waiting_;
   // A slot may have been used again since: what has been handled counts too.
-  while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_))) idle.rest();
+  PortRequest next;
+  while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_, next))) {
+    idle.rest();
+  }
   --waiting_;
 }
 

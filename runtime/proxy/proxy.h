@@ -40,22 +40,26 @@ class Proxy final : public ProxyThread::Served {
     std::vector<std::unique_ptr<Lane>> lanes;      ///< by peer, to all that a used port leads to
     std::shared_ptr<const RemoteRegions> regions;  ///< what requests may name
   };
+  /// PortQueue's, by blocks and by channel.
+  struct Counts {
+    uint64_t *claimed, *seen, *flushed;
+  };
   /// Requests that the queue holds: blocks wait when it is full.
-  static constexpr uint64_t kCapacity = 256;
+  static constexpr uint64_t kBits = 8, kCapacity = uint64_t{1} << kBits;
   /// Requests that it serves in a turn, so that others come to theirs.
   static constexpr uint32_t kTurn = 32;
   static constexpr std::chrono::microseconds kSoon{3};  ///< start()
   /// Looks for requests from one look at the clock to the next.
   static constexpr uint32_t kLooks = 64;
 
-  /// `claimed`, `flushed`: zeros in the rank's memory (PortQueue), which must
+  /// `counts`: what of the queue lies in the rank's memory, as zeros, which must
   /// outlive the proxy. `fail(why)` is called if a copy fails; the proxy does nothing more then.
   /// Other failures do not concern it: what blocks have asked for before they gave up is done, as
   /// peers may count on it. `awake`: how long nothing is asked of it before it looks whether the
   /// copies that it has begun are done, so that one that fails is found. `soon`: how long a short
   /// put waits for its signal, so that both go together. nullptr: reported.
   static std::unique_ptr<Proxy> start(std::shared_ptr<Device> device, Ports ports,
-                                      uint64_t* claimed, uint64_t* flushed,
+                                      const Counts& counts,
                                       std::function<void(const std::string&)> fail,
                                       Diagnostics& diagnostics,
                                       std::chrono::microseconds awake = ProxyThread::kAwake,
@@ -85,8 +89,8 @@ class Proxy final : public ProxyThread::Served {
   [[nodiscard]] bool bind();
   [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);
-  bool asked(uint64_t number) const;
-  bool signal_comes();
+  bool asked(uint64_t number, device::PortRequest& request) const;
+  bool signal_comes(device::PortRequest& request);
   void cork(Lane& lane);
   [[nodiscard]] bool uncork();
   [[nodiscard]] Step handle(const device::PortRequest& request);

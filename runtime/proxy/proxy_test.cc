@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "executor/launch.h"
+#include "executor/port_slots.h"
 #include "executor/words.h"
 #include "runtime/memory/handle.h"
 #include "runtime/testing/named_threads.h"
@@ -229,7 +230,7 @@ struct World {
       lanes.push_back(device->lanes.back());
     }
     proxy = Proxy::start(
-        device, std::move(ports), &claimed, flushed,
+        device, std::move(ports), {&claimed, &seen_by_blocks, flushed},
         [this](const std::string& why) {
           failure = why;
           failed = true;
@@ -244,28 +245,16 @@ struct World {
 
   /// Posts requests, all of which the proxy finds when it finds the first.
   void post(const std::vector<PortRequest>& requests) {
-    const device::PortQueue& queue = proxy->queue();
     for (size_t i = requests.size(); i-- > 0;) {
-      PortRequest& slot = queue.slots[claimed + i];
-      const uint64_t ready = claimed + i + 1;
-      slot.what = requests[i].what;
-      slot.channel = requests[i].channel;
-      slot.to = requests[i].to;
-      slot.from = requests[i].from;
-      slot.bytes = requests[i].bytes;
-      store_release(&slot.ready, ready);
+      write_request(proxy->queue(), claimed + i, requests[i]);
     }
     claimed += requests.size();
   }
   PortRequest put(uint32_t channel) {
-    return {PortWhat::put,
-            channel,
-            reinterpret_cast<uint64_t>(&there[channel]),
-            reinterpret_cast<uint64_t>(&source),
-            sizeof source,
-            0};
+    return {PortWhat::put, channel, reinterpret_cast<uint64_t>(&there[channel]),
+            reinterpret_cast<uint64_t>(&source), sizeof source};
   }
-  static PortRequest order(PortWhat what, uint32_t channel) { return {what, channel, 0, 0, 0, 0}; }
+  static PortRequest order(PortWhat what, uint32_t channel) { return {what, channel}; }
   uint64_t handled() const { return load_acquire<uint64_t>(proxy->queue().handled); }
   uint64_t seen(const uint64_t& word) const { return load_acquire<uint64_t>(&word); }
 
@@ -273,7 +262,7 @@ struct World {
   std::vector<std::shared_ptr<Orders>> lanes;
   std::shared_ptr<RemoteRegions> regions = std::make_shared<RemoteRegions>();
   std::vector<std::unique_ptr<Memory>> known;  ///< to `regions`
-  uint64_t claimed = 0, flushed[2] = {}, arrived[2] = {}, there[2] = {};
+  uint64_t claimed = 0, seen_by_blocks = 0, flushed[2] = {}, arrived[2] = {}, there[2] = {};
   uint64_t source = 77;
   std::string failure;
   std::atomic<bool> failed{false};

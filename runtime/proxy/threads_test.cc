@@ -69,11 +69,12 @@ TEST_CASE("no thread: a proxy") {
   Diagnostics diagnostics;
   const std::shared_ptr<Device> device = make_host_device(diagnostics);
   REQUIRE(device != nullptr);
-  uint64_t claimed = 0, flushed = 0;
+  uint64_t claimed = 0, seen = 0, flushed = 0;
+  const Proxy::Counts counts{&claimed, &seen, &flushed};
   const NoThreads none(0);
   Proxy::Ports ports;
   ports.channels.push_back({.used = true});
-  CHECK(Proxy::start(device, std::move(ports), &claimed, &flushed, {}, diagnostics) == nullptr);
+  CHECK(Proxy::start(device, std::move(ports), counts, {}, diagnostics) == nullptr);
   check_told(diagnostics, "the proxy of port channels");
 }
 

@@ -6,9 +6,9 @@
 //   bazel run -c opt //tests/bench:port_latency -- 4096 2000      bytes of the put; rounds
 //   bazel run --config=cuda //tests/bench:port_latency -- --gpus [4096 2000]
 //
-// With --gpus the ranks are GPUs 0 and 1, as if of two machines: from and to host memory, from a
-// GPU to host memory, and from a GPU to a GPU. The count always lies in host memory, where this
-// program sees it.
+// With --gpus the ranks are GPUs 0 and 1, or both GPU 0 where there is one, as if of two machines:
+// from and to host memory, from a GPU to host memory, and from a GPU to a GPU. The count always
+// lies in host memory, where this program sees it.
 //
 // Each round is a put and a signal, posted when the one before has arrived, or after a pause in
 // which the proxy has gone to sleep.
@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/port_slots.h"
 #include "executor/words.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
@@ -115,10 +116,12 @@ class Pair {
     return start_proxy(count_, std::move(lane), diagnostics);
   }
 
-  /// GPUs 0 and 1, as of two nodes. False: reported.
+  /// GPUs 0 and 1, or GPU 0 twice, as of two nodes. False: reported.
   bool open_gpus(bool from_gpu, bool to_gpu, Diagnostics& diagnostics) {
+    const int gpus = cuda::count_gpus(diagnostics);
+    if (gpus == 0) return false;
     device_ = cuda::open_gpu(0, diagnostics, 0);
-    far_device_ = cuda::open_gpu(1, diagnostics, 1);
+    far_device_ = cuda::open_gpu(gpus > 1 ? 1 : 0, diagnostics, 1);
     if (device_ == nullptr || far_device_ == nullptr) return false;
     const auto near_name = device_->link_name(diagnostics);
     const auto far_name = far_device_->link_name(diagnostics);
@@ -143,11 +146,11 @@ class Pair {
            start_proxy(reinterpret_cast<uint64_t*>(known_->data()), std::move(lane), diagnostics);
   }
 
-  /// What a block does: two requests, each published by its last word.
+  /// What a block does: two requests.
   void push(uint64_t bytes) {
     post({device::PortWhat::put, 0, reinterpret_cast<uint64_t>(to_),
-          reinterpret_cast<uint64_t>(from_), bytes, 0});
-    post({device::PortWhat::signal, 0, 0, 0, 0, 0});
+          reinterpret_cast<uint64_t>(from_), bytes});
+    post({device::PortWhat::signal, 0});
   }
   /// What a block of the other rank does.
   void await(uint64_t rounds) const {
@@ -178,28 +181,23 @@ class Pair {
   bool start_proxy(const uint64_t* arrived, std::unique_ptr<Lane> lane, Diagnostics& diagnostics) {
     Proxy::Ports ports{{{.used = true, .peer = 0, .arrived = arrived}}, {}, regions_};
     ports.lanes.push_back(std::make_unique<StampedLane>(std::move(lane), stamps));
-    proxy_ = Proxy::start(device_, std::move(ports), &claimed_, &flushed_, fail, diagnostics);
+    proxy_ =
+        Proxy::start(device_, std::move(ports), {&claimed_, &seen_, &flushed_}, fail, diagnostics);
     return proxy_ != nullptr;
   }
   void post(const device::PortRequest& request) {
     const device::PortQueue& queue = proxy_->queue();
     const uint64_t number = claimed_++;
-    while (load_acquire<uint64_t>(queue.handled) + queue.capacity <= number) {
+    while (load_acquire<uint64_t>(queue.handled) + queue.capacity() <= number) {
     }
-    device::PortRequest& slot = queue.slots[number % queue.capacity];
-    slot.what = request.what;
-    slot.channel = request.channel;
-    slot.to = request.to;
-    slot.from = request.from;
-    slot.bytes = request.bytes;
-    store_release<uint64_t>(&slot.ready, number + 1);
+    write_request(queue, number, request);
   }
   uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory_->data()); }
 
   std::shared_ptr<std::vector<uint64_t>> memory_ =
       std::make_shared<std::vector<uint64_t>>(kRoom / sizeof(uint64_t));
   std::vector<uint8_t> source_ = std::vector<uint8_t>(kRoom, 1);
-  uint64_t claimed_ = 0, flushed_ = 0;
+  uint64_t claimed_ = 0, seen_ = 0, flushed_ = 0;
   std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   std::shared_ptr<RemoteRegions> regions_ = std::make_shared<RemoteRegions>();
   std::shared_ptr<net::SocketNet> far_, near_;

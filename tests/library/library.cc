@@ -230,6 +230,7 @@ const std::vector<LibraryProgram>& library() {
       {"allreduce_hier_packets", shapes},
       {"allreduce_hier_pipeline", shapes},
       {"allreduce_hybrid", formats},
+      {"allreduce_nodes", between_nodes},
       {"allreduce_push", with_slices(all)},
       {"allreduce_ring", all},
       {"allreduce_switch", all},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
@@ -295,15 +296,28 @@ int broken(const Diagnostics& diagnostics) {
   return 3;
 }
 
+/// Simulated nodes share GPUs where there are fewer of these than ranks.
+int gpu_of(uint32_t rank, const Options& options, Diagnostics& diagnostics) {
+  const int gpus = options.ranks_per_node > 0 ? cuda::count_gpus(diagnostics) : 0;
+  return gpus > 0 ? static_cast<int>(rank) % gpus : static_cast<int>(rank);
+}
+
+/// The node that `rank` is on; NCCL takes it for a machine, too, and so two ranks for one GPU.
+std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
+  if (options.ranks_per_node == 0) return std::nullopt;
+  const uint32_t node = rank / options.ranks_per_node;
+  ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
+  return node;
+}
+
 }  // namespace
 
 int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   Diagnostics diagnostics;
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();
-  std::optional<uint32_t> node;
-  if (run.options.ranks_per_node > 0) node = rank / run.options.ranks_per_node;
-  std::shared_ptr<Device> device = cuda::open_gpu(static_cast<int>(rank), diagnostics, node);
+  std::shared_ptr<Device> device = cuda::open_gpu(gpu_of(rank, run.options, diagnostics),
+                                                  diagnostics, node_of(rank, run.options));
   if (device == nullptr || !device->bind_thread(diagnostics)) return broken(diagnostics);
   const double opened = milliseconds_since(begin);
   auto communicator =

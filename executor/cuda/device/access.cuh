@@ -71,9 +71,8 @@ __device__ inline uint32_t load_relaxed(const uint32_t* word) {
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
-__device__ inline void store_release(uint64_t* word, uint64_t value) {
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-}
+/// What the thread saw before it, all see that see what it writes after it.
+__device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 // Counts of a block, semaphores and barriers.
 __device__ inline uint64_t fetch_add_relaxed_gpu(uint64_t* count) {
@@ -104,6 +103,9 @@ __device__ inline uint64_t load_relaxed_gpu(const uint64_t* count) {
   uint64_t value;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(count) : "memory");
   return value;
+}
+__device__ inline void store_relaxed_gpu(uint64_t* count, uint64_t value) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(count), "l"(value) : "memory");
 }
 /// Takes one from a count that was `seen`, above 0; false: it has changed since.
 __device__ inline bool take_acquire_gpu(uint64_t* count, uint64_t seen) {

@@ -55,15 +55,14 @@ inline constexpr uint32_t kFormatsWithPorts =
 constexpr bool has_ports(PacketFormat F) { return (device::uses_of(F) & kFormatsWithPorts) != 0; }
 
 /// `kUneven`: plain data begins at multiples of 4 bytes, and ends anywhere; else both at multiples
-/// of 16.
-template <class Arithmetic, PacketFormat F, bool kUneven>
-class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
-  using Base = BlockBase<Arithmetic, has_ports(F)>;
+/// of 16. `kHasPorts`: steps may post to the proxy.
+template <class Arithmetic, PacketFormat F, bool kUneven, bool kHasPorts>
+class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
+  using Base = BlockBase<Arithmetic, kHasPorts>;
   using Base::stamp_;
   using Base::state_;
 
   static constexpr bool kHasPackets = F != PacketFormat::none;
-  static constexpr bool kHasPorts = has_ports(F);
   /// May plain data end inside a word?
   static constexpr bool kTails = kUneven && Arithmetic::kLeastElement < 4;
 
@@ -278,7 +277,7 @@ class FastBlock : public BlockBase<Arithmetic, has_ports(F)> {
             reinterpret_cast<const device::StepExtra*>(shared_lines() + line + k + extras);
         this->post({PortWhat::put, extra->channel,
                     reinterpret_cast<uint64_t>(operand(line + k).address + begin),
-                    reinterpret_cast<uint64_t>(from), end - begin, 0});
+                    reinterpret_cast<uint64_t>(from), end - begin});
       }
     }
   }

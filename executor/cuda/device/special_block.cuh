@@ -165,6 +165,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run_step(const SpecialExtent& e, uint32_t first, uint32_t flags) {
     const bool posts = traits.posts && (flags & device::kPosts) != 0;
+    this->published_ &= posts && kind != StepKind::forward_packets;
     if constexpr (kind == StepKind::copy) {
       if (posts) return post_moves<Operands>(e, 1);
       copy_rows<Operands>(e);
@@ -260,7 +261,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
       const uint32_t place = Operands::place(first + k);
       this->post({PortWhat::put, extra(place).channel,
                   reinterpret_cast<uint64_t>(address(place) + begin),
-                  reinterpret_cast<uint64_t>(from), bytes, 0});
+                  reinterpret_cast<uint64_t>(from), bytes});
     }
   }
 

@@ -21,14 +21,15 @@ using device::DeviceOp;
 using device::DeviceOperand;
 using device::Fault;
 using device::LaunchPlan;
-using device::PortRequest;
+using device::PortQueue;
+using device::PortSlot;
 using device::RankContext;
 using device::StepKind;
 using device::WaitFor;
 
 constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
 constexpr uint64_t kMostShift = 128;           // bytes
-constexpr uint64_t kQueue = 8;                 // requests: few, so that blocks wait for room
+constexpr uint64_t kQueueBits = 3;             // 8 requests: so few that blocks wait for room
 
 /// Device memory of one rank.
 struct RankMemory {
@@ -69,6 +70,7 @@ struct CudaRanks::State {
   void number_ranks();
   bool upload_counts(uint32_t rank, Diagnostics& d);
   bool upload_context(Diagnostics& d);
+  PortQueue queue() const;
   uint64_t* partner_of(const Channel& end) const;
   bool fill_sentinels(uint32_t rank, Diagnostics& d);
   std::vector<BaseAddress> bases_of(uint32_t rank) const;
@@ -89,7 +91,7 @@ struct CudaRanks::State {
   Options options;
   std::vector<RankMemory> ranks;
   uint32_t channels = 0, blocks = 0;  ///< of all ranks
-  DeviceMemory ends, claimed, flushed, context, programs, calls;
+  DeviceMemory ends, claimed, seen, flushed, context, programs, calls;
   std::vector<uint8_t> packed;
   VisibleMemory faults, requests, handled, abort;
   LaunchPlan launch{};
@@ -192,20 +194,25 @@ std::vector<ChannelEnd> CudaRanks::State::all_ends() const {
   return all;
 }
 
+PortQueue CudaRanks::State::queue() const {
+  return {requests.data<PortSlot>(), kQueueBits,
+          claimed.data<uint64_t>(),  seen.data<uint64_t>(),
+          flushed.data<uint64_t>(),  handled.data<uint64_t>()};
+}
+
 /// What all blocks see of their one rank, and then what those of each rank see where it has a
 /// launch of its own.
 bool CudaRanks::State::upload_context(Diagnostics& d) {
   if (!ends.upload(all_ends(), d) || !claimed.allocate(sizeof(uint64_t), d) ||
       !flushed.allocate(channels * sizeof(uint64_t), d) ||
-      !faults.allocate(blocks * sizeof(Fault), d) ||
-      !requests.allocate(kQueue * sizeof(PortRequest), d) ||
+      !faults.allocate(blocks * sizeof(Fault), d) || !seen.allocate(sizeof(uint64_t), d) ||
+      !requests.allocate(sizeof(PortSlot) << kQueueBits, d) ||
       !handled.allocate(sizeof(uint64_t), d)) {
     return false;
   }
   RankContext made{};
   made.channels = ends.data<ChannelEnd>();
-  made.queue = {requests.data<PortRequest>(), kQueue, claimed.data<uint64_t>(),
-                flushed.data<uint64_t>(), handled.data<uint64_t>()};
+  made.queue = queue();
   made.faults = faults.data<Fault>();
   made.abort = abort.data<uint32_t>();
   std::vector<RankContext> contexts{made};
@@ -318,10 +325,9 @@ bool CudaRanks::State::fits(Diagnostics& d) const {
 }
 
 void CudaRanks::State::start_proxy() {
-  RanksProxy::Queue queue{
-      requests.data<PortRequest>(), kQueue, handled.data<uint64_t>(), flushed.data<uint64_t>(), {}};
-  for (const ChannelEnd& end : all_ends()) queue.partners.push_back(end.partner);
-  proxy.emplace(std::move(queue));
+  RanksProxy::Queue served{queue(), handled.data<uint64_t>(), {}};
+  for (const ChannelEnd& end : all_ends()) served.partners.push_back(end.partner);
+  proxy.emplace(std::move(served));
 }
 
 /// How long a copy has taken: a wait may be given up because the proxy is slow.

@@ -1,6 +1,7 @@
 #include <chrono>
 
 #include "executor/cuda/testing/ranks_proxy.h"
+#include "executor/port_slots.h"
 
 namespace mscclc::cuda {
 
@@ -43,7 +44,7 @@ cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
                            cudaMemcpyDefault, stream_);
   }
   if (request.what == PortWhat::flush) {
-    return write_count(queue_.flushed + request.channel, number + 1);
+    return write_count(queue_.ranks.flushed + request.channel, number + 1);
   }
   uint64_t* count = queue_.partners[request.channel];
   if (count == nullptr) return cudaSuccess;
@@ -55,16 +56,15 @@ cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
 /// True if there was a request.
 bool RanksProxy::serve_request() {
   const uint64_t number = *queue_.handled;
-  PortRequest& slot = queue_.slots[number % queue_.capacity];
-  // Pairs with the release store in post_request().
-  if (std::atomic_ref(slot.ready).load(std::memory_order_acquire) != number + 1) return false;
+  PortRequest request;
+  if (!read_request(queue_.ranks, number, request)) return false;
   const auto begin = std::chrono::steady_clock::now();
-  cudaError_t result = handle(slot, number);
+  cudaError_t result = handle(request, number);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   if (static_cast<uint64_t>(took.count()) > slowest_time_) {
     slowest_time_ = static_cast<uint64_t>(took.count());
-    slowest_bytes_ = slot.what == PortWhat::put ? slot.bytes : 0;
+    slowest_bytes_ = request.what == PortWhat::put ? request.bytes : 0;
   }
   if (result != cudaSuccess) {
     error_ = result;

@@ -18,10 +18,8 @@ class RanksProxy {
  public:
   /// The queue of all ranks, as the host sees it.
   struct Queue {
-    device::PortRequest* slots;
-    uint64_t capacity;
-    uint64_t* handled;
-    uint64_t* flushed;
+    device::PortQueue ranks;
+    uint64_t* handled;                ///< its
     std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: nobody
   };
 

@@ -388,10 +388,13 @@ def times(ranks):
 
 def run(rank, size, folder, with_times, names, results):
     faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 90)), repeat=True)
-    torch.cuda.set_device(rank)
+    gpus = torch.cuda.device_count()
+    if gpus < size:  # ranks share GPUs, under MPS; NCCL takes them for ranks of several machines
+        os.environ["NCCL_HOSTID"] = f"rank {rank}"
+    torch.cuda.set_device(rank % gpus)
     dist.init_process_group(
         "nccl", init_method=f"file://{folder}/store", rank=rank, world_size=size,
-        device_id=torch.device("cuda", rank),
+        device_id=torch.device("cuda", rank % gpus),
     )  # fmt: skip
     ranks = Ranks(rank, size)
     passed = failed = 0
