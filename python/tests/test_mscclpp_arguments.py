@@ -28,7 +28,7 @@ CASES = {
     # Thread blocks
     "channel.signal(tb=True)": f"True {BLOCK}",
     "channel.wait(tb=0.0)": f"0.0 {BLOCK}",
-    "channel.signal(tb=[0])": "'tb' is [0]; it must be a whole number",
+    "channel.signal(tb=[0])": f"[0] {BLOCK}",
     "channel.put(peer[0:1], own[0:1], tb='0')": f"'0' {BLOCK}",
     "rank.copy(scratch[0:1], own[0:1], tb=True)": f"True {BLOCK}",
     "rank.copy(scratch[0:1], own[0:1], tb_group=[0])": "'tb_group' is [0]; it must be a ThreadBlockGroup",

@@ -43,11 +43,14 @@ class ReduceOperationType(Enum):
     max = "max"
 
 
-def name_of(reduce_op):
-    """How plans call a reduction."""
+_REDUCTIONS = {one.name: number for number, one in enumerate(ReduceOperationType, 1)}
+
+
+def number_of_reduction(reduce_op):
+    """How traces call a reduction."""
     if reduce_op.__class__ is not ReduceOperationType:
         needs_kind("'reduce_op'", reduce_op, ReduceOperationType, "a ReduceOperationType")
-    return reduce_op.name
+    return _REDUCTIONS[reduce_op.name]
 
 
 class ReplicationPolicy(Enum):
@@ -57,35 +60,47 @@ class ReplicationPolicy(Enum):
     none = "none"
 
 
-class Chunk:
-    """`size` chunks of a rank's buffer, from `index` on."""
+_BUFFERS = tuple(BufferType)  # as traces number them
+_NUMBERS = {buffer.name: number for number, buffer in enumerate(_BUFFERS)}
+SCRATCH = _NUMBERS["scratch"]
 
-    __slots__ = ("rank", "ref")
+
+def number_of_buffer(buffer_type):
+    """How traces call a buffer."""
+    return _NUMBERS[buffer_type.name]
+
+
+class Chunk:
+    """`size` chunks of a rank's buffer, from `index` on.
+
+    `at` is what traces say of both: 4 times the index, and the number of the buffer.
+    """
+
+    __slots__ = ("rank", "at", "size")
 
     def __init__(self, rank: int, buffer: BufferType, index: int, size: int):
         self.rank = rank
-        self.ref = (buffer.value, index, size)
+        self.at = 4 * index + number_of_buffer(buffer)
+        self.size = size
 
     @property
     def buffer(self) -> BufferType:
         """The buffer that the chunks belong to."""
-        return BufferType(self.ref[0])
+        return _BUFFERS[self.at % 4]
 
     @property
     def index(self) -> int:
         """The first chunk, counted from the beginning of the rank's buffer."""
-        return self.ref[1]
-
-    @property
-    def size(self) -> int:
-        """The number of chunks."""
-        return self.ref[2]
+        return self.at // 4
 
     def __eq__(self, other):
-        return isinstance(other, Chunk) and self.rank == other.rank and self.ref == other.ref
+        return isinstance(other, Chunk) and self._all() == other._all()
 
     def __hash__(self):
-        return hash((self.rank, self.ref))
+        return hash(self._all())
+
+    def _all(self):
+        return self.rank, self.at, self.size
 
     def __repr__(self):
         return f"Chunk(rank={self.rank}, {self.buffer.name}[{self.index}:{self.index + self.size}])"
