@@ -4,6 +4,8 @@ from sys import _getframe
 from typing import List, Optional
 
 from .internal.arguments import MOST_BLOCKS, needs_block, needs_different, needs_kind
+from .internal.common import *  # noqa: F403
+from .internal.common import __all__ as _COMMON
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.rules import needs_equal, needs_scratch
@@ -23,7 +25,7 @@ from .internal.words import (
 )  # fmt: skip
 from .thread_block_group import ThreadBlockGroup
 
-__all__ = ["MemoryChannel", "PortChannel", "SwitchChannel"]
+__all__ = ["MemoryChannel", "PortChannel", "SwitchChannel", *_COMMON]
 
 _SIGNAL = {False: SIGNAL, True: RELAXED_SIGNAL}  # relaxed
 _WAIT = {False: WAIT, True: RELAXED_WAIT}

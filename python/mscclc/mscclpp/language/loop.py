@@ -7,7 +7,7 @@ from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.words import END_OF_LOOP, LOOP
 
-__all__ = ["LoopIterationContext"]
+__all__ = ["LoopIterationContext", "get_program"]
 
 
 class LoopIterationContext:

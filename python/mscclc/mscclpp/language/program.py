@@ -1,5 +1,10 @@
 """The program: what is traced inside `with CollectiveProgram(…):`, and its plan."""
 
+import json
+
+from . import channel, collectives, utils
+from .channel import *  # noqa: F403
+from .collectives import *  # noqa: F403
 from .collectives import Collective
 from .internal import globals as current
 from .internal.arguments import (
@@ -18,9 +23,14 @@ from .internal.size import check_buffers, no_room, room_of
 from .internal.trace import Trace, caller
 from .internal.types import BufferType
 from .internal.write_plan import check_signals, json_of
+from .rank import BaseBuffer, Semaphore
 from .utils import AlgoSpec, ReplicationPolicy
 
-__all__ = ["CollectiveProgram"]
+# MSCCL++'s module hides nothing that it imports either.
+__all__ = [
+    "CollectiveProgram", "BaseBuffer", "Semaphore", "json",
+    *channel.__all__, *collectives.__all__, *utils.__all__,
+]  # fmt: skip
 
 
 class CollectiveProgram:

@@ -5,6 +5,8 @@ from typing import List, Optional
 
 from .internal.arguments import MOST_BLOCKS, MOST_CHUNKS, needs_block, needs_different
 from .internal.arguments import needs_number
+from .internal.common import *  # noqa: F403
+from .internal.common import __all__ as _COMMON
 from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.rules import needs_all_scratch, needs_equal, needs_scratch
@@ -23,7 +25,7 @@ from .internal.words import (
 )  # fmt: skip
 from .thread_block_group import ThreadBlockGroup
 
-__all__ = ["Rank", "BaseBuffer", "Buffer", "Semaphore"]
+__all__ = ["Rank", "BaseBuffer", "Buffer", "Semaphore", *_COMMON]
 
 _REDUCE = {False: REDUCE, True: REDUCE_PACKETS}  # of packets
 _SUM = ReduceOperationType.sum

@@ -1,11 +1,13 @@
 """The enumerations of MSCCL++'s language, and chunks."""
 
 from enum import Enum, IntEnum
+from typing import List, Set
 
 from .arguments import needs_kind
 
 __all__ = [
     "BufferType", "ChannelType", "SyncType", "ReduceOperationType", "ReplicationPolicy", "Chunk",
+    "Enum", "List", "Set",
 ]  # fmt: skip
 
 
