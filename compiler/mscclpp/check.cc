@@ -153,7 +153,11 @@ Checked check_limits(const Program& program) {
 
 Checked check_sums(const Program& program) {
   for (const Rank& rank : program.ranks) {
-    for (const uint32_t block : rank.blocks) {
+    std::vector<uint32_t> blocks = rank.blocks;
+    std::sort(blocks.begin(), blocks.end(), [&](uint32_t a, uint32_t b) {
+      return program.blocks[a].number < program.blocks[b].number;
+    });
+    for (const uint32_t block : blocks) {
       Checked found;
       each_op(program, program.blocks[block].ops, [&](const Op& op) {
         if (op.name == Name::glre) {

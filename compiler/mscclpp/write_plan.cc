@@ -184,20 +184,17 @@ void Writer::write_blocks(const Rank& rank) {
   json_.close(']');
 }
 
+/// Those over switches come last.
 void Writer::write_channels(const Rank& rank) {
   json_.open('[');
   for (const Kind kind : rank.channel_kinds) {
-    const auto& ends = rank.channels[static_cast<size_t>(kind)];
-    if (kind == Kind::by_switch) {
-      for (const ChannelEnd& end : ends) write_switch(end);
-      continue;
-    }
+    if (kind == Kind::by_switch) continue;
     json_.element();
     json_.open('{');
     json_.member("channel_type", text_of(kind));
     json_.key("connected_to");
     json_.open('[');
-    for (const ChannelEnd& end : ends) {
+    for (const ChannelEnd& end : rank.channels[static_cast<size_t>(kind)]) {
       for (uint32_t i = 0; i < program_.instances; ++i) {
         json_.element();
         json_.number(end.peer);
@@ -205,6 +202,9 @@ void Writer::write_channels(const Rank& rank) {
     }
     json_.close(']');
     json_.close('}');
+  }
+  for (const ChannelEnd& end : rank.channels[static_cast<size_t>(Kind::by_switch)]) {
+    write_switch(end);
   }
   json_.close(']');
 }

@@ -126,7 +126,7 @@ class CollectiveProgram:
     def __exit__(self, kind, value, traceback):
         self.trace.close()
         current.set_program(None)
-        if kind is None:
+        if kind is None and self not in current.traced:
             current.traced.append(self)
 
     def post_process_operations(self) -> None:

@@ -104,6 +104,12 @@ class Rank:
         self._trace = program.trace
         self.rank = rank
 
+    def __eq__(self, other):
+        return isinstance(other, Rank) and self.rank == other.rank
+
+    def __hash__(self):
+        return hash(self.rank)
+
     def get_input_buffer(self) -> BaseBuffer:
         """The rank's input."""
         return self._program().buffers[self.rank][BufferType.input]

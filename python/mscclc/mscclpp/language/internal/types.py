@@ -1,6 +1,6 @@
 """The enumerations of MSCCL++'s language, and chunks."""
 
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import List, Set
 
 from .arguments import needs_kind
@@ -11,7 +11,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-class BufferType(Enum):
+class _Word(Enum):
+    """What the words of the language have in common: as text they are their values."""
+
+    def __str__(self):
+        return self.value
+
+
+class BufferType(_Word):
     """The three buffers of a rank; the value is the letter that plans use."""
 
     input = "i"
@@ -19,7 +26,7 @@ class BufferType(Enum):
     scratch = "s"
 
 
-class ChannelType(Enum):
+class ChannelType(_Word):
     """How a channel reaches its peers."""
 
     none = "none"
@@ -28,16 +35,36 @@ class ChannelType(Enum):
     switch = "switch"
 
 
-class SyncType(IntEnum):
-    """Where an op asks for a sync of its thread block; a set of two bits."""
+class SyncType(int, _Word):
+    """Where an op asks for a sync of its thread block: a set, as the number of which traces know it."""
 
-    none = 0
-    before = 1
-    after = 2
-    both = 3
+    none = 0, "none"
+    before = 1, "before"
+    after = 2, "after"
+    both = 3, "both"
+
+    def __new__(cls, number, word):
+        made = int.__new__(cls, number)
+        made._value_ = word
+        return made
+
+    def __or__(self, other):
+        return _sync_type(int.__or__, self, other)
+
+    def __and__(self, other):
+        return _sync_type(int.__and__, self, other)
+
+    def __xor__(self, other):
+        return _sync_type(int.__xor__, self, other)
 
 
-class ReduceOperationType(Enum):
+def _sync_type(operation, one, other):
+    if other.__class__ is not SyncType:
+        return NotImplemented
+    return tuple(SyncType)[operation(one, other)]
+
+
+class ReduceOperationType(_Word):
     """How a reduction combines its sources."""
 
     sum = "sum"
@@ -55,7 +82,7 @@ def number_of_reduction(reduce_op):
     return _REDUCTIONS[reduce_op.name]
 
 
-class ReplicationPolicy(Enum):
+class ReplicationPolicy(_Word):
     """Which chunks an instance works on."""
 
     interleaved = "interleaved"
@@ -103,6 +130,12 @@ class Chunk:
 
     def _all(self):
         return self.rank, self.at, self.size
+
+    def to_dict(self) -> dict:
+        """The chunk as plans write it, and its rank."""
+        return {
+            "rank": self.rank, "type": self.buffer.value, "index": self.index, "size": self.size,
+        }  # fmt: skip
 
     def __repr__(self):
         return f"Chunk(rank={self.rank}, {self.buffer.name}[{self.index}:{self.index + self.size}])"
