@@ -164,12 +164,14 @@ def measure(name, ranks, empty, peer):
     path = os.path.join(HERE, "..", "testdata", "mscclpp", name + ".py")
     arguments = ["--name", name, "--ranks", str(ranks)]
     ours, others, floors, starts = [], [], [], []
-    for _ in range(9 if ranks <= 16 else 3):
-        ours.append(run_ours(path, arguments))
-        floors.append(run_with(empty, path, arguments)[0])
-        starts.append(start_of(path, arguments))
-        if peer:
-            others.append(run_with(peer, path, arguments)[0])
+    turns = [
+        lambda: ours.append(run_ours(path, arguments)),
+        lambda: floors.append(run_with(empty, path, arguments)[0]),
+        lambda: starts.append(start_of(path, arguments)),
+        lambda: others.append(run_with(peer, path, arguments)[0] if peer else 0),
+    ]
+    for i in range(9 * len(turns) if ranks <= 16 else 12):
+        turns[(i + i // len(turns)) % len(turns)]()  # none always after the same one
     total, parts, printed = min(ours, key=lambda one: one[0])
     start, floor = min(starts), min(floors)
     parts["trace"] = total - floor - sum(parts.values())

@@ -10,6 +10,7 @@ from .internal.errors import ProgramError
 from .internal.globals import get_program
 from .internal.rules import needs_equal, needs_scratch
 from .internal.types import (
+    SCRATCH,
     BufferType,
     ChannelType,
     Chunk,
@@ -136,8 +137,10 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Writes src as packets to dst, which is scratch of the peer."""
-        needs_scratch("the destination of 'put_packets'", dst_chunk)
-        self._needs_ends(src_chunk, dst_chunk)
+        if dst_chunk.at & 3 != SCRATCH:
+            needs_scratch("the destination of 'put_packets'", dst_chunk)
+        if src_chunk.rank != self.src_rank or dst_chunk.rank != self.dst_rank:
+            self._needs_ends(src_chunk, dst_chunk)
         self._move(PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
     def read_put_packets(
