@@ -1,10 +1,13 @@
 """Programs of MSCCL++'s language that are unusual Python, or rely on what its modules happen to give."""
 
+import gc
 import json
 import os
 import tempfile
 import unittest
+import weakref
 
+from mscclc.mscclpp.language import AllReduce, CollectiveProgram, Rank
 from mscclc.mscclpp.failures import text_of_failure
 from mscclc.mscclpp.run import trace
 
@@ -157,6 +160,15 @@ class Programs(unittest.TestCase):
             self.error(IMPORTS + TWO_RANKS + f"    {call}\n"),
             r"program\.py:10:5: error: 'other_chunks' is <generator .*>; it must be a list of Chunks",
         )
+
+    def test_a_program_of_the_process_is_not_kept(self):
+        with CollectiveProgram("p", AllReduce(2, 1, True), 2) as program:
+            Rank(0).barrier([0])
+        self.assertEqual(len(json.loads(program.to_json())["gpus"]), 2)
+        left = weakref.ref(program)
+        del program
+        gc.collect()
+        self.assertIsNone(left())
 
     def test_threads_may_trace(self):
         text = IMPORTS + "import threading\ndef run():\n" + "".join(

@@ -126,8 +126,9 @@ class CollectiveProgram:
     def __exit__(self, kind, value, traceback):
         self.trace.close()
         current.set_program(None)
-        if kind is None and self not in current.traced:
-            current.traced.append(self)
+        traced = current.traced
+        if kind is None and traced is not None and self not in traced:
+            traced.append(self)
 
     def post_process_operations(self) -> None:
         """Checks what can be checked without the plan; passes run when a plan is written."""

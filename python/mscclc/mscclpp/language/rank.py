@@ -35,14 +35,14 @@ _new = object.__new__
 class BaseBuffer:
     """Chunks of a rank; `buffer[a:b]` are those from a up to b."""
 
-    __slots__ = ("rank", "buffer_type", "offset", "size", "_at")
+    __slots__ = ("rank", "buffer_type", "offset", "size", "_number")
 
     def __init__(self, rank: int, buffer_type: BufferType, offset: int, size: int):
         self.rank = rank
         self.buffer_type = buffer_type
         self.offset = offset
         self.size = size
-        self._at = 4 * offset + number_of_buffer(buffer_type)  # as of chunks
+        self._number = number_of_buffer(buffer_type)
 
     def __getitem__(self, key: slice) -> Chunk:
         if key.__class__ is not slice:
@@ -54,7 +54,7 @@ class BaseBuffer:
             raise self._why_not(first, last)
         chunk = _new(Chunk)
         chunk.rank = self.rank
-        chunk.at = self._at + 4 * first
+        chunk.at = 4 * (self.offset + first) + self._number
         chunk.size = last - first
         return chunk
 

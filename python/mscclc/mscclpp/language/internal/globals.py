@@ -4,7 +4,7 @@ from .errors import ProgramError
 
 limits = True  # plans must fit into MSCCL++'s executor
 _current = None
-traced = []  # programs whose `with` block has ended, in order
+traced = None  # in a run of a file: programs whose `with` block has ended, in order
 
 
 def get_program():

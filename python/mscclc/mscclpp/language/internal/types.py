@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import List, Set
 
-from .arguments import needs_kind
+from .arguments import MOST_CHUNKS, needs_kind, needs_number
 
 __all__ = [
     "BufferType", "ChannelType", "SyncType", "ReduceOperationType", "ReplicationPolicy", "Chunk",
@@ -108,6 +108,9 @@ class Chunk:
     __slots__ = ("rank", "at", "size")
 
     def __init__(self, rank: int, buffer: BufferType, index: int, size: int):
+        needs_kind("'buffer' of a chunk", buffer, BufferType, "a BufferType")
+        needs_number("'index' of a chunk", index, 0, MOST_CHUNKS)
+        needs_number("'size' of a chunk", size, 1, MOST_CHUNKS)
         self.rank = rank
         self.at = 4 * index + number_of_buffer(buffer)
         self.size = size
