@@ -1,7 +1,7 @@
 """What is kept of a program's calls: a list of numbers, one record after another.
 
-A call costs a few dozen nanoseconds more than one that keeps nothing: it checks its arguments and appends
-one record of numbers. What follows from the calls, libmscclc finds out when the plan is asked for.
+A call costs little more than one that keeps nothing: it checks its arguments and appends one record of
+numbers. What follows from the calls, libmscclc finds out when the plan is asked for.
 
 A record's last number says where in its code object the call is; which line that is, only errors ask.
 """
@@ -19,8 +19,8 @@ from .words import CODE, GROUP, NO_PLACE
 class Trace:
     """The records of a program, and what its calls need to know of those before.
 
-    Calls append a record by `add`, after a look at `room`, which is 0 outside of the program's `with`, and, where
-    `code` is not the code object that they are in, after enter().
+    Calls append a record by `add`, after a look at `room`, which is 0 outside of the program's `with`,
+    and, where `code` is not the code object that they are in, after enter().
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Trace:
         self._prepare(frame)
 
     def prepare_move(self, frame, dst, src, tb, tb_group):
-        """The same for an op on chunks. The block's number for the record: 0 where a group's record says which."""
+        """The same for an op on chunks. The block for the record: 0 where a group's record says which."""
         needs_equal(dst, src)
         if tb_group is None and tb is None:
             raise ProgramError("for which thread block? Say 'tb' or 'tb_group'")

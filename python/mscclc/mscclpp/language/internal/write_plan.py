@@ -27,8 +27,8 @@ def compact_plan(program, limits=None):
 
 
 def places_of(program):
-    """For each rank and each thread block of one instance the places of its ops, in order: pairs of the op's place
-    and None, or those of the pipeline that it is."""
+    """For each rank and each thread block of one instance the places of its ops, in order: pairs of
+    the op's place and None, or those of the ops of the pipeline that it is."""
     words = iter(_call(program, places=True, limits=False))
     place = program.trace.place_of
     ranks = []
