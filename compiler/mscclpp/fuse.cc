@@ -171,15 +171,17 @@ bool Fusion::join(Op& left, const Op& right, Span sources, Span destinations) {
   return true;
 }
 
-/// Signals, waits and flushes of one kind: one op for all channels.
+/// Signals, waits and flushes of one kind: one op for all channels, each of which has it once.
 bool Fusion::join_channels(Op& left, const Op& right) {
   if (left.kind != right.kind) return false;
   const auto begin = program_.ids.begin() + left.ids.first;
-  for (uint32_t i = 0; i < right.ids.count && left.name != Name::flush; ++i) {
-    const uint32_t id = program_.ids[right.ids.first + i];
-    if (std::find(begin, begin + left.ids.count, id) != begin + left.ids.count) return false;
+  const uint32_t id = program_.ids[right.ids.first];  // the only one: `right` has absorbed nothing
+  if (std::find(begin, begin + left.ids.count, id) == begin + left.ids.count) {
+    return join(left, right, kNothing, kNothing);
   }
-  return join(left, right, kNothing, kNothing);
+  if (left.name != Name::flush) return false;
+  left.sync |= right.sync;  // to flush twice is to flush once
+  return true;
 }
 
 /// Transfers of equal size through channels of one kind.

@@ -179,6 +179,12 @@ class Programs(unittest.TestCase):
         (program,) = self.trace(text)[0]
         self.assertEqual(json.loads(program.to_json()), self.plan(MEET))
 
+    def test_what_is_flushed_twice_is_flushed_once(self):
+        flushes = "; ".join(f"p{i}.flush(tb=0)" for i in (0, 0, 1, 0))
+        plan = self.plan(MEET, "p0, p1 = PortChannel(1, 0), PortChannel(1, 0)", flushes)
+        ops = plan["gpus"][0]["threadblocks"][0]["ops"]
+        self.assertEqual([op["channel_ids"] for op in ops if op["name"] == "flush"], [[0, 1]])
+
     def test_switches_stand_behind_other_channels(self):
         plan = self.plan(MEET, head=TWO_RANKS.replace(
             "    a, b", "    switch, port = SwitchChannel([0, 1], BufferType.input), PortChannel(1, 0)\n    a, b"
