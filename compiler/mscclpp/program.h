@@ -3,6 +3,7 @@
 // leave them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
