@@ -78,6 +78,9 @@ _ROWS = {
     # The plan format, and the library of programs.
     "plans": ["ir"],
 
+    # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
+    "compiler/mscclpp": [],
+
     # Programs to IR.
     "compiler/ast": ["ir"],
     "compiler/parser": ["ir", "compiler/ast"],
@@ -367,6 +370,7 @@ _ROWS = {
     "runtime/capi": [
         "ir",
         "compiler",
+        "compiler/mscclpp",
         "passes",
         "plans",
         "runtime/api",

@@ -10,6 +10,7 @@ from .errors import LibraryError, UsageError
 NAME = "libmscclc.so.0"
 HOST = -1
 DTYPE_DEFAULT = -1
+NOT_PROVED = 4  # mscclc_result_t
 KINDS = {
     "allreduce": 1, "reduce": 2, "allgather": 3, "gather": 4, "reducescatter": 5, "alltoall": 6,
     "alltoallv": 7, "broadcast": 8, "scatter": 9, "sendrecv": 10, "barrier": 11,
@@ -113,6 +114,10 @@ _FUNCTIONS = {
     "mscclc_register_plan": [c_void_p, c_char_p, c_size_t, c_char_p, c_char_p],
     "mscclc_remove_plan": [c_void_p, c_char_p],
     "mscclc_set_selector": [c_void_p, Selector, c_void_p],
+    "mscclc_plan_of_trace": [
+        c_void_p, c_size_t, c_int32, POINTER(c_void_p), POINTER(POINTER(c_uint64)), POINTER(c_size_t),
+        POINTER(c_uint64),
+    ],
     "mscclc_plan_load": [
         c_void_p, c_char_p, c_size_t, c_char_p, c_uint64, c_int32, POINTER(c_void_p),
     ],
@@ -137,6 +142,7 @@ def library():
             function.argtypes, function.restype = arguments, c_int32
         for name in ("mscclc_last_error", "mscclc_version"):
             getattr(found, name).restype = c_char_p
+        found.mscclc_free.argtypes, found.mscclc_free.restype = [c_void_p], None
         found.mscclc_memory_address.argtypes = [c_void_p]
         found.mscclc_memory_address.restype = c_void_p
         found.mscclc_result_text.argtypes = [c_int32]

@@ -8,11 +8,9 @@ import os
 import sys
 import tempfile
 import unittest
-from random import Random
 
 import mscclc
 from mscclc.mscclpp.command import compile_program, main
-from mscclc.mscclpp.language.internal.sync import Runs
 from mscclc.mscclpp.run import trace
 
 from peer_plans import PEER_PLANS
@@ -206,18 +204,6 @@ class Command(unittest.TestCase):
         left = {name for name in set(sys.modules) - modules if name.startswith("mscclpp")}
         self.assertEqual(left, set())
         self.assertNotIn("options", sys.modules)  # of the program's folder
-
-
-class Syncs(unittest.TestCase):
-    def test_runs_of_chunks_are_the_chunks(self):
-        random = Random(7)
-        for _ in range(50):
-            runs, chunks = Runs(), set()
-            for _ in range(20):
-                first, last = sorted(random.sample(range(60), 2))
-                self.assertEqual(runs.has_any(first, last), not chunks.isdisjoint(range(first, last)))
-                runs.add(first, last)
-                chunks.update(range(first, last))
 
 
 if __name__ == "__main__":

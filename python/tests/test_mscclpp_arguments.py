@@ -28,7 +28,7 @@ CASES = {
     # Thread blocks
     "channel.signal(tb=True)": f"True {BLOCK}",
     "channel.wait(tb=0.0)": f"0.0 {BLOCK}",
-    "channel.signal(tb=[0])": "'tb' is [0]; it must be a whole number",
+    "channel.signal(tb=[0])": f"[0] {BLOCK}",
     "channel.put(peer[0:1], own[0:1], tb='0')": f"'0' {BLOCK}",
     "rank.copy(scratch[0:1], own[0:1], tb=True)": f"True {BLOCK}",
     "rank.copy(scratch[0:1], own[0:1], tb_group=[0])": "'tb_group' is [0]; it must be a ThreadBlockGroup",
@@ -50,6 +50,9 @@ CASES = {
     "own[0]": "'buffer[0]': a slice is needed, as in 'buffer[a:b]'",
     "own[0.0:1]": f"the first chunk of a slice is 0.0; {FIRST}",
     "own[0:True]": f"the end of a slice is True; {FIRST}",
+    "Chunk(0, BufferType.input, -1, 1)": f"'index' of a chunk is -1; {FIRST}",
+    "Chunk(0, BufferType.input, 0, 0)": f"'size' of a chunk is 0; {CHUNKS}",
+    "Chunk(0, 'input', 0, 1)": "'buffer' of a chunk is 'input'; it must be a BufferType",
     "Buffer(0, True)": "the size of a buffer is True; allowed are 0 to 2147483643",
     "channel.put(5, own[0:1], tb=0)": "'dst_chunk' is 5; it must be a Chunk",
     "channel.reduce(own[0:1], peer[0:1], tb=0)":

@@ -752,6 +752,33 @@ static void alone_at_an_id(void) {
         strstr(mscclc_last_error(), "rank 1 did not reach the bootstrap within 3 s") != NULL);
 }
 
+/* What the package for Python hands over: its tests have what is right. */
+static void traces(void) {
+  /* One rank, of two chunks each, whose thread block 3 has a nop. */
+  const uint64_t trace[] = {1, 1, 7, 1, 2, 2, 0, 0, 0, 3, 10};
+  const uint64_t signal[] = {1, 1, 7, 2, 2, 2, 0, 2, 2, 0, 66, 1, 0, 1, 5, 0, 0, 0, 12};
+  char *gpus = NULL;
+  uint64_t *places = NULL, at = 0;
+  size_t count = 0;
+  OK(mscclc_plan_of_trace(trace, 11, MSCCLC_JSON_COMPACT, &gpus, &places, &count, &at));
+  CHECK(strstr(gpus, "[{\"id\":0,\"input_chunks\":2,") == gpus);
+  CHECK(count == 7 && places[0] == 4 && places[4] == 1 && places[5] == 10 && at == UINT64_MAX);
+  mscclc_free(gpus);
+  gpus = NULL;
+  mscclc_free((char *)places);
+  OK(mscclc_plan_of_trace(trace, 11, 0, NULL, NULL, NULL, &at));
+  CHECK(mscclc_plan_of_trace(signal, 19, 0, NULL, NULL, NULL, &at) == MSCCLC_NOT_PROVED);
+  CHECK(at == 12 && strcmp(mscclc_last_error(),
+                           "rank 0 signals rank 1 once over memory channels, "
+                           "which waits never") == 0);
+  REFUSED(mscclc_plan_of_trace(trace, 10, 0, &gpus, NULL, NULL, &at),
+          "mscclc_plan_of_trace: 'trace' is none of this version");
+  REFUSED(mscclc_plan_of_trace(NULL, 0, 0, &gpus, NULL, NULL, &at),
+          "mscclc_plan_of_trace: 'trace' or 'wrong_at' is NULL, or only one of 'places' and "
+          "'places_count'");
+  CHECK(gpus == NULL);
+}
+
 static void without_communicators(void) {
   mscclc_unique_id_t bad;
   mscclc_comm_t *comm = (mscclc_comm_t *)&bad;
@@ -791,6 +818,7 @@ static void without_communicators(void) {
           "mscclc_compile: a define is not 'name=value'");
   REFUSED(mscclc_compile(NULL, 0, "x", NULL, 0, &json, &said),
           "mscclc_compile: 'source', 'name' or 'defines' is NULL");
+  traces();
   OK(mscclc_registry_default(&shared));
   OK(mscclc_registry_destroy(shared));
   OK(mscclc_registry_destroy(NULL));

@@ -419,7 +419,22 @@ MSCCLC_API mscclc_result_t mscclc_set_selector(mscclc_registry_t *registry,
 MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, const char *name,
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
-/* Frees what this library has handed out as text. NULL is fine. Any thread. */
+/* How mscclc_plan_of_trace() lays JSON out, instead of the spaces of a level: in one line, and in
+ * one without any space. */
+#define MSCCLC_JSON_LINE (-1)
+#define MSCCLC_JSON_COMPACT (-2)
+
+/* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace` is
+ * what our package for Python keeps of the program's calls: words that may change with each
+ * version, so that this function is for the package alone. *gpus, and *places, where in the program
+ * each op was called, are to be freed by mscclc_free(). Either may be NULL; without both, only
+ * signals are compared with waits. MSCCLC_NOT_PROVED: the program is wrong, mscclc_last_error()
+ * says why, and *wrong_at where; UINT64_MAX: nowhere in particular. Local; any thread. */
+MSCCLC_API mscclc_result_t mscclc_plan_of_trace(const uint64_t *trace, size_t words, int32_t indent,
+                                                char **gpus, uint64_t **places,
+                                                size_t *places_count, uint64_t *wrong_at);
+
+/* Frees what this library has handed out to be freed. NULL is fine. Any thread. */
 MSCCLC_API void mscclc_free(char *text);
 
 /* Collective: loads a plan for messages up to `max_bytes`, and elements as wide as `dtype`. It is

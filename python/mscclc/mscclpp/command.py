@@ -7,7 +7,7 @@ import sys
 
 from .._tool import call
 from ..errors import CompileError, UsageError
-from .language.internal.write_plan import plan_of
+from .language.internal.write_plan import compact_plan
 from .places import at_program, with_places
 from .run import trace
 
@@ -24,7 +24,7 @@ def compile_program(program, emit="mscclpp", verify=True):
 
     Raises CompileError, at the lines of the program, where the plan is not proved right.
     """
-    plan = json.dumps(plan_of(program, emit == "mscclpp"), separators=(",", ":"))
+    plan = compact_plan(program, emit == "mscclpp")
     try:
         if emit == "mscclpp" and not verify:
             return plan

@@ -3,7 +3,7 @@
 import re
 
 from ..source_lines import SEVERITY, excerpt, location, prefix
-from .language.internal.write_plan import passed
+from .language.internal.write_plan import places_of
 
 _BLOCK = re.compile(r"  tb (\d+) \{$")
 _RANK = re.compile(r"rank (\d+) \{$")
@@ -16,28 +16,28 @@ _WITHOUT_PLACE = re.compile(rf"^(?:-: )?({SEVERITY})")
 
 def with_places(ir, program):
     """The IR text of a program's plan, each op with the place of its call."""
-    lists = passed(program)
+    ranks = places_of(program)
     out = []
-    ops = iter(())
+    places = iter(())
     rank = 0
     for line in ir.splitlines():
         if opened := _RANK.match(line):
             rank = int(opened[1])
         elif opened := _BLOCK.match(line):
-            ops = _flat(lists[rank][int(opened[1]) // program.instances])
+            places = _flat(ranks[rank][int(opened[1]) // program.instances])
         elif line.startswith("    ") and not line.endswith(("{", "}")):
-            line += location(next(ops).place)
+            line += location(next(places))
         out.append(line)
     return "\n".join(out) + "\n"
 
 
 def at_program(text, program):
     """The compiler's messages about a program's plan, at the program's lines."""
-    lists = passed(program)
+    ranks = places_of(program)
     lines = []
     for line in text.splitlines():
         if found := _IN_PLAN.match(line):
-            place = _place_in_plan(program, lists, *found.groups()[:4])
+            place = _place_in_plan(program, ranks, *found.groups()[:4])
             line = f"{prefix(place)}{found[5]}{line[found.end():]}"
         elif found := _WITHOUT_PLACE.match(line):
             line = f"{prefix(program.place)}{found[1]}{line[found.end():]}"
@@ -45,19 +45,20 @@ def at_program(text, program):
     return "\n".join(lines)
 
 
-def _place_in_plan(program, lists, rank, block, op, inner):
+def _place_in_plan(program, ranks, rank, block, op, inner):
     if block is None or op is None:
         return program.place
-    ops = lists[int(rank)].get(int(block) // program.instances, ())
+    blocks, number = ranks[int(rank)], int(block) // program.instances
+    ops = blocks[number] if number < len(blocks) else ()
     if int(op) >= len(ops):
         return program.place
-    found = ops[int(op)]
-    return found.body[int(inner)].place if inner is not None and found.body else found.place
+    place, body = ops[int(op)]
+    return body[int(inner)] if inner is not None and body else place
 
 
 def _flat(ops):
-    for op in ops:
-        if op.body is None:
-            yield op
+    for place, body in ops:
+        if body is None:
+            yield place
         else:
-            yield from _flat(op.body)
+            yield from body

@@ -61,7 +61,7 @@ def trace(path, arguments, limits=True):
     main.__file__ = path
     main.__builtins__ = __builtins__
     printed = io.StringIO()
-    del current.traced[:]
+    current.traced = traced = []
     current.limits = limits
     with _as_main(main, path, arguments), as_mscclpp(), contextlib.redirect_stdout(printed):
         try:
@@ -71,8 +71,8 @@ def trace(path, arguments, limits=True):
                 raise
         finally:
             current.set_program(None)
-            current.limits = True
-    return list(current.traced), printed.getvalue()
+            current.limits, current.traced = True, None
+    return traced, printed.getvalue()
 
 
 def _read(path):

@@ -1,97 +1,92 @@
 """Channels to other ranks, and the ops that go through them."""
 
+from sys import _getframe
 from typing import List, Optional
 
-from .internal.arguments import needs_different, needs_kind
+from .internal.arguments import MOST_BLOCKS, needs_block, needs_different, needs_kind
+from .internal.common import *  # noqa: F403
+from .internal.common import __all__ as _COMMON
 from .internal.errors import ProgramError
 from .internal.globals import get_program
-from .internal.op import Op, caller
 from .internal.rules import needs_equal, needs_scratch
-from .internal.state import members, position
 from .internal.types import (
+    SCRATCH,
     BufferType,
     ChannelType,
     Chunk,
     ReduceOperationType,
     SyncType,
-    name_of,
+    number_of_buffer,
+    number_of_reduction,
 )
+from .internal.words import (
+    BY_SWITCH, CHANNEL, COUNT, FLUSH, GET, MEMORY, PORT, PUT, PUT_PACKETS, PUT_WITH_SIGNAL,
+    PUT_WITH_SIGNAL_AND_FLUSH, READ_PUT_PACKETS, READ_REDUCE, RELAXED_SIGNAL, RELAXED_WAIT, SIGNAL,
+    SWITCH, SWITCH_BROADCAST, SWITCH_BROADCAST_PACKETS, SWITCH_REDUCE, WAIT,
+)  # fmt: skip
 from .thread_block_group import ThreadBlockGroup
 
-__all__ = ["MemoryChannel", "PortChannel", "SwitchChannel"]
+__all__ = ["MemoryChannel", "PortChannel", "SwitchChannel", *_COMMON]
 
-_SIGNAL = {False: "signal", True: "rlxsignal"}  # relaxed
-_WAIT = {False: "wait", True: "rlxwait"}
+_SIGNAL = {False: SIGNAL, True: RELAXED_SIGNAL}  # relaxed
+_WAIT = {False: WAIT, True: RELAXED_WAIT}
+_SUM = ReduceOperationType.sum
 
 
 class _Channel:
-    """What memory and port channels have in common; a subclass says its `channel_type`."""
+    """What memory and port channels have in common; a subclass says its `channel_type`, and its number."""
 
-    __slots__ = (
-        "dst_rank", "src_rank", "channel_id", "_program", "_state", "_kind", "_blocks",
-    )  # fmt: skip
+    __slots__ = ("dst_rank", "src_rank", "channel_id", "_trace", "_number")
     channel_type = ChannelType.none
+    _kind = 0
 
     def __init__(self, dst_rank: int, src_rank: int):
-        self._program = get_program()
-        self._state = self._program.state_of(src_rank)
-        self._program.state_of(dst_rank)
+        program = get_program()
+        program.needs_rank(src_rank)
+        program.needs_rank(dst_rank)
         if dst_rank == src_rank:
             raise ProgramError(f"a channel of rank {src_rank} to itself")
-        self._program.take_room()
-        self._kind = self.channel_type.value
+        self._trace = trace = program.trace
+        if trace.room < 1:
+            trace.refuse()
+        trace.room -= 1
+        kind = self._kind
+        ids = trace.ids[kind]
         self.dst_rank = dst_rank
         self.src_rank = src_rank
-        self.channel_id = self._state.add_channel(self._kind, dst_rank)
-        self._blocks = {}  # those that use it: (block, position in its table)
+        self.channel_id = ids[src_rank]
+        ids[src_rank] += 1
+        self._number = trace.channels
+        trace.channels += 1
+        trace.add((CHANNEL, kind, src_rank, dst_rank))
 
-    def _signal(self, name, tb, data_sync, place):
-        self._program.count_signal(self._kind, self.src_rank, self.dst_rank, place)
-        self._synchronize(name, tb, data_sync, place)
+    def _synchronize(self, op, tb, data_sync):
+        trace, frame = self._trace, _getframe(2)
+        if (
+            trace.room < 1 or trace.code is not frame.f_code or tb.__class__ is not int
+            or data_sync.__class__ is not SyncType or not 0 <= tb < MOST_BLOCKS
+        ):  # fmt: skip
+            trace.prepare_sync(frame, tb, data_sync)
+        trace.room -= 1
+        trace.add((op, self._number, tb, data_sync, frame.f_lasti))
 
-    def _wait(self, name, tb, data_sync, place):
-        self._program.count_wait(self._kind, self.src_rank, self.dst_rank, place)
-        self._synchronize(name, tb, data_sync, place)
+    def _move(self, op, dst, src, tb, tb_group):
+        """Chunks from a source to a destination, which are on the two ranks of the channel."""
+        trace, frame = self._trace, _getframe(2)
+        if (
+            trace.room < 1 or trace.code is not frame.f_code or tb.__class__ is not int
+            or tb_group is not None or dst.size != src.size or not 0 <= tb < MOST_BLOCKS
+        ):  # fmt: skip
+            tb = trace.prepare_move(frame, dst, src, tb, tb_group)
+        trace.room -= 1
+        trace.add((op, self._number, tb, dst.at, src.at, src.size, frame.f_lasti))
 
-    def _synchronize(self, name, tb, data_sync, place):
-        if data_sync.__class__ is not SyncType:
-            needs_kind("'data_sync'", data_sync, SyncType, "a SyncType")
-        block, at = self._blocks.get(tb) or self._enter(tb)
-        op = Op(name, place, self._kind, (), (), [at], data_sync)
-        self._program.add(self._state, tb, op, block)
-
-    def _enter(self, tb):
-        """Enters the channel into the table of a block that has not used it."""
-        block = self._state.block(tb)
-        entry = self._blocks[tb] = block, position(block, self._kind, self.channel_id)
-        return entry
-
-    def _send(self, name, dst, src, tb, tb_group, place):
-        """Pairs of a local source and a remote destination, one op for each block."""
-        self._needs_own(src)
-        self._needs_peer(dst)
-        needs_equal(dst, src)
-        kind, state = self._kind, self._state
-        for tb, group in members(tb, tb_group):
-            block, at = self._blocks.get(tb) or self._enter(tb)
-            remote = state.remote(block, dst, kind)
-            op = Op(name, place, kind, [src.ref], [remote], [at], 0, group)
-            self._program.add(state, tb, op, block)
-
-    def _forward(self, dst, src, tb, tb_group, place):
-        """The packets of a local source go to a remote destination."""
-        _needs_blocks(tb, tb_group)
-        needs_scratch("the source of 'read_put_packets'", src)
-        needs_scratch("the destination of 'read_put_packets'", dst)
-        self._send("rppkt", dst, src, tb, tb_group, place)
-
-    def _needs_own(self, chunk):
-        if chunk.rank != self.src_rank:
-            raise ProgramError(f"{chunk!r} is not on rank {self.src_rank}, whose channel this is")
-
-    def _needs_peer(self, chunk):
-        if chunk.rank != self.dst_rank:
-            raise ProgramError(f"{chunk!r} is not on rank {self.dst_rank}, where the channel ends")
+    def _needs_ends(self, own, peer):
+        """One chunk is where the channel begins, the other one where it ends."""
+        if own.rank != self.src_rank:
+            raise ProgramError(f"{own!r} is not on rank {self.src_rank}, whose channel this is")
+        if peer.rank != self.dst_rank:
+            raise ProgramError(f"{peer!r} is not on rank {self.dst_rank}, where the channel ends")
 
 
 class MemoryChannel(_Channel):
@@ -99,16 +94,17 @@ class MemoryChannel(_Channel):
 
     __slots__ = ()
     channel_type = ChannelType.memory
+    _kind = MEMORY
 
     def signal(
         self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False
     ) -> None:
         """Adds one at the partner of this channel; `relaxed`: this publishes no data."""
-        self._signal(_SIGNAL[relaxed], tb, data_sync, caller(1))
+        self._synchronize(_SIGNAL[relaxed], tb, data_sync)
 
     def wait(self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False) -> None:
         """Waits for a signal of the partner."""
-        self._wait(_WAIT[relaxed], tb, data_sync, caller(1))
+        self._synchronize(_WAIT[relaxed], tb, data_sync)
 
     def put(
         self,
@@ -118,7 +114,9 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Writes src to dst, which is at the peer."""
-        self._send("put", dst_chunk, src_chunk, tb, tb_group, caller(1))
+        if src_chunk.rank != self.src_rank or dst_chunk.rank != self.dst_rank:
+            self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT, dst_chunk, src_chunk, tb, tb_group)
 
     def get(
         self,
@@ -128,15 +126,8 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Reads src, which is at the peer, to dst."""
-        self._needs_own(dst_chunk)
-        self._needs_peer(src_chunk)
-        needs_equal(dst_chunk, src_chunk)
-        place = caller(1)
-        for tb, group in members(tb, tb_group):
-            block, at = self._blocks.get(tb) or self._enter(tb)
-            remote = self._state.remote(block, src_chunk, "memory")
-            op = Op("get", place, "memory", [remote], [dst_chunk.ref], [at], 0, group)
-            self._program.add(self._state, tb, op, block)
+        self._needs_ends(dst_chunk, src_chunk)
+        self._move(GET, dst_chunk, src_chunk, tb, tb_group)
 
     def put_packets(
         self,
@@ -146,8 +137,11 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Writes src as packets to dst, which is scratch of the peer."""
-        needs_scratch("the destination of 'put_packets'", dst_chunk)
-        self._send("ppkt", dst_chunk, src_chunk, tb, tb_group, caller(1))
+        if dst_chunk.at & 3 != SCRATCH:
+            needs_scratch("the destination of 'put_packets'", dst_chunk)
+        if src_chunk.rank != self.src_rank or dst_chunk.rank != self.dst_rank:
+            self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
     def read_put_packets(
         self,
@@ -157,7 +151,9 @@ class MemoryChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Waits for the packets in src and forwards them to dst, scratch of the peer."""
-        self._forward(dst_chunk, src_chunk, tb, tb_group, caller(1))
+        _needs_packets(dst_chunk, src_chunk, tb, tb_group)
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
     def reduce(
         self,
@@ -169,24 +165,25 @@ class MemoryChannel(_Channel):
         reduce_op: ReduceOperationType = ReduceOperationType.sum,
     ) -> None:
         """local_dst (local_src, if left out) = local_src + what it reads at the peer."""
-        dst = local_src_chunk if local_dst_chunk is None else local_dst_chunk
-        if not remote_src_chunks:
+        src = local_src_chunk
+        dst = src if local_dst_chunk is None else local_dst_chunk
+        rank, size = self.dst_rank, src.size
+        others = [one.at for one in remote_src_chunks if one.rank == rank and one.size == size]
+        own = src.rank == dst.rank == self.src_rank
+        if not (own and 0 < len(remote_src_chunks) == len(others)):
+            self._needs_sources(src, remote_src_chunks, dst)
+        op = READ_REDUCE | len(others) << COUNT
+        others.append(1 if reduce_op is _SUM else number_of_reduction(reduce_op))
+        self._move(op, dst, src, tb, tb_group)
+        self._trace.add(others)
+
+    def _needs_sources(self, src, others, dst):
+        if not others:
             raise ProgramError("a 'reduce' of one chunk: 'remote_src_chunks' is empty")
-        self._needs_own(local_src_chunk)
-        self._needs_own(dst)
-        needs_equal(dst, local_src_chunk)
-        for chunk in remote_src_chunks:
-            self._needs_peer(chunk)
-            needs_equal(chunk, local_src_chunk)
-        place = caller(1)
-        for tb, group in members(tb, tb_group):
-            block, at = self._blocks.get(tb) or self._enter(tb)
-            ids = [at] * len(remote_src_chunks)
-            remotes = [self._state.remote(block, chunk, "memory") for chunk in remote_src_chunks]
-            src = [local_src_chunk.ref, *remotes]
-            op = Op("rre", place, "memory", src, [dst.ref], ids, 0, group)
-            op.reduce_op = name_of(reduce_op)
-            self._program.add(self._state, tb, op, block)
+        for chunk in others:
+            self._needs_ends(src, chunk)
+            needs_equal(chunk, src)
+        self._needs_ends(dst, others[0])
 
 
 class PortChannel(_Channel):
@@ -194,39 +191,40 @@ class PortChannel(_Channel):
 
     __slots__ = ()
     channel_type = ChannelType.port
+    _kind = PORT
 
     def signal(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Adds one at the partner of this channel, after the puts before it."""
-        self._signal("signal", tb, data_sync, caller(1))
+        self._synchronize(SIGNAL, tb, data_sync)
 
     def wait(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits for a signal of the partner."""
-        self._wait("wait", tb, data_sync, caller(1))
+        self._synchronize(WAIT, tb, data_sync)
 
     def flush(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits until the sources of all puts may be changed."""
-        self._synchronize("flush", tb, data_sync, caller(1))
+        self._synchronize(FLUSH, tb, data_sync)
 
     def put(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
         """Sends src to dst, which is at the peer."""
-        self._send("put", dst_chunk, src_chunk, tb, None, caller(1))
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT, dst_chunk, src_chunk, tb, None)
 
     def put_with_signal(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
         """Sends src to dst and signals."""
-        place = caller(1)
-        self._send("pws", dst_chunk, src_chunk, tb, None, place)
-        self._program.count_signal("port", self.src_rank, self.dst_rank, place)
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT_WITH_SIGNAL, dst_chunk, src_chunk, tb, None)
 
     def put_with_signal_and_flush(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
         """Sends src to dst, signals, and waits until src may be changed."""
-        place = caller(1)
-        self._send("pwsf", dst_chunk, src_chunk, tb, None, place)
-        self._program.count_signal("port", self.src_rank, self.dst_rank, place)
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT_WITH_SIGNAL_AND_FLUSH, dst_chunk, src_chunk, tb, None)
 
     def put_packets(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
         """Sends the packets in src to dst, scratch of the peer."""
         needs_scratch("the destination of 'put_packets'", dst_chunk)
-        self._send("ppkt", dst_chunk, src_chunk, tb, None, caller(1))
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(PUT_PACKETS, dst_chunk, src_chunk, tb, None)
 
     def read_put_packets(
         self,
@@ -236,13 +234,15 @@ class PortChannel(_Channel):
         tb_group: Optional[ThreadBlockGroup] = None,
     ) -> None:
         """Waits for the packets in src and sends them to dst, scratch of the peer."""
-        self._forward(dst_chunk, src_chunk, tb, tb_group, caller(1))
+        _needs_packets(dst_chunk, src_chunk, tb, tb_group)
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
 
 class SwitchChannel:
     """A channel over a switch that joins one buffer of all ranks in a list."""
 
-    __slots__ = ("rank_group", "buffer_type", "channel_ids", "_program")
+    __slots__ = ("rank_group", "buffer_type", "channel_ids", "_program", "_number")
     channel_type = ChannelType.switch
 
     def __init__(self, rank_list: List[int], buffer_type: BufferType):
@@ -250,11 +250,19 @@ class SwitchChannel:
         self.rank_group = list(rank_list)
         needs_different("the switch channel", self.rank_group)
         needs_kind("'buffer_type'", buffer_type, BufferType, "a BufferType")
-        self._program.take_room(len(self.rank_group))
+        for rank in self.rank_group:
+            self._program.needs_rank(rank)
+        trace = self._program.trace
+        trace.take_room(len(self.rank_group))
         self.buffer_type = buffer_type
-        joined = (buffer_type.value, tuple(self.rank_group))
-        states = [self._program.state_of(rank) for rank in self.rank_group]
-        self.channel_ids = {state.rank: state.add_channel("switch", joined) for state in states}
+        ids = trace.ids[BY_SWITCH]
+        self.channel_ids = {rank: ids[rank] for rank in self.rank_group}
+        for rank in self.rank_group:
+            ids[rank] += 1
+        self._number = trace.channels
+        trace.channels += 1
+        joined = number_of_buffer(buffer_type)
+        trace.add((SWITCH, joined, len(self.rank_group), *self.rank_group))
 
     def at_rank(self, rank: int) -> "SwitchChannel.SwitchChannelRankView":
         """The channel as `rank` uses it."""
@@ -270,28 +278,28 @@ class SwitchChannel:
         reduce_op: ReduceOperationType = ReduceOperationType.sum,
     ) -> None:
         """dst = the sum of these chunks of all ranks."""
-        op = self._op("glre", rank, buffer_offset, size, dst_chunk, tb, caller(1))
-        op.reduce_op = name_of(reduce_op)
+        reduction = number_of_reduction(reduce_op)
+        self._add(SWITCH_REDUCE, rank, buffer_offset, size, dst_chunk, tb, reduction)
 
     def broadcast(
         self, rank: int, src_chunk: Chunk, buffer_offset: int, size: int, tb: int
     ) -> None:
         """These chunks of all ranks = src."""
-        self._op("gstore", rank, buffer_offset, size, src_chunk, tb, caller(1))
+        self._add(SWITCH_BROADCAST, rank, buffer_offset, size, src_chunk, tb)
 
     def broadcast_packets(
         self, rank: int, src_chunk: Chunk, buffer_offset: int, size: int, tb: int
     ) -> None:
         """Waits for the packets in src and writes them to scratch of all ranks."""
-        self._packets(rank, src_chunk, buffer_offset, size, tb, caller(1))
+        self._needs_packets(src_chunk)
+        self._add(SWITCH_BROADCAST_PACKETS, rank, buffer_offset, size, src_chunk, tb)
 
-    def _packets(self, rank, src, offset, size, tb, place):
+    def _needs_packets(self, src):
         needs_scratch("the source of 'broadcast_packets'", src)
         if self.buffer_type is not BufferType.scratch:
             raise ProgramError("packets go to scratch; this switch channel joins other buffers")
-        self._op("gstorepkt", rank, offset, size, src, tb, place)
 
-    def _op(self, name, rank, offset, size, chunk, tb, place):
+    def _add(self, op, rank, offset, size, chunk, tb, reduction=0):
         """An op between `chunk` of the rank and chunks of the buffer that the switch joins."""
         self._needs_member(rank)
         self._needs_member(chunk.rank)
@@ -299,13 +307,13 @@ class SwitchChannel:
             raise ProgramError(f"{chunk!r} is not {size} chunks")
         for other in self.rank_group:
             self._program.needs_chunks(other, self.buffer_type, offset, size)
-        state = self._program.state_of(rank)
-        at = position(state.block(tb), "switch", self.channel_ids[rank])
-        joined = (at, offset, size)
-        src, dst = ([joined], [chunk.ref]) if name == "glre" else ([chunk.ref], [joined])
-        op = Op(name, place, "switch", src, dst, [at])
-        self._program.add(state, tb, op)
-        return op
+        self._program.needs_rank(rank)
+        needs_block(tb)
+        trace, frame = self._program.trace, _getframe(2)
+        trace.take_room()
+        if trace.code is not frame.f_code:
+            trace.enter(frame.f_code)
+        trace.add((op, self._number, rank, tb, offset, size, chunk.at, frame.f_lasti, reduction))
 
     def _needs_member(self, rank):
         if rank not in self.channel_ids:
@@ -330,22 +338,28 @@ class SwitchChannel:
             reduce_op: ReduceOperationType = ReduceOperationType.sum,
         ) -> None:
             """dst = the sum of these chunks of all ranks."""
-            op = self._channel._op(
-                "glre", self._rank, buffer_offset, size, dst_chunk, tb, caller(1)
+            reduction = number_of_reduction(reduce_op)
+            self._channel._add(
+                SWITCH_REDUCE, self._rank, buffer_offset, size, dst_chunk, tb, reduction
             )
-            op.reduce_op = name_of(reduce_op)
 
         def broadcast(self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int) -> None:
             """These chunks of all ranks = src."""
-            self._channel._op("gstore", self._rank, buffer_offset, size, src_chunk, tb, caller(1))
+            self._channel._add(SWITCH_BROADCAST, self._rank, buffer_offset, size, src_chunk, tb)
 
         def broadcast_packets(
             self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int
         ) -> None:
             """Waits for the packets in src and writes them to scratch of all ranks."""
-            self._channel._packets(self._rank, src_chunk, buffer_offset, size, tb, caller(1))
+            self._channel._needs_packets(src_chunk)
+            self._channel._add(
+                SWITCH_BROADCAST_PACKETS, self._rank, buffer_offset, size, src_chunk, tb
+            )
 
 
-def _needs_blocks(tb, tb_group):
+def _needs_packets(dst, src, tb, tb_group):
+    """What 'read_put_packets' forwards are packets, in scratch."""
     if tb is None and tb_group is None:
         raise ValueError("for which thread block? Say 'tb' or 'tb_group'")
+    needs_scratch("the source of 'read_put_packets'", src)
+    needs_scratch("the destination of 'read_put_packets'", dst)

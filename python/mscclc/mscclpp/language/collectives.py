@@ -7,7 +7,7 @@ from .rank import BaseBuffer
 
 __all__ = [
     "Collective", "AllGather", "AllReduce", "ReduceScatter", "AllToAll", "SendRecv",
-    "TestCollective",
+    "TestCollective", "BaseBuffer", "BufferType",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from .internal.globals import get_program
 
-__all__ = ["JSON"]
+__all__ = ["JSON", "get_program"]
 
 
 def JSON() -> str:

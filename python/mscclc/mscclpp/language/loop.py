@@ -1,11 +1,13 @@
 """Pipelined loops: `with LoopIterationContext(unit, num_chunks):`."""
 
+from sys import _getframe
+
 from .internal.arguments import MOST_CHUNKS, needs_number
 from .internal.errors import ProgramError
 from .internal.globals import get_program
-from .internal.op import Op, caller
+from .internal.words import END_OF_LOOP, LOOP
 
-__all__ = ["LoopIterationContext"]
+__all__ = ["LoopIterationContext", "get_program"]
 
 
 class LoopIterationContext:
@@ -16,30 +18,21 @@ class LoopIterationContext:
         needs_number("'num_chunks' of a loop", num_chunks, 1, MOST_CHUNKS)
         self.unit = unit
         self.num_chunks = num_chunks
-        self.operations = {}  # (rank, block): ops
-        self._place = None
+        self._program = None  # that it is a loop of
 
     def __enter__(self):
         program = get_program()
         if program.loop_context is not None:
             raise ProgramError("a loop inside a loop: pipelines do not nest")
-        self._place = caller(1)
+        if self._program is not None:
+            raise ProgramError("a loop that has run: each has a LoopIterationContext of its own")
+        trace, frame = program.trace, _getframe(1)
+        trace.enter(frame.f_code)
+        trace.add((LOOP, self.unit, self.num_chunks, frame.f_lasti))
         program.loop_context = self
+        self._program = program
         return self
 
     def __exit__(self, kind, value, traceback):
-        program = get_program()
-        program.loop_context = None
-        if kind is not None:
-            return
-        for (rank, tb), ops in self.operations.items():
-            op = Op("pipeline", self._place)
-            op.detail, op.body = (self.unit, self.num_chunks), ops
-            program.ranks[rank].block(tb).ops.append(op)
-
-    def add_operation(self, rank: int, tb: int, operation: Op) -> None:
-        """Adds an op of a block to the loop."""
-        ops = self.operations.get((rank, tb))
-        if ops is None:
-            ops = self.operations[rank, tb] = []
-        ops.append(operation)
+        self._program.loop_context = None
+        self._program.trace.add((END_OF_LOOP,))

@@ -2,6 +2,9 @@
 
 import json
 
+from . import channel, collectives, utils
+from .channel import *  # noqa: F403
+from .collectives import *  # noqa: F403
 from .collectives import Collective
 from .internal import globals as current
 from .internal.arguments import (
@@ -9,23 +12,25 @@ from .internal.arguments import (
     MOST_CHUNKS,
     MOST_RANKS,
     is_number,
-    needs_block,
     needs_flag,
     needs_kind,
     needs_number,
     needs_text,
     shown,
 )
-from .internal.check import check_counts
 from .internal.errors import ProgramError
-from .internal.op import caller, forget_callers
 from .internal.size import check_buffers, no_room, room_of
-from .internal.state import RankState
+from .internal.trace import Trace, caller
 from .internal.types import BufferType
-from .internal.write_plan import plan_of
+from .internal.write_plan import check_signals, json_of
+from .rank import BaseBuffer, Semaphore
 from .utils import AlgoSpec, ReplicationPolicy
 
-__all__ = ["CollectiveProgram"]
+# MSCCL++'s module hides nothing that it imports either.
+__all__ = [
+    "CollectiveProgram", "BaseBuffer", "Semaphore", "json",
+    *channel.__all__, *collectives.__all__, *utils.__all__,
+]  # fmt: skip
 
 
 class CollectiveProgram:
@@ -73,11 +78,8 @@ class CollectiveProgram:
         if len(self.buffers) < num_ranks:
             raise ProgramError(f"{num_ranks} ranks, and a collective of {len(self.buffers)}")
         check_buffers(self)
-        self.room = room_of(self)
-        self.ranks = [RankState(rank) for rank in range(num_ranks)]
+        self.trace = Trace(self, room_of(self))
         self.loop_context = None
-        self.signals = {}  # (type, from, to): [count, place of the last]
-        self.waits = {}  # the same, of the waits that take them
 
     def _check_options(self):
         if self.protocol not in ("Simple", "LL"):
@@ -118,61 +120,44 @@ class CollectiveProgram:
 
     def __enter__(self):
         current.set_program(self)
+        self.trace.open()
         return self
 
     def __exit__(self, kind, value, traceback):
+        self.trace.close()
         current.set_program(None)
-        forget_callers()
-        if kind is None:
-            current.traced.append(self)
+        traced = current.traced
+        if kind is None and traced is not None and self not in traced:
+            traced.append(self)
 
     def post_process_operations(self) -> None:
         """Checks what can be checked without the plan; passes run when a plan is written."""
-        check_counts(self)
+        check_signals(self)
 
     def to_json(self, indent=2, **kwargs) -> str:
         """The plan. Calling it again gives the same text."""
-        return json.dumps(plan_of(self), indent=indent, **kwargs)
+        return json_of(self, indent, kwargs)
 
-    def state_of(self, rank: int) -> RankState:
-        """What is traced of a rank."""
-        if not is_number(rank) or not 0 <= rank < self.num_ranks:
-            raise ProgramError(f"rank {shown(rank)} of {self.num_ranks} ranks, which begin with 0")
-        return self.ranks[rank]
+    def needs_rank(self, rank: int) -> None:
+        """It must be one of the program's ranks."""
+        if rank.__class__ is not int or not 0 <= rank < self.num_ranks:
+            if not is_number(rank) or not 0 <= rank < self.num_ranks:
+                raise ProgramError(
+                    f"rank {shown(rank)} of {self.num_ranks} ranks, which begin with 0"
+                )
 
-    def add(self, state: RankState, tb: int, op, block=None) -> None:
-        """Appends an op to a thread block (`block`, where the caller has it), or to its part of the
-        loop that is being traced."""
-        if tb.__class__ is not int:  # True and 0.0 would be found among the blocks
-            needs_block(tb)
-        if block is None:
-            block = state.block(tb)
-        self.room -= 1
-        if self.room < 0:
-            raise no_room(self)
-        if self.loop_context is None:
-            block.ops.append(op)
-        else:
-            self.loop_context.add_operation(state.rank, tb, op)
-
-    def take_room(self, parts=1) -> None:
-        """Counts channels, semaphores or buffers that the program gets; ops count in add()."""
-        self.room -= parts
-        if self.room < 0:
-            raise no_room(self)
-
-    def count_signal(self, kind, source, target, place) -> None:
-        """A signal from `source` to `target`."""
-        _count(self.signals, (kind, source, target), place)
-
-    def count_wait(self, kind, rank, peer, place) -> None:
-        """A wait of `rank` for a signal of `peer`."""
-        _count(self.waits, (kind, peer, rank), place)
+    def why_no_room(self) -> ProgramError:
+        """Why a call of the program is refused."""
+        if current.is_current(self):
+            return no_room(self)
+        return ProgramError(
+            f"the program '{self.name}' has ended: this belongs into its 'with CollectiveProgram(…)'"
+        )
 
     def chunks(self, rank: int, buffer: BufferType) -> int:
         """How many chunks a buffer of a rank has."""
         if buffer is BufferType.scratch:
-            return self.ranks[rank].scratch
+            return self.trace.scratch[rank]
         return self.buffers[rank][buffer].size
 
     def needs_chunks(self, rank: int, buffer: BufferType, offset: int, size: int) -> None:
@@ -185,12 +170,3 @@ class CollectiveProgram:
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"
             )
-
-
-def _count(counts, key, place):
-    entry = counts.get(key)
-    if entry is None:
-        counts[key] = [1, place]
-    else:
-        entry[0] += 1
-        entry[1] = place

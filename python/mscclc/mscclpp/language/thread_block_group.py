@@ -1,10 +1,10 @@
 """Groups of thread blocks that share the work of an op."""
 
-from typing import List
+from typing import Dict, List
 
 from .internal.arguments import MOST_BLOCKS, needs_block, needs_different, needs_number
 
-__all__ = ["ThreadBlockGroup"]
+__all__ = ["ThreadBlockGroup", "Dict", "List"]
 
 
 class ThreadBlockGroup:

@@ -4,7 +4,7 @@ from .errors import ProgramError
 
 limits = True  # plans must fit into MSCCL++'s executor
 _current = None
-traced = []  # programs whose `with` block has ended, in order
+traced = None  # in a run of a file: programs whose `with` block has ended, in order
 
 
 def get_program():
@@ -20,3 +20,8 @@ def set_program(program):
     if program is not None and _current is not None:
         raise ProgramError("a program inside another: end the 'with' of the first before")
     _current = program
+
+
+def is_current(program):
+    """Whether its `with` block is running."""
+    return _current is program

@@ -1,6 +1,6 @@
 """How large a program may be: what does not end, or no machine could hold, is an error at its line."""
 
-from .arguments import MOST_BLOCKS, MOST_CHUNKS, is_number, needs_number, shown
+from .arguments import MOST_CHUNKS, is_number, needs_number, shown
 from .errors import ProgramError
 
 MOST_PARTS = 2**19  # ops, channels, semaphores and buffers of a plan
@@ -32,19 +32,3 @@ def check_buffers(program):
                 f"the {kind.name} of rank {rank} has {shown(size)} chunks{copies}; "
                 f"a buffer has {MOST_CHUNKS} at most"
             )
-
-
-def check_blocks(program):
-    """A plan has all thread blocks up to the last one, those without ops as well."""
-    total = 0
-    for state in program.ranks:
-        count = (max(state.blocks, default=-1) + 1) * program.instances
-        _needs_blocks(program, f"rank {state.rank} has", count, MOST_BLOCKS)
-        total += count
-    _needs_blocks(program, "all ranks have", total, MOST_PARTS)
-
-
-def _needs_blocks(program, who, count, most):
-    if count > most:
-        copies = f" ({program.instances} instances)" if program.instances > 1 else ""
-        raise ProgramError(f"{who} {count} thread blocks{copies}; allowed are {most}", program.place)

@@ -1,154 +1,122 @@
-"""The plan of a program, as MSCCL++'s executor reads it: passes, then dicts for JSON."""
+"""The plan of a program, as MSCCL++'s executor reads it: libmscclc makes it of the program's trace."""
 
+import json
+from array import array
+from ctypes import POINTER, byref, c_size_t, c_uint64, c_void_p, string_at
+
+from ...._library import NOT_PROVED, check, library
 from . import globals as current
-from .check import check_chunks, check_counts, check_instances, check_limits
 from .errors import ProgramError
-from .fuse import fuse
-from .size import check_blocks
-from .sync import add_syncs, write_out_syncs
-from .types import BufferType
+from .types import BufferType, ReplicationPolicy
+from .words import AUTO_SYNC, FORMAT, FUSION, LIMITS
 
-_WITHOUT_CHANNEL_IDS = frozenset(
-    ("put", "ppkt", "rppkt", "rre", "res", "rres", "respkt", "recspkt")
-)
+_LINE, _COMPACT = -1, -2  # layouts of libmscclc
 
 
-def plan_of(program, limits=None):
-    """The plan, as what `json` writes. `limits`: it must fit into MSCCL++'s executor; None: as the
-    run of the program says."""
-    check_counts(program)
-    check_chunks(program)
-    check_instances(program)
-    check_blocks(program)
-    lists = passed(program)
-    if current.limits if limits is None else limits:
-        check_limits(program, lists)
-    return {
+def json_of(program, indent, options):
+    """The plan as json.dumps() writes it with these arguments."""
+    if not options and (indent is None or indent.__class__ is int and 0 <= indent <= 64):
+        return _text(program, indent, None, _LINE if indent is None else indent)
+    return json.dumps(json.loads(compact_plan(program)), indent=indent, **options)
+
+
+def compact_plan(program, limits=None):
+    """The plan without any space. `limits`: it must fit into MSCCL++'s executor; None: as the run of
+    the program says."""
+    return _text(program, None, (",", ":"), _COMPACT, limits)
+
+
+def places_of(program):
+    """For each rank and each thread block of one instance the places of its ops, in order: pairs of
+    the op's place and None, or those of the ops of the pipeline that it is."""
+    words = iter(_call(program, places=True, limits=False))
+    place = program.trace.place_of
+    ranks = []
+    for _ in range(program.num_ranks):
+        blocks = [[] for _ in range(next(words))]
+        ranks.append(blocks)
+        for ops in blocks:
+            for _ in range(next(words)):
+                of_op, inner = place(next(words)), next(words)
+                body = [place(next(words)) for _ in range(inner - 1)] if inner else None
+                ops.append((of_op, body))
+    return ranks
+
+
+def check_signals(program):
+    """For every pair of ranks and type of channel: as many waits as signals."""
+    _call(program)
+
+
+def _text(program, indent, separators, layout, limits=None):
+    gpus = _call(program, layout, limits=limits)
+    plan = {
         "name": program.name,
         "collective": program.collective.name,
         "protocol": program.protocol,
         "inplace": program.collective.inplace,
         "reuse_resources": program.reuse_resources,
-        "gpus": [_rank(program, state, lists[state.rank]) for state in program.ranks],
+        "gpus": None,
         "num_threads_per_block": program.num_threads_per_block,
         "use_double_scratch_buffer": program.use_double_scratch_buffer,
         "buffer_alignment": program.buffer_alignment,
         "min_message_size": program.min_message_size,
         "max_message_size": program.max_message_size,
     }
+    text = json.dumps(plan, indent=indent, separators=separators)
+    key = '"gpus":' if separators else '"gpus": '  # in a string its quotes would be escaped
+    before, _, after = text.partition(key + "null")
+    return f"{before}{key}{gpus}{after}"
 
 
-def passed(program):
-    """For each rank the ops of each of its blocks after all passes."""
-    return [
-        {tb: _run_passes(program, block.ops) for tb, block in state.blocks.items()}
-        for state in program.ranks
-    ]
+def _call(program, layout=None, places=False, limits=None):
+    """What libmscclc makes of the program: the list "gpus" as text, or the words of places."""
+    if layout is not None or places:
+        _check(program)
+    words = _words(program, current.limits if limits is None else limits)
+    gpus, found, count, wrong_at = c_void_p(), POINTER(c_uint64)(), c_size_t(), c_uint64()
+    address, size = words.buffer_info()
+    result = library().mscclc_plan_of_trace(
+        address, size, layout or 0,
+        byref(gpus) if layout is not None else None,
+        byref(found) if places else None, byref(count) if places else None,
+        byref(wrong_at),
+    )  # fmt: skip
+    if result == NOT_PROVED:
+        text = library().mscclc_last_error().decode()
+        raise ProgramError(text, program.trace.place_of(wrong_at.value))
+    check(result)
+    try:
+        return found[: count.value] if places else gpus.value and string_at(gpus.value).decode()
+    finally:
+        library().mscclc_free(gpus)
+        library().mscclc_free(found)
 
 
-def _run_passes(program, ops):
-    if program.instr_fusion:
-        ops = fuse(ops)
-    ops = write_out_syncs(ops)
-    return add_syncs(ops) if program.auto_sync else ops
+def _words(program, limits):
+    flags = FUSION * program.instr_fusion | AUTO_SYNC * program.auto_sync | LIMITS * bool(limits)
+    words = array("Q", (FORMAT, program.instances, flags, program.num_ranks))
+    for rank in range(program.num_ranks):
+        inputs, outputs = (program.chunks(rank, kind) for kind in (BufferType.input, BufferType.output))
+        words.extend((inputs, outputs, program.trace.scratch[rank]))
+    return words + program.trace.words()
 
 
-def _rank(program, state, lists):
-    copies = program.instances
-    blocks = []
-    for tb in range(max(state.blocks, default=-1) + 1):
-        block = state.blocks.get(tb)
-        for j in range(copies):
-            blocks.append(_block(len(blocks), state.rank, block, lists.get(tb, ()), copies, j))
-    return {
-        "id": state.rank,
-        "input_chunks": program.chunks(state.rank, BufferType.input) * copies,
-        "output_chunks": program.chunks(state.rank, BufferType.output) * copies,
-        "scratch_chunks": state.scratch * copies,
-        "threadblocks": blocks,
-        "channels": _channels(state, copies),
-        "remote_buffers": [
-            {"rank": rank, "type": where, "access_channel_types": access}
-            for (rank, where), (_, access) in state.remotes.items()
-        ],
-        "semaphores": [{"init_value": v} for v in state.semaphores for _ in range(copies)],
-    }
-
-
-def _channels(state, copies):
-    out = []
-    for kind, peers in state.channels.items():
-        peers = [peer for peer in peers for _ in range(copies)]
-        if kind != "switch":
-            out.append({"channel_type": kind, "connected_to": peers})
-            continue
-        for buffer, ranks in peers:
-            group = {"size": len(ranks), "ranks": list(ranks)}
-            out.append({"channel_type": kind, "buffer_type": buffer, "rank_groups": [group]})
-    return out
-
-
-def _block(number, rank, block, ops, copies, j):
-    """Instance `j` of `copies` of a block; None is a block that the program does not have."""
-    channels = block.channels.items() if block else ()
-    remotes = block.remotes.items() if block else ()
-    return {
-        "id": number,
-        "ops": [_op(op, rank, copies, j) for op in ops],
-        "channels": [
-            {"channel_type": kind, "channel_ids": [i * copies + j for i in table]}
-            for kind, table in channels
-        ],
-        "remote_buffer_refs": [
-            {"access_channel_type": kind, "remote_buffer_ids": list(table)}
-            for kind, table in remotes
-        ],
-    }
-
-
-def _op(op, rank, copies, j):
-    name = op.name
-    out = {"name": name}
-    if name == "nop":
-        return out
-    if name == "barrier":
-        out["barrier_id"] = op.detail[0] * copies + j
-        out["num_threadblocks"] = op.detail[1]
-        return out
-    if name == "pipeline":
-        out["iter_context"] = {"unit_size": op.detail[0], "num_chunks": op.detail[1]}
-        out["ops"] = [_op(inner, rank, copies, j) for inner in op.body]
-        return out
-    if name in ("sem_acquire", "sem_release"):
-        out["semaphore_ids"] = [i * copies + j for i in op.ids]
-        return out
-    if name == "glre":
+def _check(program):
+    """What the executor would divide by must not be zero, and instances need a policy that says which
+    chunks are whose."""
+    if program.loop_context is not None:
+        raise ProgramError("the plan of a program whose loop has not ended")
+    for rank, buffers in enumerate(program.buffers[: program.num_ranks]):
+        for kind, buffer in buffers.items():
+            if buffer.size < 1:
+                raise ProgramError(
+                    f"the {kind.name} of rank {rank} has no chunks; the executor divides by them",
+                    program.place,
+                )
+    if program.instances > 1 and program.replication_policy is not ReplicationPolicy.interleaved:
         raise ProgramError(
-            "a 'reduce' over a switch must be followed by a 'broadcast' of its result over the "
-            "same channel: the executor has no op for it alone",
-            op.place,
+            f"{program.instances} instances, and the replication policy "
+            f"'{program.replication_policy.name}'; there is 'interleaved'",
+            program.place,
         )
-    kind = op.kind
-    if op.src:
-        remote = "switch_channel_id" if kind == "switch" else "buffer_id"
-        out["src_buff"] = [_reference(ref, remote, copies, j) for ref in op.src]
-        out["dst_buff"] = [_reference(ref, remote, copies, j) for ref in op.dst]
-        if name in ("gstore", "gstorepkt"):
-            out["src_buff"][0]["rank"] = rank
-    if kind is not None:
-        out["channel_type"] = kind
-        if kind == "port" or kind == "memory" and name not in _WITHOUT_CHANNEL_IDS:
-            out["channel_ids"] = list(op.ids)
-    if op.reduce_op is not None:
-        out["reduce_op"] = op.reduce_op
-    if op.group is not None:
-        out["tbg_info"] = {"tb_id": op.group[0], "tbg_size": op.group[1]}
-    return out
-
-
-def _reference(ref, remote, copies, j):
-    where, index, size = ref
-    if copies > 1:
-        index = index * copies + j * size
-    key = "type" if where.__class__ is str else remote
-    return {key: where, "index": index, "size": size}

@@ -1,0 +1,152 @@
+// A program of MSCCL++'s Python language: for each rank its thread blocks, and for each of these
+// its ops, as the calls of the program came (read_trace.h), and then as the passes of the language
+// leave them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mscclc::mscclpp {
+
+enum class Name : uint8_t {
+#define MSCCLPP_OP(name, reads, writes) name,
+#include "compiler/mscclpp/op_names.def"
+#undef MSCCLPP_OP
+};
+std::string_view text_of(Name name);
+
+enum class Kind : uint8_t { none, memory, port, by_switch };
+inline constexpr size_t kKinds = 4;
+std::string_view text_of(Kind kind);
+
+inline constexpr uint64_t kMostBlocks = 65536;  ///< of a rank
+
+/// The syncs of its thread block that an op asks for: a set.
+inline constexpr uint8_t kBefore = 1, kAfter = 2;
+
+/// The call in Python that an op comes from: a code object's number, and where in it the call is.
+using Place = uint64_t;
+inline constexpr Place kNoPlace = UINT64_MAX;  ///< the program's own
+
+/// What is wrong with a program.
+struct Mistake {
+  std::string text;
+  Place place = kNoPlace;
+};
+using Checked = std::optional<Mistake>;  ///< nullopt: nothing
+
+/// Chunks that an op reads or writes. `where`: a local buffer, kInput to kScratch, or from 0 on the
+/// position of a remote buffer, or of a switch, in a table of the op's block.
+struct Ref {
+  int32_t where;
+  uint32_t first;
+  uint32_t count;
+  bool operator==(const Ref&) const = default;
+};
+inline constexpr int32_t kInput = -3, kOutput = -2, kScratch = -1;
+inline constexpr uint32_t kBuffers = 3;
+inline bool is_local(const Ref& ref) { return ref.where < 0; }
+/// "i", "o" or "s".
+char letter_of(int32_t buffer);
+inline int32_t buffer_of(uint64_t number) { return kInput + static_cast<int32_t>(number); }
+
+/// Some elements, one after another, of a vector that all ops share. They are never changed, so
+/// several ops may have the same ones.
+struct Span {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+/// `ids` are positions in the block's table of channels of `kind`, one for each remote reference;
+/// of an op on semaphores, the rank's semaphores.
+struct Op {
+  Name name = Name::nop;
+  Kind kind = Kind::none;
+  uint8_t sync = 0;    ///< kBefore, kAfter
+  uint8_t reduce = 0;  ///< 0: no reduction; else kReductions[reduce]
+  Span sources = {}, destinations = {}, ids = {};
+  uint32_t group_at = 0, group_size = 0;  ///< the part of a group of thread blocks; size 0: none
+  uint32_t detail[2] = {};  ///< barrier: its number, and blocks; pipeline: unit, and chunks
+  int32_t body = -1;        ///< pipeline: its ops, in Program::bodies
+  Place place = kNoPlace;
+};
+inline constexpr std::string_view kReductions[] = {"", "sum", "min", "max"};
+
+using Ops = std::vector<Op>;
+
+/// Ids of a rank's channels, or remote buffers, by the kind of access, in the order of their first
+/// use.
+struct Tables {
+  std::vector<Kind> kinds;  ///< in the order of their first use
+  std::array<std::vector<uint32_t>, kKinds> of;
+};
+
+struct Block {
+  uint32_t rank = 0, number = 0;
+  Ops ops;
+  Tables channels, remotes;
+  int32_t body = -1;  ///< of the loop that is being read
+};
+
+struct RemoteBuffer {
+  uint32_t rank;
+  int32_t buffer;
+  std::vector<Kind> access;
+};
+
+/// Where channels end: a rank; for those of a switch a buffer, and a list in Program::switches.
+struct ChannelEnd {
+  uint32_t peer;
+  int32_t buffer;
+};
+
+struct Rank {
+  uint64_t input = 0, output = 0, scratch = 0;  ///< chunks
+  std::vector<uint32_t> blocks;     ///< in Program::blocks, in the order of their first use
+  std::vector<Kind> channel_kinds;  ///< in the order of their first use
+  std::array<std::vector<ChannelEnd>, kKinds> channels;
+  std::vector<RemoteBuffer> remotes;
+  std::vector<uint32_t> semaphores;  ///< first values
+  std::map<std::vector<uint32_t>, uint32_t> barriers;
+};
+
+/// Signals from a rank to another, and the waits for them.
+struct Signals {
+  Kind kind;
+  uint32_t source, target;
+  uint64_t sent = 0, taken = 0;
+  Place last_sent = kNoPlace, last_taken = kNoPlace;
+};
+
+struct Program {
+  uint32_t instances = 1;
+  bool fusion = true, auto_sync = true;
+  bool limits = true;  ///< the plan must fit into MSCCL++'s executor
+  std::vector<Rank> ranks;
+  std::vector<Block> blocks;
+  std::vector<std::vector<uint32_t>> switches;  ///< ranks that a switch joins
+  std::vector<Signals> signals;                 ///< in the order of their first use
+  std::deque<Ops> bodies;                       ///< of pipelines; references stay
+
+  // What the spans of ops are in.
+  std::vector<Ref> sources, destinations;
+  std::vector<uint32_t> ids;
+};
+
+/// Thread blocks of a rank in the plan of one instance: all up to the last one that has been used.
+inline uint64_t count_blocks(const Program& program, const Rank& rank) {
+  uint64_t count = 0;
+  for (const uint32_t block : rank.blocks) {
+    count = std::max(count, uint64_t{program.blocks[block].number} + 1);
+  }
+  return count;
+}
+
+}  // namespace mscclc::mscclpp

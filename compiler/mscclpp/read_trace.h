@@ -1,0 +1,50 @@
+// Reads what Python has kept of a program's calls: 64-bit words, one record a call.
+//
+// A trace begins with
+//
+//   format  instances  flags  ranks  { input output scratch } for each rank
+//
+// (chunks of its buffers); then come records, each of which begins with its number. That of an op
+// is its row in op_names.def; `at` says where in the code object the call is:
+//
+//   nop                                    rank block at
+//   barrier                                rank at count { block }
+//   sem_acquire, sem_release               rank semaphore block sync at
+//   signal, rlxsignal, wait, rlxwait, flush    channel block sync at
+//   copy, cpkt, upkt                       rank block destination source chunks at
+//   put, pws, pwsf, ppkt, rppkt, get       channel block destination source chunks at
+//   re, repkt                              rank block destination source chunks at reduction count
+//   { source } rre                                    channel block destination source chunks at
+//   reduction count { source } glre, gstore, gstorepkt                switch rank block offset
+//   chunks local at reduction
+//
+// A destination or a source is 4 * (its first chunk) + (0: input, 1: output, 2: scratch). The
+// number of a sum has, from bit 8 on, how many further sources there are. The other records are
+// numbered from kCode on.
+#pragma once
+
+#include <span>
+
+#include "compiler/mscclpp/program.h"
+
+namespace mscclc::mscclpp {
+
+inline constexpr uint64_t kTraceFormat = 1;
+
+enum Flag : uint64_t { kFusion = 1, kAutoSync = 2, kLimits = 4 };
+
+enum Record : uint64_t {
+  kCode = 64,   ///< number: later calls are in this code object
+  kGroup = 65,  ///< size count { block position }: the next op is for these blocks of a group
+  kChannel =
+      66,  ///< kind source target: channels are numbered in this order, together with switches
+  kSwitch = 67,     ///< buffer count { rank }
+  kSemaphore = 68,  ///< rank value
+  kLoop = 69,       ///< unit chunks at: ops until kEndOfLoop are of a pipeline
+  kEndOfLoop = 70,
+};
+
+/// nullopt: these words are no trace.
+std::optional<Program> read_trace(std::span<const uint64_t> words);
+
+}  // namespace mscclc::mscclpp

@@ -1,0 +1,29 @@
+// The ranks of a plan as MSCCL++'s executor reads them.
+#pragma once
+
+#include <string>
+
+#include "compiler/mscclpp/program.h"
+
+namespace mscclc::mscclpp {
+
+/// How JSON is laid out, as Python's json.dumps() does: `indent` spaces for each level, and none
+/// but `compact` decides on spaces after commas and colons.
+struct Layout {
+  int32_t indent = -1;   ///< -1: one line
+  bool compact = false;  ///< no spaces at all in a line
+};
+
+/// The list "gpus" of the plan, as it stands one level deep. REQUIRES: run_passes() and checks were
+/// fine.
+std::string write_gpus(const Program& program, Layout layout);
+
+/// Where the ops of the plan come from, for each rank, and each of its thread blocks in one
+/// instance:
+///
+///   ops { place  1 + (ops of the pipeline), or 0: it is none  { place } }
+///
+/// after the number of the rank's thread blocks. An op without a place has kNoPlace.
+std::vector<uint64_t> write_places(const Program& program);
+
+}  // namespace mscclc::mscclpp
