@@ -40,7 +40,7 @@ struct Family {
                                                       Diagnostics& diagnostics);
 
 /// Collective over the family alone, whatever has become of the other ranks and of the parent's
-/// bootstrap. `number`: of such meetings of the parent, the same on all. Errors: those of
+/// bootstrap. `number`: of such meetings of the family, the same on all. Errors: those of
 /// make_bootstrap(); and where the parent's ranks are on several machines.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family,
                                                     uint32_t number, Diagnostics& diagnostics);
