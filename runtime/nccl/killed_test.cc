@@ -232,6 +232,13 @@ TEST_CASE("a killed peer: a call that waits for it ends [case-84]") {
   check_killed_peer([](ncclComm_t comm) { return all_reduce(comm) != ncclSuccess; });
 }
 
+TEST_CASE("a killed peer: a first message to it ends [case-84]") {
+  check_killed_peer([](ncclComm_t comm) {
+    int value = 1;
+    return ncclSend(&value, 1, kInt32, 1, comm, nullptr) == ncclRemoteError;
+  });
+}
+
 }  // namespace
 }  // namespace mscclc::nccl
 

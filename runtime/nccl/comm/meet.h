@@ -46,7 +46,8 @@ struct Family {
                                                     uint32_t number, Diagnostics& diagnostics);
 
 /// Collective over two ranks of the parent alone, for messages from one to the other: they are
-/// ranks 0 and 1. Errors: those of meet_again().
+/// ranks 0 and 1. It ends when the parent fails or is aborted. Errors: those of meet_again(), and
+/// why the parent has ended.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from,
                                                            uint32_t to, Diagnostics& diagnostics);
 
