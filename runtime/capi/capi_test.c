@@ -273,6 +273,20 @@ static void halves(rank_t *r) {
   OK(mscclc_comm_destroy(child));
 }
 
+/* The end of a communicator waits for its calls on streams of others, too. */
+static void foreign_stream(rank_t *r) {
+  mscclc_comm_t *child = NULL;
+  int32_t power = 1, expected = 1;
+  OK(mscclc_comm_split(r->comm, 0, 0, &child, NULL));
+  for (int i = 0; i < 15; ++i) {
+    OK(mscclc_allreduce(child, &power, &power, 1, MSCCLC_I32, MSCCLC_SUM, r->stream));
+    expected *= kRanks;
+  }
+  OK(mscclc_comm_finalize(child));
+  CHECK(power == expected);
+  OK(mscclc_comm_destroy(child));
+}
+
 static void choices(rank_t *r) {
   mscclc_call_t call = MSCCLC_CALL_INIT;
   char *text = NULL;
@@ -429,6 +443,7 @@ static void work(mscclc_comm_t *comm) {
   memory_of_peers(&r);
   plan_by_handle(&r);
   halves(&r);
+  foreign_stream(&r);
   choices(&r);
   wrong_arguments(&r);
   no_memory_there(&r);

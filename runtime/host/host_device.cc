@@ -17,6 +17,7 @@
 #include "runtime/base/per_process.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
+#include "runtime/host/in_flight.h"
 #include "runtime/host/message_lane.h"
 #include "runtime/host/node_name.h"
 #include "runtime/host/shared_memory.h"
@@ -219,12 +220,12 @@ class HostDevice final : public Device {
     return plan.blocks;
   }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream, Diagnostics&) override {
-    static_cast<HostStream*>(stream)->launch(plan);
+    static_cast<HostStream*>(stream)->launch(plan, in_flight_->begin());
     return true;
   }
   bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
             Diagnostics&) override {
-    static_cast<HostStream*>(stream)->copy(to, from, bytes);
+    static_cast<HostStream*>(stream)->copy(to, from, bytes, in_flight_->begin());
     return true;
   }
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override {
@@ -249,6 +250,7 @@ class HostDevice final : public Device {
   }
   bool drain(Diagnostics&) override {
     for (const auto& stream : HostStreams::of_process().of(this)) stream->drain();
+    in_flight_->wait();
     return true;
   }
   void destroy_stream(StreamHandle handle) override {
@@ -305,6 +307,7 @@ class HostDevice final : public Device {
   std::shared_ptr<verbs::Adapter> verbs_;  ///< nullptr: not needed
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   FetchWait wait_;  ///< for descriptors
+  const std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 };
 
 /// nullopt: it takes no orders.

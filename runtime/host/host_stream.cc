@@ -91,8 +91,8 @@ void HostStream::push(Task task) {
   changed_.notify_all();
 }
 
-void HostStream::launch(const device::LaunchPlan& plan) {
-  push({[this, plan] {
+void HostStream::launch(const device::LaunchPlan& plan, std::shared_ptr<void> queued) {
+  push({[this, plan, queued = std::move(queued)] {
     const Ended ended = run_launch(plan, fibers_);
     const std::lock_guard lock(mutex_);
     gave_up_ |= ended == Ended::gave_up;
@@ -101,8 +101,9 @@ void HostStream::launch(const device::LaunchPlan& plan) {
   }});
 }
 
-void HostStream::copy(void* to, const void* from, uint64_t bytes) {
-  if (bytes > 0) push({[=] { std::memmove(to, from, bytes); }});
+void HostStream::copy(void* to, const void* from, uint64_t bytes, std::shared_ptr<void> queued) {
+  if (bytes == 0) return;
+  push({[=, queued = std::move(queued)] { std::memmove(to, from, bytes); }});
 }
 
 void HostStream::mark(std::shared_ptr<std::atomic<bool>> flag) {

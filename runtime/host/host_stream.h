@@ -37,8 +37,9 @@ class HostStream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  void launch(const device::LaunchPlan& plan);
-  void copy(void* to, const void* from, uint64_t bytes);
+  /// `queued` is kept until it has been done or left out.
+  void launch(const device::LaunchPlan& plan, std::shared_ptr<void> queued);
+  void copy(void* to, const void* from, uint64_t bytes, std::shared_ptr<void> queued);
   /// Sets a flag when what is queued so far has been done or left out.
   void mark(std::shared_ptr<std::atomic<bool>> flag);
   /// What is queued from now on begins when the flag is set, which another stream's mark() does.

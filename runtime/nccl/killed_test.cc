@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "runtime/nccl/comm/meet.h"
 #include "runtime/nccl/test_ranks.h"
 #include "runtime/testing/processes.h"
 
@@ -73,6 +74,59 @@ TEST_CASE("a peer dies while a communicator is made [case-27]") {
     return kFine;
   });
   CHECK(processes.wait(1, kPatience) == kDied);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+/// Makes no calls of plans, but meets as what reads them does.
+std::unique_ptr<PlanCalls> meet_for_plans(Communicator& communicator, const CollectivesOptions&,
+                                          Diagnostics& diagnostics) {
+  std::vector<std::vector<uint8_t>> all;
+  (void)communicator.bootstrap().all_gather({}, "the plans", all, diagnostics);
+  return nullptr;
+}
+
+TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
+  const Behind behind(nullptr, true);
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] {
+    set_plan_calls(meet_for_plans);
+    return fails_to_make(shared, "cannot read the plans: error: rank 1");
+  });
+  processes.start([&] {
+    set_plan_calls([](Communicator&, const CollectivesOptions&,
+                      Diagnostics&) -> std::unique_ptr<PlanCalls> { ::_exit(kDied); });
+    ncclUniqueId id;
+    EXPECT(shared.take(id));
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
+    return kFine;
+  });
+  CHECK(processes.wait(1, kPatience) == kDied);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+TEST_CASE("a rank that has no descriptors left fails by itself") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of it
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] { return fails_to_make(shared, "rank 1"); });
+  processes.start([&] {
+    ncclUniqueId id;
+    EXPECT(shared.take(id));
+    std::vector<int> taken;
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) taken.push_back(fd);
+    for (int i = 0; i < 3 && !taken.empty(); ++i) {  // what the device needs
+      ::close(taken.back());
+      taken.pop_back();
+    }
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSystemError);
+    EXPECT(last_error_has("no file descriptors left"));
+    return kFine;
+  });
+  CHECK(processes.wait(1, kPatience) == kFine);
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
@@ -176,6 +230,13 @@ TEST_CASE("a killed peer: who asks for errors finds it [case-84]") {
 
 TEST_CASE("a killed peer: a call that waits for it ends [case-84]") {
   check_killed_peer([](ncclComm_t comm) { return all_reduce(comm) != ncclSuccess; });
+}
+
+TEST_CASE("a killed peer: a first message to it ends [case-84]") {
+  check_killed_peer([](ncclComm_t comm) {
+    int value = 1;
+    return ncclSend(&value, 1, kInt32, 1, comm, nullptr) == ncclRemoteError;
+  });
 }
 
 }  // namespace

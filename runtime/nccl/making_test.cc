@@ -423,6 +423,25 @@ TEST_CASE("shrink [case-34]") {
   CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
 }
 
+TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {
+  const Behind behind(kStandIn, false);
+  Ranks ranks(3);
+  const auto without = [&](int left_out) {
+    std::vector<ncclComm_t> rest(3);
+    on_threads(3, [&](int rank) {
+      if (rank == left_out) return;
+      ranks.results[rank] =
+          ncclCommShrink(ranks.comms[rank], &left_out, 1, &rest[rank], nullptr, 0);
+    });
+    INFO(ncclGetLastError(nullptr));
+    CHECK(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
+    std::erase(rest, nullptr);
+    CHECK(sum_of(rest) == 3);
+    for (ncclComm_t comm : rest) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  };
+  for (const int left_out : {2, 0, 1, 2}) without(left_out);
+}
+
 /// Two communicators of two ranks become three, in one group of this thread. Who gives the id?
 ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
                   const std::vector<const ncclUniqueId*>& given, std::vector<ncclComm_t>& grown) {

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "runtime/nccl/forwarded_calls.h"
 #include "runtime/nccl/test_ranks.h"
@@ -271,6 +273,27 @@ TEST_CASE("abort ends a message that nobody takes [case-79]") {
   sender.join();
   CHECK(result != ncclSuccess);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("abort ends a first message that nobody takes [case-79]") {
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  const int own = GENERATE(0, 1);  // the rank that serves the meeting, and the other
+  int value = 1;
+  std::atomic<bool> begun{false};
+  ncclResult_t result = ncclSuccess;
+  std::thread sender([&] {
+    begun = true;
+    result = ncclSend(&value, 1, kInt32, 1 - own, ranks.comms[own], nullptr);
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that it mostly waits by then
+  CHECK(ncclCommAbort(ranks.comms[own]) == ncclSuccess);
+  sender.join();
+  INFO(ncclGetLastError(nullptr));
+  CHECK((result == ncclInvalidUsage || result == ncclInvalidArgument));
+  CHECK(ncclCommAbort(ranks.comms[1 - own]) == ncclSuccess);
   ranks.comms.clear();
 }
 

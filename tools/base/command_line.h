@@ -5,10 +5,12 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <charconv>
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/base/version.h"
@@ -45,6 +47,20 @@ struct CommandLine {
   CLI::Option* takes(CLI::Option* option, std::vector<std::string> list);
   /// Says that `option` takes a value that cannot be completed.
   CLI::Option* takes_text(CLI::Option* option);
+  /// Says that `option` takes a number, or a list of them. (CLI11 alone takes what is too large for
+  /// the type as the largest there is, and -1 as 2^64 - 1.)
+  template <class Number>
+  CLI::Option* takes_number(CLI::Option* option) {
+    return takes_text(option)->check(CLI::Validator(
+        [](const std::string& text) {
+          Number number;
+          const char* end = text.data() + text.size();
+          const auto [after, error] = std::from_chars(text.data(), end, number);
+          const bool fine = error == std::errc() && after == end;
+          return fine ? std::string() : "'" + text + "' is no number that it takes";
+        },
+        ""));
+  }
 };
 
 void add_compile(CommandLine& line);

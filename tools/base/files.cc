@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
@@ -43,6 +45,21 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+/// A file that may be written and to which no other name leads, so that a new file under its name
+/// is the same to everybody. Names in /dev and /proc mean what is open already.
+bool may_be_replaced(const std::string& path, const struct stat& st) {
+  return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid() &&
+         faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 && !path.starts_with("/dev/") &&
+         !path.starts_with("/proc/");
+}
+
+/// The path without links; "" if there is none.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> found(realpath(path.c_str(), nullptr),
+                                                          &std::free);
+  return found ? found.get() : "";
+}
+
 }  // namespace
 
 std::optional<std::string> read_input(const std::string& path, std::string& error) {
@@ -62,21 +79,20 @@ std::optional<std::string> read_regular_file(const std::string& path, std::strin
 }
 
 bool write_file(const std::string& path, std::string_view text, std::string& error) {
-  const bool standard = path == "-";
-  const int fd = standard ? 1 : open(path.c_str(), kReplace, 0666);
-  bool fine = fd >= 0 && write_all(fd, text);
-  if (!fine) error = failure("write", standard ? "standard output" : in_quotes(path));
-  if (!standard && fd >= 0 && close(fd) != 0 && fine) {
-    fine = false;
-    error = failure("write", in_quotes(path));
-  }
+  FileWriter file(path);
+  const bool fine = file.write(text) && file.finish();
+  error = file.error();
   return fine;
 }
 
 FileWriter::~FileWriter() {
   if (fd_ < 0) return;
   struct stat st;
-  if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) unlink(path_.c_str());
+  if (!beside_.empty()) {
+    unlink(beside_.c_str());
+  } else if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) {
+    unlink(path_.c_str());
+  }
   close(fd_);
 }
 
@@ -91,23 +107,48 @@ bool FileWriter::write(std::string_view text) {
 
 bool FileWriter::finish() {
   if (!error_.empty()) return false;
-  if (path_ == "-") return write_file(path_, held_, error_);
+  if (path_ == "-") return write_all(STDOUT_FILENO, held_) || fail();
   if (!begin()) return false;
-  if (close(std::exchange(fd_, -1)) != 0) error_ = failure("write", in_quotes(path_));
-  return error_.empty();
+  if (close(std::exchange(fd_, -1)) == 0 &&
+      (beside_.empty() || rename(beside_.c_str(), target_.c_str()) == 0)) {
+    return true;
+  }
+  fail();
+  if (!beside_.empty()) unlink(beside_.c_str());
+  return false;
 }
 
-/// Opens the file, if it is not open yet, and writes what has been held back.
+/// Opens what is written, if it is not open yet, and writes what has been held back.
 bool FileWriter::begin() {
   if (fd_ >= 0) return true;
-  fd_ = open(path_.c_str(), kReplace, 0666);
-  if (fd_ < 0) error_ = failure("write", in_quotes(path_));
-  return fd_ >= 0 && pass_on(std::exchange(held_, {}));
+  open_beside();
+  if (fd_ < 0) fd_ = open(path_.c_str(), kReplace, 0666);
+  return (fd_ >= 0 || fail()) && pass_on(std::exchange(held_, {}));
 }
 
-bool FileWriter::pass_on(std::string_view text) {
-  if (!write_all(fd_, text)) error_ = failure("write", in_quotes(path_));
-  return error_.empty();
+bool FileWriter::pass_on(std::string_view text) { return write_all(fd_, text) || fail(); }
+
+/// Opens a file beside the path that can take its place; fd_ stays -1 if there can be none.
+void FileWriter::open_beside() {
+  struct stat st;
+  const bool replaces = lstat(path_.c_str(), &st) == 0;
+  target_ = replaces ? real_path(path_) : path_;
+  if (replaces && (stat(path_.c_str(), &st) != 0 || !may_be_replaced(path_, st))) return;
+  beside_ = fmt::format("{}.{}.part", target_, getpid());
+  fd_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd_ < 0) {
+    beside_.clear();
+  } else if (replaces &&
+             (fchown(fd_, -1, st.st_gid) != 0 || fchmod(fd_, st.st_mode & 07777) != 0)) {
+    unlink(std::exchange(beside_, {}).c_str());
+    close(std::exchange(fd_, -1));
+  }
+}
+
+/// REQUIRES: errno of what failed.
+bool FileWriter::fail() {
+  error_ = failure("write", path_ == "-" ? "standard output" : in_quotes(path_));
+  return false;
 }
 
 void put(std::string_view text) { print(text, stdout); }

@@ -15,10 +15,13 @@ namespace mscclc {
 /// The same of what must be a file: a pipe or a device in its place is an error.
 [[nodiscard]] std::optional<std::string> read_regular_file(const std::string& path,
                                                            std::string& error);
-/// Replaces the contents of a file.
+/// Replaces the contents of a file, as FileWriter does.
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text, std::string& error);
-/// A file that is written piece by piece. Nothing happens to it before finish(), or before so much
-/// has come that it is not to be held in memory; standard output gets nothing before finish().
+/// A file that is written piece by piece. Nothing happens to it before finish(), which puts what
+/// was written in its place at once: until then, and after a failure, the file is what it was. That
+/// cannot be done for pipes and devices, files with several names or another owner, and files in
+/// folders that cannot be written; these are written in place. Standard output gets nothing before
+/// finish().
 class FileWriter {
  public:
   explicit FileWriter(std::string path) : path_(std::move(path)) {}
@@ -35,9 +38,13 @@ class FileWriter {
   static constexpr size_t kHeld = size_t{16} << 20;
   [[nodiscard]] bool begin();
   [[nodiscard]] bool pass_on(std::string_view text);
+  void open_beside();
+  bool fail();
 
   const std::string path_;
   std::string held_, error_;
+  std::string target_;  ///< what `beside_` becomes: the path, or where its links lead
+  std::string beside_;  ///< the file that is being written; "" if it is written in place
   int fd_ = -1;
 };
 

@@ -2,6 +2,7 @@
 #include "tools/base/files.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -53,21 +56,92 @@ TEST_CASE("a large text is written as it comes") {
     REQUIRE(file.write(piece));
     all += piece;
   }
-  CHECK(exists(path));
+  CHECK(!exists(path));
   REQUIRE(file.finish());
   CHECK((contents(path) == all));
 }
 
+/// The names in a folder.
+std::set<std::string> names(const std::string& folder) {
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    found.insert(entry.path().filename());
+  }
+  return found;
+}
+
+std::string empty_folder(const std::string& name) {
+  const std::string folder = scratch(name);
+  std::filesystem::create_directory(folder);
+  return folder;
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat st;
+  return lstat(path.c_str(), &st) == 0 ? st.st_mode & 07777 : 0;
+}
+
+TEST_CASE("a file that could not be replaced is what it was, and nothing lies beside it") {
+  const std::string folder = empty_folder("full"), path = folder + "/file";
+  std::string error;
+  REQUIRE(write_file(path, "the old text", error));
+  survive_large_writes();
+  struct rlimit before;
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const struct rlimit small = {1024, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const bool written = write_file(path, kMebibyte, error);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(!written);
+  CHECK(error == "cannot write '" + path + "': File too large; the limit is 'ulimit -f'");
+  CHECK(contents(path) == "the old text");
+  CHECK(names(folder) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("who has a file open while it is replaced reads the old one to its end") {
+  const std::string path = scratch("replaced");
+  std::string error;
+  REQUIRE(write_file(path, "old", error));
+  const int reader = open(path.c_str(), O_RDONLY);
+  REQUIRE(write_file(path, "new", error));
+  char text[4] = {};
+  CHECK(read(reader, text, 3) == 3);
+  CHECK(std::string(text) == "old");
+  CHECK(contents(path) == "new");
+  close(reader);
+}
+
+TEST_CASE("a file that is replaced keeps its mode, its links and its other names") {
+  const std::string folder = empty_folder("links"), path = folder + "/file";
+  std::string error;
+  REQUIRE(write_file(path, "old", error));
+  REQUIRE(chmod(path.c_str(), 0640) == 0);
+  REQUIRE(symlink("file", (folder + "/link").c_str()) == 0);
+  REQUIRE(write_file(folder + "/link", "new", error));
+  CHECK(contents(path) == "new");
+  CHECK(mode_of(path) == 0640);
+  CHECK(std::filesystem::is_symlink(folder + "/link"));
+
+  REQUIRE(link(path.c_str(), (folder + "/other").c_str()) == 0);
+  REQUIRE(write_file(path, "newer", error));
+  CHECK(contents(folder + "/other") == "newer");
+
+  REQUIRE(symlink("nothing", (folder + "/loose").c_str()) == 0);
+  REQUIRE(write_file(folder + "/loose", "text", error));
+  CHECK(contents(folder + "/nothing") == "text");
+  CHECK(names(folder) == std::set<std::string>{"file", "link", "loose", "nothing", "other"});
+}
+
 TEST_CASE("what is not finished leaves no file") {
-  const std::string small = scratch("none"), large = scratch("begun");
+  const std::string folder = empty_folder("unfinished");
+  const std::string small = folder + "/none", large = folder + "/begun";
   {
     FileWriter a(small), b(large);
     REQUIRE(a.write("text"));
     for (int i = 0; i < 20; ++i) REQUIRE(b.write(kMebibyte));
-    CHECK(exists(large));
+    CHECK(names(folder).size() == 1);
   }
-  CHECK(!exists(small));
-  CHECK(!exists(large));
+  CHECK(names(folder).empty());
 }
 
 TEST_CASE("a file that cannot be written is told, and stays told") {

@@ -126,17 +126,17 @@ std::optional<std::string> emitted(const CompileOptions& options, const Target& 
   return summary_text(target, proof, input);
 }
 
+std::string check_kernel_dtype(const std::string& word) {
+  const auto dtype = find_dtype(word);
+  if (dtype && has_kernels(*dtype)) return "";
+  return fmt::format("'{}' is no type whose sums have kernels", word);
+}
+
 // Kernels of the plan: their CUDA source, or what NVIDIA's compiler makes of it.
 int compile_kernels(const CompileOptions& options, Input& input) {
   std::vector<Dtype> dtypes(usual_kernel_dtypes().begin(), usual_kernel_dtypes().end());
   if (!options.dtypes.empty()) dtypes.clear();
-  for (const std::string& word : options.dtypes) {
-    const auto dtype = find_dtype(word);
-    if (!dtype || !has_kernels(*dtype)) {
-      return Input::usage(fmt::format("'{}' is no type whose sums have kernels", word));
-    }
-    dtypes.push_back(*dtype);
-  }
+  for (const std::string& word : options.dtypes) dtypes.push_back(*find_dtype(word));
   const auto source = kernel_source(input.program, dtypes, input.diagnostics);
   input.report();
   if (!source) return kWrongProgram;
@@ -259,7 +259,8 @@ void add_compile(CommandLine& line) {
                                  "cuda, cubin: data types whose sums get kernels, separated by "
                                  "commas (f32,f16,bf16)")
                       ->type_name("LIST")
-                      ->delimiter(','));
+                      ->delimiter(',')
+                      ->check(CLI::Validator(check_kernel_dtype, "")));
   add_pass_options(line, app, *options);
   command.run = [options] { return run_compile(*options); };
 }

@@ -230,6 +230,15 @@ int run_library(const LibraryOptions& options) {
   for (const LibraryRow& row : library->table.rows()) {
     if (!row.choice.plan.empty()) return refuse("the library holds plans, not programs");
   }
+  const uint32_t most = std::ranges::max(options.ranks);
+  for (const uint32_t root : options.roots) {
+    if (root >= most) return refuse(fmt::format("no rank {}", root));
+  }
+  for (const int64_t shift : options.shifts) {
+    const auto to_itself = [&](uint32_t ranks) { return shift % int64_t{ranks} == 0; };
+    if (!std::ranges::all_of(options.ranks, to_itself)) continue;
+    return refuse(fmt::format("--shift {}: a rank does not send to itself", shift));
+  }
   for (const uint32_t nodes : options.nodes) {
     const auto whole = [&](uint32_t ranks) { return ranks % nodes == 0; };
     if (std::ranges::any_of(options.ranks, whole)) continue;
@@ -274,10 +283,10 @@ void add_library(CommandLine& line) {
       app.add_option("--root", options->roots, "ranks that send to all, or get from all (all)")
           ->type_name("LIST")
           ->delimiter(','));
-  line.takes_text(app.add_option("--shift", options->shifts,
-                                 "sendrecv: how many places on the receiver is (all)")
-                      ->type_name("LIST")
-                      ->delimiter(','));
+  line.takes_number<int64_t>(app.add_option("--shift", options->shifts,
+                                            "sendrecv: how many places on the receiver is (all)")
+                                 ->type_name("LIST")
+                                 ->delimiter(','));
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

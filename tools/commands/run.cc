@@ -150,10 +150,11 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
 }
 
 void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options) {
-  line.takes_text(app.add_option("--schedule-seed", options.seed,
-                                 "which block runs next is drawn from this number; 0: each "
-                                 "runs until it must wait (default: 0)")
-                      ->type_name("S"));
+  line.takes_number<uint64_t>(
+      app.add_option("--schedule-seed", options.seed,
+                     "which block runs next is drawn from this number; 0: each "
+                     "runs until it must wait (default: 0)")
+          ->type_name("S"));
   app.add_flag("--adversarial", options.adversarial,
                "cut blocks into lanes that meet only where the plan makes them, and do accesses "
                "as late as the memory model allows, both at random (default seed: 1)");

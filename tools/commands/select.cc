@@ -85,6 +85,9 @@ int run_select(const SelectOptions& options) {
   const auto links = find_link_kind(options.links);
   if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
+  if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
+    return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));
+  }
   if (options.ranks % options.nodes != 0) {
     return refuse(fmt::format("{} ranks are no whole number on each of {} nodes", options.ranks,
                               options.nodes));
@@ -146,7 +149,7 @@ void add_select(CommandLine& line) {
   line.takes_text(
       app.add_option("--root", options->root, "rank that sends to all, or gets from all (0)")
           ->type_name("RANK"));
-  line.takes_text(
+  line.takes_number<int64_t>(
       app.add_option("--shift", options->shift, "sendrecv: how many places on the receiver is (1)")
           ->type_name("N"));
   line.takes_text(app.add_option("--links", options->links,

@@ -3,12 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "ir/diagnostics/diagnostic.h"
 #include "runtime/bootstrap/address/unique_id.h"
 
 namespace mscclc {
+
+constexpr std::chrono::milliseconds kAskAgain{50};
 
 struct Rendezvous {
   std::string host = {};             ///< address or name; "": only at unix sockets
@@ -20,6 +24,9 @@ struct Rendezvous {
   /// How long this rank waits for the others at a step, if that is less than the hub says; 0: as it
   /// says.
   std::chrono::milliseconds patience{0};
+  /// Asked every kAskAgain until all ranks have come: whether this rank gives up, which is then
+  /// reported. nullptr: it does not.
+  std::function<bool(Diagnostics&)> gives_up = {};
   static Rendezvous of(const UniqueId& id);
 };
 

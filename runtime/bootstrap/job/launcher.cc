@@ -384,7 +384,9 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
     return bootstrap;
   }
   // Its own hub, and no other: this is who a second rank 0 is told from.
-  const Rendezvous where{.secret = launch.where.secret, .exactly = {hub->address()}};
+  const Rendezvous where{.secret = launch.where.secret,
+                         .exactly = {hub->address()},
+                         .gives_up = launch.where.gives_up};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

@@ -62,6 +62,7 @@ class Search {
         if (out_of_descriptors_) return report_descriptors();
       }
       if (where_.served && gone()) return report_gone();
+      if (where_.gives_up && where_.gives_up(diagnostics_)) return std::nullopt;
     } while (left_ms(deadline_) > 0);
     return report_timeout();
   }
@@ -105,6 +106,7 @@ class Search {
   void wait() {
     std::vector<pollfd> polled;
     SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
+    if (where_.gives_up) next = std::min(next, Clock::now() + kAskAgain);
     for (const Place& place : places_) {
       const bool waits = place.attempt != nullptr && !place.attempt->ended();
       next = std::min(next, waits                      ? place.attempt->deadline()

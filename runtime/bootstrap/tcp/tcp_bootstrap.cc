@@ -106,8 +106,14 @@ class SocketBootstrap final : public Bootstrap {
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return size_; }
 
-  bool wait_until_all_are_here(Diagnostics& diagnostics) {
+  /// `gives_up`: that of the Rendezvous.
+  bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
+                               Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
+    const auto over = [this] { return failure_ || ready_; };
+    while (gives_up && !changed_.wait_for(lock, kAskAgain, over)) {
+      if (gives_up(diagnostics)) return false;
+    }
     return wait(
         lock, "the bootstrap", [this] { return ready_; }, diagnostics);
   }
@@ -406,18 +412,10 @@ class SocketBootstrap final : public Bootstrap {
   std::thread thread_;
 };
 
-}  // namespace
-
-std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
-                                milliseconds timeout, std::shared_ptr<Hub> hub,
-                                Diagnostics& diagnostics) {
-  auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
-  if (!connected) return nullptr;
-  return join(std::move(*connected), rank, size, std::move(hub), diagnostics);
-}
-
-std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
-                                std::shared_ptr<Hub> hub, Diagnostics& diagnostics) {
+std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t size,
+                                 std::shared_ptr<Hub> hub,
+                                 const std::function<bool(Diagnostics&)>& gives_up,
+                                 Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);
@@ -428,8 +426,23 @@ std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t siz
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, diagnostics)) return nullptr;
   return bootstrap;
+}
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
+                                milliseconds timeout, std::shared_ptr<Hub> hub,
+                                Diagnostics& diagnostics) {
+  auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
+  if (!connected) return nullptr;
+  return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up, diagnostics);
+}
+
+std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
+                                std::shared_ptr<Hub> hub, Diagnostics& diagnostics) {
+  return begin(std::move(connected), rank, size, std::move(hub), nullptr, diagnostics);
 }
 
 }  // namespace mscclc

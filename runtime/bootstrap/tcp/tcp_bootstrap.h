@@ -14,7 +14,8 @@ namespace mscclc {
 
 /// Collective: connects this rank, and returns when all ranks have come. The hub, if this process
 /// runs it, is closed with the bootstrap. `timeout`: for finding the hub; the hub says how long
-/// steps may take. Errors: those of connect_to_hub() and of all_gather().
+/// steps may take. Errors: those of connect_to_hub() and of all_gather(), what `where.gives_up`
+/// reports.
 [[nodiscard]] std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t size,
                                               std::chrono::milliseconds timeout,
                                               std::shared_ptr<Hub> hub, Diagnostics& diagnostics);

@@ -91,8 +91,7 @@ ncclResult_t prepare_way(Comm& comm, const WayCalls& calls) {
     Diagnostics diagnostics;
     way = comm.messages->make(calls.from, calls.to, diagnostics);
     if (way == nullptr) {
-      return fail(ncclRemoteError, fmt::format("nccl{}: no peer", name(calls.calls[0]->call->kind)),
-                  diagnostics);
+      return fail(fmt::format("nccl{}: no peer", name(calls.calls[0]->call->kind)), diagnostics);
     }
   }
   for (Prepared* prepared : calls.calls) {

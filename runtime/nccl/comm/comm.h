@@ -83,8 +83,10 @@ struct Comm {
   StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
   /// Of all calls that plans or the real NCCL make.
   std::shared_ptr<StreamChain> order;
-  Windows windows;        ///< that plans reach
-  uint32_t children = 0;  ///< rendezvous that were made, which gives each its own name
+  Windows windows;  ///< that plans reach
+  /// How often which ranks have met again, which gives each meeting its own name. Counted by these,
+  /// as ranks that were left out of a meeting know nothing of it.
+  std::map<std::vector<uint32_t>, uint32_t> meetings;
 
   std::mutex tables;  ///< of what follows
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;

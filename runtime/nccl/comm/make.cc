@@ -170,8 +170,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
-  const auto failed = [&](ncclResult_t code, const char* what) {
-    return fail(code, what, diagnostics);
+  const auto failed = [&](ncclResult_t code, const char* what) {  // or a peer is to blame
+    const bool peer = result_of(diagnostics) == ncclRemoteError;
+    return fail(peer ? ncclRemoteError : code, what, diagnostics);
   };
   comm.device = open_device(comm.ordinal, diagnostics);
   if (comm.device == nullptr || !comm.device->bind_thread(diagnostics)) {
@@ -179,8 +180,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   }
   std::unique_ptr<Bootstrap> bootstrap = meet(diagnostics);
   if (bootstrap == nullptr) {
-    const bool argument = result_of(diagnostics) == ncclInvalidArgument;  // an id of ncclCommGrow()
-    return failed(argument ? ncclInvalidArgument : ncclRemoteError, "the ranks do not meet");
+    const ncclResult_t found = result_of(diagnostics);  // an argument is the id of ncclCommGrow()
+    const bool own = found == ncclInvalidArgument || found == ncclSystemError;
+    return failed(own ? found : ncclRemoteError, "the ranks do not meet");
   }
   const ncclResult_t agreed = exchange_facts(comm, *bootstrap, environment);
   if (agreed != ncclSuccess) return agreed;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "ir/diagnostics/printable.h"
@@ -90,9 +91,11 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_
   return make_bootstrap(*rank_there, diagnostics);
 }
 
-/// Collective over ranks of the parent that know a name for what they make together.
+/// Collective over ranks of the parent that know a name for what they make together. `gives_up`: as
+/// in the Rendezvous.
 std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& name, uint32_t rank,
-                                        uint32_t ranks, Diagnostics& diagnostics) {
+                                        uint32_t ranks, std::function<bool(Diagnostics&)> gives_up,
+                                        Diagnostics& diagnostics) {
   if (!parent.facts.one_machine) {
     diagnostics.error("no-rendezvous", {},
                       "the ranks are on several machines, and cannot meet again without the ones "
@@ -104,6 +107,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& n
   rank_there->one_machine = true;
   rank_there->where.local = true;
   rank_there->where.secret = stretch(name, parent.facts.secret);
+  rank_there->where.gives_up = std::move(gives_up);
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -219,13 +223,16 @@ std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family, 
   std::string name = fmt::format("child {}:", number);
   for (const uint32_t rank : family.ranks) name += fmt::format(" {}", rank);
   return meet_by_name(parent, name, family.rank, static_cast<uint32_t>(family.ranks.size()),
-                      diagnostics);
+                      nullptr, diagnostics);
 }
 
 std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from, uint32_t to,
                                              Diagnostics& diagnostics) {
+  const auto gives_up = [&parent](Diagnostics& why) {
+    return parent.communicator->has_failed(why);
+  };
   return meet_by_name(parent, fmt::format("messages: {} {}", from, to), parent.rank == from ? 0 : 1,
-                      2, diagnostics);
+                      2, gives_up, diagnostics);
 }
 
 }  // namespace mscclc::nccl

@@ -178,6 +178,11 @@ Family survivors(const Comm& comm, const int* excluded, int count) {
   return family;
 }
 
+std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family,
+                                          Diagnostics& diagnostics) {
+  return meet_again(parent, family, ++parent.meetings[family.ranks], diagnostics);
+}
+
 /// A communicator that can have children: also one that is revoked. nullptr: `result`.
 CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result) {
   CommPointer comm = find_comm(handle);
@@ -269,7 +274,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
     std::unique_ptr<Bootstrap> again;
     Bootstrap* all = &old.communicator->bootstrap();
     if (old.stage == Stage::revoked) {
-      again = meet_again(old, everyone(old), ++old.children, diagnostics);
+      again = meet_once_more(old, everyone(old), diagnostics);
       all = again.get();
     }
     Family family;
@@ -307,7 +312,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   const Family family = survivors(*parent, excluded, count);
   const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
     take_place(child, family);
-    return meet_again(old, family, ++old.children, diagnostics);
+    return meet_once_more(old, family, diagnostics);
   };
   return begin_child({parent, meet}, *settings, made, true);
 }
