@@ -33,7 +33,9 @@ fake::FakeVerbs* reset_fake() {
   state->gpu_begin = state->gpu_end = 0;
   state->peermem = nullptr;
   state->posted = false;
-  state->reads = 0;
+  state->reads = state->direct_reads = state->data_direct = 0;
+  state->mlx5 = false;
+  state->path_error = 0;
   return state;
 }
 
