@@ -19,7 +19,7 @@ TEST_CASE("signals to gpus: through GDRCopy, behind the read") {
     w.fake->posted = posted;
     {
       const testing::LogFile log(kInfo);
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       check_all_ways(w.world, nodes);
       const uint64_t before = w.world.fake.calls("StreamWriteValue64");
@@ -46,7 +46,7 @@ TEST_CASE("signals to gpus: data-direct functions, whose writes only their own r
       w.fake->posted = true;
       {
         const testing::LogFile log(kInfo);
-        VerbsNodes nodes(w.world);
+        VerbsNodes nodes(w);
         REQUIRE(nodes.lane != nullptr);
         check_all_ways(w.world, nodes);
         CHECK(w.fake->data_direct == 2);  // the far one's memory, and the near one's to send from
@@ -67,7 +67,7 @@ TEST_CASE("signals to gpus: memory inside a page goes by the other way, and both
   w.fake->mlx5 = true;
   w.fake->posted = true;
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     constexpr uint64_t kBegin = 4096 + 64, kBytes = 8192;
     const auto handle =
@@ -98,7 +98,7 @@ TEST_CASE("signals to gpus: where there is no data-direct function, and why") {
   const auto check = [](VerbsWorld& w, const std::string& why) {
     {
       const testing::LogFile log(kInfo);
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       CHECK(w.fake->data_direct == 0);
       INFO(log.text());
@@ -140,7 +140,7 @@ TEST_CASE("signals to gpus: counts that GDRCopy cannot map are set by a stream")
     w.fake_gdr->failing_call = call;
     {
       const testing::LogFile log(kInfo);
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       check_all_ways(w.world, nodes);
       CHECK(w.world.fake.calls("StreamWriteValue64") > 0);
@@ -159,7 +159,7 @@ TEST_CASE("signals to gpus: counts behind copies are set by the copies' stream")
     VerbsWorld w({.deferred = deferred, .dma_buf = true}, true);
     w.fake->failing_call = "reg_dmabuf_mr";  // what comes is copied through host memory
     {
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       for (uint64_t i = 1; i <= 9; ++i) {
         const auto data = pattern(300'000, i);
@@ -184,7 +184,7 @@ TEST_CASE("signals to gpus: MSCCLC_FORCE_DISABLE_GDR switches all of it off") {
   const SetVariable disabled("MSCCLC_FORCE_DISABLE_GDR", "1");
   {
     const testing::LogFile log(kInfo);
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     nodes.said = nodes.text();  // that memory is staged
     check_all_ways(w.world, nodes);
@@ -203,7 +203,7 @@ TEST_CASE("signals to gpus: GDRCopy that cannot be opened is named, and not miss
   w.fake_gdr->failing_call = "open";
   {
     const testing::LogFile log(kInfo);
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     REQUIRE(nodes.lane->signal({nodes.gpu.get(), 8}, 7, nodes.diagnostics));
     nodes.await(*nodes.on_gpu, 8, 7);
@@ -218,7 +218,7 @@ TEST_CASE("signals to gpus: GDRCopy that cannot be opened is named, and not miss
 TEST_CASE("signals to gpus: without the read there is no count, and both ends say why") {
   VerbsWorld w({.dma_buf = true}, true);
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     w.fake->failing_call = "create_qp";
     const uint64_t before = nodes.word(*nodes.on_gpu, 0);

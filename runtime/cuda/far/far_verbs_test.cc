@@ -20,7 +20,7 @@ TEST_CASE("gpu over verbs: by dma-bufs, and what has been written is seen before
     VerbsWorld w({.dma_buf = true});
     w.fake->posted = posted;
     {
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       check_all_ways(w.world, nodes);
       CHECK(w.fake->reads > 0);
@@ -33,7 +33,7 @@ TEST_CASE("gpu over verbs: by dma-bufs, and what has been written is seen before
 
 TEST_CASE("gpu over verbs: through host memory, which is said once, and why") {
   const auto check = [](VerbsWorld& w, const std::string& why) {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     nodes.said = kStaged + why + "\n";
     INFO(nodes.text());
     REQUIRE(nodes.lane != nullptr);
@@ -64,7 +64,7 @@ TEST_CASE("gpu over verbs: through host memory, which is said once, and why") {
   SECTION("copies that take their time") {
     VerbsWorld w({.deferred = true});
     {
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       for (uint64_t i = 1; i <= 5; ++i) {
         const auto data = pattern(300'000, i);
@@ -85,7 +85,7 @@ TEST_CASE("gpu over verbs: additions of the device are refused at a GPU") {
   VerbsWorld w({.dma_buf = true});
   const SetVariable mode("MSCCLC_IBV_MODE", "host");
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     CHECK(nodes.lane == nullptr);
     CHECK_THAT(nodes.text(),
                Catch::Contains(
@@ -99,7 +99,7 @@ TEST_CASE("gpu over verbs: additions of the device are refused at a GPU") {
 TEST_CASE("gpu over verbs: memory that has gone is written no more") {
   VerbsWorld w;
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     nodes.on_gpu.reset();
     CHECK(nodes.lane->signal({nodes.gpu.get(), 0}, 1, nodes.diagnostics));
@@ -113,7 +113,7 @@ TEST_CASE("gpu over verbs: memory that has gone is written no more") {
 TEST_CASE("gpu over verbs: a copy that goes wrong ends the lane, and both ends say so") {
   VerbsWorld w;
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     std::memset(nodes.pinned->data(), 1, 512);
     w.world.fake.fail_function("MemcpyAsync");

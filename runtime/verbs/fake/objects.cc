@@ -394,8 +394,8 @@ Pair::Answer Pair::take(const Head& head, const std::vector<uint8_t>& bytes) {
       return {IBV_WC_REM_ACCESS_ERR, 0};
     }
     if (read) {
-      ++fake::state().reads;
       if (regions.settle(head.key)) ++fake::state().direct_reads;
+      ++fake::state().reads;
       answer.old = *to;
     } else if (!atomic) {
       regions.write(head.key, to, bytes);
