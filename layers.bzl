@@ -488,6 +488,7 @@ _ROWS = {
     "tests/fuzz": _ALL,
     "tests/growth": _ALL,
     "tests/gpu": _ALL,
+    "tests/gpu/atomics": _ALL,
     "tests/gpu/nccl": _ALL,
     "tests/gpu/others": _ALL,
     "tests/gpu/stage": _ALL,

@@ -43,6 +43,7 @@ struct FakeVerbs {
   std::atomic<int64_t> direct_reads{0};   ///< ... by data-direct functions
   std::atomic<int64_t> posts{0};          ///< calls that gave a device orders, one or a list
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
+  std::atomic<int64_t> lost_add{0};       ///< 1: the next addition is answered, and not done; ...
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
   std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)
   std::atomic<int64_t> hanging_order{0};  ///< likewise: it and those after it are never done

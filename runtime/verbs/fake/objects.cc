@@ -402,7 +402,9 @@ Pair::Answer Pair::take(const Head& head, const std::vector<uint8_t>& bytes) {
     } else if (head.address % sizeof head.add != 0) {
       return {IBV_WC_REM_INV_REQ_ERR, 0};
     } else {
-      answer.old = shared_word<uint64_t>(to).fetch_add(head.add);
+      std::atomic<int64_t>& lost = fake::state().lost_add;
+      const bool done = lost == 0 || --lost != 0;
+      answer.old = shared_word<uint64_t>(to).fetch_add(done ? head.add : 0);
     }
   }
   if (message) take_receive(head);

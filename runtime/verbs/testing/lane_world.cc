@@ -29,7 +29,7 @@ fake::FakeVerbs* reset_fake() {
   state->gids = fresh.gids;
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
-  state->failing_order = state->hanging_order = 0;
+  state->failing_order = state->hanging_order = state->lost_add = 0;
   state->gpu_begin = state->gpu_end = 0;
   state->peermem = nullptr;
   state->posted = false;
