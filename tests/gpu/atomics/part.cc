@@ -74,28 +74,27 @@ class GpuWords {
   std::unique_ptr<Memory> words_, copy_;
 };
 
-/// The device that lanes would take; nullptr: there is none, `why` says why.
-std::shared_ptr<verbs::Adapter> open_adapter(const std::string& gpu, std::string& why) {
+/// The device that lanes would take; nullptr: there is none, `tried` says why.
+std::shared_ptr<verbs::Adapter> open_adapter(const std::string& gpu, Tried& tried) {
   Diagnostics diagnostics;
   auto options = verbs::read_verbs_options(diagnostics);
-  if (options) {
-    options->gpu = gpu;
-    options->data_direct = !gpu.empty();
-    auto net = net::SocketNet::start({.interface = "=lo"}, diagnostics);
-    if (net != nullptr) {
-      if (auto adapter = verbs::Adapter::start(*options, std::move(net), diagnostics)) {
-        return adapter;
-      }
-    }
+  auto net = net::SocketNet::start({.interface = "=lo"}, diagnostics);
+  if (!options || net == nullptr) {
+    tried.fault = first(diagnostics);
+    return nullptr;
   }
-  why = first(diagnostics);
-  return nullptr;
+  options->gpu = gpu;
+  options->data_direct = !gpu.empty();
+  auto adapter = verbs::Adapter::start(*options, std::move(net), diagnostics);
+  if (adapter == nullptr) tried.left_out = first(diagnostics);
+  return adapter;
 }
 
 Tried try_host() {
+  Tried tried;
+  const auto adapter = open_adapter("", tried);
+  if (adapter == nullptr) return tried;
   std::string why;
-  const auto adapter = open_adapter("", why);
-  if (adapter == nullptr) return {"", why};
   std::vector<uint64_t> data(AddWords::kCount);
   const auto region =
       verbs::MemoryRegion::make(adapter->domain(), data.data(), kBytes, kAccess, why);
@@ -109,9 +108,10 @@ Tried try_gpu(int ordinal) {
   Diagnostics diagnostics;
   const auto gpu = GpuWords::make(ordinal, diagnostics);
   if (gpu == nullptr) return {first(diagnostics), ""};
+  Tried tried;
+  const auto adapter = open_adapter(gpu->pci_number(), tried);
+  if (adapter == nullptr) return tried;
   std::string why;
-  const auto adapter = open_adapter(gpu->pci_number(), why);
-  if (adapter == nullptr) return {"", why};
   const cuda::VerbsMemory memory(gpu->context(), adapter, true);
   const auto direct = memory.make_direct(gpu->data(), kBytes, kAccess, why);
   if (direct.region == nullptr) {

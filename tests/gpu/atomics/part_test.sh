@@ -19,3 +19,8 @@ says "adds by network devices: 1 right, 0 wrong, 0 not tried" \
 says "host memory: nothing was tried: no lanes over verbs: libno_such.so: cannot open" \
   MSCCLC_IBV_SO=libno_such.so
 says "adds by network devices: 0 right, 0 wrong, 1 not tried" MSCCLC_IBV_SO=libno_such.so
+if MSCCLC_IB_HCA=^^fake0 tests/gpu/gpu_check adds --host >said; then
+  echo "a wrong variable is no fault"
+  exit 1
+fi
+grep -qF "MSCCLC_IB_HCA is '^^fake0'" said
