@@ -68,8 +68,7 @@ std::string gid_text(const ibv_gid_entry& entry) {
 int rank_of(const ibv_gid_entry& entry) {
   if (entry.gid_type != IBV_GID_TYPE_ROCE_V2) return 0;
   const uint8_t* const raw = entry.gid.raw;
-  constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (std::equal(kMapped.begin(), kMapped.end(), raw)) return 3;
+  if (is_ipv4(raw)) return 3;
   const bool link_local = raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
   return link_local ? 1 : 2;
 }
@@ -205,6 +204,11 @@ const Port& choose(const std::vector<Port>& usable, const VerbsOptions& options)
 }
 
 }  // namespace
+
+bool is_ipv4(const uint8_t* gid) {
+  constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::equal(kMapped.begin(), kMapped.end(), gid);
+}
 
 std::string Port::text() const { return port_text(*context, number); }
 
