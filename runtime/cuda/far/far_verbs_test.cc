@@ -2,8 +2,8 @@
 // what arrives in the memory of a GPU and in host memory, by which way, and in which order.
 #include <atomic>
 
-#include "runtime/cuda/far/verbs_memory.h"
 #include "runtime/cuda/far/testing/verbs_nodes.h"
+#include "runtime/cuda/far/verbs_memory.h"
 #include "runtime/verbs/testing/made_up_pci.h"
 
 namespace mscclc::cuda {

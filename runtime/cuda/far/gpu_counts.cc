@@ -33,6 +33,7 @@ bool GpuCounts::store(const uint8_t* count, uint64_t value) const {
 
 std::shared_ptr<const GdrMapping> GpuCounts::map(uint64_t page) const {
   const CurrentContext current(*context_);
+  const OutsideCapture outside(context_->driver());
   std::string why = "the GPU's context cannot be used";
   std::shared_ptr<const GdrMapping> mapping;
   if (current.is_set()) mapping = GdrMapping::make(gdr_, page, GdrMapping::kPage, why);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "executor/words.h"
 #include "runtime/base/fd.h"
@@ -12,6 +14,12 @@ namespace mscclc::cuda {
 namespace {
 
 constexpr int kVersion = 2;
+
+/// The library is for one thread at a time: it has lists and counts without locks.
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 template <class Function>
 bool find(void* library, const char* name, Function& function, std::string& why) {
@@ -47,6 +55,9 @@ void send_stores() {
 }  // namespace
 
 std::shared_ptr<const GdrCopy> GdrCopy::open(const std::string& library, std::string& why) {
+  static std::map<std::string, std::weak_ptr<const GdrCopy>> all;
+  const std::lock_guard lock(library_mutex());
+  if (auto there = all[library].lock()) return there;
   gdr::Functions functions;
   if (!load(library, functions, why)) return nullptr;
   int major = 0, minor = 0;
@@ -55,23 +66,21 @@ std::shared_ptr<const GdrCopy> GdrCopy::open(const std::string& library, std::st
     why = fmt::format("{} is version {}.{} of GDRCopy, not {}", library, major, minor, kVersion);
     return nullptr;
   }
+  // It compares the driver's version with its own.
   const gdr::Connection connection = functions.open();
   if (connection == nullptr) {
-    why = "GDRCopy's driver (gdrdrv) is not loaded, or may not be used";
+    why = "GDRCopy's driver (gdrdrv) is not loaded, is too old, or may not be used";
     return nullptr;
   }
-  std::shared_ptr<GdrCopy> made(new GdrCopy(functions, connection));
-  made->version_ = fmt::format("{}.{}", major, minor);
-  if (const int error = functions.driver_get_version(connection, &major, &minor); error != 0) {
-    why = "GDRCopy's driver does not tell its version: " + error_text(error);
-    return nullptr;
-  }
-  if (major != kVersion) {
-    why = fmt::format("GDRCopy's driver is version {}.{}, not {}", major, minor, kVersion);
-    return nullptr;
-  }
-  made->version_ += fmt::format(", driver {}.{}", major, minor);
+  std::shared_ptr<const GdrCopy> made(
+      new GdrCopy(functions, connection, fmt::format("{}.{}", major, minor)));
+  all[library] = made;
   return made;
+}
+
+GdrCopy::~GdrCopy() {
+  const std::lock_guard lock(library_mutex());
+  functions_.close(connection_);
 }
 
 std::unique_ptr<const GdrMapping> GdrMapping::make(std::shared_ptr<const GdrCopy> gdr,
@@ -82,7 +91,7 @@ std::unique_ptr<const GdrMapping> GdrMapping::make(std::shared_ptr<const GdrCopy
 }
 
 bool GdrMapping::pin(std::string& why) {
-  const std::lock_guard lock(gdr_->mutex_);
+  const std::lock_guard lock(library_mutex());
   const int error =
       gdr_->functions_.pin_buffer(gdr_->connection_, address_, bytes_, 0, 0, &handle_);
   pinned_ = error == 0;
@@ -91,7 +100,7 @@ bool GdrMapping::pin(std::string& why) {
 }
 
 bool GdrMapping::map(std::string& why) {
-  const std::lock_guard lock(gdr_->mutex_);
+  const std::lock_guard lock(library_mutex());
   const gdr::Functions& functions = gdr_->functions_;
   void* mapped = nullptr;
   if (const int error = functions.map(gdr_->connection_, handle_, &mapped, bytes_); error != 0) {
@@ -112,7 +121,7 @@ bool GdrMapping::map(std::string& why) {
 
 GdrMapping::~GdrMapping() {
   if (!pinned_) return;
-  const std::lock_guard lock(gdr_->mutex_);
+  const std::lock_guard lock(library_mutex());
   if (mapped_ != nullptr) gdr_->functions_.unmap(gdr_->connection_, handle_, mapped_, bytes_);
   gdr_->functions_.unpin_buffer(gdr_->connection_, handle_);
 }

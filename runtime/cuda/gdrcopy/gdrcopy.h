@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace mscclc::cuda {
@@ -34,7 +33,6 @@ struct Info {
   F(open, Connection, ())                                                                         \
   F(close, int, (Connection))                                                                     \
   F(runtime_get_version, void, (int* major, int* minor))                                          \
-  F(driver_get_version, int, (Connection, int* major, int* minor))                                \
   F(pin_buffer, int,                                                                              \
     (Connection, unsigned long address, size_t bytes, uint64_t p2p_token, uint32_t address_space, \
      Handle*))                                                                                    \
@@ -51,29 +49,30 @@ struct Functions {
 
 }  // namespace gdr
 
-/// A connection to GDRCopy's driver. Thread safety: from any thread.
+/// A connection to GDRCopy's driver, or to CUDA's where that maps memory for the processor. There
+/// is one of a process, as the library has state that connections share. Thread safety: from any
+/// thread.
 class GdrCopy {
  public:
-  /// nullptr: the library or its driver is not there, or not of version 2; `why` says why. The
+  /// nullptr: the library or a driver is not there, or not of version 2; `why` says why. The
   /// library stays open.
   [[nodiscard]] static std::shared_ptr<const GdrCopy> open(const std::string& library,
                                                            std::string& why);
-  ~GdrCopy() { functions_.close(connection_); }
+  ~GdrCopy();
   GdrCopy(const GdrCopy&) = delete;
   GdrCopy& operator=(const GdrCopy&) = delete;
 
-  /// "2.5, driver 2.4"
+  /// "2.5"
   const std::string& version() const { return version_; }
 
  private:
   friend class GdrMapping;
-  GdrCopy(const gdr::Functions& functions, gdr::Connection connection)
-      : functions_(functions), connection_(connection) {}
+  GdrCopy(const gdr::Functions& functions, gdr::Connection connection, std::string version)
+      : functions_(functions), connection_(connection), version_(std::move(version)) {}
 
   const gdr::Functions functions_;
   const gdr::Connection connection_;
-  std::string version_;
-  mutable std::mutex mutex_;  ///< the library keeps a list of what is pinned, without a lock
+  const std::string version_;
 };
 
 /// Whole pages of a GPU's memory, pinned and mapped for the processor. Whoever owns the memory ends

@@ -11,7 +11,7 @@ namespace mscclc::cuda::gdr {
 
 /// Changes hold for what is asked of the library later.
 struct FakeGdr {
-  int library_major = 2, driver_major = 2;
+  int library_major = 2;
   std::string failing_call;  ///< such as "map"
   int error = 12;            ///< with which it fails
   uint64_t moved_by = 0;     ///< mappings are said to begin so far from where they were asked for

@@ -18,7 +18,6 @@ FakeGdr* reset_fake() {
       reinterpret_cast<decltype(&mscclc_fake_gdr)>(::dlsym(library, "mscclc_fake_gdr"))();
   const FakeGdr fresh;
   state->library_major = fresh.library_major;
-  state->driver_major = fresh.driver_major;
   state->failing_call = fresh.failing_call;
   state->moved_by = fresh.moved_by;
   state->memory = nullptr;
