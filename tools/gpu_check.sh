@@ -163,7 +163,15 @@ memcheck_planted() {
   fi
   say "the planted errors are found"
 }
-export -f memcheck memcheck_planted say
+
+# Where no network device reaches a GPU nothing is tried.
+adds() {  # command…
+  local said
+  said=$("$@") || { say "$said"; return 1; }
+  say "$said"
+  if grep -q ' 0 right' <<<"$said"; then return "$cannot"; fi
+}
+export -f memcheck memcheck_planted adds say
 export ranks_test cannot found
 
 # A test of one GPU or more, that was named or bazel can build.
@@ -241,6 +249,7 @@ for n in "${counts[@]}"; do
   if ((n == 2 && gpus >= 4)) && [[ -z ${CUDA_VISIBLE_DEVICES-} ]]; then lanes=2; fi
   for way in processes threads; do parts "$n" "$way"; done
   if ((n == 2)); then
+    step adds 120 bash -c "adds '$binary' adds --ranks $gpus"
     if ((list)) || { [[ -n $ranks_test ]] && command -v compute-sanitizer >/dev/null; }; then
       memchecks
     else

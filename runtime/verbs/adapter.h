@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/sockets/socket_net.h"
 #include "runtime/verbs/port/port.h"
+#include "runtime/verbs/resources/data_direct.h"
 
 namespace mscclc::verbs {
 
@@ -28,6 +30,10 @@ class Adapter {
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
   const std::shared_ptr<net::SocketNet>& net() const { return net_; }
 
+  /// By which it reaches GPUs; nullopt: none was looked for, or no_data_direct() says why not.
+  const std::optional<DataDirect>& data_direct() const { return data_direct_; }
+  const std::string& no_data_direct() const { return no_data_direct_; }
+
   /// Lets peers write memory as long as the region lives. nullptr: reported (lane-failed).
   [[nodiscard]] std::shared_ptr<const MemoryRegion> expose(void* data, uint64_t bytes,
                                                            Diagnostics& diagnostics) const;
@@ -43,12 +49,17 @@ class Adapter {
       : options_(options),
         net_(std::move(net)),
         port_(std::move(port)),
-        domain_(std::move(domain)) {}
+        domain_(std::move(domain)) {
+    if (!options.data_direct) return;
+    data_direct_ = find_data_direct(*port_.context, options.mlx5_library, no_data_direct_);
+  }
 
   const VerbsOptions options_;
   const std::shared_ptr<net::SocketNet> net_;
   const Port port_;
   const std::shared_ptr<ProtectionDomain> domain_;
+  std::optional<DataDirect> data_direct_;
+  std::string no_data_direct_;
 };
 
 }  // namespace mscclc::verbs

@@ -63,6 +63,17 @@ TEST_CASE("devices that cannot be used") {
     CHECK(refusal(options) ==
           none + "MSCCLC_IB_HCA leaves none of port 1 of fake0, port 1 of fake1\n");
   }
+  SECTION("a list that names a port that there is not, beside others") {
+    options.devices = *parse_hca_list("fake0,fake1:2,mlx5_3,fake", why);
+    CHECK(refusal(options) ==
+          none + "MSCCLC_IB_HCA names fake1:2, mlx5_3, which this machine does not have\n");
+    options.devices = *parse_hca_list("^mlx5_3,fake0", why);  // not there is what they want
+    Diagnostics diagnostics;
+    const auto net = net::SocketNet::start({.interface = "=lo"}, diagnostics);
+    const auto adapter = Adapter::start(options, net, diagnostics);
+    REQUIRE(adapter != nullptr);
+    CHECK(adapter->port().text() == "port 1 of fake1");
+  }
   SECTION("no address of RoCE v2") {
     fake->gids = 1;
     fake->devices = 1;

@@ -43,6 +43,7 @@ constexpr Check kChecks[] = {
     {"overlap", "calls on several streams, beside kernels of others", check_overlap},
     {"hang", "plans that hang, ranks that are killed", check_hangs},
     {"soak", "very many small calls, eager and in graphs", check_soak},
+    {"adds", "additions by network devices to the memory of GPUs", check_remote_adds},
     {"cycles", "what is made and destroyed leaves nothing behind", check_cycles},
 };
 

@@ -22,6 +22,9 @@ bool check_hangs(const StageOptions& options);
 bool check_soak(const StageOptions& options);
 /// Calls on several streams, beside kernels of others, that begin in another order on each GPU.
 bool check_overlap(const StageOptions& options);
+/// Network devices add to the memory of each GPU. Where there are none that reach it nothing is
+/// tried, which it says.
+bool check_remote_adds(const StageOptions& options);
 /// What is made and destroyed over and over leaves nothing behind.
 bool check_cycles(const StageOptions& options);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What runs in the virtual machine: lanes and plans over real verbs, what goes wrong, and jobs without
-# the library or devices. Arguments: verbs_lane_test, verbs_nodes_test, mscclc.
+# the library or devices. Arguments: verbs_lane_test, verbs_nodes_test, mscclc, remote_adds_test.
 . tests/softroce/common.sh
 
 lossy() {  # percent of the packets that each end loses
@@ -22,6 +22,7 @@ ends() {  # command...: it is right, or says which lane has ended
 }
 
 check "lanes" "$lanes"
+check "additions to host memory" "$adds" "remote adds: to host memory"
 for mode in host host-no-atomic; do
   export MSCCLC_IBV_MODE=$mode
   for name in allreduce_hier allreduce_hier_packets allgather_hier reducescatter_hier; do

@@ -1,7 +1,7 @@
 # What the scripts share that run in the virtual machine. Arguments: verbs_lane_test,
-# verbs_nodes_test, mscclc.
+# verbs_nodes_test, mscclc, and for those that use it remote_adds_test.
 set -u
-lanes=$1 nodes=$2 mscclc=$3
+lanes=$1 nodes=$2 mscclc=$3 adds=${4-}
 failed=0
 
 # The machine is emulated, and slow: answers may come late, which must not count as a loss, nor long

@@ -10,6 +10,7 @@ for mode in host host-no-atomic; do
     --bytes 0,1000,64K --iters 20 --device processes --ranks-per-node 1
 done
 unset MSCCLC_IBV_MODE
+check "additions to host memory" "$adds" "remote adds: to host memory"
 check "a rank that dies" "$nodes" "a rank that dies ends the job on all nodes"
 check "a GID that there is not" says "no lanes over verbs: port 1 of rxe" \
   env MSCCLC_IB_GID_INDEX=200 "$mscclc" run plans/allgather_hier.mscl -D world=2 -D gpus=1 \

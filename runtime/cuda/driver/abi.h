@@ -58,6 +58,7 @@ enum Attribute : int {
   kComputeCapabilityMinor = 76,
   kVirtualMemoryManagementSupported = 102,
   kPosixFdSupported = 103,
+  kRdmaOfMappingsSupported = 110,  ///< ..._GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED
   kCanUse64BitStreamMemOps = 122,
   kDmaBufSupported = 124,
   kFabricSupported = 128,
@@ -92,6 +93,8 @@ enum HandleType : int { kNoHandle = 0, kPosixFd = 1, kFabric = 8 };
 
 /// CUmemRangeHandleType.
 enum RangeHandleType : int { kDmaBufFd = 1 };
+/// CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE: not by a link between processor and GPU.
+enum : unsigned long long { kDmaBufByPci = 1 };
 
 enum : int { kLocationDevice = 1 };      ///< CUmemLocationType
 enum : int { kAllocationPinned = 1 };    ///< CUmemAllocationType

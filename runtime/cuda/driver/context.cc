@@ -46,8 +46,9 @@ bool ContextKeeper::keep(const Driver& driver, int ordinal, Diagnostics& diagnos
 bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
   for (const abi::Attribute attribute :
        {abi::kMultiprocessorCount, abi::kVirtualMemoryManagementSupported, abi::kPosixFdSupported,
-        abi::kCanUse64BitStreamMemOps, abi::kDmaBufSupported, abi::kFabricSupported,
-        abi::kMulticastSupported, abi::kComputeCapabilityMajor, abi::kComputeCapabilityMinor}) {
+        abi::kRdmaOfMappingsSupported, abi::kCanUse64BitStreamMemOps, abi::kDmaBufSupported,
+        abi::kFabricSupported, abi::kMulticastSupported, abi::kComputeCapabilityMajor,
+        abi::kComputeCapabilityMinor}) {
     int& value = attributes_[attribute];
     const abi::Result result = driver_.DeviceGetAttribute(&value, attribute, ordinal_);
     if (result == abi::kInvalidValue) {

@@ -352,6 +352,9 @@ abi::Result FakeDriver::DeviceGetAttribute(int* value, abi::Attribute attribute,
     case abi::kPosixFdSupported:
       *value = options_.fd;
       return abi::kSuccess;
+    case abi::kRdmaOfMappingsSupported:
+      *value = options_.dma_buf;
+      return abi::kSuccess;
     case abi::kCanUse64BitStreamMemOps:
       *value = options_.writes;
       return abi::kSuccess;

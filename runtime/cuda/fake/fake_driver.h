@@ -48,6 +48,7 @@ struct FakeOptions {
   bool keeps_edges = false;  ///< captures let no edge go, as those that allocate memory
   bool deferred = false;     ///< work on streams is done when someone waits for it
   bool dma_buf = false;      ///< memory of GPUs can be given to network devices as a descriptor
+  bool by_pci = false;       ///< ... by PCI, where there is another way, too
   uint64_t granule = 65536;
   uint64_t multicast_granule = 131072;
   uint64_t memory = 1ull << 40;  ///< of a GPU, in bytes

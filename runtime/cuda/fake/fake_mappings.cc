@@ -64,6 +64,7 @@ abi::Result FakeDriver::MemCreate(abi::Handle* handle, size_t bytes,
   std::shared_ptr<Physical> memory =
       allocate_physical(properties->location.id, bytes, properties->handle_types, result);
   if (memory == nullptr) return result;
+  memory->rdma = properties->gpu_direct_rdma != 0;
   *handle = next_number_++;
   process().handles[*handle] = {std::move(memory), 1, true};
   return abi::kSuccess;
@@ -144,13 +145,17 @@ abi::Result FakeDriver::MemGetHandleForAddressRange(void* handle, abi::Address a
                                                     unsigned long long flags) {
   constexpr uint64_t kPage = 4096;
   if (current_device() < 0) return misuse("exports without a context", abi::kInvalidContext);
-  if (type != abi::kDmaBufFd || flags != 0 || address % kPage != 0 || bytes % kPage != 0) {
+  const bool known = flags == 0 || flags == abi::kDmaBufByPci;
+  if (type != abi::kDmaBufFd || !known || address % kPage != 0 || bytes % kPage != 0) {
     return misuse("asks for a dma-buf of parts of pages", abi::kInvalidValue);
   }
-  if (!options_.dma_buf) return abi::kNotSupported;
+  if (!options_.dma_buf || (flags != 0 && !options_.by_pci)) return abi::kNotSupported;
   const auto mapping = find_range(process().mappings, address, bytes,
                                   [](const MappingEntry& entry) { return entry.bytes; });
   if (mapping == process().mappings.end()) return abi::kInvalidValue;
+  if (!mapping->second.memory->rdma) {
+    return misuse("exports memory that was not made for network devices", abi::kNotSupported);
+  }
   const int fd = mapping->second.memory->share();
   if (fd < 0) return abi::kUnknown;
   if (lseek(fd, static_cast<off_t>(address - mapping->first), SEEK_SET) < 0) return abi::kUnknown;

@@ -26,7 +26,8 @@ struct FakeDriver::Physical {
   int device = -1;
   uint64_t bytes = 0;
   int handle_types = 0;
-  uint64_t id = 0;  ///< of the buffer: comes only once
+  bool rdma = false;  ///< made for network devices
+  uint64_t id = 0;    ///< of the buffer: comes only once
   std::unique_ptr<Team> team;
   std::vector<uint8_t> data;  ///< made when first touched: not zeros
   uint8_t* shared = nullptr;  ///< the same, once there is a dma-buf: memory of a file

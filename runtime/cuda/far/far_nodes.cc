@@ -12,6 +12,7 @@
 #include "runtime/net/far_memory.h"
 #include "runtime/net/sockets/socket_end.h"
 #include "runtime/net/sockets/socket_lane.h"
+#include "runtime/observe/log.h"
 #include "runtime/verbs/verbs_end.h"
 #include "runtime/verbs/verbs_lane.h"
 
@@ -38,6 +39,17 @@ std::optional<bool> takes_verbs(Diagnostics& diagnostics) {
   const auto lane = Environment::of_process().text(Variable::MSCCLC_LANE, diagnostics);
   if (!lane) return std::nullopt;
   return *lane == "verbs";
+}
+
+/// By which counts of a GPU are set; said once. nullptr: there is none.
+std::shared_ptr<const GdrCopy> open_gdrcopy(const std::string& library, bool disabled, int gpu) {
+  std::string why = "MSCCLC_FORCE_DISABLE_GDR is set";
+  auto gdr = disabled ? nullptr : GdrCopy::open(library, why);
+  log(LogLevel::info, LogArea::init, std::nullopt,
+      fmt::format("counts of cuda:{} are set {}", gpu,
+                  gdr != nullptr ? "through GDRCopy " + gdr->version()
+                                 : "by its streams (no GDRCopy: " + why + ")"));
+  return gdr;
 }
 
 /// "0000:3b:00.0"; "": the driver does not say.
@@ -135,18 +147,22 @@ bool FarNodes::start_verbs(Diagnostics& diagnostics) {
   auto options = verbs::read_verbs_options(diagnostics);
   const auto disabled =
       Environment::of_process().number(Variable::MSCCLC_FORCE_DISABLE_GDR, diagnostics);
-  if (!options || !disabled) return false;
+  const auto gdrcopy = Environment::of_process().text(Variable::MSCCLC_GDRCOPY_SO, diagnostics);
+  if (!options || !disabled || !gdrcopy) return false;
   options->gpu = pci_number(*context_);
+  options->data_direct = *disabled == 0;
   auto adapter = verbs::Adapter::start(*options, net_, diagnostics);
   if (adapter == nullptr) return false;
   verbs_ = std::make_shared<VerbsMemory>(context_, std::move(adapter), *disabled == 0);
+  counts_ = std::make_shared<const GpuCounts>(
+      context_, own_, open_gdrcopy(*gdrcopy, *disabled != 0, context_->ordinal()));
   return true;
 }
 
 std::unique_ptr<LaneEnd> FarNodes::await_lane(const LanePeer& peer, Diagnostics& diagnostics) {
   if (!start(diagnostics)) return nullptr;
   if (verbs_ != nullptr) {
-    auto arrivals = make_arrivals(context_, verbs_, diagnostics);
+    auto arrivals = make_arrivals(context_, verbs_, counts_, diagnostics);
     if (arrivals == nullptr) return nullptr;
     return verbs::await_verbs_lane(peer.rank, verbs_->adapter(), exposed_, peer.failed,
                                    std::move(arrivals));

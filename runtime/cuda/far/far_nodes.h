@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cuda/far/gpu_counts.h"
 #include "runtime/cuda/far/own_allocations.h"
 #include "runtime/cuda/far/verbs_memory.h"
 #include "runtime/cuda/memory/memory.h"
@@ -59,8 +60,9 @@ class FarNodes {
   const std::string node_;
   const std::shared_ptr<OwnAllocations> own_;
   bool joined_ = false;
-  std::shared_ptr<net::SocketNet> net_;  ///< nullptr: not needed so far
-  std::shared_ptr<VerbsMemory> verbs_;   ///< nullptr: lanes go over sockets
+  std::shared_ptr<net::SocketNet> net_;      ///< nullptr: not needed so far
+  std::shared_ptr<VerbsMemory> verbs_;       ///< nullptr: lanes go over sockets
+  std::shared_ptr<const GpuCounts> counts_;  ///< with `verbs_`
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
 };
 

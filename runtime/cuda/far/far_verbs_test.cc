@@ -1,100 +1,13 @@
 // Lanes over verbs between GPUs of a fake driver on different nodes, with fake network devices:
 // what arrives in the memory of a GPU and in host memory, by which way, and in which order.
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <thread>
 
-#include "executor/words.h"
-#include "runtime/cuda/fake/two_nodes.h"
+#include "runtime/cuda/far/testing/verbs_nodes.h"
 #include "runtime/cuda/far/verbs_memory.h"
-#include "runtime/verbs/testing/lane_world.h"
 #include "runtime/verbs/testing/made_up_pci.h"
 
 namespace mscclc::cuda {
 namespace {
-
-constexpr uint64_t kMemory = 2 << 20;
-constexpr std::chrono::milliseconds kLongest{60'000};
-
-/// A variable, until it ends.
-class SetVariable {
- public:
-  SetVariable(const char* name, const std::string& value) : name_(name) {
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~SetVariable() { ::unsetenv(name_); }
-  SetVariable(const SetVariable&) = delete;
-  SetVariable& operator=(const SetVariable&) = delete;
-
- private:
-  const char* const name_;
-};
-
-/// Two nodes with a lane over verbs, if there can be one.
-struct VerbsNodes : TwoNodes {
-  explicit VerbsNodes(World& world) : TwoNodes(world, kMemory, kLongest) {
-    pinned = near->allocate_visible(kMemory, "packets", diagnostics);
-    end = await_lane();
-    if (end != nullptr) lane = open_lane(end->offer());
-  }
-
-  std::unique_ptr<Memory> pinned;
-  std::unique_ptr<LaneEnd> end;
-  std::unique_ptr<Lane> lane;
-};
-
-/// Puts of all sizes from the GPU and from host memory, to either, each with a count after it.
-void check_all_ways(World& world, VerbsNodes& nodes) {
-  uint64_t count = 0;
-  for (const size_t bytes : {1, 8, 64, 65, 4096, 262144, 262145, (1 << 20) + 13}) {
-    for (const uint64_t offset : {64, 100, 262144 - 8}) {
-      for (const int way : {0, 1, 2, 3}) {
-        INFO("put " << count + 1 << ": " << bytes << " bytes, way " << way);
-        Memory& to = way % 2 == 0 ? *nodes.gpu : *nodes.host;
-        const Memory& at = way % 2 == 0 ? *nodes.on_gpu : *nodes.on_host;
-        const auto data = pattern(bytes, ++count);
-        uint8_t* const from = way < 2 ? nodes.source->data() : nodes.pinned->data();
-        if (way < 2) {
-          world.fake.set_bytes(address_of(from), data);
-        } else {
-          std::memcpy(from, data.data(), bytes);
-        }
-        // The counts lie elsewhere every third time.
-        Memory& counts = count % 3 == 0 ? *nodes.gpu : *nodes.host;
-        const Memory& counted = count % 3 == 0 ? *nodes.on_gpu : *nodes.on_host;
-        REQUIRE(nodes.lane->put({&to, offset}, from, bytes, nodes.diagnostics));
-        REQUIRE(nodes.lane->signal({&counts, 0}, count, nodes.diagnostics));
-        alignas(8) uint64_t own = 0;
-        REQUIRE(nodes.lane->complete(&own, count, nodes.diagnostics));
-        nodes.await(counted, 0, count);
-        const bool same = nodes.there(at, offset, bytes) == data;  // not printed: megabytes
-        REQUIRE(same);
-        while (load_acquire<uint64_t>(&own) != count) std::this_thread::yield();
-      }
-    }
-  }
-  CHECK(nodes.lane->flush(nodes.diagnostics));
-  CHECK(nodes.text() == nodes.said);
-}
-
-/// What all cases begin with. The fake library is shared by all of them.
-struct VerbsWorld {
-  explicit VerbsWorld(FakeOptions options = {}) : world(options) {
-    // The numbers that the fake driver gives as addresses.
-    fake->gpu_begin = 0x400000000000;
-    fake->gpu_end = 0x500000000000;
-  }
-  void check_clean() {
-    world.check_clean();
-    CHECK(fake->objects == 0);
-  }
-  verbs::fake::FakeVerbs* const fake = verbs::testing::reset_fake();
-  const SetVariable library{"MSCCLC_IBV_SO", verbs::testing::fake_library()};
-  const SetVariable lanes{"MSCCLC_LANE", "verbs"};
-  const SetVariable interface { "MSCCLC_SOCKET_IFNAME", "=lo" };
-  World world;
-};
 
 const std::string kStaged =
     "gpu-memory-staged: fake0 does not reach the memory of cuda:1: what comes for it is copied "
@@ -107,7 +20,7 @@ TEST_CASE("gpu over verbs: by dma-bufs, and what has been written is seen before
     VerbsWorld w({.dma_buf = true});
     w.fake->posted = posted;
     {
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       check_all_ways(w.world, nodes);
       CHECK(w.fake->reads > 0);
@@ -120,7 +33,7 @@ TEST_CASE("gpu over verbs: by dma-bufs, and what has been written is seen before
 
 TEST_CASE("gpu over verbs: through host memory, which is said once, and why") {
   const auto check = [](VerbsWorld& w, const std::string& why) {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     nodes.said = kStaged + why + "\n";
     INFO(nodes.text());
     REQUIRE(nodes.lane != nullptr);
@@ -151,7 +64,7 @@ TEST_CASE("gpu over verbs: through host memory, which is said once, and why") {
   SECTION("copies that take their time") {
     VerbsWorld w({.deferred = true});
     {
-      VerbsNodes nodes(w.world);
+      VerbsNodes nodes(w);
       REQUIRE(nodes.lane != nullptr);
       for (uint64_t i = 1; i <= 5; ++i) {
         const auto data = pattern(300'000, i);
@@ -172,7 +85,7 @@ TEST_CASE("gpu over verbs: additions of the device are refused at a GPU") {
   VerbsWorld w({.dma_buf = true});
   const SetVariable mode("MSCCLC_IBV_MODE", "host");
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     CHECK(nodes.lane == nullptr);
     CHECK_THAT(nodes.text(),
                Catch::Contains(
@@ -186,7 +99,7 @@ TEST_CASE("gpu over verbs: additions of the device are refused at a GPU") {
 TEST_CASE("gpu over verbs: memory that has gone is written no more") {
   VerbsWorld w;
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     nodes.on_gpu.reset();
     CHECK(nodes.lane->signal({nodes.gpu.get(), 0}, 1, nodes.diagnostics));
@@ -200,7 +113,7 @@ TEST_CASE("gpu over verbs: memory that has gone is written no more") {
 TEST_CASE("gpu over verbs: a copy that goes wrong ends the lane, and both ends say so") {
   VerbsWorld w;
   {
-    VerbsNodes nodes(w.world);
+    VerbsNodes nodes(w);
     REQUIRE(nodes.lane != nullptr);
     std::memset(nodes.pinned->data(), 1, 512);
     w.world.fake.fail_function("MemcpyAsync");
@@ -241,7 +154,9 @@ TEST_CASE("gpu over verbs: nvidia-peermem is looked for where there are no dma-b
       REQUIRE(exposed != nullptr);
       CHECK(!exposed->key.staged);
       CHECK(exposed->key.address == address_of(memory->data()));
-      CHECK(known.any_direct());
+      const auto paths = known.one_of_each_path();
+      CHECK(paths[0].region == exposed->region);
+      CHECK(paths[1].region == nullptr);
       CHECK(asked_by_address == (dma_buf ? 0 : 1));
       CHECK(text_of(diagnostics) == "");
     }

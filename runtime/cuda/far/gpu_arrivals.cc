@@ -4,15 +4,16 @@
 
 #include "executor/words.h"
 #include "runtime/cuda/far/copy_queue.h"
-#include "runtime/verbs/flush_read.h"
+#include "runtime/verbs/loop/flush_read.h"
 
 namespace mscclc::cuda {
 namespace {
 
 class GpuArrivals final : public verbs::Arrivals {
  public:
-  GpuArrivals(std::shared_ptr<VerbsMemory> memory, std::unique_ptr<CopyQueue> queue)
-      : memory_(std::move(memory)), queue_(std::move(queue)) {}
+  GpuArrivals(std::shared_ptr<VerbsMemory> memory, std::shared_ptr<const GpuCounts> counts,
+              std::unique_ptr<CopyQueue> queue)
+      : memory_(std::move(memory)), counts_(std::move(counts)), queue_(std::move(queue)) {}
 
   bool land(const ExposedMemory::Piece& piece, uint64_t bytes, std::string& why) override {
     Diagnostics problems;
@@ -23,9 +24,9 @@ class GpuArrivals final : public verbs::Arrivals {
 
   bool signal(const ExposedMemory::Piece& count, uint64_t value, std::string& why) override {
     if (!flush(why)) return false;
-    if (count.place == MemoryPlace::host && queue_->is_done(queue_->begun())) {
-      store_release(count.data, value);
-      return true;
+    if (queue_->is_done(queue_->begun())) {
+      if (count.place == MemoryPlace::host) return store_release(count.data, value), true;
+      if (counts_->store(count.data, value)) return true;
     }
     Diagnostics problems;
     if (!queue_->set(count.data, value, problems)) return fail(problems, why);
@@ -44,12 +45,16 @@ class GpuArrivals final : public verbs::Arrivals {
     uint64_t until;  ///< number of the queue
   };
 
-  /// What the network device has written to the GPU so far is there.
+  /// What the network device has written to the GPU so far is there, whichever way it went.
   bool flush(std::string& why) {
-    const auto direct = memory_->any_direct();
-    if (!direct) return true;
-    if (flush_ == nullptr) flush_ = verbs::FlushRead::make(*memory_->adapter(), why);
-    return flush_ != nullptr && flush_->run(direct->address, direct->region->remote_key(), why);
+    for (const VerbsMemory::Direct& direct : memory_->one_of_each_path()) {
+      if (direct.region == nullptr) continue;
+      if (flush_ == nullptr) flush_ = verbs::FlushRead::make(*memory_->adapter(), why);
+      if (flush_ == nullptr || !flush_->run(direct.address, direct.region->remote_key(), why)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /// What was begun last needs it.
@@ -64,6 +69,7 @@ class GpuArrivals final : public verbs::Arrivals {
   }
 
   const std::shared_ptr<VerbsMemory> memory_;
+  const std::shared_ptr<const GpuCounts> counts_;
   std::unique_ptr<verbs::FlushRead> flush_;  ///< nullptr: not needed so far
   std::deque<Kept> kept_;
   std::unique_ptr<CopyQueue> queue_;  ///< last: waits for copies of what is kept
@@ -73,10 +79,11 @@ class GpuArrivals final : public verbs::Arrivals {
 
 std::unique_ptr<verbs::Arrivals> make_arrivals(const SharedContext& context,
                                                std::shared_ptr<VerbsMemory> memory,
+                                               std::shared_ptr<const GpuCounts> counts,
                                                Diagnostics& diagnostics) {
   auto queue = CopyQueue::open(context, diagnostics);
   if (queue == nullptr) return nullptr;
-  return std::make_unique<GpuArrivals>(std::move(memory), std::move(queue));
+  return std::make_unique<GpuArrivals>(std::move(memory), std::move(counts), std::move(queue));
 }
 
 }  // namespace mscclc::cuda

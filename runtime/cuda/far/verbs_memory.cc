@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/observe/log.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -20,6 +22,11 @@ constexpr int kExposed = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_
 constexpr const char* kPeermem[] = {"/module/nvidia_peermem", "/kernel/mm/memory_peers/nv_mem",
                                     "/kernel/mm/memory_peers/nv_mem_nc"};
 
+uint64_t page_bytes() {
+  static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 /// Of one allocation; the region is nullptr where the network device cannot read it.
 struct Readable {
   Region region;
@@ -28,30 +35,54 @@ struct Readable {
 
 }  // namespace
 
-Region VerbsMemory::by_dma_buf(uint8_t* data, uint64_t bytes, int access, std::string& why) const {
+Fd VerbsMemory::dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long flags,
+                        std::string& why) const {
   const Driver& driver = context_->driver();
   if (driver.MemGetHandleForAddressRange == nullptr ||
       context_->attribute(abi::kDmaBufSupported) == 0) {
     why = "the driver has no dma-bufs here";
-    return nullptr;
+    return {};
   }
-  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const abi::Address address = address_of(data), first = address / page * page;
-  const abi::Address end = (address + bytes + page - 1) / page * page;
+  const abi::Address address = address_of(data), first = address / page_bytes() * page_bytes();
+  const abi::Address end = (address + bytes + page_bytes() - 1) / page_bytes() * page_bytes();
   int descriptor = -1;
   const CurrentContext current(*context_);
   const OutsideCapture outside(driver);
-  const abi::Result result =
-      current.is_set()
-          ? driver.MemGetHandleForAddressRange(&descriptor, first, end - first, abi::kDmaBufFd, 0)
-          : abi::kInvalidContext;
-  if (result != abi::kSuccess) {
-    why = "no dma-buf: " + text_of(driver, result);
+  const abi::Result result = current.is_set()
+                                 ? driver.MemGetHandleForAddressRange(
+                                       &descriptor, first, end - first, abi::kDmaBufFd, flags)
+                                 : abi::kInvalidContext;
+  if (result == abi::kSuccess) return Fd(descriptor);
+  why = "no dma-buf: " + text_of(driver, result);
+  return {};
+}
+
+/// What a peer may write ends where the memory does, so that pages are not filled up: memory that
+/// begins inside one goes by another way.
+Region VerbsMemory::by_data_direct(uint8_t* data, uint64_t bytes, int access,
+                                   std::string& why) const {
+  const auto& function = adapter_->data_direct();
+  if (!function) {
+    why = adapter_->no_data_direct();
     return nullptr;
   }
-  const Fd file(descriptor);
-  return MemoryRegion::make_of_dma_buf(adapter_->domain(), file, address - first, data, bytes,
-                                       access, why);
+  if (address_of(data) % page_bytes() != 0) {
+    why = "it begins inside a page";
+    return nullptr;
+  }
+  // Only on systems with another way than PCI between processor and GPU the driver knows the flag.
+  Fd file = dma_buf(data, bytes, abi::kDmaBufByPci, why);
+  if (!file.valid()) file = dma_buf(data, bytes, 0, why);
+  if (!file.valid()) return nullptr;
+  return verbs::make_data_direct_region(*function, adapter_->domain(), file, data, bytes, access,
+                                        why);
+}
+
+Region VerbsMemory::by_dma_buf(uint8_t* data, uint64_t bytes, int access, std::string& why) const {
+  const Fd file = dma_buf(data, bytes, 0, why);
+  if (!file.valid()) return nullptr;
+  return MemoryRegion::make_of_dma_buf(adapter_->domain(), file, address_of(data) % page_bytes(),
+                                       data, bytes, access, why);
 }
 
 /// Looked for only now, as a machine with dma-bufs needs no such module.
@@ -66,16 +97,21 @@ Region VerbsMemory::by_address(uint8_t* data, uint64_t bytes, int access, std::s
   return nullptr;
 }
 
-Region VerbsMemory::make_direct(uint8_t* data, uint64_t bytes, int access, std::string& why) const {
+VerbsMemory::Direct VerbsMemory::make_direct(uint8_t* data, uint64_t bytes, int access,
+                                             std::string& why) const {
+  Direct direct{.address = address_of(data)};
   if (!direct_) {
     why = "MSCCLC_FORCE_DISABLE_GDR is set";
-    return nullptr;
+    return direct;
   }
-  std::string by_address_why;
-  Region region = by_dma_buf(data, bytes, access, why);
-  if (region == nullptr) region = by_address(data, bytes, access, by_address_why);
-  if (region == nullptr) why += "; " + by_address_why;
-  return region;
+  direct.region = by_data_direct(data, bytes, access, why);
+  direct.data_direct = direct.region != nullptr;
+  if (direct.data_direct) return direct;
+  std::string no_dma_buf, no_address;
+  direct.region = by_dma_buf(data, bytes, access, no_dma_buf);
+  if (direct.region == nullptr) direct.region = by_address(data, bytes, access, no_address);
+  if (direct.region == nullptr) why = no_dma_buf + "; " + no_address;
+  return direct;
 }
 
 std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::expose(uint8_t* data, uint64_t bytes,
@@ -87,11 +123,10 @@ std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::expose(uint8_t* data, u
     exposed->region = adapter_->expose(data, bytes, diagnostics);
   } else {
     std::string why;
-    exposed->region = make_direct(data, bytes, kExposed, why);
-    if (exposed->region == nullptr) return stage(bytes, why, diagnostics);
-    const std::lock_guard lock(mutex_);
-    std::erase_if(directs_, [](const auto& direct) { return direct.first.expired(); });
-    directs_.emplace_back(exposed->region, address_of(data));
+    const Direct direct = make_direct(data, bytes, kExposed, why);
+    if (direct.region == nullptr) return stage(bytes, why, diagnostics);
+    add(direct, why);
+    exposed->region = direct.region;
   }
   if (exposed->region == nullptr) return nullptr;
   exposed->key = {address_of(data), exposed->region->remote_key(), false};
@@ -126,8 +161,9 @@ verbs::Source VerbsMemory::source(OwnAllocation& allocation, MemoryPlace place) 
     const auto readable = std::make_shared<Readable>();
     uint8_t* const data = allocation.memory().data();
     const uint64_t bytes = std::max<uint64_t>(allocation.memory().bytes(), 1);
-    readable->region = place == MemoryPlace::host ? adapter_->read_from(data, bytes, readable->why)
-                                                  : make_direct(data, bytes, 0, readable->why);
+    readable->region = place == MemoryPlace::host
+                           ? adapter_->read_from(data, bytes, readable->why)
+                           : make_direct(data, bytes, 0, readable->why).region;
     return readable;
   });
   const auto& readable = *static_cast<const Readable*>(made.get());
@@ -135,12 +171,26 @@ verbs::Source VerbsMemory::source(OwnAllocation& allocation, MemoryPlace place) 
   return {.error = readable.why};
 }
 
-std::optional<VerbsMemory::Direct> VerbsMemory::any_direct() {
+void VerbsMemory::add(const Direct& direct, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [weak, address] : directs_) {
-    if (Region region = weak.lock()) return Direct{std::move(region), address};
+  std::erase_if(directs_, [](const Known& known) { return known.region.expired(); });
+  directs_.push_back({direct.region, direct.address, direct.data_direct});
+  if (std::exchange(said_, true)) return;
+  log(LogLevel::info, LogArea::init, std::nullopt,
+      fmt::format("{} writes the memory of cuda:{} by {}; a read of it comes before each signal",
+                  adapter_->port().context->name(), context_->ordinal(),
+                  direct.data_direct ? "its data-direct function " + adapter_->data_direct()->path
+                                     : "its own function (" + why + ")"));
+}
+
+std::array<VerbsMemory::Direct, 2> VerbsMemory::one_of_each_path() {
+  std::array<Direct, 2> found;
+  const std::lock_guard lock(mutex_);
+  for (const Known& known : directs_) {
+    Direct& direct = found[known.data_direct ? 1 : 0];
+    if (direct.region == nullptr) direct = {known.region.lock(), known.address, known.data_direct};
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace mscclc::cuda

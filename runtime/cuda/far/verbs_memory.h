@@ -2,16 +2,17 @@
 // host memory.
 //
 // A GPU's memory is registered as a dma-buf where the driver, libibverbs and the network device
-// support that; otherwise by its address if nvidia-peermem is loaded. Where neither is possible, or
+// support that, for the device's data-direct function if it has one; otherwise by its address if
+// nvidia-peermem is loaded. Where neither is possible, or
 // MSCCLC_FORCE_DISABLE_GDR says so, peers write to pinned staging memory of the same size, from
 // which the GPU copies what has come (verbs::Arrivals).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/cuda/far/own_allocations.h"
@@ -43,24 +44,32 @@ class VerbsMemory {
   /// How the network device reads memory of an allocation.
   [[nodiscard]] verbs::Source source(OwnAllocation& allocation, MemoryPlace place);
 
-  /// GPU memory that peers write by themselves.
+  /// GPU memory that the network device reaches by itself.
   struct Direct {
-    std::shared_ptr<const verbs::MemoryRegion> region;
-    uint64_t address;
+    std::shared_ptr<const verbs::MemoryRegion> region = nullptr;  ///< nullptr: it does not
+    uint64_t address = 0;
+    bool data_direct = false;  ///< by its data-direct function
   };
-  /// Any of it. nullopt: there is none.
-  std::optional<Direct> any_direct();
+  /// Memory that peers write, for each path of the network device to the GPU: its own function's,
+  /// and its data-direct function's. What is written on one is not ordered by what is read on the
+  /// other. No region: no memory is written so.
+  std::array<Direct, 2> one_of_each_path();
+  /// `access`: flags of ibv_access_flags. No region: `why` says why.
+  [[nodiscard]] Direct make_direct(uint8_t* data, uint64_t bytes, int access,
+                                   std::string& why) const;
 
  private:
-  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> make_direct(uint8_t* data,
-                                                                       uint64_t bytes, int access,
-                                                                       std::string& why) const;
-  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> by_dma_buf(uint8_t* data, uint64_t bytes,
-                                                                      int access,
-                                                                      std::string& why) const;
-  [[nodiscard]] std::shared_ptr<const verbs::MemoryRegion> by_address(uint8_t* data, uint64_t bytes,
-                                                                      int access,
-                                                                      std::string& why) const;
+  using Region = std::shared_ptr<const verbs::MemoryRegion>;
+  [[nodiscard]] Region by_data_direct(uint8_t* data, uint64_t bytes, int access,
+                                      std::string& why) const;
+  [[nodiscard]] Region by_dma_buf(uint8_t* data, uint64_t bytes, int access,
+                                  std::string& why) const;
+  [[nodiscard]] Region by_address(uint8_t* data, uint64_t bytes, int access,
+                                  std::string& why) const;
+  /// All pages in which these bytes lie. Invalid: `why` says why.
+  [[nodiscard]] Fd dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long flags,
+                           std::string& why) const;
+  void add(const Direct& direct, const std::string& why);
   [[nodiscard]] std::shared_ptr<const Exposed> stage(uint64_t bytes, const std::string& why,
                                                      Diagnostics& diagnostics);
 
@@ -69,7 +78,12 @@ class VerbsMemory {
   const bool direct_;
   std::mutex mutex_;  ///< for what follows
   bool said_ = false;
-  std::vector<std::pair<std::weak_ptr<const verbs::MemoryRegion>, uint64_t>> directs_;
+  struct Known {
+    std::weak_ptr<const verbs::MemoryRegion> region;
+    uint64_t address;
+    bool data_direct;
+  };
+  std::vector<Known> directs_;
 };
 
 }  // namespace mscclc::cuda

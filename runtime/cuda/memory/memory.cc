@@ -43,11 +43,13 @@ class PinnedMemory final : public Memory {
   SharedContext context_;
 };
 
-abi::AllocationProperties properties_of(int ordinal, int handle_types) {
+/// Network devices, and mappings for the processor, reach only what was made for that.
+abi::AllocationProperties properties_of(const PrimaryContext& context, int handle_types) {
   abi::AllocationProperties properties = {};
   properties.type = abi::kAllocationPinned;
   properties.handle_types = handle_types;
-  properties.location = {abi::kLocationDevice, ordinal};
+  properties.location = {abi::kLocationDevice, context.ordinal()};
+  properties.gpu_direct_rdma = context.attribute(abi::kRdmaOfMappingsSupported) != 0 ? 1 : 0;
   return properties;
 }
 
@@ -112,7 +114,7 @@ bool Allocator::granule_of(const abi::AllocationProperties& properties, uint64_t
 
 Mapping Allocator::create(int handle_types, uint64_t bytes, const std::string& what,
                           abi::Result& result, Diagnostics& diagnostics) const {
-  const abi::AllocationProperties properties = properties_of(context_->ordinal(), handle_types);
+  const abi::AllocationProperties properties = properties_of(*context_, handle_types);
   uint64_t granule = 0;
   if (!granule_of(properties, granule, diagnostics)) return {};
   const uint64_t whole = whole_granules(bytes == 0 ? 1 : bytes, granule);

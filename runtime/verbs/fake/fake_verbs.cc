@@ -190,7 +190,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, uint64_t offset, size_t bytes, uint64_
                           int access) {
   if (fake::fails("reg_dmabuf_mr")) return nullptr;
   ibv_mr* const mr =
-      fake::Regions::of_process().add_file(domain, file, offset, bytes, address, access);
+      fake::Regions::of_process().add_file(domain, file, offset, bytes, address, access, false);
   return mr == nullptr ? nullptr : fake::made(mr);
 }
 int ibv_dereg_mr(ibv_mr* region) {

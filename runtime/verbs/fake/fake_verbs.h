@@ -1,7 +1,7 @@
 // A libibverbs for tests, opened by MSCCLC_IBV_SO: devices whose queue pairs reach those of other
 // processes of this machine over unix sockets, and that fail when asked to. It does what devices
 // do: sources are read after the order, keys and bounds are checked, a message waits for a receive.
-// Of RDMA reads there are those of one byte.
+// Of RDMA reads there are those of one byte. It is a libmlx5, too (MSCCLC_MLX5_SO).
 #pragma once
 
 #include <atomic>
@@ -33,11 +33,17 @@ struct FakeVerbs {
   uint64_t gpu_begin = 0, gpu_end = 0;  ///< addresses of GPUs' memory, which nothing here can read
   /// Where that memory is, if nvidia-peermem is loaded.
   uint8_t* (*peermem)(uint64_t address, uint64_t bytes) = nullptr;
-  /// What is written to a dma-buf is seen only once one is read, as on a PCI bus that is slow.
+  /// What is written to a dma-buf is seen only once one is read by the same PCI function, as on a
+  /// PCI bus that is slow.
   bool posted = false;
+  bool mlx5 = false;                      ///< libmlx5 knows the devices
+  int path_error = 0;                     ///< instead of their data-direct functions' paths
+  std::atomic<int64_t> data_direct{0};    ///< regions of these functions that were made
   std::atomic<int64_t> reads{0};          ///< RDMA reads that were carried out
+  std::atomic<int64_t> direct_reads{0};   ///< ... by data-direct functions
   std::atomic<int64_t> posts{0};          ///< calls that gave a device orders, one or a list
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
+  std::atomic<int64_t> lost_add{0};       ///< 1: the next addition is answered, and not done; ...
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...
   std::atomic<int> status{4};             ///< with which it fails (ibv_wc_status)
   std::atomic<int64_t> hanging_order{0};  ///< likewise: it and those after it are never done

@@ -81,7 +81,7 @@ ibv_mr* Regions::add(ibv_pd* domain, void* data, size_t bytes, int access, uint8
 }
 
 ibv_mr* Regions::add_file(ibv_pd* domain, int file, uint64_t offset, size_t bytes, uint64_t address,
-                          int access) {
+                          int access, bool direct) {
   // The fake driver says so where in its file the dma-buf begins (runtime/cuda/fake).
   const off_t begin = ::lseek(file, 0, SEEK_CUR);
   if (begin < 0) return nullptr;
@@ -92,6 +92,7 @@ ibv_mr* Regions::add_file(ibv_pd* domain, int file, uint64_t offset, size_t byte
                          static_cast<uint8_t*>(map) + offset);
   const std::lock_guard lock(mutex_);
   Region& region = regions_[mr->lkey];
+  region.direct = direct;
   region.map = map;
   region.mapped = mapped;
   return mr;
@@ -99,7 +100,7 @@ ibv_mr* Regions::add_file(ibv_pd* domain, int file, uint64_t offset, size_t byte
 
 void Regions::remove(ibv_mr* mr) {
   const std::lock_guard lock(mutex_);
-  settle();
+  settle(mr->lkey);
   const Region& region = regions_[mr->lkey];
   if (region.map != nullptr) ::munmap(region.map, region.mapped);
   regions_.erase(mr->lkey);
@@ -124,11 +125,14 @@ void Regions::write(uint32_t key, uint8_t* to, const std::vector<uint8_t>& bytes
   }
 }
 
-void Regions::settle() {
-  for (const Posted& posted : posted_) {
+bool Regions::settle(uint32_t key) {
+  const bool direct = regions_[key].direct;
+  std::erase_if(posted_, [&](const Posted& posted) {
+    if (regions_[posted.key].direct != direct) return false;
     copy_words(posted.to, posted.bytes.data(), posted.bytes.size());
-  }
-  posted_.clear();
+    return true;
+  });
+  return direct;
 }
 
 void Completions::push(const ibv_wc& come) {
@@ -390,15 +394,17 @@ Pair::Answer Pair::take(const Head& head, const std::vector<uint8_t>& bytes) {
       return {IBV_WC_REM_ACCESS_ERR, 0};
     }
     if (read) {
+      if (regions.settle(head.key)) ++fake::state().direct_reads;
       ++fake::state().reads;
-      regions.settle();
       answer.old = *to;
     } else if (!atomic) {
       regions.write(head.key, to, bytes);
     } else if (head.address % sizeof head.add != 0) {
       return {IBV_WC_REM_INV_REQ_ERR, 0};
     } else {
-      answer.old = shared_word<uint64_t>(to).fetch_add(head.add);
+      std::atomic<int64_t>& lost = fake::state().lost_add;
+      const bool done = lost == 0 || --lost != 0;
+      answer.old = shared_word<uint64_t>(to).fetch_add(done ? head.add : 0);
     }
   }
   if (message) take_receive(head);

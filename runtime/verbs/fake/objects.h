@@ -24,17 +24,18 @@ class Regions {
   static Regions& of_process();
   /// `memory`: where the bytes are, which keys' holders find at `data`.
   ibv_mr* add(ibv_pd* domain, void* data, size_t bytes, int access, uint8_t* memory);
-  /// A dma-buf, mapped here; nullptr: errno says why.
+  /// A dma-buf, mapped here; nullptr: errno says why. `direct`: for the data-direct function.
   ibv_mr* add_file(ibv_pd* domain, int file, uint64_t offset, size_t bytes, uint64_t address,
-                   int access);
+                   int access, bool direct);
   void remove(ibv_mr* region);
   /// Where `bytes` bytes at `address` are, if the key allows `access` there; nullptr: it does not.
   /// REQUIRES: mutex().
   uint8_t* find(ibv_pd* domain, uint32_t key, uint64_t address, uint64_t bytes, int access);
   /// Writes to a region. REQUIRES: find() has found `to` there; mutex().
   void write(uint32_t key, uint8_t* to, const std::vector<uint8_t>& bytes);
-  /// What was written to dma-bufs is there. REQUIRES: mutex().
-  void settle();
+  /// What was written to dma-bufs on the path of the region that `key` names is there. True:
+  /// that is the data-direct function's. REQUIRES: mutex().
+  bool settle(uint32_t key);
   std::mutex& mutex() { return mutex_; }
 
  private:
@@ -42,6 +43,7 @@ class Regions {
     ibv_mr mr;
     int access;
     uint8_t* memory;
+    bool direct = false;
     void* map = nullptr;  ///< of a dma-buf
     size_t mapped = 0;
   };

@@ -22,6 +22,14 @@ std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& wh
     why = "a device has no name";
     return std::nullopt;
   }
+  if (name.front() == '^' || name.front() == '=') {
+    why = "'^' and '=' stand once, before the whole list, '^' first";
+    return std::nullopt;
+  }
+  if (name.find(' ') != std::string_view::npos) {
+    why = "no device has a name with spaces";
+    return std::nullopt;
+  }
   if (colon == std::string_view::npos) return entry;
   const std::string_view port = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), entry.port);
@@ -32,12 +40,15 @@ std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& wh
 
 }  // namespace
 
+bool HcaList::fits(const Entry& entry, std::string_view device, uint8_t port) const {
+  return (exact ? device == entry.name : device.starts_with(entry.name)) &&
+         (entry.port == 0 || entry.port == port);
+}
+
 bool HcaList::has(std::string_view device, uint8_t port) const {
   if (entries.empty()) return true;
-  const bool named = std::ranges::any_of(entries, [&](const Entry& entry) {
-    return (exact ? device == entry.name : device.starts_with(entry.name)) &&
-           (entry.port == 0 || entry.port == port);
-  });
+  const bool named =
+      std::ranges::any_of(entries, [&](const Entry& entry) { return fits(entry, device, port); });
   return named != others;
 }
 

@@ -20,6 +20,8 @@ struct HcaList {
   bool exact = false;   ///< whole names, not what names begin with
   std::vector<Entry> entries = {};
 
+  /// Does an entry mean this port?
+  bool fits(const Entry& entry, std::string_view device, uint8_t port) const;
   /// An empty list means every device.
   bool has(std::string_view device, uint8_t port) const;
   /// Does it name what it wants? Otherwise whatever is usable will do.

@@ -43,11 +43,13 @@ std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   VerbsOptions options;
   const auto library = environment.text(Variable::MSCCLC_IBV_SO, diagnostics);
+  const auto mlx5 = environment.text(Variable::MSCCLC_MLX5_SO, diagnostics);
   const auto queues = environment.number(Variable::MSCCLC_IB_QPS, diagnostics);
   const auto timeout = environment.number(Variable::MSCCLC_IB_TIMEOUT, diagnostics);
   const auto retries = environment.number(Variable::MSCCLC_IB_RETRY_CNT, diagnostics);
-  if (!library || !queues || !timeout || !retries) return std::nullopt;
+  if (!library || !mlx5 || !queues || !timeout || !retries) return std::nullopt;
   options.library = *library;
+  options.mlx5_library = *mlx5;
   options.queues = static_cast<uint32_t>(*queues);
   options.timeout = static_cast<uint8_t>(*timeout);
   options.retries = static_cast<uint8_t>(*retries);

@@ -30,6 +30,8 @@ struct VerbsOptions {
   uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
   uint8_t retries = 7;                     ///< so often it is asked for again
   uint32_t prefer = 0;  ///< which of several ports that fit: their number modulo how many there are
+  std::string mlx5_library = "libmlx5.so.1";
+  bool data_direct = false;    ///< memory is a GPU's: data-direct functions are looked for
   std::string gpu = {};        ///< whose lanes: its PCI number; the nearest port is taken
   std::string sysfs = "/sys";  ///< where the system shows what is near
 };

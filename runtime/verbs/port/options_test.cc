@@ -31,6 +31,8 @@ TEST_CASE("what is not set") {
   const auto options = read_verbs_options(diagnostics);
   REQUIRE(options);
   CHECK(options->library == "libibverbs.so.1");
+  CHECK(options->mlx5_library == "libmlx5.so.1");
+  CHECK(!options->data_direct);
   CHECK(!options->devices.names());
   CHECK(!options->gid_index);
   CHECK(!options->mode);
@@ -40,14 +42,15 @@ TEST_CASE("what is not set") {
 }
 
 TEST_CASE("what is set") {
-  const Set library("MSCCLC_IBV_SO", "other.so"), devices("MSCCLC_IB_HCA", "=mlx5_0:2"),
-      index("MSCCLC_IB_GID_INDEX", "0"), mode("MSCCLC_IBV_MODE", "host-no-atomic"),
-      queues("MSCCLC_IB_QPS", "4"), timeout("MSCCLC_IB_TIMEOUT", "14"),
-      retries("MSCCLC_IB_RETRY_CNT", "0");
+  const Set library("MSCCLC_IBV_SO", "other.so"), mlx5("MSCCLC_MLX5_SO", "direct.so"),
+      devices("MSCCLC_IB_HCA", "=mlx5_0:2"), index("MSCCLC_IB_GID_INDEX", "0"),
+      mode("MSCCLC_IBV_MODE", "host-no-atomic"), queues("MSCCLC_IB_QPS", "4"),
+      timeout("MSCCLC_IB_TIMEOUT", "14"), retries("MSCCLC_IB_RETRY_CNT", "0");
   Diagnostics diagnostics;
   const auto options = read_verbs_options(diagnostics);
   REQUIRE(options);
   CHECK(options->library == "other.so");
+  CHECK(options->mlx5_library == "direct.so");
   CHECK(options->devices.has("mlx5_0", 2));
   CHECK(!options->devices.has("mlx5_0", 1));
   CHECK(options->gid_index == 0);

@@ -51,6 +51,13 @@ std::string mismatch(const PathEnd& here, const PathEnd& there) {
   if (here.gid_type != there.gid_type) {
     return "its GID and the GID here are of different versions of RoCE: set MSCCLC_IB_GID_INDEX";
   }
+  const bool ipv4 = is_ipv4(here.gid.data());
+  if (here.gid_type == IBV_GID_TYPE_ROCE_V2 && ipv4 != is_ipv4(there.gid.data())) {
+    return fmt::format(
+        "its GID is an address of {}, the GID here of {}: set MSCCLC_IB_GID_INDEX on all ranks so "
+        "that they are of one kind",
+        ipv4 ? "IPv6" : "IPv4", ipv4 ? "IPv4" : "IPv6");
+  }
   if (there.mtu < IBV_MTU_256 || there.mtu > IBV_MTU_4096) {
     return fmt::format("its port has MTU number {}, which there is not", there.mtu);
   }

@@ -68,8 +68,7 @@ std::string gid_text(const ibv_gid_entry& entry) {
 int rank_of(const ibv_gid_entry& entry) {
   if (entry.gid_type != IBV_GID_TYPE_ROCE_V2) return 0;
   const uint8_t* const raw = entry.gid.raw;
-  constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (std::equal(kMapped.begin(), kMapped.end(), raw)) return 3;
+  if (is_ipv4(raw)) return 3;
   const bool link_local = raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
   return link_local ? 1 : 2;
 }
@@ -148,7 +147,24 @@ struct Found {
   std::vector<Port> usable;
   std::vector<std::string> not_usable;  ///< with why
   std::vector<std::string> not_asked_for;
+  std::vector<std::pair<std::string, uint8_t>> all;  ///< devices and their ports
+
+  bool has(const HcaList& list, const HcaList::Entry& entry) const {
+    return std::ranges::any_of(
+        all, [&](const auto& port) { return list.fits(entry, port.first, port.second); });
+  }
 };
+
+/// Of what a list names, what there is not; "": all is there.
+std::string missing(const HcaList& list, const Found& found) {
+  std::string names;
+  for (const HcaList::Entry& entry : list.entries) {
+    if (!list.names() || found.has(list, entry)) continue;
+    names += (names.empty() ? "" : ", ") +
+             (entry.port == 0 ? entry.name : fmt::format("{}:{}", entry.name, entry.port));
+  }
+  return names;
+}
 
 void examine_device(const Library& library, ibv_device* device, const VerbsOptions& options,
                     Found& found) {
@@ -160,10 +176,12 @@ void examine_device(const Library& library, ibv_device* device, const VerbsOptio
     if (error != 0) why = fmt::format("{} cannot be asked: {}", context->name(), error_text(error));
   }
   if (!why.empty()) {
+    found.all.emplace_back(library.get_device_name(device), 1);
     if (options.devices.has(library.get_device_name(device), 1)) found.not_usable.push_back(why);
     return;
   }
   for (uint8_t number = 1; number <= attributes.phys_port_cnt; ++number) {
+    found.all.emplace_back(context->name(), number);
     if (!options.devices.has(context->name(), number)) {
       found.not_asked_for.push_back(port_text(*context, number));
       continue;
@@ -187,6 +205,11 @@ const Port& choose(const std::vector<Port>& usable, const VerbsOptions& options)
 
 }  // namespace
 
+bool is_ipv4(const uint8_t* gid) {
+  constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::equal(kMapped.begin(), kMapped.end(), gid);
+}
+
 std::string Port::text() const { return port_text(*context, number); }
 
 std::string Port::problem() const {
@@ -200,7 +223,9 @@ std::optional<Port> choose_port(const Library& library, const VerbsOptions& opti
   const DeviceList devices(library);
   Found found;
   for (ibv_device* device : devices.all()) examine_device(library, device, options, found);
-  const bool all_named_are_usable = !options.devices.names() || found.not_usable.empty();
+  const std::string not_there = missing(options.devices, found);
+  const bool all_named_are_usable =
+      !options.devices.names() || (found.not_usable.empty() && not_there.empty());
   if (!found.usable.empty() && all_named_are_usable) {
     return choose(found.usable, options);
   }
@@ -208,6 +233,8 @@ std::optional<Port> choose_port(const Library& library, const VerbsOptions& opti
     why = "this machine has no InfiniBand or RoCE device (ibv_devices lists them)";
   } else if (!found.not_usable.empty()) {
     why = fmt::format("{}", fmt::join(found.not_usable, "; "));
+  } else if (!found.usable.empty()) {
+    why = fmt::format("MSCCLC_IB_HCA names {}, which this machine does not have", not_there);
   } else {
     why = fmt::format("MSCCLC_IB_HCA leaves none of {}", fmt::join(found.not_asked_for, ", "));
   }

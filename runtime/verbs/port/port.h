@@ -26,6 +26,9 @@ struct Port {
   std::string problem() const;
 };
 
+/// Is a GID, 16 bytes, an address of IPv4? Others of RoCE v2 are of IPv6.
+bool is_ipv4(const uint8_t* gid);
+
 /// The one that the options ask for: what they name must be usable, as must the one that is found.
 /// nullopt: `why` says why, for each port that there is.
 [[nodiscard]] std::optional<Port> choose_port(const Library& library, const VerbsOptions& options,

@@ -42,9 +42,7 @@ std::shared_ptr<const MemoryRegion> MemoryRegion::make(std::shared_ptr<Protectio
                                                        std::string& why) {
   const Context& context = *domain->context();
   ibv_mr* const region = context.library().reg_mr(domain->get(), data, bytes, access);
-  if (region != nullptr) {
-    return std::shared_ptr<const MemoryRegion>(new MemoryRegion(std::move(domain), region));
-  }
+  if (region != nullptr) return own(std::move(domain), region);
   const int error = errno;
   why = fmt::format("{} cannot register {} bytes: {}{}", context.name(), bytes, error_text(error),
                     error == ENOMEM ? "; memory that devices use is locked: raise the limit "
@@ -63,9 +61,7 @@ std::shared_ptr<const MemoryRegion> MemoryRegion::make_of_dma_buf(
   }
   ibv_mr* const region = context.library().reg_dmabuf_mr(
       domain->get(), offset, bytes, reinterpret_cast<uintptr_t>(data), file.get(), access);
-  if (region != nullptr) {
-    return std::shared_ptr<const MemoryRegion>(new MemoryRegion(std::move(domain), region));
-  }
+  if (region != nullptr) return own(std::move(domain), region);
   why =
       fmt::format("{} takes no dma-buf of {} bytes: {}", context.name(), bytes, error_text(errno));
   return nullptr;

@@ -67,6 +67,11 @@ class MemoryRegion {
   [[nodiscard]] static std::shared_ptr<const MemoryRegion> make_of_dma_buf(
       std::shared_ptr<ProtectionDomain> domain, const Fd& file, uint64_t offset, void* data,
       uint64_t bytes, int access, std::string& why);
+  /// One that was made otherwise.
+  [[nodiscard]] static std::shared_ptr<const MemoryRegion> own(
+      std::shared_ptr<ProtectionDomain> domain, ibv_mr* region) {
+    return std::shared_ptr<const MemoryRegion>(new MemoryRegion(std::move(domain), region));
+  }
   ~MemoryRegion();
   MemoryRegion(const MemoryRegion&) = delete;
   MemoryRegion& operator=(const MemoryRegion&) = delete;

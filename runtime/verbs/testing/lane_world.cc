@@ -29,11 +29,13 @@ fake::FakeVerbs* reset_fake() {
   state->gids = fresh.gids;
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
-  state->failing_order = state->hanging_order = 0;
+  state->failing_order = state->hanging_order = state->lost_add = 0;
   state->gpu_begin = state->gpu_end = 0;
   state->peermem = nullptr;
   state->posted = false;
-  state->reads = 0;
+  state->reads = state->direct_reads = state->data_direct = 0;
+  state->mlx5 = false;
+  state->path_error = 0;
   return state;
 }
 
