@@ -107,6 +107,10 @@ class Suites(unittest.TestCase):
     def test_custom_ops(self):
         self.check("custom_ops", 2)
 
+    @unittest.skipIf(TORCH < (2, 11), "the stand-in for a device is one of torch 2.11")
+    def test_event_pool(self):
+        self.check("event_pool", 1)
+
     @symmetric
     def test_symmetric_memory(self):
         self.check("symmetric_memory", 2, 3)

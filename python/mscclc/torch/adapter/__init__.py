@@ -40,7 +40,7 @@ def load() -> None:
 
 def build(folder: str = _HERE, compiler: str = "g++") -> str:
     """Builds the adapter for the torch that is installed; the path of the library."""
-    return compile_sources("adapter", os.path.join(folder, name()), [], compiler)
+    return compile_library(sources_of("adapter"), os.path.join(folder, name()), [], compiler)
 
 
 def path() -> str:
@@ -70,16 +70,14 @@ def has_symmetric_memory() -> bool:
     return tuple(map(int, version_of_torch().split("."))) >= (2, 11)
 
 
-def compile_sources(part: str, target: str, more: Sequence[str], compiler: str = "g++") -> str:
-    """Makes a library of the sources in the folder `part` of mscclc.torch, against torch and
-    libmscclc, with more arguments for the compiler; its path."""
+def compile_library(
+    sources: Sequence[str], target: str, more: Sequence[str], compiler: str = "g++"
+) -> str:
+    """Makes a library of sources, against torch and libmscclc, with more arguments for the compiler;
+    its path. A source is named as in sources_of(), or by its whole path."""
     if not os.access(os.path.dirname(target) or ".", os.W_OK):
         raise UsageError(f"cannot write {target}: there is no such folder, or it is not writable")
     of_torch = os.path.dirname(torch.__file__)
-    folder = os.path.join(os.path.dirname(_HERE), part)
-    sources = sorted(name for name in os.listdir(folder) if name.endswith(".cc"))
-    if not has_symmetric_memory():
-        sources = [name for name in sources if not name.startswith(("symmetric_", "signal_pad"))]
     with tempfile.TemporaryDirectory() as scratch:
         # Sources include one another by their paths in the repository. They are compiled as one,
         # since most of the time goes into torch's headers.
@@ -88,7 +86,7 @@ def compile_sources(part: str, target: str, more: Sequence[str], compiler: str =
         whole, built = os.path.join(scratch, "whole.cc"), os.path.join(scratch, "built.so")
         with open(whole, "w", encoding="utf-8") as file:
             for source in sources:
-                file.write(f'#include "python/mscclc/torch/{part}/{source}"\n')
+                file.write(f'#include "{source}"\n')
         command = [
             compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-o", built, whole,
             "-I", scratch, "-I", _folder_of_header(),
@@ -109,6 +107,15 @@ def compile_sources(part: str, target: str, more: Sequence[str], compiler: str =
         shutil.copy(built, target + ".part")
         os.replace(target + ".part", target)  # processes may have the old one loaded
     return target
+
+
+def sources_of(part: str) -> Sequence[str]:
+    """The sources in the folder `part` of mscclc.torch, and in its folders, as they are included."""
+    found = []
+    for folder, folders, names in os.walk(os.path.join(_PACKAGE, "torch", part)):
+        folders[:] = [n for n in folders if n != "symmetric" or has_symmetric_memory()]
+        found += [os.path.join(folder, name) for name in names if name.endswith(".cc")]
+    return sorted(os.path.join("python/mscclc", os.path.relpath(path, _PACKAGE)) for path in found)
 
 
 def _folder_of_header():

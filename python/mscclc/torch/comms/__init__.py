@@ -29,4 +29,4 @@ def build(sources: str, folder: str = _HERE) -> str:
     more = ["-isystem", os.path.abspath(sources), os.path.join(places[0], "libtorchcomms.so")]
     more += [adapter.path(), *(f"-Wl,-rpath,{os.path.abspath(place)}" for place in places)]
     name = f"libmscclc_torchcomms-{adapter.version_of_torch()}.so"
-    return adapter.compile_sources("comms", os.path.join(folder, name), more)
+    return adapter.compile_library(adapter.sources_of("comms"), os.path.join(folder, name), more)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
-#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
 #include <functional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "python/mscclc/torch/adapter/communicator.h"
+#include "python/mscclc/torch/adapter/lanes/event_pool.h"
 
 namespace mscclc::torch_adapter {
 
@@ -60,8 +60,8 @@ class DeviceWork : public c10d::Work {
   void queued(const c10::Stream& stream);
   /// The same where it could not be put there.
   void refused(std::exception_ptr error);
-  /// After one of them: ends the future, whose callbacks may wait for other works. The stream is
-  /// the thread's current one.
+  /// After one of them, if somebody has asked for a future before: ends it. Its callbacks may wait
+  /// for other works.
   void end_future();
 
   bool isCompleted() override;
@@ -72,7 +72,8 @@ class DeviceWork : public c10d::Work {
   void synchronize() override;
   void abort() override;
   std::vector<at::Tensor> result() override { return about_.outputs; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  /// Made when it is first asked for, as torch makes an event for each.
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   uint64_t getSequencenumber() const override { return about_.sequence; }
 
  private:
@@ -82,9 +83,12 @@ class DeviceWork : public c10d::Work {
   const About about_;
   const std::shared_ptr<Communicator> comm_;
   const c10::Device device_;
-  c10::Event ended_;        ///< once it is queued
-  bool is_queued_ = false;  ///< or refused: then `exception_` says why. Guarded by `mutex_`
-  const c10::intrusive_ptr<c10::ivalue::Future> future_;
+  // `mutex_` guards what follows.
+  PooledEvent ended_;                  ///< once it is queued
+  std::optional<c10::Stream> stream_;  ///< the same: where
+  bool is_queued_ = false;             ///< or refused: then `exception_` says why
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  bool future_has_ended_ = false;  ///< or somebody is about to end it
 };
 
 /// Several works as one.

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-#include "python/mscclc/torch/adapter/symmetric_memory.h"
+#include "python/mscclc/torch/adapter/symmetric/symmetric_memory.h"
 
 namespace mscclc::torch_adapter {
 namespace {

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/work.h"
+#include "python/mscclc/torch/adapter/lanes/work.h"
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -71,9 +71,7 @@ DeviceWork::DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Dev
     : Work(about.rank, about.op),
       about_(std::move(about)),
       comm_(std::move(comm)),
-      device_(device),
-      ended_(device.type()),
-      future_(make_future({device})) {}
+      device_(device) {}
 
 void DeviceWork::queued(const c10::Stream& stream) {
   const c10::impl::VirtualGuardImpl impl(device_.type());
@@ -83,6 +81,7 @@ void DeviceWork::queued(const c10::Stream& stream) {
   {
     const std::lock_guard lock(mutex_);
     ended_.record(stream);
+    stream_ = stream;
     is_queued_ = true;
   }
   cv_.notify_all();
@@ -97,10 +96,27 @@ void DeviceWork::refused(std::exception_ptr error) {
   cv_.notify_all();
 }
 
+c10::intrusive_ptr<c10::ivalue::Future> DeviceWork::getFuture() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    if (future_ == nullptr) future_ = make_future({device_});
+    future = future_;
+  }
+  end_future();
+  return future;
+}
+
 void DeviceWork::end_future() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (future_ == nullptr || !is_queued_ || future_has_ended_) return;
+    future_has_ended_ = true;
+  }
   if (exception_) {
     future_->setError(exception_);
   } else {
+    const c10::StreamGuard on_its_stream(*stream_);
     future_->markCompleted(c10::IValue(about_.outputs));  // it waits for the stream, too
   }
 }

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/symmetric_memory.h"
+#include "python/mscclc/torch/adapter/symmetric/symmetric_memory.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -8,7 +8,7 @@
 
 #include "python/mscclc/torch/adapter/backend.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
-#include "python/mscclc/torch/adapter/signal_pad.h"
+#include "python/mscclc/torch/adapter/symmetric/signal_pad.h"
 
 namespace mscclc::torch_adapter {
 namespace {

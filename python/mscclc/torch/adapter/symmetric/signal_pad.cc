@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/signal_pad.h"
+#include "python/mscclc/torch/adapter/symmetric/signal_pad.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/worker.h"
+#include "python/mscclc/torch/adapter/lanes/worker.h"
 
 #include <system_error>
 

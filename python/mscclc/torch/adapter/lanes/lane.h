@@ -9,8 +9,8 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "python/mscclc/torch/adapter/communicator.h"
-#include "python/mscclc/torch/adapter/work.h"
-#include "python/mscclc/torch/adapter/worker.h"
+#include "python/mscclc/torch/adapter/lanes/work.h"
+#include "python/mscclc/torch/adapter/lanes/worker.h"
 
 namespace mscclc::torch_adapter {
 
@@ -81,7 +81,7 @@ class DeviceLane final : public Lane {
 
  private:
   /// The same by the worker, and after all that it has.
-  void submit_later(Request request, c10::Event ready, c10::intrusive_ptr<DeviceWork> work);
+  void submit_later(Request request, PooledEvent ready, c10::intrusive_ptr<DeviceWork> work);
 
   std::mutex mutex_;  ///< the threads of autograd make calls, too
   const c10::Device device_;

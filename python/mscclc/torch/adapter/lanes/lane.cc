@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/lane.h"
+#include "python/mscclc/torch/adapter/lanes/lane.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/DeviceGuard.h>
@@ -94,7 +94,7 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
     run(request, *comm_, native_handle_of(current));
     return nullptr;
   }
-  c10::Event ready(device_.type());
+  PooledEvent ready;
   ready.record(current);
   auto work = c10::make_intrusive<DeviceWork>(request.about, comm_, device_);
   if (!worker_.is_idle() ||
@@ -107,14 +107,13 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   const c10::StreamGuard on_own(own_);
   run(request, *comm_, native_handle_of(own_));
   work->queued(own_);
-  work->end_future();
   return work;
 }
 
-void DeviceLane::submit_later(Request request, c10::Event ready,
+void DeviceLane::submit_later(Request request, PooledEvent ready,
                               c10::intrusive_ptr<DeviceWork> work) {
   const std::string name = request.about.name;
-  auto shared = std::make_shared<c10::Event>(std::move(ready));  // a task can be copied
+  auto shared = std::make_shared<PooledEvent>(std::move(ready));  // a task can be copied
   const bool posted = worker_.post([request = std::move(request), ready = std::move(shared), work,
                                     comm = comm_, device = device_, own = own_]() -> Worker::Rest {
     try {
@@ -126,10 +125,7 @@ void DeviceLane::submit_later(Request request, c10::Event ready,
     } catch (...) {
       work->refused(std::current_exception());
     }
-    return [work, own] {
-      const c10::StreamGuard on_own(own);
-      work->end_future();
-    };
+    return [work] { work->end_future(); };
   });
   TORCH_CHECK(posted, name, ": the process group is of the process before fork()");
 }
