@@ -1,5 +1,5 @@
-"""Runs the files of TorchComms' integration suite by torchrun, and compares what passed with what is
-expected: suite.py FOLDER [TEST…]
+"""Runs the files of TorchComms' integration suite, and our own in `own`, by torchrun, and compares what
+passed with what is expected: suite.py FOLDER [TEST…]
 
 expected.txt says which tests are skipped or fail, and why. A test that is skipped or fails and is not
 listed there, and a line that is true of no test any more, make the run fail. LOGS names a folder for what
@@ -17,6 +17,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+OWN = os.path.join(HERE, "own")
 sys.path.insert(0, os.path.join(HERE, "..", ".."))
 import make_wheel  # noqa: E402
 
@@ -45,14 +46,14 @@ def run(path, site):
     name = os.path.basename(path)[: -len(".py")]
     with tempfile.TemporaryDirectory() as folder:
         pytest = (
-            f"exec {sys.executable} -m pytest -q --no-header -p no:cacheprovider --tb=short"
+            f"exec {sys.executable} -m pytest -q --no-header -p no:cacheprovider -p names --durations=5 --tb=short"
             f" --junitxml={folder}/$RANK.xml {path}"
         )
         environment = {
             "TEST_BACKEND": "mscclc", "TEST_DEVICE": "cpu", "TEST_FULL_SWEEP": "0",
             "OMP_NUM_THREADS": "1", "MSCCLC_FLIGHT_FILE": "none", **os.environ,
         }  # fmt: skip
-        environment["PYTHONPATH"] = f"{site}:{environment['PYTHONPATH']}"
+        environment["PYTHONPATH"] = f"{site}:{OWN}:{environment['PYTHONPATH']}"
         command = [
             sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={RANKS}",
             "--standalone", "--no-python", "bash", "-c", pytest,
@@ -82,6 +83,7 @@ def run(path, site):
 def main():
     folder, names = sys.argv[1], sys.argv[2:]
     files = sorted(glob.glob(os.path.join(folder, "*Test.py")))
+    files += sorted(glob.glob(os.path.join(OWN, "*Test.py")))
     if names:
         files = [f for f in files if os.path.basename(f)[: -len("Test.py")] in names]
     lines, used, total, unexpected = expected(), set(), collections.Counter(), []

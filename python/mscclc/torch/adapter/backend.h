@@ -78,6 +78,18 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr recv(Tensors& tensors, int from, int tag) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
 
+  /// What a rank does alone, in the order of its collectives: a copy into a peer's memory, say.
+  struct Alone {
+    const char* name = "";
+    c10::Device device{c10::kCPU};
+    Tensors tensors = {};  ///< which it reads and writes, of the device
+    bool async = true;
+    /// On a GPU what it does goes to the current stream; on the host it may wait, and calls `check`
+    /// meanwhile, which throws where the ranks have failed.
+    std::function<void(const std::function<void()>& check)> body = {};
+  };
+  WorkPtr alone(Alone what);
+
  private:
   /// Which lane: the device, and for messages of two ranks the sender and the receiver.
   struct Where {

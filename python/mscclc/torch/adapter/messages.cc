@@ -1,4 +1,4 @@
-// Messages of two ranks, and calls that are coalesced.
+// Messages of two ranks, what a rank does alone, and calls that are coalesced.
 #include <algorithm>
 #include <thread>
 
@@ -45,6 +45,15 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     return broadcast_waits(run, tensor, 0);
   };
   return submit(where, std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
+  Request request{about(c10d::OpType::SEND, what.name, what.tensors, {}, c10d::kUnsetTimeout),
+                  what.async};
+  request.body = [body = std::move(what.body)](const Runner& run) {
+    body([&run] { run.comm.check(); });
+  };
+  return submit({what.device}, std::move(request));
 }
 
 void MscclcBackend::connect(const std::vector<Where>& places) {

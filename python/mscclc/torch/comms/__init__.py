@@ -22,6 +22,8 @@ def build(sources: str, folder: str = _HERE) -> str:
     header = os.path.join("comms", "torchcomms", "TorchCommBackend.hpp")
     if not os.path.exists(os.path.join(sources, header)):
         raise UsageError(f"{sources} has no {header}: it must be the folder of TorchComms' sources")
+    if not adapter.has_symmetric_memory():
+        raise UsageError("the backend in C++ needs torch 2.11 or later, for its windows")
     installed = importlib.util.find_spec("torchcomms")  # not imported: that would need no sources
     if installed is None:
         raise UsageError("torchcomms is not installed")

@@ -1,38 +1,39 @@
 // Backend "mscclc" of TorchComms in C++: its interface over the backend of torch.distributed
 // (adapter/backend.h). Unlike the one in Python it gets the options of single calls, batches of
-// messages and the factor of PREMUL_SUM.
+// messages and the factor of PREMUL_SUM, and all that TorchComms passes on to backends in C++ only:
+// abort(), windows, other ranks, persistent all-gathers, registered tensors.
 #pragma once
 
 #include <c10/util/Logging.h>  // TorchComms' header uses its LOG()
 
 #include <comms/torchcomms/TorchCommBackend.hpp>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "python/mscclc/torch/adapter/backend.h"
-#include "python/mscclc/torch/comms/work.h"
+#include "python/mscclc/torch/comms/session.h"
 
 namespace mscclc::torch_comms {
 
-namespace comms = torch::comms;
-
-/// Its functions are for one thread at a time. Errors are RuntimeErrors in Python; what no plan
-/// does is a NotImplementedError.
+/// Its functions are for one thread at a time, but for abort() and what says how it is. Errors are
+/// RuntimeErrors in Python; what no plan does is a NotImplementedError.
 class CommsBackend final : public comms::TorchCommBackend {
  public:
-  using Work = c10::intrusive_ptr<comms::TorchWork>;
-  using Tensors = std::vector<at::Tensor>;
   using Splits = std::vector<uint64_t>;
   using Ranks = std::vector<int>;
 
   CommsBackend() = default;
   ~CommsBackend() override;
 
-  /// Collective: waits for all ranks, at most as long as the timeout of the options says.
+  /// Collective: waits for all ranks, at most as long as the timeout of the options says. With
+  /// `enable_reconfigure` it waits for nobody, and has no ranks yet.
   void init(at::Device device, const std::string& name, const comms::CommOptions& options) override;
   /// Collective: waits for all that was queued, on all ranks, and frees the communicator.
   void finalize() override;
+  /// -1 and 0 without ranks.
   int getRank() const override { return rank_; }
   int getSize() const override { return size_; }
   std::string_view getBackendName() const override { return "mscclc"; }
@@ -40,10 +41,45 @@ class CommsBackend final : public comms::TorchCommBackend {
   std::string_view getCommName() const override { return name_; }
   const comms::CommOptions& getOptions() const override { return options_; }
   const at::Device& getDevice() const override { return device_; }
-  void setTimeout(std::chrono::milliseconds timeout) override { options_.timeout = timeout; }
-  bool isInitialized() const override { return backend_ != nullptr; }
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  void setHints(std::unordered_map<std::string, std::string> hints) override;
+  bool isInitialized() const override { return session_ != nullptr && !session_->is_aborted(); }
   std::shared_ptr<comms::TorchCommBackend> split(const Ranks& ranks, const std::string& name,
                                                  const comms::CommOptions& options) override;
+
+  // ---- Failures, and other ranks ----
+
+  bool isAbortSupported() const override { return true; }
+  /// By abort() of any rank, or as ranks have failed. Any thread.
+  bool isAborted() const override;
+  /// Ends all calls of all ranks, which are errors then; does not wait for them. Any thread.
+  void abort() override;
+  void registerAbortHook(int64_t id, comms::AbortHook hook) override;
+  void unregisterAbortHook(int64_t id) override;
+  bool supportsReconfigure() const override { return true; }
+  /// What other ranks call this one in reconfigure().
+  comms::InitHandle getInitHandle() const override;
+  /// Collective among those that it names: waits for them, and for nobody else. What was queued
+  /// before ends first, or is an error after abort().
+  Work reconfigure(const comms::ReconfigureOptions& options) override;
+
+  // ---- Memory ----
+
+  bool supportsWindow() const override { return true; }
+  /// Collective where a tensor is given.
+  std::shared_ptr<comms::TorchCommWindow> new_window(
+      const std::optional<at::Tensor>& tensor) override;
+  /// Keeps the tensor: calls take any memory, and need no registration. Local.
+  void tensor_register(const at::Tensor& tensor) override;
+  void tensor_deregister(const at::Tensor& tensor) override;
+  int64_t get_device_transport() override;
+  AllGatherPHandle all_gather_p_init(at::Tensor& output,
+                                     const comms::AllGatherPInitOptions& options) override;
+  Work all_gather_p_exec(AllGatherPHandle handle, const at::Tensor& input, bool async,
+                         const comms::AllGatherPExecOptions& options) override;
+  void all_gather_p_free(AllGatherPHandle handle) override;
+
+  // ---- Messages and collectives ----
 
   Work send(const at::Tensor& tensor, int to, bool async,
             const comms::SendOptions& options) override;
@@ -83,36 +119,34 @@ class CommsBackend final : public comms::TorchCommBackend {
               const comms::GatherOptions& options) override;
 
  private:
-  using Backend = torch_adapter::MscclcBackend;
-  struct Seat {
-    c10::intrusive_ptr<c10d::Store> store;
-    int rank, size;
-  };
+  using Backend = Session::Backend;
+  /// What init() and split() have in common; `store` is the communicator's own.
   void start(at::Device device, const std::string& name, const comms::CommOptions& options,
-             Seat seat);
-  /// Throws where there is no communicator, or no more.
-  Backend& backend() const;
-  void check_devices(const char* call, const Tensors& tensors) const;
+             c10::intrusive_ptr<c10d::Store> store);
+  /// Collective: waits for all ranks, at most as long as the timeout of the options says.
+  void join(Seat seat);
+  /// What was queued has ended, or is an error, and there are no ranks any more.
+  void part();
+  /// Throws where there are no ranks, or no more.
+  Session& session() const;
+  std::shared_ptr<Session> shared_session() const;
   /// The options of a call, as torch.distributed has them.
   template <class Wanted, class Given>
   Wanted options_of(const Given& given, bool async) const;
-  /// Makes a call of the backend, on tensors of this device. Its work has ended, or its stream is
-  /// ordered after it, unless it is async.
-  template <class Call>
-  Work run(const char* name, const Tensors& tensors, bool async, std::chrono::milliseconds timeout,
-           Call call);
 
   at::Device device_ = at::kCPU;
   std::string name_;
   comms::CommOptions options_;
-  int rank_ = 0, size_ = 1;
-  bool was_started_ = false;
-  uint64_t splits_ = 0;
+  int rank_ = -1, size_ = 0;
+  bool was_started_ = false, was_finalized_ = false;
   c10::intrusive_ptr<c10d::Store> store_;
-  c10::intrusive_ptr<Backend> backend_;
-  std::shared_ptr<Failures> failures_;
-  std::unique_ptr<Watch> watch_;
-  at::Tensor word_;  ///< what a barrier of a GPU adds up
+  comms::InitHandle handle_;
+  std::set<int64_t> uuids_;  ///< of what reconfigure() has tried
+  const std::shared_ptr<AbortHooks> hooks_ = std::make_shared<AbortHooks>();
+  std::map<const void*, std::vector<at::Tensor>> registered_;
+  std::map<AllGatherPHandle, std::unique_ptr<at::Tensor>> persistent_;  ///< their outputs
+  mutable std::mutex mutex_;  ///< guards the pointer, which others read when they abort
+  std::shared_ptr<Session> session_;
 };
 
 }  // namespace mscclc::torch_comms

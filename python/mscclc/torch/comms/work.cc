@@ -4,9 +4,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
-#include <cstdio>
-#include <cstdlib>
-
 #include "python/mscclc/torch/comms/captures.h"
 
 namespace mscclc::torch_comms {
@@ -16,35 +13,11 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 
 }  // namespace
 
-// ---- Failures ----
-
-void Failures::forget_hooks() {
-  const std::lock_guard lock(mutex_);
-  hooks_ = nullptr;
-}
-
-void Failures::report(const std::exception& error) {
-  if (!ends_) throw;
-  {
-    const std::lock_guard lock(mutex_);
-    if (hooks_) hooks_();
-  }
-  std::fprintf(stderr,
-               "mscclc: communicator '%s' has failed, which ends the process"
-               " (abort_process_on_timeout_or_error): %s\n",
-               name_.c_str(), error.what());
-  std::abort();
-}
-
 // ---- CommsWork ----
 
 CommsWork::CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
                      std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures)
-    : work_(std::move(work)),
-      device_(device),
-      timeout_(timeout),
-      failures_(std::move(failures)),
-      on_stream_(device.type()) {
+    : work_(std::move(work)), device_(device), timeout_(timeout), failures_(std::move(failures)) {
   setStatus(WorkStatus::INPROGRESS);
   if (work_ == nullptr)
     on_stream_.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
@@ -82,7 +55,7 @@ void CommsWork::wait() {
 void CommsWork::waitBlocking() {
   wait_for(timeout_);
   if (!device_.is_cpu()) {
-    c10::Event here(device_.type());
+    torch_adapter::PooledEvent here;
     here.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
     here.synchronize();
   }
@@ -125,7 +98,7 @@ void CommsWork::is_late() {
 
 // ---- Watch ----
 
-Watch::~Watch() {
+void Watch::stop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->ends = true;

@@ -1,41 +1,19 @@
 // Works of TorchComms over those of torch.distributed, and who notices that they have ended.
 #pragma once
 
-#include <c10/core/Event.h>
-
 #include <atomic>
 #include <comms/torchcomms/TorchWork.hpp>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "python/mscclc/torch/adapter/lanes/event_pool.h"
+#include "python/mscclc/torch/comms/failures.h"
+
 namespace mscclc::torch_comms {
-
-/// What happens when a call of a communicator has failed, or takes too long. From any thread.
-class Failures {
- public:
-  /// `hooks` are called before the process ends.
-  Failures(std::string name, std::function<void()> hooks)
-      : name_(std::move(name)), hooks_(std::move(hooks)) {}
-
-  /// From now on a failure ends the process.
-  void end_the_process() { ends_ = true; }
-  /// The communicator is gone.
-  void forget_hooks();
-  /// What has just been caught: throws it again, or ends the process.
-  [[noreturn]] void report(const std::exception& error);
-
- private:
-  const std::string name_;
-  std::mutex mutex_;
-  std::function<void()> hooks_;
-  std::atomic<bool> ends_{false};
-};
 
 /// A call. Its status is COMPLETED when the device is done.
 class CommsWork final : public torch::comms::TorchWork {
@@ -67,15 +45,17 @@ class CommsWork final : public torch::comms::TorchWork {
   const c10::Device device_;
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<Failures> failures_;
-  c10::Event on_stream_;            ///< where there is no work
-  std::atomic<bool> ended_{false};  ///< somebody has set the status, or is about to
+  torch_adapter::PooledEvent on_stream_;  ///< where there is no work
+  std::atomic<bool> ended_{false};        ///< somebody has set the status, or is about to
 };
 
 /// Looks after the works of a communicator: notices the end of each, and on the host that it is
 /// late. A work has as long as its timeout says since those before it have ended.
 class Watch {
  public:
-  ~Watch();
+  ~Watch() { stop(); }
+  /// It looks after nothing any more. The second time nothing.
+  void stop();
   void add(c10::intrusive_ptr<CommsWork> work);
   /// Those that have not ended, the oldest first; it looks after them no more.
   std::deque<c10::intrusive_ptr<CommsWork>> take();

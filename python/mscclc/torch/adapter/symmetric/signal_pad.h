@@ -1,6 +1,8 @@
-// Signals between ranks: words of symmetric memory, in torch's layout of signal pads. Word
-// channel * ranks + r of a rank's pad is set to 1 by rank r and back to 0 by its owner, so pads are
-// zeros again when every signal has been waited for.
+// Signals between ranks: words of symmetric memory.
+//
+// In torch's layout of signal pads, word channel * ranks + r of a rank's pad is set to 1 by rank r
+// and back to 0 by its owner, so pads are zeros again when every signal has been waited for. Those
+// of windows are counted: word r is written by rank r alone, which never waits.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -22,5 +24,12 @@ struct SignalLimit {
 /// stream, after all that is on it.
 void change_signal(const c10::Device& device, uint32_t* word, uint32_t from, uint32_t to,
                    const SignalLimit& limit);
+
+/// Makes a word `count`, after all that was written before: on the host at once, on a GPU on its
+/// current stream.
+void count_signal(const c10::Device& device, uint32_t* word, uint32_t count);
+/// Until a word has come to `count`; the same.
+void await_signal(const c10::Device& device, uint32_t* word, uint32_t count,
+                  const SignalLimit& limit);
 
 }  // namespace mscclc::torch_adapter

@@ -1,5 +1,6 @@
 #include "python/mscclc/torch/adapter/symmetric/symmetric_memory.h"
 
+#include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -56,6 +57,11 @@ Teams& all_teams() {
   return *teams;
 }
 
+void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backend,
+                           std::vector<SymmetricRange>& found) {
+  symmetric_allocator(tensor.device().type())->find_symmetric_of(tensor, backend, found);
+}
+
 }  // namespace
 
 // ---- Teams ----
@@ -68,6 +74,7 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
       comm_(membership_of_team(*group, device)) {
   const c10::DeviceGuard guard(device);
   comm_.create();
+  find_symmetric = find_symmetric_memory;
   const auto backend = backend_.lock();
   auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
   if (ours != nullptr) ours->expect_symmetric_memory(device.type());
@@ -299,6 +306,12 @@ void MscclcSymmetricAllocator::find_symmetric_of(const at::Tensor& tensor,
   }
 }
 
+std::optional<SymmetricPiece> MscclcSymmetricAllocator::piece_at(const void* address) {
+  const auto block = find(address);
+  if (block == nullptr) return std::nullopt;
+  return block->piece;
+}
+
 size_t MscclcSymmetricAllocator::get_alloc_size(void* address) {
   const auto block = find(address);
   TORCH_CHECK(block != nullptr, "mscclc: there is no symmetric memory at ", address);
@@ -327,6 +340,26 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
     handle = c10::make_intrusive<MscclcSymmetricMemory>(known.mapping, offset);
   }
   return handle;
+}
+
+// Never destroyed, as memory may be freed when the process ends.
+const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
+  using Made = c10::intrusive_ptr<MscclcSymmetricAllocator>;
+  static auto* host = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU));
+  static auto* gpu = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA));
+  TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA,
+              "mscclc: symmetric memory is of cpu or cuda, not of ", type);
+  return type == c10::kCPU ? *host : *gpu;
+}
+
+at::Tensor symmetric_empty(int64_t bytes, const at::Device& device) {
+  TORCH_CHECK(bytes >= 0, "mscclc: ", bytes, " bytes of symmetric memory");
+  const auto& allocator = symmetric_allocator(device.type());
+  void* const data =
+      allocator->alloc(static_cast<size_t>(bytes), static_cast<int>(device.index()), std::nullopt);
+  return at::from_blob(
+      data, {bytes}, [allocator](void* gone) { allocator->free(gone); },
+      at::TensorOptions().dtype(at::kByte).device(device), device);
 }
 
 }  // namespace mscclc::torch_adapter

@@ -31,6 +31,8 @@ class SymmetricTeam {
   int ranks() const { return comm_.ranks(); }
   const c10::Device& device() const { return device_; }
   void check() const { comm_.check(); }
+  /// Ends what its ranks wait for. Any thread.
+  void abort(const std::string& why) { comm_.abort(why); }
   /// Calls `use(communicator)`, which is for one thread at a time.
   template <class Use>
   auto with(Use use) {
@@ -137,6 +139,8 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
   bool has_multicast_support(int) override { return false; }
   c10::DeviceType supported_device_type() override { return type_; }
   std::string name() override { return "MSCCLC"; }
+  /// The allocation that an address is in; nullopt: none of this allocator.
+  std::optional<SymmetricPiece> piece_at(const void* address);
   /// FindSymmetric of this allocator's memory.
   void find_symmetric_of(const at::Tensor& tensor, const c10d::Backend& backend,
                          std::vector<SymmetricRange>& found);
@@ -169,5 +173,10 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
   std::map<uintptr_t, std::shared_ptr<Block>> blocks_;
   std::map<int, std::unique_ptr<Communicator>> devices_;  ///< of one rank, to allocate by
 };
+
+/// One for a type of device: cpu or cuda.
+const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type);
+/// A tensor of so many bytes, all zeros, in its memory.
+at::Tensor symmetric_empty(int64_t bytes, const at::Device& device);
 
 }  // namespace mscclc::torch_adapter

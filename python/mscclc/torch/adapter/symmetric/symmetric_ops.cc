@@ -11,39 +11,13 @@ namespace {
 namespace symmetric = c10d::symmetric_memory;
 using Handle = c10::intrusive_ptr<symmetric::SymmetricMemory>;
 
-/// One for a type of device. Never destroyed, as memory may be freed when the process ends.
-const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
-  using Made = c10::intrusive_ptr<MscclcSymmetricAllocator>;
-  static auto* host = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU));
-  static auto* gpu = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA));
-  TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA,
-              "mscclc: symmetric memory is of cpu or cuda, not of ", type);
-  return type == c10::kCPU ? *host : *gpu;
-}
-
-void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backend,
-                           std::vector<SymmetricRange>& found) {
-  symmetric_allocator(tensor.device().type())->find_symmetric_of(tensor, backend, found);
-}
-
 /// A name stands for one allocator: that of GPUs, where there are any. On the host, where torch has
 /// none, ours serves whatever is chosen.
 void register_symmetric_memory(bool gpus) {
-  find_symmetric = find_symmetric_memory;
   if (!symmetric::has_allocator(c10::kCPU)) {
     symmetric::register_allocator(c10::kCPU, symmetric_allocator(c10::kCPU));
   }
   symmetric::register_availability("MSCCLC", symmetric_allocator(gpus ? c10::kCUDA : c10::kCPU));
-}
-
-at::Tensor symmetric_empty(int64_t bytes, const at::Device& device) {
-  TORCH_CHECK(bytes >= 0, "mscclc: ", bytes, " bytes of symmetric memory");
-  const auto& allocator = symmetric_allocator(device.type());
-  void* const data =
-      allocator->alloc(static_cast<size_t>(bytes), static_cast<int>(device.index()), std::nullopt);
-  return at::from_blob(
-      data, {bytes}, [allocator](void* gone) { allocator->free(gone); },
-      at::TensorOptions().dtype(at::kByte).device(device), device);
 }
 
 Handle symmetric_rendezvous(const at::Tensor& tensor, const std::string& group) {
