@@ -28,13 +28,13 @@ BACKEND = os.environ.get("BACKEND", "c++")
 
 
 def expected():
-    """(outcome, pattern, reason) of the lines that are for this backend."""
+    """(outcome, pattern, reason) of the lines that are for this backend and so many ranks."""
     lines = []
     with open(os.path.join(HERE, "expected.txt")) as file:
         for line in file:
-            found = re.fullmatch(r"(?:(python|c\+\+): )?(skip|fail) (\S+): (.+)", line.strip())
+            found = re.fullmatch(r"(?:(python|c\+\+|\d ranks): )?(skip|fail) (\S+): (.+)", line.strip())
             if found:
-                if found[1] in (None, BACKEND):
+                if found[1] in (None, BACKEND, f"{RANKS} ranks"):
                     lines.append(found.groups()[1:])
             elif line.strip() and not line.startswith("#"):
                 sys.exit(f"expected.txt: {line}")
@@ -46,7 +46,8 @@ def run(path, site):
     name = os.path.basename(path)[: -len(".py")]
     with tempfile.TemporaryDirectory() as folder:
         pytest = (
-            f"exec {sys.executable} -m pytest -q --no-header -p no:cacheprovider -p names --durations=5 --tb=short"
+            f"exec {sys.executable} -m pytest -q --no-header -p no:cacheprovider -p names"
+            " --durations=5 --tb=short"
             f" --junitxml={folder}/$RANK.xml {path}"
         )
         environment = {

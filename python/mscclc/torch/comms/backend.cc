@@ -111,8 +111,6 @@ void CommsBackend::part() {
   const torch_adapter::WithoutInterpreter other_threads;
   const std::lock_guard lock(mutex_);
   gone.swap(session_);
-  rank_ = -1;
-  size_ = 0;
 }
 
 void CommsBackend::finalize() {
@@ -219,6 +217,8 @@ Work CommsBackend::reconfigure(const comms::ReconfigureOptions& options) {
   const torch_adapter::WithoutInterpreter other_threads;
   if (const auto old = shared_session()) old->end();
   part();
+  rank_ = -1;
+  size_ = 0;
   const auto& first = *std::min_element(members.begin(), members.end());
   auto store = c10::make_intrusive<c10d::PrefixStore>(
       "ranks/" + std::to_string(options.uuid) + "/" + first, store_);

@@ -33,7 +33,7 @@ class CommsBackend final : public comms::TorchCommBackend {
   void init(at::Device device, const std::string& name, const comms::CommOptions& options) override;
   /// Collective: waits for all that was queued, on all ranks, and frees the communicator.
   void finalize() override;
-  /// -1 and 0 without ranks.
+  /// -1 and 0 before and while reconfigure() finds ranks.
   int getRank() const override { return rank_; }
   int getSize() const override { return size_; }
   std::string_view getBackendName() const override { return "mscclc"; }
@@ -125,7 +125,7 @@ class CommsBackend final : public comms::TorchCommBackend {
              c10::intrusive_ptr<c10d::Store> store);
   /// Collective: waits for all ranks, at most as long as the timeout of the options says.
   void join(Seat seat);
-  /// What was queued has ended, or is an error, and there are no ranks any more.
+  /// Lets go of the ranks, for which nothing is queued any more.
   void part();
   /// Throws where there are no ranks, or no more.
   Session& session() const;

@@ -5,7 +5,7 @@ import unittest
 
 import torch
 import torchcomms
-from ranks import RANK, SIZE, comm, in_cpp, meet, store, total
+from ranks import RANK, SIZE, comm, in_cpp, meet, on_host, store, total
 
 
 @in_cpp
@@ -26,12 +26,12 @@ class OwnAbortTest(unittest.TestCase):
         meet()  # or another rank might still be about to make the communicator
         for thread in threads:
             thread.start()
+        for thread in threads:
+            thread.join()
         for work in works:
             with self.assertRaises(RuntimeError):
                 work.wait()
             self.assertFalse(work.is_completed())
-        for thread in threads:
-            thread.join()
         self.assertEqual(words, ["first", "second"])
         self.assertTrue(one.is_aborted())
         for call in (one.barrier, lambda wait: one.split([RANK], "none")):
@@ -42,6 +42,7 @@ class OwnAbortTest(unittest.TestCase):
             one.finalize()
         self.assertEqual(words, ["first", "second"])
 
+    @on_host
     @unittest.skipIf(SIZE < 2, "needs two ranks")
     def test_the_others_are_told(self):
         one = comm("told", abort_process_on_timeout_or_error=False)

@@ -1,4 +1,4 @@
-"""reconfigure(): TorchComms' own tests on the host device, where they try gloo alone; and what is ours."""
+"""reconfigure(): TorchComms' own tests, on the host device, too, where they try gloo alone; and ours."""
 
 import os
 import unittest

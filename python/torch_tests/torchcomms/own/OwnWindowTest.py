@@ -6,7 +6,7 @@ import unittest
 
 import torch
 import torch.distributed._symmetric_memory as symm
-from ranks import DEVICE, RANK, SIZE, comm, in_cpp, meet
+from ranks import DEVICE, RANK, SIZE, comm, in_cpp, meet, on_host
 from torchcomms import ReduceOp, TorchCommWinAccessType
 
 import mscclc.torch.symmetric  # noqa: F401  # it registers itself
@@ -122,6 +122,7 @@ class OwnWindowTest(unittest.TestCase):
                 call()
         window.tensor_deregister()
 
+    @on_host
     def test_a_wait_ends_when_the_communicator_is_aborted(self):
         one = comm("aborted")
         window = one.new_window(symmetric(4))

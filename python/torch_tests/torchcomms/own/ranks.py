@@ -1,4 +1,5 @@
-"""What our own tests of TorchComms' interface share. Each rank is a process of torchrun."""
+"""What our own tests of TorchComms' interface share. Each rank is a process of torchrun; with
+TEST_DEVICE=cuda its tensors are of the GPU of its number."""
 
 import os
 import time
@@ -10,12 +11,17 @@ import torchcomms
 from torch.distributed import PrefixStore, TCPStore
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-DEVICE = torch.device("cpu")
+ON_GPUS = os.environ["TEST_DEVICE"] == "cuda"
+DEVICE = torch.device("cuda", RANK) if ON_GPUS else torch.device("cpu")
+if ON_GPUS:
+    torch.cuda.set_device(DEVICE)
+torch.set_default_device(DEVICE)
 PATIENCE = timedelta(seconds=100)
 
 in_cpp = unittest.skipIf(
     "TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC" not in os.environ, "TorchComms asks backends in C++ only"
 )
+on_host = unittest.skipIf(ON_GPUS, "a GPU's stream waits, and not the host")
 # torchrun's agent serves it.
 _store = TCPStore(
     os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False, timeout=PATIENCE
