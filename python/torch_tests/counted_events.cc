@@ -1,60 +1,17 @@
-// A device in name only, which counts its events, and calls on it by the lanes of GPUs: how many
-// events they make. For event_pool.py.
-#include <c10/core/impl/DeviceGuardImplInterface.h>
+// Calls by the lanes of GPUs on a device that counts its events. For event_pool.py.
 #include <torch/library.h>
 
-#include <atomic>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
+#include "counted_device.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/lanes/lane.h"
 
 namespace {
 
 using namespace mscclc::torch_adapter;
-const c10::Device kDevice(c10::kPrivateUse1, 0);
-
-class CountedEvents final : public c10::impl::DeviceGuardImplInterface {
- public:
-  static inline std::atomic<int64_t> made = 0, ended = 0;
-
-  c10::DeviceType type() const override { return c10::kPrivateUse1; }
-  c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
-  c10::Device getDevice() const override { return kDevice; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-
-  c10::Stream getStream(c10::Device) const override { return stream(current); }
-  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(1); }
-  c10::Stream exchangeStream(c10::Stream next) const override {
-    return stream(std::exchange(current, next.id()));
-  }
-  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
-
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
-              const c10::EventFlag) const override {
-    if (*event != nullptr) return;
-    *event = new char;
-    ++made;
-  }
-  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    delete static_cast<char*>(event);
-    ++ended;
-  }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
-
- private:
-  static inline thread_local c10::StreamId current = 0;
-  static c10::Stream stream(c10::StreamId id) {
-    return c10::Stream(c10::Stream::UNSAFE, kDevice, id);
-  }
-};
-
 C10_REGISTER_GUARD_IMPL(PrivateUse1, CountedEvents)
 
 void make_calls(Lane& lane, int64_t calls, int64_t at_once) {
@@ -84,7 +41,7 @@ std::vector<int64_t> events_of_calls(int64_t threads, int64_t calls, int64_t at_
   }
   for (std::thread& one : all) one.join();
   lane.close();
-  return {CountedEvents::made, CountedEvents::made - CountedEvents::ended};
+  return CountedEvents::counts();
 }
 
 /// What the pool keeps of a device.

@@ -1,9 +1,11 @@
 """Events of devices: none is made on the steady path, and only so many are kept.
 
-The device is one in name only that counts them (counted_events.cc), which is built here.
+The device is one in name only that counts them: COUNTED_EVENTS names the library of counted_events.cc,
+which `event_pool.py LIBRARY` builds.
 """
 
 import os
+import sys
 
 import torch
 
@@ -12,15 +14,16 @@ from mscclc.torch import adapter
 ALONE = True
 
 
-def no_event_on_the_steady_path(ranks):
-    here = os.path.dirname(os.path.abspath(__file__))
+def build(library):
+    """Takes as long as the machine needs: no check waits for it."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counted_events.cc")
     of_adapter = [adapter.path(), f"-Wl,-rpath,{os.path.dirname(adapter.path())}"]
+    adapter.compile_library([source], library, of_adapter)
+
+
+def no_event_on_the_steady_path(ranks):
     adapter.load()
-    torch.ops.load_library(
-        adapter.compile_library(
-            [os.path.join(here, "counted_events.cc")], f"{ranks.folder}/libevents.so", of_adapter
-        )
-    )
+    torch.ops.load_library(os.environ["COUNTED_EVENTS"])
     calls = torch.ops.mscclc_tests.events_of_calls
     made, alive = calls(1, 1, 1)
     assert made == alive == 2, (made, alive)  # one before the call, one after it
@@ -43,3 +46,6 @@ def only_so_many_are_kept(ranks):
 
 
 CHECKS = [no_event_on_the_steady_path, several_threads, only_so_many_are_kept]
+
+if __name__ == "__main__":
+    build(sys.argv[1])
