@@ -5,9 +5,9 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
-#include "counted_device.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/lanes/lane.h"
+#include "python/torch_tests/counted_device.h"
 
 namespace {
 

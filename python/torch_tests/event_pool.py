@@ -16,9 +16,10 @@ ALONE = True
 
 def build(library):
     """Takes as long as the machine needs: no check waits for it."""
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counted_events.cc")
-    of_adapter = [adapter.path(), f"-Wl,-rpath,{os.path.dirname(adapter.path())}"]
-    adapter.compile_library([source], library, of_adapter)
+    here = os.path.dirname(os.path.abspath(__file__))
+    more = ["-I", os.path.join(here, "..", ".."), adapter.path()]
+    more.append(f"-Wl,-rpath,{os.path.dirname(adapter.path())}")
+    adapter.compile_library([os.path.join(here, "counted_events.cc")], library, more)
 
 
 def no_event_on_the_steady_path(ranks):

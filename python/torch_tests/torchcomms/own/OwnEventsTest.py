@@ -20,7 +20,8 @@ class OwnEventsTest(unittest.TestCase):
             os.environ["TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC"], adapter.path(),
             os.path.join(core, "libtorchcomms.so"),
         ]  # fmt: skip
-        more = ["-isystem", os.path.join(core, "..", ".."), *libraries]
+        more = ["-I", os.path.join(here, *[".."] * 4), "-isystem", os.path.join(core, "..", "..")]
+        more += libraries
         more += [f"-Wl,-rpath,{os.path.dirname(os.path.abspath(path))}" for path in libraries]
         adapter.load()
         with tempfile.TemporaryDirectory() as folder:

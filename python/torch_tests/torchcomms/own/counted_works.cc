@@ -1,8 +1,8 @@
 // Works of TorchComms on a device that counts its events. For OwnEventsTest.py.
 #include <torch/library.h>
 
-#include "../../counted_device.h"
 #include "python/mscclc/torch/comms/work.h"
+#include "python/torch_tests/counted_device.h"
 
 namespace {
 
