@@ -424,8 +424,8 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
 #define MSCCLC_JSON_LINE (-1)
 #define MSCCLC_JSON_COMPACT (-2)
 
-/* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace` is
- * what our package for Python keeps of the program's calls: words that may change with each
+/* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace`
+ * is what our package for Python keeps of the program's calls: words that may change with each
  * version, so that this function is for the package alone. *gpus, and *places, where in the program
  * each op was called, are to be freed by mscclc_free(). Either may be NULL; without both, only
  * signals are compared with waits. MSCCLC_NOT_PROVED: the program is wrong, mscclc_last_error()
